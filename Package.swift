@@ -1,0 +1,49 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+/// What every target of this package is compiled with. Warnings are errors only where this package is the root.
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+
+let package = Package(
+  name: "handstamp",
+  platforms: [.iOS(.v17), .tvOS(.v17), .macOS(.v14), .watchOS(.v10)],
+  products: [
+    .library(name: "Handstamp", targets: ["Handstamp"]),
+    .library(name: "HandstampCore", targets: ["HandstampCore"]),
+    .library(name: "HandstampRegistry", targets: ["HandstampRegistry"]),
+    .library(name: "HandstampVaults", targets: ["HandstampVaults"]),
+    .library(name: "HandstampTesting", targets: ["HandstampTesting"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0")
+  ],
+  targets: [
+    .target(name: "HandstampCore", swiftSettings: strict),
+    .target(name: "HandstampRegistry", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
+    .target(name: "HandstampVaults", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
+    .target(name: "Handstamp", dependencies: ["HandstampCore", "HandstampVaults"], swiftSettings: strict),
+    .target(
+      name: "HandstampTesting",
+      dependencies: ["HandstampCore", "HandstampVaults", "Handstamp", "HandstampRegistry"],
+      swiftSettings: strict),
+    .testTarget(name: "HandstampCoreTests", dependencies: ["HandstampCore", "HandstampTesting"], swiftSettings: strict),
+    .testTarget(
+      name: "HandstampRegistryTests", dependencies: ["HandstampRegistry", "HandstampCore", "HandstampTesting"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "HandstampVaultsTests", dependencies: ["HandstampVaults", "HandstampCore", "HandstampTesting"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "HandstampTests", dependencies: ["Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
+      swiftSettings: strict),
+  ]
+)

@@ -1,0 +1,58 @@
+/// Keeps one account's secrets. Three functions make a vault; ``changes()`` may be left out.
+///
+/// A vault may be shared by several processes, so every edit is applied to what is stored at that instant, under the
+/// vault's own lock, and is durable (file and folder synced) before it is reported as done.
+public protocol Vault: Sendable {
+  /// What is stored now.
+  @concurrent func read() async -> VaultReading
+
+  /// Applies `edit` to what is stored, in one atomic and durable step.
+  @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome
+
+  /// The flight lock of this account: held by the one process that refreshes. Waits at most `limit`; nothing when it was
+  /// not to be had by then. The kernel gives it back when the process dies.
+  @concurrent func lock(within limit: Duration) async -> (any FlightLock)?
+
+  /// Yields after another process may have changed the vault; may yield too often. Ends with its task.
+  func changes() -> AsyncStream<Void>
+}
+
+extension Vault {
+  /// A vault that nobody else writes to.
+  public func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+}
+
+/// Held while a refresh is in the air.
+public protocol FlightLock: Sendable {
+  func unlock()
+}
+
+/// What a vault says when it is read. Only ``absent`` means that nobody is signed in.
+public enum VaultReading: Sendable, Hashable {
+  case value(VaultEntry)
+  /// Confirmed: there is nothing.
+  case absent
+  /// The refresh item is locked; the access item could be read and serves until it ends.
+  case accessOnly(SessionID, Profile, StoredAccess)
+  case trouble(VaultTrouble)
+}
+
+/// Why a vault has no answer. Nothing is ever erased because of it.
+public enum VaultTrouble: Error, Sendable, Hashable {
+  /// The device or its secret store is locked.
+  case locked
+  /// It cannot be reached, read or written now, or a newer version wrote it; the text says what, without secrets.
+  case unavailable(String)
+  /// What is stored is no vault. The vault sets it aside before it writes anew.
+  case corrupt
+}
+
+/// The answer to an edit.
+public enum VaultOutcome: Sendable, Hashable {
+  /// The edit holds, durably; this is what is stored now.
+  case done(VaultEntry)
+  /// The edit's condition was not met; nothing was written; this is what is stored.
+  case conflict(VaultEntry)
+  /// Nothing was written, or it may be lost at the next power cut.
+  case failed(VaultTrouble)
+}

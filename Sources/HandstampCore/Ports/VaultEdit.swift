@@ -1,0 +1,86 @@
+/// A change of a vault, as a value: every vault applies the same rules, inside its own lock.
+public enum VaultEdit: Sendable, Hashable {
+  /// A sign-in. A former session becomes a tombstone with the reason ``EndReason/replaced``.
+  case begin(StoredSession)
+  /// The write-ahead of a refresh: keeps `key` unless a key is pending already. Only while the session holds `token`.
+  case prepare(SessionID, holding: RefreshToken, key: RotationKey)
+  /// A refresh came home: stores the successor and clears the pending key. Only while the session holds `sent`.
+  case advance(SessionID, sent: RefreshToken, to: RefreshToken, access: StoredAccess, profile: Profile?)
+  /// The session is over. Only while it holds `token`; with nothing for a token, whatever it holds.
+  case end(SessionID, holding: RefreshToken?, reason: EndReason, at: Moment)
+  /// Sign-out: ends whatever session there is. Never a conflict.
+  case endWhatever(EndReason, at: Moment)
+  /// The server has been told of this session's end.
+  case delivered(SessionID)
+  /// The session was used.
+  case touch(SessionID, at: Moment)
+
+  /// The most tombstones kept; the oldest goes first. They exist only while the server cannot be reached.
+  public static let tombstoneLimit = 32
+
+  /// What an edit makes of an entry.
+  public enum Result: Sendable, Hashable {
+    /// Write this; its revision is one higher.
+    case write(VaultEntry)
+    /// The edit holds already: nothing to write.
+    case unchanged
+    /// The condition is not met: nothing to write.
+    case conflict
+  }
+
+  /// Whether the edit may be applied to a vault whose content is corrupt and has been set aside.
+  public var replacesCorruptContent: Bool {
+    switch self {
+    case .begin, .endWhatever: true
+    case .prepare, .advance, .end, .delivered, .touch: false
+    }
+  }
+
+  /// Applies the edit to `entry`. Pure: the vault calls it between its read and its write.
+  public func applied(to entry: VaultEntry) -> Result {
+    var new = entry
+    new.revision += 1
+    switch self {
+    case .begin(let session):
+      if let former = new.session, former.id != session.id {
+        new.bury(former, reason: .replaced, at: session.startedAt)
+      }
+      new.tombstones.removeAll { $0.session == session.id }
+      new.session = session
+    case .prepare(let id, let token, let key):
+      guard let session = entry.session, session.id == id, session.refresh == token else { return .conflict }
+      guard session.pendingKey == nil else { return .unchanged }
+      new.session?.pendingKey = key
+    case .advance(let id, let sent, let successor, let access, let profile):
+      guard let session = entry.session, session.id == id, session.refresh == sent else { return .conflict }
+      new.session?.refresh = successor
+      new.session?.pendingKey = nil
+      new.session?.access = access
+      if let profile { new.session?.profile = profile }
+    case .end(let id, let token, let reason, let time):
+      guard let session = entry.session, session.id == id, token == nil || session.refresh == token else {
+        return .conflict
+      }
+      new.bury(session, reason: reason, at: time)
+    case .endWhatever(let reason, let time):
+      guard let session = entry.session else { return .unchanged }
+      new.bury(session, reason: reason, at: time)
+    case .delivered(let id):
+      guard entry.tombstones.contains(where: { $0.session == id }) else { return .unchanged }
+      new.tombstones.removeAll { $0.session == id }
+    case .touch(let id, let time):
+      guard entry.session?.id == id else { return .conflict }
+      new.session?.activeAt = time
+    }
+    return .write(new)
+  }
+}
+
+extension VaultEntry {
+  fileprivate mutating func bury(_ former: StoredSession, reason: EndReason, at time: Moment) {
+    session = nil
+    tombstones.append(
+      Tombstone(session: former.id, reason: reason, endedAt: time, revocation: former.revocation))
+    tombstones.removeFirst(max(0, tombstones.count - VaultEdit.tombstoneLimit))
+  }
+}

@@ -1,0 +1,75 @@
+/// All that a vault keeps of one account: the session, and what is left of ended ones.
+public struct VaultEntry: Sendable, Hashable {
+  /// Raised by every write.
+  public var revision: UInt64
+  public var session: StoredSession?
+  /// Ended sessions that the server has not been told about yet, oldest first.
+  public var tombstones: [Tombstone]
+
+  public init(revision: UInt64 = 0, session: StoredSession? = nil, tombstones: [Tombstone] = []) {
+    self.revision = revision
+    self.session = session
+    self.tombstones = tombstones
+  }
+
+  public var isEmpty: Bool { session == nil && tombstones.isEmpty }
+
+  /// The tombstone of `session`, if it ended here.
+  public func tombstone(of session: SessionID) -> Tombstone? {
+    tombstones.last { $0.session == session }
+  }
+}
+
+/// One session as it is stored.
+public struct StoredSession: Sendable, Hashable {
+  public var id: SessionID
+  public var profile: Profile
+  public var refresh: RefreshToken?
+  /// The rotation key of a refresh that has begun: whoever refreshes next sends this one.
+  public var pendingKey: RotationKey?
+  public var revocation: RevocationHandle?
+  public var access: StoredAccess?
+  public var startedAt: Moment
+  public var activeAt: Moment
+
+  public init(
+    id: SessionID, profile: Profile, refresh: RefreshToken?, pendingKey: RotationKey? = nil,
+    revocation: RevocationHandle?, access: StoredAccess?, startedAt: Moment, activeAt: Moment
+  ) {
+    self.id = id
+    self.profile = profile
+    self.refresh = refresh
+    self.pendingKey = pendingKey
+    self.revocation = revocation
+    self.access = access
+    self.startedAt = startedAt
+    self.activeAt = activeAt
+  }
+}
+
+/// An access token and how long it is good. Without a lifetime it is good until an API refuses it.
+public struct StoredAccess: Sendable, Hashable {
+  public var token: AccessToken
+  public var lifetime: Lifetime?
+
+  public init(token: AccessToken, lifetime: Lifetime?) {
+    self.token = token
+    self.lifetime = lifetime
+  }
+}
+
+/// What remains of a session after its end: enough to tell the server, and nothing that could bring it back.
+public struct Tombstone: Sendable, Hashable {
+  public var session: SessionID
+  public var reason: EndReason
+  public var endedAt: Moment
+  /// Nothing when the server needs not be told.
+  public var revocation: RevocationHandle?
+
+  public init(session: SessionID, reason: EndReason, endedAt: Moment, revocation: RevocationHandle?) {
+    self.session = session
+    self.reason = reason
+    self.endedAt = endedAt
+    self.revocation = revocation
+  }
+}

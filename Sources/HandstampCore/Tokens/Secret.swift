@@ -1,0 +1,97 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A text that must not leave the program by accident: a token, a key, a password.
+///
+/// It prints, dumps, reflects and encodes as `<redacted>`. The text leaves only through ``withExposed(_:)``, which is
+/// easy to search for. Two secrets compare in a time that depends on their lengths alone. Its own buffer is
+/// overwritten with zeroes when the last copy goes away; a `String` that was made of it is not, so keep those short-lived.
+public struct Secret: Sendable {
+  private let buffer: SecretBuffer
+
+  /// Keeps the UTF-8 bytes of `text`. The text itself stays wherever it came from.
+  public init(_ text: String) {
+    self.init(bytes: Array(text.utf8))
+  }
+
+  /// Keeps a copy of `bytes`.
+  public init(bytes: some Collection<UInt8>) {
+    buffer = SecretBuffer(bytes)
+  }
+
+  /// The number of bytes.
+  public var count: Int { buffer.bytes.count }
+
+  public var isEmpty: Bool { buffer.bytes.isEmpty }
+
+  /// Hands the text to `body`. Bytes that are not UTF-8 come out as U+FFFD; use ``withExposedBytes(_:)`` for those.
+  public func withExposed<Result, Failure: Error>(
+    _ body: (String) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(String(decoding: buffer.bytes, as: UTF8.self))
+  }
+
+  /// Hands the bytes to `body`. The pointer is valid inside `body` only.
+  public func withExposedBytes<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(UnsafeRawBufferPointer(buffer.bytes))
+  }
+}
+
+extension Secret: Hashable {
+  /// Compares in constant time for equal lengths.
+  public static func == (left: Secret, right: Secret) -> Bool {
+    left.buffer === right.buffer || constantTimeEqual(left.buffer.bytes, right.buffer.bytes)
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(bytes: UnsafeRawBufferPointer(buffer.bytes))
+  }
+}
+
+extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable, Encodable {
+  public var description: String { "<redacted>" }
+  public var debugDescription: String { "<redacted>" }
+  public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode("<redacted>")
+  }
+}
+
+/// Compares two byte sequences in a time that depends on their lengths alone.
+package func constantTimeEqual(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
+  guard left.count == right.count else { return false }
+  var difference: UInt8 = 0
+  for (a, b) in zip(left, right) { difference |= a ^ b }
+  return difference == 0
+}
+
+/// The bytes of one secret, zeroed when it goes away.
+// Unchecked: the memory is written in `init` and in `deinit` only, and both have the object to themselves.
+private final class SecretBuffer: @unchecked Sendable {
+  let bytes: UnsafeMutableBufferPointer<UInt8>
+
+  init(_ source: some Collection<UInt8>) {
+    bytes = .allocate(capacity: source.count)
+    _ = bytes.initialize(fromContentsOf: source)
+  }
+
+  deinit {
+    if let start = bytes.baseAddress, bytes.count > 0 {
+      #if canImport(Darwin)
+        _ = memset_s(start, bytes.count, 0, bytes.count)
+      #else
+        explicit_bzero(start, bytes.count)
+      #endif
+    }
+    bytes.deallocate()
+  }
+}

@@ -1,0 +1,129 @@
+/// A point of civil time: milliseconds since 1970-01-01T00:00:00Z, without leap seconds. It may be wrong on a device
+/// whose clock is wrong; see ``Moment`` for what is measured by it and what is not.
+public struct UnixTime: Sendable, Hashable, Comparable, Codable {
+  public let milliseconds: Int64
+
+  public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+  public init(seconds: Int64) { milliseconds = seconds.multipliedSaturating(by: 1000) }
+
+  /// Whole seconds since 1970, rounded down.
+  public var seconds: Int64 { milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000 }
+
+  /// Later by `duration`; stays at the ends of the range instead of wrapping around.
+  public func advanced(by duration: Duration) -> UnixTime {
+    UnixTime(milliseconds: milliseconds.addedSaturating(duration.milliseconds))
+  }
+
+  /// How much later this is than `other`; negative when it is earlier.
+  public func since(_ other: UnixTime) -> Duration {
+    .milliseconds(milliseconds.addedSaturating(0 - Swift.max(other.milliseconds, -Int64.max)))
+  }
+
+  public static func < (left: UnixTime, right: UnixTime) -> Bool { left.milliseconds < right.milliseconds }
+}
+
+extension UnixTime: CustomStringConvertible {
+  /// RFC 3339 in UTC, to the second: `2026-11-21T01:58:08Z`.
+  public var description: String {
+    let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
+    let second = seconds - days * 86_400
+    // Days to a civil date by 400-year eras that begin on 1 March.
+    let shifted = days + 719_468
+    let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+    let dayOfEra = shifted - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let marchMonth = (5 * dayOfYear + 2) / 153
+    let day = dayOfYear - (153 * marchMonth + 2) / 5 + 1
+    let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
+    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    func pad(_ number: Int64, _ width: Int) -> String {
+      let text = String(number)
+      return String(repeating: "0", count: Swift.max(0, width - text.count)) + text
+    }
+    return "\(pad(year, 4))-\(pad(month, 2))-\(pad(day, 2))T"
+      + "\(pad(second / 3600, 2)):\(pad(second / 60 % 60, 2)):\(pad(second % 60, 2))Z"
+  }
+}
+
+/// A reading of a device's clocks: what time it says it is, and how long it has been running.
+///
+/// Durations are measured by ``uptime``, which counts sleep and which nobody can set; it starts anew with every
+/// ``boot``. Only the idle and absolute limits fall back to ``wall``.
+public struct Moment: Sendable, Hashable {
+  /// Differs from boot to boot.
+  public var boot: UInt64
+  /// The time since boot, sleep included.
+  public var uptime: Duration
+  /// What the device's clock shows.
+  public var wall: UnixTime
+
+  public init(boot: UInt64, uptime: Duration, wall: UnixTime) {
+    self.boot = boot
+    self.uptime = uptime
+    self.wall = wall
+  }
+
+  /// The time from `earlier` to this, by the clock that nobody can set. Nothing when the two are of different boots, or
+  /// when the clock ran backward (a restored virtual machine).
+  public func elapsed(since earlier: Moment) -> Duration? {
+    guard boot == earlier.boot, uptime >= earlier.uptime else { return nil }
+    return uptime - earlier.uptime
+  }
+
+  /// The time from `earlier` to this, by the wall clock where the other clock has no answer. A backward jump counts as
+  /// zero. For the limits of a session, where an estimate beats none.
+  public func estimatedElapsed(since earlier: Moment) -> Duration {
+    elapsed(since: earlier) ?? max(.zero, wall.since(earlier.wall))
+  }
+
+  public func advanced(by duration: Duration) -> Moment {
+    Moment(boot: boot, uptime: uptime + duration, wall: wall.advanced(by: duration))
+  }
+}
+
+/// How long something is good, measured from the moment it was asked for: a token cannot have been minted before that, so
+/// a slow answer or a sleep in between makes it end early, never late.
+public struct Lifetime: Sendable, Hashable {
+  /// When the request was sent.
+  public var start: Moment
+  /// How long it lasts from then: `expires_in` (RFC 6749 section 5.1).
+  public var duration: Duration
+
+  public init(start: Moment, duration: Duration) {
+    self.start = start
+    self.duration = duration
+  }
+
+  /// What is left at `now`; zero or less when it is over, and zero when that cannot be known (another boot).
+  public func remaining(at now: Moment) -> Duration {
+    guard let age = now.elapsed(since: start) else { return .zero }
+    return duration - age
+  }
+}
+
+extension Duration {
+  /// Whole milliseconds, rounded toward zero, at the ends of the range when there are too many.
+  package var milliseconds: Int64 {
+    let (seconds, attoseconds) = components
+    return seconds.multipliedSaturating(by: 1000).addedSaturating(attoseconds / 1_000_000_000_000_000)
+  }
+
+  /// The duration as a floating-point number of seconds.
+  package var inSeconds: Double {
+    let (seconds, attoseconds) = components
+    return Double(seconds) + Double(attoseconds) / 1e18
+  }
+}
+
+extension Int64 {
+  fileprivate func addedSaturating(_ other: Int64) -> Int64 {
+    let (sum, overflow) = addingReportingOverflow(other)
+    return overflow ? (other > 0 ? .max : .min) : sum
+  }
+
+  fileprivate func multipliedSaturating(by factor: Int64) -> Int64 {
+    let (product, overflow) = multipliedReportingOverflow(by: factor)
+    return overflow ? ((self > 0) == (factor > 0) ? .max : .min) : product
+  }
+}

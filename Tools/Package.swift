@@ -1,0 +1,87 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+func handstamp(_ products: String...) -> [Target.Dependency] {
+  products.map { .product(name: $0, package: "handstamp") }
+}
+let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdTesting: Target.Dependency = .product(name: "HummingbirdTesting", package: "hummingbird")
+let jwtKit: Target.Dependency = .product(name: "JWTKit", package: "jwt-kit")
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let httpClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
+let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let log: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+
+let package = Package(
+  name: "handstamp-tools",
+  platforms: [.macOS(.v15)],
+  products: [
+    .executable(name: "handstamp", targets: ["HandstampCommand"]),
+    .executable(name: "handstamp-bench", targets: ["HandstampBench"]),
+    .library(name: "HandstampServer", targets: ["HandstampServer"]),
+    .library(name: "RegistrySQLite", targets: ["RegistrySQLite"]),
+    .library(name: "AsyncHTTPTransport", targets: ["AsyncHTTPTransport"]),
+  ],
+  dependencies: [
+    .package(name: "handstamp", path: ".."),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+  ],
+  targets: [
+    .systemLibrary(name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"]), .brew(["argon2"])]),
+    .target(
+      name: "RegistrySQLite",
+      dependencies: handstamp("HandstampCore", "HandstampRegistry") + [grdb],
+      swiftSettings: strict),
+    .target(
+      name: "HandstampServer",
+      dependencies: handstamp("HandstampCore", "HandstampRegistry")
+        + ["CArgon2", hummingbird, jwtKit, crypto, log, nioCore, httpTypes, lifecycle],
+      swiftSettings: strict),
+    .target(
+      name: "AsyncHTTPTransport",
+      dependencies: handstamp("HandstampCore") + [httpClient, nioCore],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "HandstampCommand",
+      dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry")
+        + ["HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", argumentParser, log, lifecycle],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "HandstampBench",
+      dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting")
+        + ["HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", hummingbird, jwtKit, log],
+      swiftSettings: strict),
+    .testTarget(
+      name: "HandstampServerTests",
+      dependencies: handstamp("HandstampCore", "HandstampRegistry", "HandstampTesting")
+        + ["HandstampServer", "RegistrySQLite", hummingbird, hummingbirdTesting, httpTypes, nioCore, log],
+      swiftSettings: strict),
+    .testTarget(
+      name: "HandstampCommandTests",
+      dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting")
+        + ["HandstampCommand", "HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", log],
+      swiftSettings: strict),
+  ]
+)
