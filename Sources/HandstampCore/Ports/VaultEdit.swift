@@ -10,7 +10,7 @@ public enum VaultEdit: Sendable, Hashable {
   case end(SessionID, holding: RefreshToken?, reason: EndReason, at: Moment)
   /// Sign-out: ends whatever session there is. Never a conflict.
   case endWhatever(EndReason, at: Moment)
-  /// The server has been told of this session's end.
+  /// The server has been told of this session's end: its tombstone keeps the reason alone.
   case delivered(SessionID)
   /// The session was used.
   case touch(SessionID, at: Moment)
@@ -46,6 +46,7 @@ public enum VaultEdit: Sendable, Hashable {
         new.bury(former, reason: .replaced, at: session.startedAt)
       }
       new.tombstones.removeAll { $0.session == session.id }
+      new.forgetDelivered(keeping: 1)
       new.session = session
     case .prepare(let id, let token, let key):
       guard let session = entry.session, session.id == id, session.refresh == token else { return .conflict }
@@ -66,8 +67,11 @@ public enum VaultEdit: Sendable, Hashable {
       guard let session = entry.session else { return .unchanged }
       new.bury(session, reason: reason, at: time)
     case .delivered(let id):
-      guard entry.tombstones.contains(where: { $0.session == id }) else { return .unchanged }
-      new.tombstones.removeAll { $0.session == id }
+      guard entry.tombstones.contains(where: { $0.session == id && $0.revocation != nil }) else { return .unchanged }
+      for index in new.tombstones.indices where new.tombstones[index].session == id {
+        new.tombstones[index].revocation = nil
+      }
+      new.forgetDelivered(keeping: 1)
     case .touch(let id, let time):
       guard entry.session?.id == id else { return .conflict }
       new.session?.activeAt = time
@@ -82,5 +86,11 @@ extension VaultEntry {
     tombstones.append(
       Tombstone(session: former.id, reason: reason, endedAt: time, revocation: former.revocation))
     tombstones.removeFirst(max(0, tombstones.count - VaultEdit.tombstoneLimit))
+  }
+
+  /// Tombstones that the server knows of exist for the sake of the reason alone; the newest will do.
+  fileprivate mutating func forgetDelivered(keeping count: Int) {
+    let delivered = tombstones.filter { $0.revocation == nil }.dropLast(count)
+    tombstones.removeAll { delivered.contains($0) }
   }
 }

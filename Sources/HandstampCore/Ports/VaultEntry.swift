@@ -3,7 +3,7 @@ public struct VaultEntry: Sendable, Hashable {
   /// Raised by every write.
   public var revision: UInt64
   public var session: StoredSession?
-  /// Ended sessions that the server has not been told about yet, oldest first.
+  /// Ended sessions, oldest first: those that the server has not been told about, and the last one for its reason.
   public var tombstones: [Tombstone]
 
   public init(revision: UInt64 = 0, session: StoredSession? = nil, tombstones: [Tombstone] = []) {

@@ -1,0 +1,58 @@
+extension SessionMachine {
+  /// What is to be done about an event, in this order.
+  public enum Effect: Sendable, Hashable {
+    // Announcements: done at once, they never suspend.
+    case publish(SessionState)
+    case audit(AuditEntry)
+    case startTimer(Timer, ticket: UInt64, after: Duration)
+    /// Callers get their token, or why there is none.
+    case resume([Waiter], Result<StoredAccess, SessionError>)
+    /// A sign-in or a sign-out is over.
+    case finish(Waiter, Result<SignedOutcome, SessionError>)
+    /// Requests of the former epoch are no longer anybody's.
+    case cancelRequests
+    case unlock(Operation)
+    /// The event made no sense here, or came too late. Nothing changed.
+    case ignored
+
+    // Work: answered by one event that names the operation.
+    case read(Operation)
+    case edit(Operation, VaultEdit)
+    case lock(Operation, within: Duration)
+    case askRefresh(Operation, RefreshToken, RotationKey)
+    /// Best effort, repeated from the tombstone until it is delivered.
+    case revoke(SessionID, RevocationHandle)
+  }
+
+  /// How a sign-in or a sign-out went.
+  public enum SignedOutcome: Sendable, Hashable {
+    case signedIn(SignedIn)
+    case signedOut
+    /// Signed out here, but the store could not take it down; it is tried again.
+    case signedOutNotDurably(VaultTrouble)
+  }
+}
+
+/// What an app shows.
+public enum SessionState: Sendable, Hashable {
+  /// The vault has not answered yet.
+  case restoring
+  /// Nobody is signed in; how the last session ended, if one did.
+  case signedOut(EndReason?)
+  case signedIn(SignedIn)
+  /// It cannot be known, or not be used, for this reason. Nothing was erased; ``SessionError/recovery`` is the way on.
+  case unavailable(SessionError)
+}
+
+/// The facts of a live session. No secret among them.
+public struct SignedIn: Sendable, Hashable {
+  public var session: SessionID
+  public var profile: Profile
+  public var startedAt: UnixTime
+
+  public init(session: SessionID, profile: Profile, startedAt: UnixTime) {
+    self.session = session
+    self.profile = profile
+    self.startedAt = startedAt
+  }
+}

@@ -1,0 +1,93 @@
+extension SessionMachine {
+  /// One piece of work that has been asked for; its answer names it.
+  public struct Operation: Sendable, Hashable, Comparable, CustomStringConvertible {
+    public let number: UInt64
+    public init(_ number: UInt64) { self.number = number }
+    public static func < (left: Self, right: Self) -> Bool { left.number < right.number }
+    public var description: String { "#\(number)" }
+  }
+
+  /// One caller who waits for a token, or one command that waits for its outcome. Never used twice.
+  public struct Waiter: Sendable, Hashable, Comparable {
+    public let number: UInt64
+    public init(_ number: UInt64) { self.number = number }
+    public static func < (left: Self, right: Self) -> Bool { left.number < right.number }
+  }
+
+  /// What a caller needs of a token.
+  public struct Need: Sendable, Hashable {
+    /// How long it must last yet. More than a token's life is clamped, see ``SessionMachine/clamp(_:toLife:)``.
+    public var validity: Duration
+    /// The token that an API refused: any other will do.
+    public var refused: AccessToken?
+
+    public init(validity: Duration = .zero, refused: AccessToken? = nil) {
+      self.validity = validity
+      self.refused = refused
+    }
+  }
+
+  /// How a refresh was answered.
+  public enum RefreshAnswer: Sendable, Hashable {
+    case granted(Grant)
+    /// The definitive rejection of `ROTATION.md`, with the server's reason.
+    case rejected(EndReason)
+    /// `superseded`: the server has moved on from this token.
+    case superseded
+    /// Nothing that decides anything. Never ends a session. The entropy spreads the next attempt.
+    case none(retryAfter: Duration?, entropy: UInt64)
+  }
+
+  /// A timer; starting one again replaces the former.
+  public enum Timer: Int, Sendable, Hashable, Comparable, CaseIterable {
+    /// The refresh ahead of expiry.
+    case refresh
+    /// The next attempt of a refresh.
+    case retry
+    /// The next try to store tokens that could not be stored, or a tombstone.
+    case save
+    /// The idle and the absolute limit.
+    case limit
+    /// The next try to tell the server of an end.
+    case deliver
+
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  }
+
+  /// Everything that can happen to a session.
+  public enum Event: Sendable, Hashable {
+    /// The program began.
+    case start
+    /// Another process may have written to the vault, or the vault may have been unlocked.
+    case vaultChanged
+    case timer(Timer, ticket: UInt64)
+    /// A read was answered.
+    case read(Operation, VaultReading)
+    /// An edit was answered; `asOf` is when the vault looked.
+    case edited(Operation, VaultOutcome, asOf: Moment)
+
+    /// Somebody began to sign in; a former attempt is cancelled.
+    case signIn(Waiter)
+    /// How it went. The session id serves where the server gave none.
+    case signInAnswered(Waiter, Result<Grant, SessionError>, fallback: SessionID)
+    case signOut(Waiter, EndReason)
+    /// The server said, outside any refresh, that a session is over.
+    case ended(SessionID, EndReason)
+
+    case demand(Waiter, Need)
+    /// A caller waits no longer.
+    case gone(Waiter)
+    /// Somebody used the session.
+    case activity
+    /// The network or the device came back: what waits for its time may go now.
+    case nudge
+
+    /// The flight lock is ours; the key is fresh and random, for the case that none is pending.
+    case locked(Operation, RotationKey)
+    /// The flight lock was not to be had in time.
+    case lockFailed(Operation, RotationKey)
+    case answered(Operation, RefreshAnswer)
+    /// The server was told of an end, or could not be.
+    case revoked(SessionID, delivered: Bool, entropy: UInt64)
+  }
+}

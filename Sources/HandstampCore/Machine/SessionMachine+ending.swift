@@ -1,0 +1,207 @@
+/// Sign-in, sign-out, and the other ends of a session.
+extension SessionMachine {
+  mutating func signInAnswered(
+    _ waiter: Waiter, _ result: Result<Grant, SessionError>, fallback: SessionID, at now: Moment
+  ) -> [Effect] {
+    let isWanted = signingIn == waiter
+    if isWanted { signingIn = nil }
+    switch result {
+    case .failure(let error):
+      guard isWanted else { return [.ignored] }
+      return [audit(.signIn, nil, "failed", at: now), .finish(waiter, .failure(error))]
+    case .success(let grant):
+      let id = grant.session ?? fallback
+      guard isWanted else { return orphan(id, grant.revocation) }
+      let session = StoredSession(
+        id: id, profile: grant.profile ?? Profile(id: AccountID(id.rawValue), name: ""), refresh: grant.tokens.refresh,
+        revocation: grant.revocation,
+        access: StoredAccess(
+          token: grant.tokens.access, lifetime: grant.tokens.life.map { Lifetime(start: now, duration: $0) }),
+        startedAt: now, activeAt: now)
+      return [edit(.begin(session), for: .begin(waiter, session, isWanted: true))]
+    }
+  }
+
+  /// A sign-in that nobody waits for any more succeeded at the server: end it there.
+  private mutating func orphan(_ session: SessionID, _ handle: RevocationHandle?) -> [Effect] {
+    guard let handle else { return [.ignored] }
+    remember(session)
+    outbox[session] = handle
+    return deliver() + [.ignored]
+  }
+
+  /// The new session was written, or not. From here on nothing but a sign-out can cancel it: a former session is buried.
+  mutating func began(
+    _ waiter: Waiter, _ session: StoredSession, isWanted: Bool, _ outcome: VaultOutcome, at now: Moment
+  ) -> [Effect] {
+    switch outcome {
+    case .done(let entry):
+      // A sign-out came in between: its own edit, queued behind this one, ends the session in the vault.
+      guard isWanted else { return [.ignored] }
+      buryLater = nil
+      leftBehind = nil
+      var effects: [Effect] = []
+      if case .live(let former) = phase, former.stored.id != session.id {
+        effects += leave(former, telling: .signedOut(.replaced))
+      }
+      note(entry)
+      effects += enter(entry.session ?? session, action: .signIn, at: now)
+      if case .live(let live) = phase, case .signedIn(let facts) = live.state {
+        effects.append(.finish(waiter, .success(.signedIn(facts))))
+      } else {
+        effects.append(.finish(waiter, .failure(.cancelled)))
+      }
+      return effects + deliver()
+    case .failed(let trouble):
+      let effects = orphan(session.id, session.revocation)
+      guard isWanted else { return effects }
+      return [audit(.signIn, session, "not_stored", at: now)] + effects
+        + [.finish(waiter, .failure(.storage(trouble)))]
+    case .conflict:
+      guard isWanted else { return [.ignored] }
+      return [.finish(waiter, .failure(.storage(.unavailable("a sign-in was refused by the vault"))))]
+    }
+  }
+
+  mutating func signOut(_ waiter: Waiter, _ reason: EndReason, at now: Moment) -> [Effect] {
+    var effects: [Effect] = []
+    if let attempt = signingIn {
+      signingIn = nil
+      effects.append(.finish(attempt, .failure(.cancelled)))
+    }
+    for (operation, purpose) in work.sorted(by: { $0.key < $1.key }) {
+      guard case .begin(let attempt, let session, isWanted: true) = purpose else { continue }
+      work[operation] = .begin(attempt, session, isWanted: false)
+      effects.append(.finish(attempt, .failure(.cancelled)))
+    }
+    switch phase {
+    case .ending(var ending):
+      ending.commands.append(waiter)
+      phase = .ending(ending)
+      return effects
+    case .live(let live):
+      var ending = Ending(live, reason: reason)
+      ending.commands = [waiter]
+      return effects + end(ending, .endWhatever(reason, at: now))
+    case .dormant, .restoring, .signedOut, .unavailable:
+      let ending = Ending(reason: reason, commands: [waiter])
+      return effects + end(ending, .endWhatever(reason, at: now))
+    }
+  }
+
+  mutating func endedByServer(_ session: SessionID, _ reason: EndReason, at now: Moment) -> [Effect] {
+    guard case .live(let live) = phase, live.stored.id == session else { return [.ignored] }
+    return end(Ending(live, reason: reason), .end(session, holding: nil, reason: reason, at: now))
+  }
+
+  /// Raises the fence and asks for the tombstone. Nobody is told before it is written.
+  mutating func end(_ ending: Ending, _ edit: VaultEdit) -> [Effect] {
+    dropFlightWork()
+    timers[.limit] = nil
+    timers[.save] = nil
+    phase = .ending(ending)
+    return [self.edit(edit, for: .end)]
+  }
+
+  /// The tombstone was written, or could not be.
+  mutating func endAnswered(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
+    guard case .ending(var ending) = phase else { return [.ignored] }
+    switch outcome {
+    case .done(let entry):
+      note(entry)
+      return over(ending, at: now)
+    case .conflict(let entry):
+      // Only an end by the server or by a limit has a condition: the vault holds another session by now, or none.
+      phase = .signedOut
+      let lock = ending.lock.map { [Effect.unlock($0)] } ?? []
+      ending.lock = nil
+      guard let found = entry.session, found.id != ending.session else { return lock + over(ending, at: now) }
+      if let session = ending.session { remember(session) }
+      return lock + resumeAll(.failure(.signedOut(.replaced))) + [.cancelRequests]
+        + enter(found, action: .adopt, at: now) + ending.commands.map { .finish($0, .success(.signedOut)) }
+    case .failed(let trouble):
+      return over(ending, notDurable: trouble, at: now)
+    }
+  }
+
+  /// The session is over: told in the order publish, audit, callers, requests, lock, commands, server.
+  mutating func over(_ ending: Ending, notDurable trouble: VaultTrouble? = nil, at now: Moment) -> [Effect] {
+    dropFlightWork()
+    timers[.limit] = nil
+    timers[.save] = nil
+    epoch += 1
+    phase = .signedOut
+    if let session = ending.session { remember(session) }
+    var effects = publish(.signedOut(ending.reason))
+    effects.append(
+      .audit(
+        AuditEntry(
+          action: .end, session: ending.session, account: nil, at: now.wall,
+          outcome: trouble == nil ? ending.reason.rawValue : "not_durable")))
+    effects += resumeAll(.failure(ending.isRejection ? .rejected(ending.reason) : .signedOut(ending.reason)))
+    effects.append(.cancelRequests)
+    if let lock = ending.lock { effects.append(.unlock(lock)) }
+    for command in ending.commands {
+      effects.append(.finish(command, .success(trouble.map { .signedOutNotDurably($0) } ?? .signedOut)))
+    }
+    if trouble != nil {
+      if let session = ending.session, let handle = ending.revocation { outbox[session] = handle }
+      let again = ending.session.map { VaultEdit.end($0, holding: nil, reason: ending.reason, at: now) }
+      buryLater = BuryLater(
+        session: ending.session, edit: again ?? .endWhatever(ending.reason, at: now))
+      effects.append(startTimer(.save, after: .seconds(1)))
+    }
+    return effects + deliver()
+  }
+
+  mutating func fired(_ timer: Timer, at now: Moment) -> [Effect] {
+    switch timer {
+    case .refresh: return refreshAheadIfDue(at: now) + scheduleRefresh(at: now)
+    case .retry:
+      guard case .live(var live) = phase, live.flight?.step == .pausing else { return [.ignored] }
+      if live.flight?.lock == nil, !keepsRotationKeys {
+        live.flight?.step = .locking
+        phase = .live(live)
+        return [.lock(begin(.lock), within: SessionMachine.lockPatience)]
+      }
+      return prepare(at: now)
+    case .save:
+      if let later = buryLater { return [edit(later.edit, for: .endAgain)] }
+      guard case .live(let live) = phase, live.flight == nil, let unsaved = live.unsaved else { return [.ignored] }
+      return [
+        edit(
+          .advance(
+            live.stored.id, sent: unsaved.sent, to: unsaved.successor, access: unsaved.access,
+            profile: unsaved.profile), for: .save(unsaved))
+      ]
+    case .limit:
+      guard case .live(let live) = phase else { return [.ignored] }
+      guard let reason = overdue(live.stored, at: now) else { return scheduleLimit(at: now) }
+      return end(
+        Ending(live, reason: reason), .end(live.stored.id, holding: nil, reason: reason, at: now))
+    case .deliver: return deliver()
+    }
+  }
+
+  /// A tombstone that could not be written is tried again, for as long as the program runs.
+  mutating func buriedAgain(_ outcome: VaultOutcome) -> [Effect] {
+    switch outcome {
+    case .done, .conflict:
+      buryLater = nil
+      return []
+    case .failed: return buryLater == nil ? [] : [startTimer(.save, after: .seconds(5))]
+    }
+  }
+}
+
+extension SessionMachine.Ending {
+  init(_ live: SessionMachine.Live, reason: EndReason) {
+    self.init(
+      session: live.stored.id, revocation: live.stored.revocation, lock: live.flight?.lock, reason: reason,
+      commands: [])
+  }
+
+  init(reason: EndReason, commands: [SessionMachine.Waiter]) {
+    self.init(session: nil, revocation: nil, lock: nil, reason: reason, commands: commands)
+  }
+}

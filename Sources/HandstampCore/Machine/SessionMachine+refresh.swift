@@ -1,0 +1,305 @@
+/// Demand for tokens, and the one refresh that serves it.
+extension SessionMachine {
+  /// An API that refuses every token cannot force a refresh of one that is younger than this.
+  static let freshness: Duration = .seconds(5)
+  /// A pair that was read longer ago than this is read again before it is sent: the process may have been suspended.
+  static let staleness: Duration = .seconds(30)
+  /// How long to wait for the flight lock.
+  static let lockPatience: Duration = .seconds(5)
+  static let mostMoves = 64
+
+  mutating func demand(_ waiter: Waiter, _ need: Need, at now: Moment) -> [Effect] {
+    switch phase {
+    case .dormant:
+      waiters[waiter] = need
+      return []
+    case .restoring:
+      waiters[waiter] = need
+      return look()
+    case .unavailable(.rolledBack): return [.resume([waiter], .failure(.rolledBack))]
+    case .unavailable:
+      // Perhaps the vault can be read by now.
+      waiters[waiter] = need
+      return look()
+    case .signedOut:
+      guard case .signedOut(let reason) = published else { return [.resume([waiter], .failure(.signedOut(nil)))] }
+      return [.resume([waiter], .failure(.signedOut(reason)))]
+    case .ending(let ending): return [.resume([waiter], .failure(.signedOut(ending.reason)))]
+    case .live(let live):
+      if let access = live.access, serves(access, need, at: now) {
+        return [.resume([waiter], .success(access))] + refreshAheadIfDue(at: now)
+      }
+      if let access = live.access, need.refused == access.token, isFresh(live, at: now) {
+        return [.resume([waiter], .failure(.tokenRefused))]
+      }
+      waiters[waiter] = need
+      return settle(at: now)
+    }
+  }
+
+  /// Serves whoever can be served, and sees to it that there is a refresh for the rest.
+  mutating func settle(at now: Moment) -> [Effect] {
+    guard case .live(let live) = phase, !waiters.isEmpty else { return [] }
+    var effects: [Effect] = []
+    if let access = live.access {
+      let served = waiters.filter { serves(access, $0.value, at: now) }.keys.sorted()
+      if !served.isEmpty {
+        for waiter in served { waiters[waiter] = nil }
+        effects.append(.resume(served, .success(access)))
+      }
+    }
+    return waiters.isEmpty ? effects : effects + startFlight(at: now)
+  }
+
+  /// Starts a refresh unless there is one, or there cannot be one now.
+  private mutating func startFlight(at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, live.flight == nil else { return [] }
+    if live.isRefreshLocked { return resumeAll(.failure(.storage(.locked))) + look() }
+    if let unsaved = live.unsaved {
+      // First the tokens we have; a rotation that is not durable must not be followed by another.
+      live.flight = Flight(step: .saving)
+      phase = .live(live)
+      return [edit(advance(live.stored.id, unsaved), for: .advance(unsaved))]
+    }
+    guard live.stored.refresh != nil else { return failWaiters(.noRefreshToken, at: now) }
+    if let quiet = live.quietUntil, let wait = left(until: quiet, at: now) {
+      return failWaiters(.unreachable(retryAfter: wait), at: now)
+    }
+    live.flight = Flight(step: .locking)
+    phase = .live(live)
+    return [.lock(begin(.lock), within: SessionMachine.lockPatience)]
+  }
+
+  mutating func lockAnswered(_ operation: Operation, got: Bool, _ key: RotationKey, at now: Moment) -> [Effect] {
+    guard work.removeValue(forKey: operation) == .lock, case .live(var live) = phase, live.flight != nil else {
+      return (got ? [.unlock(operation)] : []) + [.ignored]
+    }
+    live.flight?.freshKey = key
+    live.flight?.lock = got ? operation : nil
+    phase = .live(live)
+    // With rotation keys the lock is an economy: without it we send the pair that is on the disk already.
+    guard got || keepsRotationKeys else { return pause(retryAfter: nil, entropy: 0, at: now) }
+    return prepare(at: now)
+  }
+
+  /// Writes the rotation key down, before a byte goes out; finds out at the same time whether somebody was faster.
+  mutating func prepare(at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, let key = live.flight?.freshKey, let token = live.stored.refresh else {
+      return endFlight(failing: .noRefreshToken, at: now)
+    }
+    live.flight?.step = .preparing
+    phase = .live(live)
+    return [edit(.prepare(live.stored.id, holding: token, key: key), for: .prepare)]
+  }
+
+  mutating func prepared(_ outcome: VaultOutcome, asOf: Moment, at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, live.flight?.step == .preparing else { return [.ignored] }
+    switch outcome {
+    case .done(let entry):
+      guard let session = entry.session, let token = session.refresh, let key = session.pendingKey else {
+        return moved(to: entry, at: now)
+      }
+      guard let age = now.elapsed(since: asOf), age <= SessionMachine.staleness else {
+        return moved(to: entry, at: now)
+      }
+      live.adopt(session)
+      live.flight?.step = .asking
+      phase = .live(live)
+      return [.askRefresh(begin(.ask(token, since: now)), token, key)]
+    case .conflict(let entry): return moved(to: entry, at: now)
+    case .failed(let trouble):
+      // Without a durable key nothing may be sent: a later launch would look like a thief.
+      return endFlight(failing: .storage(trouble), at: now)
+    }
+  }
+
+  /// The vault moved under the flight. If that helps those who wait, the flight is over; else it goes on from there.
+  private mutating func moved(to entry: VaultEntry, at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, var flight = live.flight else { return [.ignored] }
+    flight.moves += 1
+    live.flight = flight
+    phase = .live(live)
+    let session = live.stored.id
+    let effects = absorb(entry, at: now)
+    guard case .live(let after) = phase, after.stored.id == session, after.flight != nil else { return effects }
+    if waiters.isEmpty { return effects + endFlight(at: now) }
+    guard flight.moves < SessionMachine.mostMoves else {
+      return effects + endFlight(failing: .unreachable(retryAfter: nil), at: now)
+    }
+    return effects + prepare(at: now)
+  }
+
+  mutating func refreshAnswered(_ operation: Operation, _ answer: RefreshAnswer, at now: Moment) -> [Effect] {
+    guard case .ask(let sent, let since)? = work[operation] else { return [.ignored] }
+    work[operation] = nil
+    guard case .live(var live) = phase, live.flight != nil else { return [.ignored] }
+    switch answer {
+    case .granted(let grant):
+      guard grant.session == nil || grant.session == live.stored.id,
+        grant.profile == nil || grant.profile?.id == live.stored.profile.id
+      else {
+        // Somebody else's tokens: no answer to our question.
+        return pause(retryAfter: nil, entropy: 0, at: now)
+      }
+      let unsaved = Unsaved(
+        sent: sent, successor: grant.tokens.refresh ?? sent,
+        access: StoredAccess(
+          token: grant.tokens.access, lifetime: grant.tokens.life.map { Lifetime(start: since, duration: $0) }),
+        profile: grant.profile)
+      live.flight?.step = .saving
+      phase = .live(live)
+      return [edit(advance(live.stored.id, unsaved), for: .advance(unsaved))]
+    case .rejected(let reason):
+      live.flight?.step = .ending
+      phase = .live(live)
+      return [edit(.end(live.stored.id, holding: sent, reason: reason, at: now), for: .reject(reason))]
+    case .superseded:
+      live.flight?.step = .looking
+      phase = .live(live)
+      return [.read(begin(.rollbackCheck(sent)))]
+    case .none(let retryAfter, let entropy): return pause(retryAfter: retryAfter, entropy: entropy, at: now)
+    }
+  }
+
+  /// The successor was written, or not.
+  mutating func advanced(_ unsaved: Unsaved, _ outcome: VaultOutcome, at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, live.flight?.step == .saving else { return [.ignored] }
+    switch outcome {
+    case .done(let entry):
+      guard let session = entry.session, session.id == live.stored.id else { return moved(to: entry, at: now) }
+      live.adopt(session)
+      live.unsaved = nil
+      live.mintedAt = session.access?.lifetime?.start ?? now
+      live.failures = 0
+      live.quietUntil = nil
+      phase = .live(live)
+      return publish(live.state) + [audit(.refresh, session, "ok", at: now)] + endFlight(at: now)
+    case .conflict(let entry):
+      live.unsaved = nil
+      phase = .live(live)
+      return moved(to: entry, at: now)
+    case .failed(let trouble):
+      let isNew = live.unsaved == nil
+      live.unsaved = unsaved
+      if isNew { live.mintedAt = now }
+      phase = .live(live)
+      let trouble = [audit(.trouble, live.stored, "advance", at: now)] + endFlight(failing: .storage(trouble), at: now)
+      return trouble + [startTimer(.save, after: .seconds(1))]
+    }
+  }
+
+  /// The tokens that could not be written are tried again, apart from any refresh.
+  mutating func saved(_ unsaved: Unsaved, _ outcome: VaultOutcome, at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, live.unsaved == unsaved, live.flight == nil else { return [.ignored] }
+    switch outcome {
+    case .done(let entry), .conflict(let entry):
+      live.unsaved = nil
+      phase = .live(live)
+      return absorb(entry, at: now)
+    case .failed: return [startTimer(.save, after: .seconds(5))]
+    }
+  }
+
+  /// The server rejected the token, and the vault has been asked whether that is still the one in use.
+  mutating func rejected(_ reason: EndReason, _ outcome: VaultOutcome, at now: Moment) -> [Effect] {
+    guard case .live(let live) = phase, live.flight?.step == .ending else { return [.ignored] }
+    switch outcome {
+    case .done(let entry):
+      note(entry)
+      var ending = Ending(live, reason: reason)
+      ending.isRejection = true
+      return over(ending, at: now)
+    case .conflict(let entry): return moved(to: entry, at: now)
+    case .failed(let trouble): return endFlight(failing: .storage(trouble), at: now)
+    }
+  }
+
+  mutating func rollbackChecked(_ sent: RefreshToken, _ reading: VaultReading, at now: Moment) -> [Effect] {
+    guard case .live(let live) = phase, live.flight?.step == .looking else { return [.ignored] }
+    switch reading {
+    case .value(let entry):
+      guard entry.session?.id == live.stored.id, entry.session?.refresh == sent else {
+        return moved(to: entry, at: now)
+      }
+      // The store went back in time. Nothing is deleted, and nothing is asked again.
+      dropFlightWork()
+      leftBehind = sent
+      phase = .unavailable(.rolledBack)
+      var effects = publish(.unavailable(.rolledBack)) + [audit(.trouble, live.stored, "rolled_back", at: now)]
+      effects += resumeAll(.failure(.rolledBack))
+      if let lock = live.flight?.lock { effects.append(.unlock(lock)) }
+      return effects
+    case .absent: return moved(to: VaultEntry(), at: now)
+    case .accessOnly: return endFlight(failing: .storage(.locked), at: now)
+    case .trouble(let trouble): return endFlight(failing: .storage(trouble), at: now)
+    }
+  }
+
+  /// No answer: another attempt after a pause, with the same pair, until the policy says enough.
+  mutating func pause(retryAfter: Duration?, entropy: UInt64, at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, var flight = live.flight else { return [.ignored] }
+    guard flight.attempt < policy.retry.attempts else {
+      live.failures += 1
+      let wait = policy.retry.delay(afterAttempt: live.failures, entropy: entropy, retryAfter: retryAfter)
+      live.quietUntil = now.advanced(by: wait)
+      phase = .live(live)
+      return [audit(.refresh, live.stored, "unreachable", at: now)]
+        + endFlight(failing: .unreachable(retryAfter: wait), at: now)
+    }
+    let delay = policy.retry.delay(afterAttempt: flight.attempt, entropy: entropy, retryAfter: retryAfter)
+    flight.attempt += 1
+    flight.step = .pausing
+    live.flight = flight
+    phase = .live(live)
+    return [startTimer(.retry, after: delay)]
+  }
+
+  /// The refresh is over. With an error: whoever can be served by the token that is there is served, the rest hear of it.
+  mutating func endFlight(failing error: SessionError? = nil, at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, let flight = live.flight else { return [.ignored] }
+    live.flight = nil
+    phase = .live(live)
+    var effects: [Effect] = []
+    if let error {
+      effects += failWaiters(error, at: now)
+    } else if let access = live.access {
+      // A token that was minted for them satisfies everybody.
+      effects += resumeAll(.success(access))
+    }
+    if let lock = flight.lock { effects.append(.unlock(lock)) }
+    return effects + scheduleRefresh(at: now)
+  }
+
+  /// Refreshing failed: a token that still lasts goes on serving.
+  private mutating func failWaiters(_ error: SessionError, at now: Moment) -> [Effect] {
+    guard case .live(let live) = phase else { return resumeAll(.failure(error)) }
+    var effects: [Effect] = []
+    if let access = live.access, SessionMachine.serves(access.lifetime, for: .zero, at: now) {
+      let served = waiters.filter { $0.value.refused != access.token }.keys.sorted()
+      if !served.isEmpty {
+        for waiter in served { waiters[waiter] = nil }
+        effects.append(.resume(served, .success(access)))
+      }
+    }
+    return effects + resumeAll(.failure(error))
+  }
+
+  private func serves(_ access: StoredAccess, _ need: Need, at now: Moment) -> Bool {
+    need.refused != access.token && SessionMachine.serves(access.lifetime, for: need.validity, at: now)
+  }
+
+  private func isFresh(_ live: Live, at now: Moment) -> Bool {
+    guard let minted = live.mintedAt, let age = now.elapsed(since: minted) else { return false }
+    return age < SessionMachine.freshness
+  }
+
+  private func advance(_ session: SessionID, _ unsaved: Unsaved) -> VaultEdit {
+    .advance(
+      session, sent: unsaved.sent, to: unsaved.successor, access: unsaved.access, profile: unsaved.profile)
+  }
+
+  func left(until moment: Moment, at now: Moment) -> Duration? {
+    guard moment.boot == now.boot, moment.uptime > now.uptime else { return nil }
+    return moment.uptime - now.uptime
+  }
+}

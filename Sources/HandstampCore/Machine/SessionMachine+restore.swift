@@ -1,0 +1,146 @@
+/// What the vault says, at launch and whenever somebody wrote to it.
+extension SessionMachine {
+  /// Reads the vault; once, however many ask.
+  mutating func look() -> [Effect] {
+    if work.values.contains(.look) {
+      looksAgain = true
+      return []
+    }
+    if case .dormant = phase { return [.ignored] }
+    return [.read(begin(.look))]
+  }
+
+  mutating func answered(_ operation: Operation, _ reading: VaultReading, at now: Moment) -> [Effect] {
+    guard let purpose = work.removeValue(forKey: operation) else { return [.ignored] }
+    switch purpose {
+    case .look:
+      var effects = absorb(reading, at: now)
+      if looksAgain {
+        looksAgain = false
+        effects += look()
+      }
+      return effects
+    case .rollbackCheck(let sent): return rollbackChecked(sent, reading, at: now)
+    case .begin, .lock, .prepare, .ask, .advance, .save, .reject, .end, .endAgain, .delivered, .touch:
+      return [.ignored]
+    }
+  }
+
+  mutating func absorb(_ reading: VaultReading, at now: Moment) -> [Effect] {
+    switch reading {
+    case .value(let entry): return absorb(entry, at: now)
+    case .absent: return absorb(VaultEntry(), at: now)
+    case .accessOnly(let id, let profile, let access): return absorb(id, profile, access, at: now)
+    case .trouble(let trouble):
+      switch phase {
+      case .restoring, .unavailable:
+        phase = .unavailable(.storage(trouble))
+        return publish(.unavailable(.storage(trouble))) + resumeAll(.failure(.storage(trouble)))
+          + [audit(.trouble, nil, "restore", at: now)]
+      case .live(let live):
+        // The session stays as it is; a caller who is waiting is in a flight, which has its own verdict.
+        return [audit(.trouble, live.stored, "read", at: now)]
+      case .dormant, .signedOut, .ending: return [.ignored]
+      }
+    }
+  }
+
+  /// Makes what is stored the truth here: the one way in which other processes' work is adopted.
+  mutating func absorb(_ entry: VaultEntry, at now: Moment) -> [Effect] {
+    note(entry)
+    let found = entry.session.flatMap { ended.contains($0.id) || buryLater != nil ? nil : $0 }
+    switch phase {
+    case .dormant, .ending: return [.ignored]
+    case .restoring, .signedOut, .unavailable:
+      if let token = leftBehind, found?.refresh == token { return deliver() }
+      leftBehind = nil
+      if let found { return enter(found, action: .restore, at: now) + deliver() }
+      phase = .signedOut
+      let reason = entry.tombstones.last?.reason ?? lastEndReason
+      return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + deliver()
+    case .live(var live):
+      guard let found else {
+        let reason = entry.tombstone(of: live.stored.id)?.reason ?? .erased
+        return over(Ending(live, reason: reason), at: now)
+      }
+      guard found.id == live.stored.id else {
+        let effects = leave(live, telling: .signedOut(.replaced))
+        return effects + enter(found, action: .adopt, at: now) + deliver()
+      }
+      guard found != live.stored else { return settle(at: now) + deliver() }
+      if let unsaved = live.unsaved, found.refresh != unsaved.sent { live.unsaved = nil }
+      if found.access != live.stored.access { live.mintedAt = found.access?.lifetime?.start ?? now }
+      live.adopt(found)
+      live.isRefreshLocked = false
+      phase = .live(live)
+      return publish(live.state) + scheduleRefresh(at: now) + settle(at: now) + deliver()
+    }
+  }
+
+  /// Only the access item can be read.
+  private mutating func absorb(
+    _ id: SessionID, _ profile: Profile, _ access: StoredAccess, at now: Moment
+  ) -> [Effect] {
+    guard !ended.contains(id) else { return [.ignored] }
+    switch phase {
+    case .dormant, .ending, .live: return [.ignored]
+    case .restoring, .signedOut, .unavailable:
+      let session = StoredSession(
+        id: id, profile: profile, refresh: nil, revocation: nil, access: access, startedAt: now, activeAt: now)
+      return enter(session, isRefreshLocked: true, action: .restore, at: now)
+    }
+  }
+
+  /// Whatever ended and is not delivered yet is ours to deliver, too.
+  mutating func note(_ entry: VaultEntry) {
+    for tombstone in entry.tombstones {
+      if let handle = tombstone.revocation { outbox[tombstone.session] = handle }
+    }
+  }
+
+  private var lastEndReason: EndReason? {
+    if case .signedOut(let reason) = published { reason } else { nil }
+  }
+
+  /// A session is in use from now on: state, audit entry, timers, in this order; then those who wait.
+  mutating func enter(
+    _ session: StoredSession, isRefreshLocked: Bool = false, action: AuditEntry.Action, at now: Moment
+  ) -> [Effect] {
+    if let reason = overdue(session, at: now) {
+      let live = Live(stored: session)
+      phase = .live(live)
+      return end(Ending(live, reason: reason), .end(session.id, holding: nil, reason: reason, at: now))
+    }
+    epoch += 1
+    var live = Live(stored: session, isRefreshLocked: isRefreshLocked)
+    live.mintedAt = session.access?.lifetime?.start
+    phase = .live(live)
+    return publish(live.state) + [audit(action, session, "ok", at: now)] + scheduleLimit(at: now)
+      + scheduleRefresh(at: now) + settle(at: now)
+  }
+
+  /// The former session is no longer the one in use; its end is somebody else's doing and stored already.
+  mutating func leave(_ live: Live, telling error: SessionError) -> [Effect] {
+    dropFlightWork()
+    timers[.limit] = nil
+    timers[.save] = nil
+    remember(live.stored.id)
+    phase = .signedOut
+    var effects = resumeAll(.failure(error)) + [.cancelRequests]
+    if let lock = live.flight?.lock { effects.append(.unlock(lock)) }
+    return effects
+  }
+
+  mutating func remember(_ session: SessionID) {
+    ended.removeAll { $0 == session }
+    ended.append(session)
+    ended.removeFirst(max(0, ended.count - 16))
+  }
+}
+
+extension SessionMachine.Live {
+  var state: SessionState {
+    .signedIn(
+      SignedIn(session: stored.id, profile: unsaved?.profile ?? stored.profile, startedAt: stored.startedAt.wall))
+  }
+}

@@ -1,0 +1,115 @@
+/// Timers, limits, activity, and telling the server of ended sessions.
+extension SessionMachine {
+  /// Sets the timer of the refresh ahead of expiry.
+  mutating func scheduleRefresh(at now: Moment) -> [Effect] {
+    guard policy.refresh.aheadOfExpiry, case .live(let live) = phase, live.flight == nil, live.unsaved == nil,
+      live.stored.refresh != nil, let lifetime = live.access?.lifetime
+    else { return [] }
+    var wait = lifetime.remaining(at: now) - policy.refresh.margin(forLife: lifetime.duration)
+    if let quiet = live.quietUntil, let left = left(until: quiet, at: now) { wait = max(wait, left) }
+    return [startTimer(.refresh, after: wait)]
+  }
+
+  /// Refreshes while the old token still serves, if it is in its margin and nobody has failed just now.
+  mutating func refreshAheadIfDue(at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, live.flight == nil, live.unsaved == nil, !live.isRefreshLocked,
+      live.stored.refresh != nil, let lifetime = live.access?.lifetime, policy.refresh.aheadOfExpiry,
+      lifetime.remaining(at: now) <= policy.refresh.margin(forLife: lifetime.duration)
+    else { return [] }
+    if let quiet = live.quietUntil, left(until: quiet, at: now) != nil { return [] }
+    live.flight = Flight(step: .locking)
+    phase = .live(live)
+    return [.lock(begin(.lock), within: SessionMachine.lockPatience)]
+  }
+
+  /// The reason why a session is over by policy, if it is.
+  func overdue(_ session: StoredSession, at now: Moment) -> EndReason? {
+    if let limit = policy.absoluteLimit, now.estimatedElapsed(since: session.startedAt) >= limit { return .expired }
+    if let limit = policy.idleLimit, now.estimatedElapsed(since: session.activeAt) >= limit { return .idle }
+    return nil
+  }
+
+  /// Sets the timer for the nearer of the two limits.
+  mutating func scheduleLimit(at now: Moment) -> [Effect] {
+    guard case .live(let live) = phase else { return [] }
+    var waits: [Duration] = []
+    if let limit = policy.absoluteLimit { waits.append(limit - now.estimatedElapsed(since: live.stored.startedAt)) }
+    if let limit = policy.idleLimit { waits.append(limit - now.estimatedElapsed(since: live.stored.activeAt)) }
+    guard let wait = waits.min() else { return [] }
+    return [startTimer(.limit, after: wait)]
+  }
+
+  /// The session was used. The vault learns of it at most once a minute, or ten times within the idle limit.
+  mutating func activity(at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, let limit = policy.idleLimit else { return [] }
+    if let reason = overdue(live.stored, at: now) {
+      return end(
+        Ending(live, reason: reason), .end(live.stored.id, holding: nil, reason: reason, at: now))
+    }
+    live.stored.activeAt = now
+    let since = live.touchedAt.map { now.estimatedElapsed(since: $0) } ?? .seconds(1_000_000_000)
+    guard since >= min(.seconds(60), limit / 10) else {
+      phase = .live(live)
+      return []
+    }
+    live.touchedAt = now
+    phase = .live(live)
+    return [edit(.touch(live.stored.id, at: now), for: .touch)]
+  }
+
+  mutating func nudge(at now: Moment) -> [Effect] {
+    deliveryFailures = 0
+    var effects = deliver()
+    switch phase {
+    case .dormant, .signedOut, .ending: return effects
+    case .restoring, .unavailable: return effects + look()
+    case .live(var live):
+      live.quietUntil = nil
+      phase = .live(live)
+      if live.flight?.step == .pausing { effects.append(startTimer(.retry, after: .zero)) }
+      if live.isRefreshLocked { effects += look() }
+      return effects + refreshAheadIfDue(at: now)
+    }
+  }
+
+  /// Tells the server of every end it does not know of.
+  mutating func deliver() -> [Effect] {
+    var effects: [Effect] = []
+    for session in outbox.keys.sorted() where !delivering.contains(session) {
+      guard let handle = outbox[session] else { continue }
+      delivering.insert(session)
+      effects.append(.revoke(session, handle))
+    }
+    return effects
+  }
+
+  mutating func revocationAnswered(_ session: SessionID, delivered: Bool, entropy: UInt64) -> [Effect] {
+    guard delivering.remove(session) != nil else { return [.ignored] }
+    guard delivered else {
+      deliveryFailures += 1
+      let delay = policy.retry.delay(afterAttempt: deliveryFailures, entropy: entropy, retryAfter: nil)
+      return [startTimer(.deliver, after: delay)]
+    }
+    deliveryFailures = 0
+    outbox[session] = nil
+    return [edit(.delivered(session), for: .delivered)]
+  }
+
+  mutating func answered(
+    _ operation: Operation, _ outcome: VaultOutcome, asOf: Moment, at now: Moment
+  ) -> [Effect] {
+    guard let purpose = work.removeValue(forKey: operation) else { return [.ignored] }
+    switch purpose {
+    case .begin(let waiter, let session, let isWanted):
+      return began(waiter, session, isWanted: isWanted, outcome, at: now)
+    case .prepare: return prepared(outcome, asOf: asOf, at: now)
+    case .advance(let unsaved): return advanced(unsaved, outcome, at: now)
+    case .save(let unsaved): return saved(unsaved, outcome, at: now)
+    case .reject(let reason): return rejected(reason, outcome, at: now)
+    case .end: return endAnswered(outcome, at: now)
+    case .endAgain: return buriedAgain(outcome)
+    case .delivered, .touch: return []
+    case .look, .lock, .ask, .rollbackCheck: return [.ignored]
+    }
+  }
+}

@@ -1,0 +1,252 @@
+/// What a session may do next. Knows nothing of clocks, networks or disks.
+///
+/// Rule 1: every change of state begins in ``handle(_:at:)``, which never waits.
+/// Rule 2: time and randomness come in, work goes out as an ``Effect``.
+/// Rule 3: an event that makes no sense here changes nothing, never traps, and comes back as ``Effect/ignored``: the
+/// network answers late, and that is not a bug.
+/// Rule 4: nothing that depends on work follows it in one list; it comes out of the event that answers the work.
+public struct SessionMachine: Sendable, Hashable {
+  public let policy: SessionPolicy
+  /// Whether the server knows rotation keys. If not, a refresh is never asked for without the flight lock.
+  public let keepsRotationKeys: Bool
+  /// Raised by every sign-in and sign-out; what belongs to an older one comes to nothing.
+  public internal(set) var epoch: UInt64 = 0
+
+  var phase: Phase = .dormant
+  /// Callers who wait for a token.
+  var waiters: [Waiter: Need] = [:]
+  /// The sign-in that is under way.
+  var signingIn: Waiter?
+  /// What has been asked for and is not answered yet.
+  var work: [Operation: Purpose] = [:]
+  /// Ended sessions that the server has not been told about.
+  var outbox: [SessionID: RevocationHandle] = [:]
+  var delivering: Set<SessionID> = []
+  var deliveryFailures = 0
+  /// Sessions that ended while this program ran, newest last: nothing brings one of these back.
+  var ended: [SessionID] = []
+  var timers: [Timer: UInt64] = [:]
+  var published: SessionState = .restoring
+  var lastNumber: UInt64 = 0
+  var looksAgain = false
+  /// A token that the server has left behind, while the vault still holds it: the vault went back in time.
+  var leftBehind: RefreshToken?
+  /// A tombstone that could not be written.
+  var buryLater: BuryLater?
+
+  public init(policy: SessionPolicy = SessionPolicy(), keepsRotationKeys: Bool = true) {
+    self.policy = policy
+    self.keepsRotationKeys = keepsRotationKeys
+  }
+
+  enum Phase: Sendable, Hashable {
+    /// Before ``Event/start``.
+    case dormant
+    case restoring
+    case signedOut
+    case live(Live)
+    /// The fence: the session is over for everybody here, the tombstone is being written.
+    case ending(Ending)
+    /// The vault or the server keeps the session from being used.
+    case unavailable(SessionError)
+  }
+
+  /// A session that is in use.
+  struct Live: Sendable, Hashable {
+    /// As the vault last showed it.
+    var stored: StoredSession
+    /// Tokens newer than the vault's, which could not be written yet. While there are any, no rotation starts.
+    var unsaved: Unsaved?
+    var flight: Flight?
+    /// The refresh item is locked: only the access token can be had.
+    var isRefreshLocked = false
+    /// When the current access token came.
+    var mintedAt: Moment?
+    /// Refreshes in a row that found no answer, and until when nobody is sent again.
+    var failures = 0
+    var quietUntil: Moment?
+    var touchedAt: Moment?
+
+    var access: StoredAccess? { unsaved?.access ?? stored.access }
+
+    /// Takes over what the vault shows, but for activity that it has not been told of.
+    mutating func adopt(_ session: StoredSession) {
+      let activeAt = stored.activeAt
+      stored = session
+      if activeAt.estimatedElapsed(since: session.activeAt) > .zero { stored.activeAt = activeAt }
+    }
+  }
+
+  struct Unsaved: Sendable, Hashable {
+    var sent: RefreshToken
+    var successor: RefreshToken
+    var access: StoredAccess
+    var profile: Profile?
+  }
+
+  /// One refresh, from the lock to the stored successor.
+  struct Flight: Sendable, Hashable {
+    enum Step: Sendable, Hashable { case locking, preparing, asking, saving, ending, looking, pausing }
+    var step: Step
+    var attempt = 1
+    var freshKey: RotationKey?
+    var lock: Operation?
+    /// How often the vault moved under this flight; bounded, so that a vault that never settles cannot keep it for ever.
+    var moves = 0
+  }
+
+  struct Ending: Sendable, Hashable {
+    var session: SessionID?
+    var revocation: RevocationHandle?
+    var lock: Operation?
+    var reason: EndReason
+    var commands: [Waiter]
+    /// The server rejected it: those who wait are told so.
+    var isRejection = false
+  }
+
+  struct BuryLater: Sendable, Hashable {
+    var session: SessionID?
+    var edit: VaultEdit
+  }
+
+  /// Why work was asked for.
+  enum Purpose: Sendable, Hashable {
+    case look
+    case begin(Waiter, StoredSession, isWanted: Bool)
+    case lock
+    case prepare
+    case ask(RefreshToken, since: Moment)
+    case advance(Unsaved)
+    case save(Unsaved)
+    case reject(EndReason)
+    case rollbackCheck(RefreshToken)
+    case end
+    case endAgain
+    case delivered
+    case touch
+  }
+
+  /// Takes an event and says what is to be done about it.
+  public mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
+    switch event {
+    case .start:
+      guard case .dormant = phase else { return [.ignored] }
+      phase = .restoring
+      return look()
+    case .vaultChanged: return look()
+    case .timer(let timer, let ticket):
+      guard timers[timer] == ticket else { return [.ignored] }
+      timers[timer] = nil
+      return fired(timer, at: now)
+    case .read(let operation, let reading): return answered(operation, reading, at: now)
+    case .edited(let operation, let outcome, let asOf): return answered(operation, outcome, asOf: asOf, at: now)
+    case .signIn(let waiter):
+      let former = signingIn
+      signingIn = waiter
+      return former.map { [.finish($0, .failure(.cancelled))] } ?? []
+    case .signInAnswered(let waiter, let result, let fallback):
+      return signInAnswered(waiter, result, fallback: fallback, at: now)
+    case .signOut(let waiter, let reason): return signOut(waiter, reason, at: now)
+    case .ended(let session, let reason): return endedByServer(session, reason, at: now)
+    case .demand(let waiter, let need): return demand(waiter, need, at: now)
+    case .gone(let waiter):
+      if signingIn == waiter {
+        signingIn = nil
+        return []
+      }
+      return waiters.removeValue(forKey: waiter) == nil ? [.ignored] : []
+    case .activity: return activity(at: now)
+    case .nudge: return nudge(at: now)
+    case .locked(let operation, let key): return lockAnswered(operation, got: true, key, at: now)
+    case .lockFailed(let operation, let key): return lockAnswered(operation, got: false, key, at: now)
+    case .answered(let operation, let answer): return refreshAnswered(operation, answer, at: now)
+    case .revoked(let session, let delivered, let entropy):
+      return revocationAnswered(session, delivered: delivered, entropy: entropy)
+    }
+  }
+
+  /// What an app shows now.
+  public var state: SessionState { published }
+
+  /// The access token that may go out now; nothing while nobody is signed in and behind the fence of a sign-out.
+  public var access: StoredAccess? {
+    if case .live(let live) = phase { live.access } else { nil }
+  }
+
+  /// Whether an access token with that lifetime serves a caller who needs `validity` more of it.
+  public static func serves(_ lifetime: Lifetime?, for validity: Duration, at now: Moment) -> Bool {
+    guard let lifetime else { return true }
+    let remaining = lifetime.remaining(at: now)
+    return remaining > .zero && remaining >= clamp(validity, toLife: lifetime.duration)
+  }
+
+  /// The validity that may be asked of a token: at most four fifths of its life, or nobody would ever be served.
+  ///
+  /// | asked | life | clamped |
+  /// |---|---|---|
+  /// | 60 s | 1 h | 60 s |
+  /// | 10 min | 60 s | 48 s |
+  public static func clamp(_ validity: Duration, toLife life: Duration) -> Duration {
+    min(validity, life * 4 / 5)
+  }
+}
+
+// MARK: - Small parts that every aspect uses
+
+extension SessionMachine {
+  mutating func nextNumber() -> UInt64 {
+    lastNumber += 1
+    return lastNumber
+  }
+
+  mutating func begin(_ purpose: Purpose) -> Operation {
+    let operation = Operation(nextNumber())
+    work[operation] = purpose
+    return operation
+  }
+
+  mutating func edit(_ edit: VaultEdit, for purpose: Purpose) -> Effect {
+    .edit(begin(purpose), edit)
+  }
+
+  mutating func startTimer(_ timer: Timer, after delay: Duration) -> Effect {
+    let ticket = nextNumber()
+    timers[timer] = ticket
+    return .startTimer(timer, ticket: ticket, after: max(.zero, delay))
+  }
+
+  /// Publishes `state` if it is news.
+  mutating func publish(_ state: SessionState) -> [Effect] {
+    guard published != state else { return [] }
+    published = state
+    return [.publish(state)]
+  }
+
+  /// Everybody who waits for a token gets this answer.
+  mutating func resumeAll(_ result: Result<StoredAccess, SessionError>) -> [Effect] {
+    guard !waiters.isEmpty else { return [] }
+    let all = waiters.keys.sorted()
+    waiters = [:]
+    return [.resume(all, result)]
+  }
+
+  func audit(
+    _ action: AuditEntry.Action, _ session: StoredSession?, _ outcome: String, at now: Moment
+  ) -> Effect {
+    .audit(
+      AuditEntry(action: action, session: session?.id, account: session?.profile.id, at: now.wall, outcome: outcome))
+  }
+
+  /// What was asked for on behalf of a refresh is nobody's any more. Gives the flight lock back if it is held.
+  mutating func dropFlightWork() {
+    work = work.filter { _, purpose in
+      switch purpose {
+      case .lock, .prepare, .ask, .advance, .save, .reject, .rollbackCheck, .touch: false
+      case .look, .begin, .end, .endAgain, .delivered: true
+      }
+    }
+    timers[.retry] = nil
+    timers[.refresh] = nil
+  }
+}
