@@ -20,7 +20,7 @@ public struct SessionMachine: Sendable, Hashable {
   /// What has been asked for and is not answered yet.
   var work: [Operation: Purpose] = [:]
   /// Ended sessions that the server has not been told about.
-  var outbox: [SessionID: RevocationHandle] = [:]
+  package internal(set) var outbox: [SessionID: RevocationHandle] = [:]
   var delivering: Set<SessionID> = []
   var deliveryFailures = 0
   /// Sessions that ended while this program ran, newest last: nothing brings one of these back.
@@ -248,5 +248,15 @@ extension SessionMachine {
     }
     timers[.retry] = nil
     timers[.refresh] = nil
+  }
+}
+
+extension SessionMachine {
+  /// Whether that sign-in will still be answered.
+  package func isSigningIn(_ waiter: Waiter) -> Bool {
+    signingIn == waiter
+      || work.values.contains { purpose in
+        if case .begin(waiter, _, isWanted: true) = purpose { true } else { false }
+      }
   }
 }

@@ -1,0 +1,131 @@
+public import Foundation
+
+/// Calls an API on behalf of the session: attaches the token, refreshes it once when the API refuses it, and stops with the
+/// session.
+public struct APIClient: Sendable {
+  public let baseURL: URL
+  let controller: SessionController
+  let transport: any Transport
+
+  /// - Parameter baseURL: where every endpoint's path is appended; tokens go to its origin alone.
+  public init(baseURL: URL, controller: SessionController, transport: any Transport) {
+    self.baseURL = baseURL
+    self.controller = controller
+    self.transport = transport
+  }
+
+  /// Sends `endpoint` and decodes the answer.
+  ///
+  /// On a 401 the token is replaced, or a newer one taken that is there already, and the request is sent once more, never
+  /// twice. A sign-out meanwhile ends the call with ``APIError/unauthorized(_:)``.
+  public func send<E: Endpoint>(_ endpoint: E) async throws(APIError) -> E.Response {
+    let request = try request(for: endpoint)
+    let response = try await respond(to: request, requiresAuth: endpoint.requiresAuth)
+    guard (200..<300).contains(response.status) else {
+      throw .status(response.status, try? JSONDecoder().decode(Problem.self, from: Data(response.body)))
+    }
+    if let empty = EmptyResponse() as? E.Response { return empty }
+    do { return try JSONDecoder().decode(E.Response.self, from: Data(response.body)) } catch {
+      throw .unreadable(describe(error))
+    }
+  }
+
+  /// Sends a request as it is, with the token if `requiresAuth`, and hands back whatever came.
+  ///
+  /// - Throws: ``APIError/invalidRequest(_:)`` when the address is not of the account's own origin.
+  public func respond(
+    to request: TransportRequest, requiresAuth: Bool = true
+  ) async throws(APIError) -> TransportResponse {
+    guard requiresAuth else { return try await carry(request) }
+    guard Origin(request.url) != nil, Origin(request.url) == Origin(baseURL.absoluteString) else {
+      throw .invalidRequest("the address is not of the account's own origin")
+    }
+    do throws(SessionError) {
+      let token = try await controller.token()
+      let response = try await fenced(request.authorized(by: token))
+      guard response.status == 401 else { return response }
+      let newer = try await controller.token(insteadOf: token)
+      let second = try await fenced(request.authorized(by: newer))
+      guard second.status == 401 else { return second }
+      throw .tokenRefused
+    } catch {
+      if case .unreachable = error { throw .unreachable(.unreachable("no answer")) }
+      throw .unauthorized(error)
+    }
+  }
+
+  private func fenced(_ request: TransportRequest) async throws(SessionError) -> TransportResponse {
+    do throws(RequestFence.RequestFailure) {
+      return try await controller.requests.run { [transport] () async throws(TransportError) in
+        try await transport.send(request)
+      }
+    } catch {
+      switch error {
+      case .transport(let error): throw SessionError(error)
+      case .signedOut:
+        if case .signedOut(let reason) = controller.state { throw .signedOut(reason) }
+        throw .signedOut(.replaced)
+      }
+    }
+  }
+
+  private func carry(_ request: TransportRequest) async throws(APIError) -> TransportResponse {
+    do throws(TransportError) { return try await transport.send(request) } catch { throw .unreachable(error) }
+  }
+
+  private func request(for endpoint: some Endpoint) throws(APIError) -> TransportRequest {
+    guard var parts = URLComponents(url: baseURL, resolvingAgainstBaseURL: true) else {
+      throw .invalidRequest("the base address is none")
+    }
+    let base = parts.path.hasSuffix("/") ? String(parts.path.dropLast()) : parts.path
+    parts.path = base + (endpoint.path.hasPrefix("/") ? "" : "/") + endpoint.path
+    if !endpoint.query.isEmpty { parts.queryItems = (parts.queryItems ?? []) + endpoint.query }
+    guard let url = parts.string else { throw .invalidRequest("the path makes no address") }
+    var headers = [HeaderField("Accept", "application/json")]
+    let body: Data?
+    do { body = try endpoint.body } catch { throw .invalidRequest(describe(error)) }
+    if body != nil { headers.append(HeaderField("Content-Type", "application/json")) }
+    return TransportRequest(
+      method: endpoint.method, url: url, headers: headers, body: body.map { Array($0) } ?? [])
+  }
+
+  /// Where a coding error happened, without what stood there.
+  private func describe(_ error: any Error) -> String {
+    func path(_ context: DecodingError.Context) -> String {
+      context.codingPath.map(\.stringValue).joined(separator: ".")
+    }
+    switch error {
+    case DecodingError.keyNotFound(let key, let context): return "missing: \(path(context)).\(key.stringValue)"
+    case DecodingError.typeMismatch(_, let context): return "of another type: \(path(context))"
+    case DecodingError.valueNotFound(_, let context): return "null: \(path(context))"
+    case DecodingError.dataCorrupted(let context): return "not readable: \(path(context))"
+    default: return "not encodable: \(type(of: error))"
+    }
+  }
+}
+
+/// Scheme, host and port: what a token must not leave (RFC 6454 section 4).
+package struct Origin: Hashable, Sendable {
+  let scheme: String
+  let host: String
+  let port: Int
+
+  package init?(_ url: String) {
+    guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
+      let host = parts.host?.lowercased(), !host.isEmpty, parts.user == nil
+    else { return nil }
+    guard let port = parts.port ?? ["http": 80, "https": 443][scheme] else { return nil }
+    self.scheme = scheme
+    self.host = host
+    self.port = port
+  }
+}
+
+extension TransportRequest {
+  func authorized(by token: AccessToken) -> TransportRequest {
+    var request = self
+    request.headers.removeAll { $0.name.lowercased() == "authorization" }
+    request.headers.append(HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 }))
+    return request
+  }
+}

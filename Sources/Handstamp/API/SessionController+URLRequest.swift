@@ -1,0 +1,13 @@
+#if canImport(FoundationNetworking)
+  public import FoundationNetworking
+#else
+  public import Foundation
+#endif
+
+extension SessionController {
+  /// Sets the `Authorization` header of a request that you send yourself. Send it to your account's own server only.
+  public nonisolated func authorize(_ request: inout URLRequest) async throws(SessionError) {
+    let token = try await token()
+    token.secret.withExposed { request.setValue("Bearer " + $0, forHTTPHeaderField: "Authorization") }
+  }
+}

@@ -1,0 +1,161 @@
+/// Performing what the machine decided.
+extension SessionController {
+  /// The one way in: decide, derive the snapshot, perform. Never suspends.
+  func post(_ event: SessionMachine.Event) {
+    let effects = machine.handle(event, at: clock.now())
+    let new = Snapshot(machine, boot: boot)
+    snapshot.withLock { $0.renew(new) }
+    for effect in effects { perform(effect) }
+    if machine.outbox.isEmpty { giveUpDelivery() }
+  }
+
+  private func perform(_ effect: SessionMachine.Effect) {
+    switch effect {
+    case .publish(let state): hub.publish(state)
+    case .audit(let entry): if audit != nil { auditQueue.yield(entry) }
+    case .startTimer(let timer, let ticket, let delay): start(timer, ticket: ticket, after: delay)
+    case .resume(let waiters, let result):
+      for waiter in waiters { tokenWaiters.removeValue(forKey: waiter)?.resume(returning: result) }
+    case .finish(let waiter, let result):
+      if let continuation = commandWaiters.removeValue(forKey: waiter) {
+        continuation.resume(returning: result)
+      } else {
+        commandResults[waiter] = result
+      }
+    case .cancelRequests: requests.cancelAll()
+    case .unlock(let operation): locks.removeValue(forKey: operation)?.unlock()
+    case .ignored: break
+    case .read(let operation): vaultWork.yield(.read(operation))
+    case .edit(let operation, let edit): vaultWork.yield(.edit(operation, edit))
+    case .lock(let operation, let limit): takeLock(operation, within: limit)
+    case .askRefresh(let operation, let token, let key): askRefresh(operation, token, key)
+    case .revoke(let session, let handle): revoke(session, handle)
+    }
+  }
+
+  private func start(_ timer: SessionMachine.Timer, ticket: UInt64, after delay: Duration) {
+    timers[timer]?.cancel()
+    timers[timer] = Task.detached(priority: .utility) { [weak self, clock] in
+      do { try await clock.sleep(for: delay) } catch { return }
+      await self?.post(.timer(timer, ticket: ticket))
+    }
+  }
+
+  private func takeLock(_ operation: SessionMachine.Operation, within limit: Duration) {
+    Task.detached(priority: .userInitiated) { [weak self, vault] in
+      let lock = await vault.lock(within: limit)
+      var random = SystemRandomNumberGenerator()
+      guard let self else {
+        lock?.unlock()
+        return
+      }
+      await self.took(lock, operation, RotationKey(from: &random))
+    }
+  }
+
+  private func took(_ lock: (any FlightLock)?, _ operation: SessionMachine.Operation, _ key: RotationKey) {
+    guard let lock else { return post(.lockFailed(operation, key)) }
+    locks[operation] = lock
+    post(.locked(operation, key))
+  }
+
+  /// Detached, so that no waiter's cancellation and no task-local value goes with it.
+  private func askRefresh(_ operation: SessionMachine.Operation, _ token: RefreshToken, _ key: RotationKey) {
+    Task.detached(priority: .userInitiated) { [weak self, backend] in
+      let answer = SessionMachine.RefreshAnswer(
+        await backend.refresh(token, key: key), entropy: .random(in: .min ... .max))
+      await self?.post(.answered(operation, answer))
+    }
+  }
+
+  private func revoke(_ session: SessionID, _ handle: RevocationHandle) {
+    Task.detached(priority: .utility) { [weak self, backend] in
+      var delivered = true
+      do throws(SessionError) { try await backend.revoke(handle) } catch {
+        if case .rejected = error {} else { delivered = false }
+      }
+      await self?.post(.revoked(session, delivered: delivered, entropy: .random(in: .min ... .max)))
+    }
+  }
+
+  static func randomSessionID() -> SessionID {
+    SessionID((0..<16).map { _ in String(UInt8.random(in: .min ... .max), radix: 16) }.joined())
+  }
+}
+
+extension SessionMachine.RefreshAnswer {
+  /// Only two failures decide anything; every other one is no answer.
+  init(_ result: Result<Grant, SessionError>, entropy: UInt64) {
+    switch result {
+    case .success(let grant): self = .granted(grant)
+    case .failure(.rejected(let reason)): self = .rejected(reason)
+    case .failure(.rolledBack): self = .superseded
+    case .failure(.unreachable(let retryAfter)): self = .none(retryAfter: retryAfter, entropy: entropy)
+    case .failure: self = .none(retryAfter: nil, entropy: entropy)
+    }
+  }
+}
+
+/// One item of the vault's queue: first in, first out, one at a time.
+enum VaultWork: Sendable {
+  case read(SessionMachine.Operation)
+  case edit(SessionMachine.Operation, VaultEdit)
+
+  func done(on vault: any Vault, clock: any SessionClock) async -> SessionMachine.Event {
+    switch self {
+    case .read(let operation): return .read(operation, await vault.read())
+    case .edit(let operation, let edit):
+      let asOf = clock.now()
+      return .edited(operation, await vault.edit(edit), asOf: asOf)
+    }
+  }
+}
+
+/// The requests of the current session: a sign-out cancels them, and an answer that comes all the same is nobody's.
+final class RequestFence: Sendable {
+  private struct Content: Sendable {
+    var last: UInt64 = 0
+    var tasks: [UInt64: @Sendable () -> Void] = [:]
+    var generation: UInt64 = 0
+  }
+  private let content = Locked(Content())
+
+  /// Runs `body` until it is done or the session ends; then throws ``SessionError/signedOut(_:)``.
+  func run<Result: Sendable>(
+    _ body: @escaping @Sendable () async throws(TransportError) -> Result
+  ) async throws(RequestFailure) -> Result {
+    let task = Task { () -> Swift.Result<Result, TransportError> in
+      do throws(TransportError) { return .success(try await body()) } catch { return .failure(error) }
+    }
+    let (number, generation) = content.withLock { content in
+      content.last += 1
+      content.tasks[content.last] = { task.cancel() }
+      return (content.last, content.generation)
+    }
+    let result = await withTaskCancellationHandler {
+      await task.value
+    } onCancel: {
+      task.cancel()
+    }
+    let isCurrent = content.withLock { content in
+      content.tasks[number] = nil
+      return content.generation == generation
+    }
+    guard isCurrent else { throw .signedOut }
+    do throws(TransportError) { return try result.get() } catch { throw .transport(error) }
+  }
+
+  func cancelAll() {
+    let cancels = content.withLock { content in
+      content.generation += 1
+      defer { content.tasks = [:] }
+      return Array(content.tasks.values)
+    }
+    for cancel in cancels { cancel() }
+  }
+
+  enum RequestFailure: Error {
+    case signedOut
+    case transport(TransportError)
+  }
+}

@@ -1,0 +1,57 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+import Foundation
+
+/// The device's clocks. Uptime counts sleep: `CLOCK_BOOTTIME` on Linux, `CLOCK_MONOTONIC` on Apple's systems, where that one
+/// does.
+public struct SystemClock: SessionClock {
+  private let boot: UInt64
+
+  public init() { boot = SystemClock.bootID }
+
+  public func now() -> Moment {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    let wall = UnixTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    return Moment(boot: boot, uptime: uptime(), wall: wall)
+  }
+
+  public func uptime() -> Duration {
+    var time = timespec()
+    #if canImport(Darwin)
+      clock_gettime(CLOCK_MONOTONIC, &time)
+    #else
+      clock_gettime(CLOCK_BOOTTIME, &time)
+    #endif
+    return .nanoseconds(Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
+  }
+
+  @concurrent public func sleep(for duration: Duration) async throws {
+    try await Task.sleep(for: duration, clock: .continuous)
+  }
+
+  /// One number per boot. Zero where the system does not tell: then uptime alone must do, and a token that seems young
+  /// after a reboot costs one 401 and a refresh.
+  private static let bootID: UInt64 = {
+    #if canImport(Darwin)
+      var size = 0
+      sysctlbyname("kern.bootsessionuuid", nil, &size, nil, 0)
+      var text = [UInt8](repeating: 0, count: size)
+      sysctlbyname("kern.bootsessionuuid", &text, &size, nil, 0)
+      return fingerprint(text)
+    #else
+      let path = "/proc/sys/kernel/random/boot_id"
+      return fingerprint(FileManager.default.contents(atPath: path).map { Array($0) } ?? [])
+    #endif
+  }()
+
+  /// FNV-1a: the same in every process, unlike Swift's seeded hashes.
+  private static func fingerprint(_ bytes: [UInt8]) -> UInt64 {
+    bytes.isEmpty ? 0 : bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+  }
+}

@@ -1,0 +1,200 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// Carries requests by `URLSession`, without its cookies, its cache and its redirects.
+///
+/// On Linux a request that is given up is not cancelled: its caller is released at once, its answer dropped, its socket ends
+/// by the time-out. Cancelling there races the arriving answer, into a deadlock or a crash inside Foundation
+/// (swift-corelibs-foundation issues 5412 and 3296). Streams are silent when they are cancelled, and are cancelled.
+public final class URLSessionTransport: Transport {
+  private let session: URLSession
+  private let receiver = Receiver()
+
+  public init() {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpShouldSetCookies = false
+    configuration.httpCookieAcceptPolicy = .never
+    configuration.httpCookieStorage = nil
+    configuration.urlCache = nil
+    configuration.urlCredentialStorage = nil
+    configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+    session = URLSession(configuration: configuration, delegate: receiver, delegateQueue: nil)
+  }
+
+  deinit { session.finishTasksAndInvalidate() }
+
+  @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    let task = session.dataTask(with: try urlRequest(request))
+    let (answers, continuation) = AsyncStream.makeStream(of: Result<TransportResponse, TransportError>.self)
+    receiver.expect(task, .whole(continuation, limit: request.answerLimit))
+    task.resume()
+    for await answer in answers { return try answer.get() }
+    #if canImport(Darwin)
+      task.cancel()
+    #endif
+    receiver.forget(task)
+    throw .cancelled
+  }
+
+  @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    let task = session.dataTask(with: try urlRequest(request, isStream: true))
+    let (heads, head) = AsyncStream.makeStream(of: Result<HTTPHead, TransportError>.self)
+    let (body, chunks) = AsyncThrowingStream.makeStream(of: [UInt8].self)
+    receiver.expect(task, .stream(head, chunks))
+    chunks.onTermination = { [receiver] _ in
+      // Only the reader's own leaving needs a cancellation; asynchronously, as it may come from inside a callback.
+      guard receiver.forget(task) else { return }
+      DispatchQueue.global().async { task.cancel() }
+    }
+    task.resume()
+    for await answer in heads {
+      let head = try answer.get()
+      return TransportStream(status: head.status, headers: head.headers, body: body)
+    }
+    chunks.finish()
+    throw .cancelled
+  }
+
+  private func urlRequest(
+    _ request: TransportRequest, isStream: Bool = false
+  ) throws(TransportError) -> URLRequest {
+    guard let url = URL(string: request.url), let scheme = url.scheme?.lowercased(),
+      ["http", "https"].contains(scheme),
+      url.host?.isEmpty == false
+    else { throw .invalidRequest("the address is none: \(request)") }
+    for field in request.headers
+    where (field.name + field.value).utf8.contains(where: { $0 == 10 || $0 == 13 || $0 == 0 }) {
+      throw .invalidRequest("a header with a line break: \(field.name.prefix { $0.isLetter || $0 == "-" })")
+    }
+    var result = URLRequest(url: url)
+    result.httpMethod = request.method
+    result.timeoutInterval = isStream ? 24 * 3600 : request.timeout.inSeconds
+    result.httpShouldHandleCookies = false
+    for field in request.headers { result.addValue(field.value, forHTTPHeaderField: field.name) }
+    if !request.body.isEmpty { result.httpBody = Data(request.body) }
+    return result
+  }
+}
+
+struct HTTPHead: Sendable {
+  var status: Int
+  var headers: [HeaderField]
+
+  init(_ response: URLResponse?) {
+    let response = response as? HTTPURLResponse
+    status = response?.statusCode ?? 0
+    headers = (response?.allHeaderFields ?? [:]).compactMap { name, value in
+      guard let name = name as? String, let value = value as? String else { return nil }
+      return HeaderField(name, value)
+    }
+  }
+}
+
+/// Takes what `URLSession` calls back with to whoever expects it.
+private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
+  enum Expected: Sendable {
+    case whole(AsyncStream<Result<TransportResponse, TransportError>>.Continuation, limit: Int)
+    case stream(
+      AsyncStream<Result<HTTPHead, TransportError>>.Continuation, AsyncThrowingStream<[UInt8], any Error>.Continuation)
+  }
+  private struct Exchange: Sendable {
+    var expected: Expected
+    var head: HTTPHead?
+    var body: [UInt8] = []
+  }
+  private let exchanges = Locked<[Int: Exchange]>([:])
+
+  func expect(_ task: URLSessionTask, _ expected: Expected) {
+    let number = task.taskIdentifier
+    exchanges.withLock { $0[number] = Exchange(expected: expected) }
+  }
+
+  /// Whether it was still expected.
+  @discardableResult
+  func forget(_ task: URLSessionTask) -> Bool {
+    let number = task.taskIdentifier
+    return exchanges.withLock { $0.removeValue(forKey: number) != nil }
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+  ) {
+    // The 3xx itself is the answer: following it would send token and body wherever it points.
+    completionHandler(nil)
+  }
+
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+    completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+  ) {
+    let number = dataTask.taskIdentifier
+    let head = HTTPHead(response)
+    let waiting = exchanges.withLock { exchanges in
+      exchanges[number]?.head = head
+      return exchanges[number]?.expected
+    }
+    if case .stream(let continuation, _) = waiting {
+      continuation.yield(.success(head))
+      continuation.finish()
+    }
+    completionHandler(.allow)
+  }
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    let number = dataTask.taskIdentifier
+    let bytes = Array(data)
+    let chunks = exchanges.withLock { exchanges -> AsyncThrowingStream<[UInt8], any Error>.Continuation? in
+      guard let exchange = exchanges[number] else { return nil }
+      switch exchange.expected {
+      case .stream(_, let chunks): return chunks
+      case .whole(let answer, let limit):
+        guard exchange.body.count + bytes.count <= limit else {
+          exchanges[number] = nil
+          answer.yield(.failure(.tooLarge))
+          answer.finish()
+          return nil
+        }
+        exchanges[number]?.body += bytes
+        return nil
+      }
+    }
+    chunks?.yield(bytes)
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    let number = task.taskIdentifier
+    let failure = error.map(TransportError.init(urlError:))
+    guard let exchange = exchanges.withLock({ $0.removeValue(forKey: number) }) else { return }
+    switch exchange.expected {
+    case .whole(let answer, _):
+      let head = exchange.head ?? HTTPHead(task.response)
+      answer.yield(
+        failure.map { .failure($0) }
+          ?? .success(TransportResponse(status: head.status, headers: head.headers, body: exchange.body)))
+      answer.finish()
+    case .stream(let head, let chunks):
+      if exchange.head == nil {
+        head.yield(failure.map { .failure($0) } ?? .success(HTTPHead(task.response)))
+        head.finish()
+      }
+      chunks.finish(throwing: failure)
+    }
+  }
+}
+
+extension TransportError {
+  /// Code and nothing else: a URL error's text holds the whole address.
+  init(urlError error: any Error) {
+    let code = (error as? URLError)?.code
+    switch code {
+    case .timedOut?: self = .timedOut
+    case .cancelled?: self = .cancelled
+    case .some(let code): self = .unreachable("URL error \(code.rawValue)")
+    case nil: self = .unreachable("\(type(of: error))")
+    }
+  }
+}
