@@ -1,0 +1,72 @@
+public import HandstampCore
+public import Logging
+
+/// What an operator decides about a session server.
+public struct ServerConfiguration: Sendable {
+  /// How accounts come to be.
+  public enum SignUp: String, Sendable, Hashable, CaseIterable {
+    /// A session at once. An address that has an account already is told so: not for servers open to the world.
+    case open
+    /// Nobody can sign up.
+    case closed
+  }
+
+  /// The `iss` of every token, and its audience: the address under which the server is known, an `https` URL without a
+  /// slash at its end. It does not need to be the address that the server listens on.
+  public var issuer: String
+  /// The `client_id` of the tokens that the first-party API gives out (RFC 9068 section 2.2).
+  public var clientID: String
+  /// How long an access token is good. From 1 s; what is shorter counts as 1 s. Default 10 min.
+  public var accessTokenLife: Duration
+  public var signUp: SignUp
+  /// What apps read at `GET /v1/app-config`: a JSON object of the operator's.
+  public var appConfig: String
+  public var passwordHashing: Argon2Parameters
+  /// How many passwords are hashed at once.
+  public var hashingThreads: Int
+  /// How many hashes may wait beside those; more are answered 503.
+  public var hashingQueue: Int
+  /// The largest body of a request, in bytes.
+  public var bodyLimit: Int
+  /// The pause after which a silent event stream says that it is alive.
+  public var heartbeat: Duration
+  /// How long open requests have to end when the server is told to stop.
+  public var shutdownLimit: Duration
+  /// A connection without a request for this long is closed.
+  public var idleConnectionLimit: Duration
+  public var logger: Logger
+  /// The time. Never read from elsewhere.
+  public var now: @Sendable () -> UnixTime
+
+  public init(
+    issuer: String = "http://localhost",
+    clientID: String = "handstamp",
+    accessTokenLife: Duration = .seconds(600),
+    signUp: SignUp = .open,
+    appConfig: String = "{}",
+    passwordHashing: Argon2Parameters = .recommended,
+    hashingThreads: Int = 2,
+    hashingQueue: Int = 64,
+    bodyLimit: Int = 64 * 1024,
+    heartbeat: Duration = .seconds(15),
+    shutdownLimit: Duration = .seconds(10),
+    idleConnectionLimit: Duration = .seconds(120),
+    logger: Logger = Logger(label: "handstamp.server"),
+    now: @escaping @Sendable () -> UnixTime = { .current }
+  ) {
+    self.issuer = issuer
+    self.clientID = clientID
+    self.accessTokenLife = max(.seconds(1), accessTokenLife)
+    self.signUp = signUp
+    self.appConfig = appConfig
+    self.passwordHashing = passwordHashing
+    self.hashingThreads = hashingThreads
+    self.hashingQueue = hashingQueue
+    self.bodyLimit = bodyLimit
+    self.heartbeat = heartbeat
+    self.shutdownLimit = shutdownLimit
+    self.idleConnectionLimit = idleConnectionLimit
+    self.logger = logger
+    self.now = now
+  }
+}

@@ -1,0 +1,114 @@
+import Crypto
+import Foundation
+import HandstampCore
+import JWTKit
+
+/// Mints and checks access tokens: JWT as RFC 9068 profiles them, ES256 through JWTKit.
+///
+/// The algorithms are taken out of JWTKit's key collection once, so that neither signing nor checking passes through its
+/// actor, and the envelope is written and read here: a header is accepted only if it is, byte for byte, one that this server
+/// writes. That leaves no room for `none`, for a key inside the header, or for a second spelling of a token.
+struct AccessTokens: Sendable {
+  /// What a genuine token says.
+  struct Claims: Sendable, Hashable {
+    var account: AccountID
+    var session: SessionID
+    var expiresAt: UnixTime
+  }
+
+  enum Fault: Error, Hashable {
+    /// None of ours, damaged, or meant for somebody else.
+    case invalid
+    case expired
+  }
+
+  private let header: [UInt8]
+  private let signer: any JWTAlgorithm
+  private let verifiers: [String: any JWTAlgorithm]
+  private let issuer: String
+  private let audience: String
+  private let client: String
+  /// How long a token is good.
+  let life: Duration
+
+  init(keys: SigningKeys, issuer: String, audience: String, client: String, life: Duration) async throws {
+    let collection = JWTKeyCollection()
+    var verifiers: [String: any JWTAlgorithm] = [:]
+    var headers: [[UInt8]] = []
+    for key in keys.keys {
+      let kid = JWKIdentifier(string: key.id)
+      await collection.add(ecdsa: try ES256PrivateKey(backing: key.key), kid: kid)
+      var json = JSONText()
+      json.add("alg", "ES256")
+      json.add("kid", key.id)
+      json.add("typ", "at+jwt")
+      var header: [UInt8] = []
+      Base64URL.append(json.finished, to: &header)
+      verifiers[String(decoding: header, as: UTF8.self)] = try await collection.getKey(for: kid)
+      headers.append(header)
+    }
+    guard let header = headers.first, let signer = verifiers[String(decoding: header, as: UTF8.self)] else {
+      throw SigningKeysFault()
+    }
+    self.header = header
+    self.signer = signer
+    self.verifiers = verifiers
+    self.issuer = issuer
+    self.audience = audience
+    self.client = client
+    self.life = life
+  }
+
+  /// A new token. Two tokens of one second differ, by `jti`.
+  func mint(account: AccountID, session: SessionID, at now: UnixTime) throws -> String {
+    var random = SystemRandomNumberGenerator()
+    var id: [UInt8] = []
+    for _ in 0..<2 { withUnsafeBytes(of: random.next() as UInt64) { id.append(contentsOf: $0) } }
+    var payload = JSONText(reserving: 320)
+    payload.add("iss", issuer)
+    payload.add("sub", account.rawValue)
+    payload.add("aud", audience)
+    payload.add("client_id", client)
+    payload.add("iat", now.seconds)
+    // Rounded up, so that a token is good for at least as long as `expires_in` says.
+    payload.add("exp", (now.advanced(by: life).milliseconds + 999) / 1000)
+    payload.add("jti", Base64URL.encode(id))
+    payload.add("sid", session.rawValue)
+    var token = header
+    token.reserveCapacity(640)
+    token.append(UInt8(ascii: "."))
+    Base64URL.append(payload.finished, to: &token)
+    let signature = try signer.sign(token)
+    token.append(UInt8(ascii: "."))
+    Base64URL.append(signature, to: &token)
+    return String(decoding: token, as: UTF8.self)
+  }
+
+  /// What `token` says, if it is genuine and good at `now`. The signature comes first: nothing of an unsigned text is read.
+  func verify(_ token: Substring, at now: UnixTime) -> Result<Claims, Fault> {
+    let bytes = Array(token.utf8)
+    guard bytes.count <= AccessTokens.longest else { return .failure(.invalid) }
+    let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard parts.count == 3,
+      let verifier = verifiers[String(decoding: parts[0], as: UTF8.self)],
+      let signature = Base64URL.decode(parts[2]), signature.count == 64,
+      (try? verifier.verify(signature, signs: Array(bytes[..<parts[1].endIndex]))) == true,
+      let payload = Base64URL.decode(parts[1]),
+      let claims = try? JSONDecoder().decode(Payload.self, from: Data(payload)),
+      claims.iss == issuer, claims.aud == audience
+    else { return .failure(.invalid) }
+    let end = UnixTime(seconds: claims.exp)
+    guard now < end else { return .failure(.expired) }
+    return .success(Claims(account: AccountID(claims.sub), session: SessionID(claims.sid), expiresAt: end))
+  }
+
+  private static let longest = 8192
+
+  private struct Payload: Decodable {
+    var iss: String
+    var sub: String
+    var aud: String
+    var exp: Int64
+    var sid: String
+  }
+}
