@@ -24,6 +24,7 @@ let log: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let signals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 
 let package = Package(
   name: "handstamp-tools",
@@ -57,7 +58,7 @@ let package = Package(
     .target(
       name: "HandstampServer",
       dependencies: handstamp("HandstampCore", "HandstampRegistry")
-        + ["CArgon2", hummingbird, jwtKit, crypto, log, nioCore, httpTypes, lifecycle],
+        + ["CArgon2", hummingbird, jwtKit, crypto, log, nioCore, httpTypes, lifecycle, signals],
       swiftSettings: strict),
     .target(
       name: "AsyncHTTPTransport",
@@ -76,7 +77,10 @@ let package = Package(
     .testTarget(
       name: "HandstampServerTests",
       dependencies: handstamp("HandstampCore", "HandstampRegistry", "HandstampTesting")
-        + ["HandstampServer", "RegistrySQLite", hummingbird, hummingbirdTesting, httpTypes, nioCore, log],
+        + [
+          "HandstampServer", "RegistrySQLite", hummingbird, hummingbirdTesting, httpClient, jwtKit, crypto, httpTypes,
+          nioCore, log,
+        ],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampCommandTests",
