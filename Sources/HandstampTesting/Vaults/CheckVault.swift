@@ -1,0 +1,76 @@
+public import HandstampCore
+
+/// Checks that a vault keeps every promise of the port ``Vault``. Call it in a test of your own vault:
+///
+/// ```swift
+/// @Test func `keeps the promises of a vault`() async throws {
+///   try await checkVault { MyVault(folder: newFolder()) } again: { MyVault(folder: $0.folder) }
+/// }
+/// ```
+/// - Parameters:
+///   - make: makes a vault over a new, empty store. It is called several times.
+///   - again: opens the same store once more, as a second process would. Without it the vault itself is taken.
+///   - signalsChanges: whether ``Vault/changes()`` tells the second one of the first one's writes.
+/// - Throws: ``BrokenPromise`` at the first promise that is not kept. It takes a few seconds at most.
+public func checkVault<V: Vault>(
+  _ make: @escaping @Sendable () async throws -> V,
+  again: @escaping @Sendable (V) async throws -> V = { $0 },
+  signalsChanges: Bool = true
+) async throws {
+  let check = VaultCheck(make: make, again: again)
+  try await check.nothingIsAbsent()
+  try await check.everyFieldComesBack()
+  try await check.rotationKeyOfTheFirstWriterStays()
+  try await check.staleWritersChangeNothing()
+  try await check.successorTakesThePlace()
+  try await check.endsLeaveTombstones()
+  try await check.revisionsRise()
+  try await check.concurrentEditsLoseNothing()
+  try await check.flightLockExcludes()
+  try await check.flightLockIsHandedOn()
+  if signalsChanges { try await check.writesAreSignalled() }
+}
+
+/// A promise of a port that an implementation does not keep. It holds no secret.
+public struct BrokenPromise: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The promise, as a sentence.
+  public var promise: String
+  /// What was seen instead.
+  public var found: String
+
+  public init(_ promise: String, found: String) {
+    self.promise = promise
+    self.found = found
+  }
+
+  public var description: String { "\(promise) — found: \(found)" }
+}
+
+/// The parts of ``checkVault(_:again:signalsChanges:)``; each begins with an empty store.
+struct VaultCheck<V: Vault> {
+  let make: @Sendable () async throws -> V
+  let again: @Sendable (V) async throws -> V
+
+  /// Two vaults over one new store.
+  func pair() async throws -> (V, V) {
+    let first = try await make()
+    return (first, try await again(first))
+  }
+
+  func expect(_ isTrue: Bool, _ promise: String, found: @autoclosure () -> Any) throws {
+    if !isTrue { throw BrokenPromise(promise, found: "\(found())") }
+  }
+
+  /// Edits, and hands out what is stored afterwards.
+  func done(_ vault: V, _ edit: VaultEdit, _ promise: String) async throws -> VaultEntry {
+    let outcome = await vault.edit(edit)
+    guard case .done(let entry) = outcome else { throw BrokenPromise(promise, found: "\(outcome)") }
+    return entry
+  }
+
+  func stored(_ vault: V, _ promise: String) async throws -> VaultEntry {
+    let reading = await vault.read()
+    guard case .value(let entry) = reading else { throw BrokenPromise(promise, found: "\(reading)") }
+    return entry
+  }
+}

@@ -1,0 +1,140 @@
+import HandstampCore
+
+extension VaultCheck {
+  func nothingIsAbsent() async throws {
+    let (vault, other) = try await pair()
+    var reading = await vault.read()
+    try expect(reading == .absent, "a new store is absent", found: reading)
+    let session = VaultSamples.session()
+    let conditional: [VaultEdit] = [
+      .prepare(session.id, holding: RefreshToken("t"), key: try key(1)),
+      .advance(
+        session.id, sent: RefreshToken("t"), to: RefreshToken("u"), access: VaultSamples.access(), profile: nil),
+      .end(session.id, holding: nil, reason: .revoked, at: VaultSamples.moment()),
+      .touch(session.id, at: VaultSamples.moment()),
+    ]
+    for edit in conditional {
+      let outcome = await vault.edit(edit)
+      guard case .conflict(let entry) = outcome, entry.isEmpty else {
+        throw BrokenPromise("an edit whose condition is not met is a conflict", found: "\(outcome)")
+      }
+    }
+    for edit in [VaultEdit.endWhatever(.signedOut, at: VaultSamples.moment()), .delivered(session.id)] {
+      let entry = try await done(vault, edit, "signing out of nothing, or delivering it, is done")
+      try expect(entry.isEmpty, "signing out of nothing stores nothing", found: entry)
+    }
+    reading = await other.read()
+    try expect(reading == .absent, "none of that makes a session", found: reading)
+  }
+
+  func everyFieldComesBack() async throws {
+    for session in VaultSamples.oddSessions {
+      let (vault, other) = try await pair()
+      let entry = try await done(vault, .begin(session), "a sign-in is stored")
+      let seen = try await stored(other, "what was stored is there for others")
+      try expect(entry.session == session && seen == entry, "a session comes back as it was stored", found: seen)
+    }
+  }
+
+  func rotationKeyOfTheFirstWriterStays() async throws {
+    let (vault, other) = try await pair()
+    let session = VaultSamples.session()
+    _ = try await done(vault, .begin(session), "a sign-in is stored")
+    let token = RefreshToken("s1-refresh-0")
+    let first = try await done(vault, .prepare(session.id, holding: token, key: try key(1)), "a key is stored")
+    try expect(first.session?.pendingKey == (try key(1)), "the key is pending", found: first)
+    let second = try await done(
+      other, .prepare(session.id, holding: token, key: try key(2)), "a second key is no error")
+    try expect(second.session?.pendingKey == (try key(1)), "the first writer's key stays", found: second)
+    let seen = try await stored(vault, "the session is there")
+    try expect(seen == first, "the second key is stored nowhere", found: seen)
+  }
+
+  func staleWritersChangeNothing() async throws {
+    let (vault, other) = try await pair()
+    let session = VaultSamples.session()
+    let before = try await done(vault, .begin(session), "a sign-in is stored")
+    let stale = RefreshToken("s1-refresh-9")
+    let stranger = SessionID("someone")
+    let moment = VaultSamples.moment(9)
+    let access = VaultSamples.access("late")
+    let edits: [VaultEdit] = [
+      .prepare(session.id, holding: stale, key: try key(1)),
+      .prepare(stranger, holding: RefreshToken("s1-refresh-0"), key: try key(1)),
+      .advance(session.id, sent: stale, to: RefreshToken("n"), access: access, profile: nil),
+      .advance(stranger, sent: RefreshToken("s1-refresh-0"), to: RefreshToken("n"), access: access, profile: nil),
+      .end(session.id, holding: stale, reason: .rejected, at: moment),
+      .end(stranger, holding: nil, reason: .revoked, at: moment),
+      .touch(stranger, at: moment),
+    ]
+    for edit in edits {
+      let outcome = await other.edit(edit)
+      try expect(outcome == .conflict(before), "a stale writer learns what is stored", found: outcome)
+    }
+    let seen = try await stored(vault, "the session is there")
+    try expect(seen == before, "a stale writer changes nothing", found: seen)
+  }
+
+  func successorTakesThePlace() async throws {
+    let (vault, other) = try await pair()
+    let session = VaultSamples.session()
+    let token = RefreshToken("s1-refresh-0")
+    _ = try await done(vault, .begin(session), "a sign-in is stored")
+    _ = try await done(vault, .prepare(session.id, holding: token, key: try key(1)), "a key is stored")
+    let edit = VaultEdit.advance(
+      session.id, sent: token, to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("new"), profile: nil)
+    let entry = try await done(vault, edit, "a successor is stored")
+    var expected = session
+    expected.refresh = RefreshToken("s1-refresh-1")
+    expected.access = VaultSamples.access("new")
+    try expect(entry.session == expected, "the successor takes the token's place, and the key goes", found: entry)
+    let late = await other.edit(edit)
+    try expect(late == .conflict(entry), "the same successor is not stored twice", found: late)
+  }
+
+  func endsLeaveTombstones() async throws {
+    let (vault, other) = try await pair()
+    let first = VaultSamples.session("s1")
+    let second = VaultSamples.session("s2")
+    _ = try await done(vault, .begin(first), "a sign-in is stored")
+    var entry = try await done(other, .begin(second), "a second sign-in is stored")
+    try expect(entry.session == second, "the second sign-in is the session", found: entry)
+    try expect(
+      entry.tombstone(of: first.id)?.reason == .replaced, "a sign-in buries the session before it", found: entry)
+    entry = try await done(vault, .endWhatever(.signedOut, at: VaultSamples.moment(5)), "a sign-out is stored")
+    let expected = Tombstone(
+      session: second.id, reason: .signedOut, endedAt: VaultSamples.moment(5), revocation: second.revocation)
+    try expect(entry.session == nil && entry.tombstone(of: second.id) == expected, "a sign-out buries", found: entry)
+    var seen = try await stored(other, "tombstones are stored")
+    try expect(seen == entry, "tombstones come back as they were stored", found: seen)
+    for id in [first.id, second.id] {
+      entry = try await done(other, .delivered(id), "a delivery is stored")
+      try expect(entry.tombstone(of: id)?.revocation == nil, "a delivered revocation is forgotten", found: entry)
+    }
+    seen = try await stored(vault, "the last tombstone keeps its reason")
+    try expect(seen == entry && seen.session == nil, "deliveries come back as they were stored", found: seen)
+  }
+
+  func revisionsRise() async throws {
+    let (vault, other) = try await pair()
+    let session = VaultSamples.session()
+    var last: UInt64 = 0
+    let writes: [VaultEdit] = [
+      .begin(session), .touch(session.id, at: VaultSamples.moment(2)),
+      .prepare(session.id, holding: RefreshToken("s1-refresh-0"), key: try key(3)),
+      .endWhatever(.signedOut, at: VaultSamples.moment(3)), .delivered(session.id), .begin(session),
+    ]
+    for (index, edit) in writes.enumerated() {
+      let entry = try await done(index.isMultiple(of: 2) ? vault : other, edit, "a write is done")
+      try expect(entry.revision > last, "every write raises the revision", found: "\(entry.revision) after \(last)")
+      last = entry.revision
+    }
+    let seen = try await stored(vault, "the session is there")
+    try expect(seen.revision == last, "the revision is stored", found: seen.revision)
+  }
+
+  func key(_ byte: UInt8) throws -> RotationKey {
+    guard let key = VaultSamples.key(byte) else { throw BrokenPromise("a key has 16 bytes", found: "none") }
+    return key
+  }
+}

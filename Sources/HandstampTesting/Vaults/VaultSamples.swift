@@ -1,0 +1,52 @@
+public import HandstampCore
+
+/// Values to fill a vault with in tests. Equal arguments give equal values.
+public enum VaultSamples {
+  /// Some moment, `seconds` after another one.
+  public static func moment(_ seconds: Int64 = 0) -> Moment {
+    Moment(
+      boot: 0x1234_5678_9abc_def0, uptime: .seconds(1000 + seconds) + .nanoseconds(7),
+      wall: UnixTime(milliseconds: 1_795_226_288_123 + seconds * 1000))
+  }
+
+  /// A rotation key made of one byte.
+  public static func key(_ byte: UInt8) -> RotationKey? {
+    RotationKey(bytes: [UInt8](repeating: byte, count: RotationKey.byteCount))
+  }
+
+  public static func access(_ name: String = "access") -> StoredAccess {
+    StoredAccess(
+      token: AccessToken("\(name)-token"), lifetime: Lifetime(start: moment(), duration: .seconds(600)))
+  }
+
+  /// A session as it is after a sign-in; its tokens are named after it.
+  public static func session(_ name: String = "s1") -> StoredSession {
+    StoredSession(
+      id: SessionID(name), profile: Profile(id: AccountID("ada"), name: "Ada Lovelace"),
+      refresh: RefreshToken("\(name)-refresh-0"), revocation: RevocationHandle("\(name)-revocation"),
+      access: access(name), startedAt: moment(), activeAt: moment(1))
+  }
+
+  /// Sessions that differ in what they have and in what it is made of.
+  public static let oddSessions: [StoredSession] = {
+    var bare = session("bare")
+    bare.refresh = nil
+    bare.revocation = nil
+    bare.access = nil
+    var endless = session("endless")
+    endless.access?.lifetime = nil
+    endless.profile.isAnonymous = true
+    var foreign = session("ünï-cødé 🔑 \u{0}\n")
+    foreign.profile = Profile(id: AccountID(""), name: "A\u{308}da / ../../etc \u{202e}")
+    foreign.refresh = RefreshToken(Secret(bytes: [0, 255, 128, 10, 0]))
+    foreign.access?.token = AccessToken(Secret(bytes: []))
+    foreign.pendingKey = key(0)
+    var large = session("large")
+    large.access?.token = AccessToken(String(repeating: "x", count: 16_000))
+    var extreme = session("extreme")
+    extreme.startedAt = Moment(boot: .max, uptime: .seconds(Int64.max), wall: UnixTime(milliseconds: .min))
+    extreme.activeAt = Moment(boot: 0, uptime: .seconds(Int64.min), wall: UnixTime(milliseconds: .max))
+    extreme.access?.lifetime?.duration = Duration(secondsComponent: -3, attosecondsComponent: -7)
+    return [session("plain"), bare, endless, foreign, large, extreme]
+  }()
+}

@@ -1,0 +1,31 @@
+/// Those who want to hear of changes. A listener that is slow hears of many changes once.
+final class ChangeListeners: Sendable {
+  private struct State {
+    var next: UInt64 = 0
+    var continuations: [UInt64: AsyncStream<Void>.Continuation] = [:]
+  }
+
+  private let state = Locked(State())
+
+  func signal() {
+    // Outside the lock: a continuation may call back.
+    for continuation in state.withLock({ Array($0.continuations.values) }) { continuation.yield() }
+  }
+
+  func stream() -> AsyncStream<Void> {
+    let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let id = state.withLock { state in
+      state.next += 1
+      state.continuations[state.next] = continuation
+      return state.next
+    }
+    continuation.onTermination = { [weak self] _ in
+      self?.state.withLock { $0.continuations[id] = nil }
+    }
+    return stream
+  }
+
+  deinit {
+    for continuation in state.withLock({ Array($0.continuations.values) }) { continuation.finish() }
+  }
+}

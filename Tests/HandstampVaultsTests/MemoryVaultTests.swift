@@ -1,0 +1,29 @@
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `A vault in memory` {
+  @Test func `keeps the promises of a vault`() async throws {
+    try await checkVault { MemoryVault() }
+  }
+
+  @Test func `gives the flight lock back when its holder goes away`() async {
+    let vault = MemoryVault()
+    var held = await vault.lock(within: .zero)
+    #expect(held != nil)
+    #expect(await vault.lock(within: .zero) == nil)
+    held = nil
+    #expect(await vault.lock(within: .zero) != nil)
+  }
+
+  @Test func `lets a cancelled waiter go`() async {
+    let vault = MemoryVault()
+    let held = await vault.lock(within: .zero)
+    let waiter = Task { await vault.lock(within: .seconds(3600)) == nil }
+    waiter.cancel()
+    #expect(await waiter.value)
+    held?.unlock()
+    #expect(await vault.lock(within: .zero) != nil)
+  }
+}
