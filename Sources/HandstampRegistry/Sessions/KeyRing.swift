@@ -1,0 +1,53 @@
+/// What the last rotations of a session were asked for with: the memory that tells a retry from a replay.
+public struct KeyRing: Sendable, Hashable {
+  /// One accepted rotation.
+  public enum Entry: Sendable, Hashable {
+    /// The rotation took place with this key.
+    case known(KeyMark)
+    /// It took place, but the store lost it: nothing can be said about it.
+    case unknown
+  }
+
+  /// How many rotations a ring remembers.
+  public static let size = 32
+  /// The most that a stored ring may hold, whatever wrote it.
+  static let greatestSize = 255
+
+  /// The oldest first; the last one led to the session's present counter.
+  public private(set) var entries: [Entry]
+
+  public init() { entries = [] }
+  package init(_ entries: [Entry]) { self.entries = entries }
+
+  /// Takes down one more rotation and forgets the oldest above `size`.
+  mutating func append(_ entry: Entry, keeping size: Int) {
+    entries.append(entry)
+    if entries.count > size { entries.removeFirst(entries.count - size) }
+  }
+
+  /// Nine bytes for each entry: 1 and the mark, or nine zeroes for an unknown one.
+  public var bytes: [UInt8] {
+    entries.flatMap { entry in
+      switch entry {
+      case .known(let mark): [1] + bigEndian(mark.rawValue)
+      case .unknown: [UInt8](repeating: 0, count: 9)
+      }
+    }
+  }
+
+  /// Reads what ``bytes`` wrote; nothing for anything else.
+  public init?(bytes: some Collection<UInt8>) {
+    guard bytes.count % 9 == 0, bytes.count / 9 <= KeyRing.greatestSize else { return nil }
+    entries = []
+    var rest = bytes[...]
+    while let flag = rest.first {
+      let mark = rest.dropFirst().prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+      switch (flag, mark) {
+      case (1, _): entries.append(.known(KeyMark(rawValue: mark)))
+      case (0, 0): entries.append(.unknown)
+      case (_, _): return nil
+      }
+      rest = rest.dropFirst(9)
+    }
+  }
+}

@@ -1,0 +1,130 @@
+public import HandstampCore
+
+/// What a session answers when a genuine refresh token is presented.
+public enum RotationVerdict: Sendable, Hashable {
+  /// The token is the one that is good now: store the row, then hand out the successor.
+  case rotate(SessionRow, RefreshClaims)
+  /// The same, for a token that is ahead of the row: the store lost `lost` rotations. Worth an alarm.
+  case fastForward(SessionRow, RefreshClaims, lost: UInt64)
+  /// A retry of the last rotation: hand out the same successor again. Nothing to store.
+  case again(RefreshClaims)
+  /// A late duplicate of an older rotation, or of one that was lost: nothing is handed out, and nobody is accused.
+  case superseded
+  /// Two hold the same token: store the row, which is ended.
+  case theft(SessionRow, TheftSign)
+  /// The session was over before.
+  case ended(EndReason)
+  /// A keyed session needs a key.
+  case invalidRequest
+}
+
+/// What gave a thief away.
+public enum TheftSign: String, Sendable, Hashable, CaseIterable {
+  /// One token came with two keys.
+  case twoKeys = "two_keys"
+  /// The token was made by a rotation that never took place in this line.
+  case forkedBranch = "forked_branch"
+  /// The token is older than everything that is remembered.
+  case ancient
+  /// A plain session's token came again after the window for retries.
+  case replayed
+}
+
+/// The server's side of idempotent rotation: a function of row, token, key and time.
+///
+/// | presented to a session that lasts | verdict |
+/// |---|---|
+/// | no key, and the session is keyed | ``RotationVerdict/invalidRequest`` |
+/// | a mark that disagrees with the rotation that should have made it | theft |
+/// | the token that is good now | rotate |
+/// | its predecessor, with the key of the last rotation | the same successor again, however late |
+/// | an older token, with the key it was rotated with | superseded |
+/// | a token that was rotated with another key | theft |
+/// | a token older than the ring | theft |
+/// | a token ahead of the row | fast-forward: the row lost commits, the client did not |
+/// | a token whose rotation the row lost | superseded |
+///
+/// In a plain session the server draws the keys; the predecessor gets the same successor for 30 s, and any other older
+/// token is theft.
+public struct Rotation: Sendable, Hashable {
+  let rules: RotationRules
+
+  public init() { rules = RotationRules() }
+  package init(rules: RotationRules) { self.rules = rules }
+
+  /// Decides about a token whose MAC was found genuine and that names this row.
+  ///
+  /// - Parameters:
+  ///   - key: The mark of the client's key; nothing when it sent none, or none that is well formed.
+  ///   - drawn: A fresh random mark, for a rotation whose key the server draws. Used in plain sessions only.
+  ///   - now: The server's clock.
+  public func decide(
+    row: SessionRow, token: RefreshClaims, key: KeyMark?, drawn: KeyMark, now: UnixTime
+  ) -> RotationVerdict {
+    let presented: Presented
+    switch (row.kind, key) {
+    case (.keyed, let key?): presented = .key(key)
+    case (.keyed, nil) where rules.servesKeyless: presented = .keyless(drawn)
+    case (.keyed, nil): return .invalidRequest
+    case (.plain, _): presented = .keyless(drawn)
+    }
+    if let reason = row.over(at: now) { return .ended(reason) }
+    if rules.comparesMark, token.counter > 0, case .known(let mark) = row.accepted(at: token.counter - 1),
+      mark != token.mark
+    {
+      return .theft(row.ended(.misused, at: now), .forkedBranch)
+    }
+    if token.counter >= row.counter { return rotate(row, token, presented, now) }
+    switch row.accepted(at: token.counter) {
+    case .known(let mark): return repeated(row, token, rotatedWith: mark, presented, now)
+    case .unknown: return .superseded
+    case nil: return .theft(row.ended(.misused, at: now), .ancient)
+    }
+  }
+
+  /// Who brings the key of a rotation.
+  private enum Presented {
+    case key(KeyMark)
+    case keyless(KeyMark)
+  }
+
+  private func rotate(
+    _ row: SessionRow, _ token: RefreshClaims, _ presented: Presented, _ now: UnixTime
+  ) -> RotationVerdict {
+    var row = row
+    let lost = token.counter - row.counter
+    if lost > 0 {
+      // More than the ring holds need not be written down.
+      for _ in 0..<min(lost - 1, UInt64(rules.ringSize)) { row.ring.append(.unknown, keeping: rules.ringSize) }
+      row.ring.append(.known(token.mark), keeping: rules.ringSize)
+    }
+    let mark =
+      switch presented {
+      case .key(let mark), .keyless(let mark): mark
+      }
+    row.ring.append(.known(mark), keeping: rules.ringSize)
+    row.counter = token.counter + 1
+    row.rotatedAt = now
+    row.lastSeenAt = max(row.lastSeenAt, now)
+    row.revision += 1
+    let successor = RefreshClaims(session: row.session, counter: row.counter, mark: mark)
+    return lost > 0 ? .fastForward(row, successor, lost: lost) : .rotate(row, successor)
+  }
+
+  private func repeated(
+    _ row: SessionRow, _ token: RefreshClaims, rotatedWith mark: KeyMark, _ presented: Presented, _ now: UnixTime
+  ) -> RotationVerdict {
+    let isLast = token.counter + 1 == row.counter
+    let successor = RefreshClaims(session: row.session, counter: row.counter, mark: mark)
+    switch presented {
+    case .key(let key):
+      guard key == mark else { return .theft(row.ended(.misused, at: now), .twoKeys) }
+      return isLast ? .again(successor) : .superseded
+    case .keyless:
+      // Clocks of several servers differ a little: a rotation that seems to lie ahead counts as well.
+      let age = now.since(row.rotatedAt)
+      let isRetry = isLast && age <= rules.replayWindow && age >= .zero - rules.replayWindow
+      return isRetry ? .again(successor) : .theft(row.ended(.misused, at: now), .replayed)
+    }
+  }
+}

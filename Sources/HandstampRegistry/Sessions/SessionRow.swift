@@ -1,0 +1,123 @@
+public import HandstampCore
+
+/// Whether the client of a session brings rotation keys. Decided at sign-in, for the life of the session.
+public enum SessionKind: String, Sendable, Hashable, Codable, CaseIterable {
+  /// Every refresh carries a key. One without is refused: were it served, a thief could leave the key out.
+  case keyed
+  /// A client that knows nothing of keys, such as a third party's OAuth library.
+  case plain
+}
+
+/// What a device says of itself at sign-in.
+public struct DeviceInfo: Sendable, Hashable {
+  /// Of the installation: signing in again from it ends its former session.
+  public var id: DeviceID
+  /// For people: "Ada's phone".
+  public var name: String
+  /// Such as `ios` or `linux`.
+  public var platform: String
+
+  public init(id: DeviceID, name: String, platform: String) {
+    self.id = id
+    self.name = name
+    self.platform = platform
+  }
+}
+
+/// When and why a session ended.
+public struct SessionEnd: Sendable, Hashable {
+  public var at: UnixTime
+  public var reason: EndReason
+
+  public init(at: UnixTime, reason: EndReason) {
+    self.at = at
+    self.reason = reason
+  }
+}
+
+/// One session, as the server keeps it: one row, updated in place, no token in it.
+public struct SessionRow: Sendable, Hashable {
+  public let session: SessionBytes
+  public let account: AccountID
+  public var device: DeviceInfo
+  public let kind: SessionKind
+  /// How often the refresh token was rotated: the counter of the token that is good now.
+  public var counter: UInt64
+  public var ring: KeyRing
+  public let createdAt: UnixTime
+  public var rotatedAt: UnixTime
+  /// Lags behind by up to a minute, see ``RegistryLimits/touchInterval``.
+  public var lastSeenAt: UnixTime
+  /// Nothing while the session was not ended. One that only expired may have nothing here for a while.
+  public var end: SessionEnd?
+  /// When the session ends, however much it is used. Nothing: never.
+  public var absoluteExpiry: UnixTime?
+  /// How long the session lasts unused. Nothing: for ever.
+  public var idleLimit: Duration?
+  /// The JWK thumbprint that tokens are bound to (RFC 9449 section 6). Not yet used.
+  public var dpopThumbprint: String?
+  /// One more with every write, so that a writer can tell that somebody else was faster.
+  public var revision: Int64
+
+  public init(
+    session: SessionBytes, account: AccountID, device: DeviceInfo, kind: SessionKind,
+    counter: UInt64 = 0, ring: KeyRing = KeyRing(), createdAt: UnixTime, rotatedAt: UnixTime? = nil,
+    lastSeenAt: UnixTime? = nil, end: SessionEnd? = nil, absoluteExpiry: UnixTime? = nil,
+    idleLimit: Duration? = nil, dpopThumbprint: String? = nil, revision: Int64 = 0
+  ) {
+    self.session = session
+    self.account = account
+    self.device = device
+    self.kind = kind
+    self.counter = counter
+    self.ring = ring
+    self.createdAt = createdAt
+    self.rotatedAt = rotatedAt ?? createdAt
+    self.lastSeenAt = lastSeenAt ?? createdAt
+    self.end = end
+    self.absoluteExpiry = absoluteExpiry
+    self.idleLimit = idleLimit
+    self.dpopThumbprint = dpopThumbprint
+    self.revision = revision
+  }
+}
+
+extension SessionRow {
+  public var id: SessionID { session.id }
+
+  /// When the session ends if nobody uses it any more. Nothing: never.
+  public var idleExpiry: UnixTime? { idleLimit.map { lastSeenAt.advanced(by: $0) } }
+
+  /// The earlier of the two ends that need nobody to bring them about.
+  public var expiry: UnixTime? {
+    switch (absoluteExpiry, idleExpiry) {
+    case (let absolute?, let idle?): min(absolute, idle)
+    case (let one?, nil), (nil, let one?): one
+    case (nil, nil): nil
+    }
+  }
+
+  /// Why the session is over at `now`; nothing while it lasts. The expiry itself is already over.
+  public func over(at now: UnixTime) -> EndReason? {
+    if let end { return end.reason }
+    if let absoluteExpiry, now >= absoluteExpiry { return .expired }
+    if let idleExpiry, now >= idleExpiry { return .idle }
+    return nil
+  }
+
+  /// What the ring knows of the rotation of `counter`. Nothing when it is too old, or has not yet taken place.
+  func accepted(at counter: UInt64) -> KeyRing.Entry? {
+    guard counter < self.counter else { return nil }
+    let age = self.counter - counter
+    guard age <= UInt64(ring.entries.count) else { return nil }
+    return ring.entries[ring.entries.count - Int(age)]
+  }
+
+  /// The row after it was ended. What had ended before stays as it was.
+  func ended(_ reason: EndReason, at now: UnixTime) -> SessionRow {
+    var row = self
+    row.end = row.end ?? SessionEnd(at: now, reason: reason)
+    row.revision += 1
+    return row
+  }
+}

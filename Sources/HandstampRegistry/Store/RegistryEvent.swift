@@ -1,0 +1,53 @@
+public import HandstampCore
+
+/// Something that happened to a session or an account, in the vocabulary of CAEP 1.0 and RISC 1.0 (OpenID Shared Signals).
+public struct RegistryEvent: Sendable, Hashable {
+  public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Somebody signed in (CAEP section 3.7).
+    case sessionEstablished = "session-established"
+    /// A session ended; the reason says why (CAEP section 3.1).
+    case sessionRevoked = "session-revoked"
+    /// A password was set, changed or reset (CAEP section 3.3).
+    case credentialChange = "credential-change"
+    /// The account was closed (RISC section 2.3).
+    case accountDisabled = "account-disabled"
+  }
+
+  public var kind: Kind
+  public var account: AccountID
+  /// Nothing for an event of the whole account.
+  public var session: SessionID?
+  /// Why a session ended; nothing for the other kinds.
+  public var reason: EndReason?
+  public var at: UnixTime
+
+  public init(kind: Kind, account: AccountID, session: SessionID? = nil, reason: EndReason? = nil, at: UnixTime) {
+    self.kind = kind
+    self.account = account
+    self.session = session
+    self.reason = reason
+    self.at = at
+  }
+}
+
+/// The place of an event in the store's one line of events. Later events have greater ids, and no id is given twice.
+public struct EventID: RawRepresentable, Sendable, Hashable, Comparable, Codable, CustomStringConvertible {
+  public let rawValue: Int64
+  public init(rawValue: Int64) { self.rawValue = rawValue }
+
+  /// Before the first event.
+  public static let zero = EventID(rawValue: 0)
+  public var description: String { String(rawValue) }
+  public static func < (left: EventID, right: EventID) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// An event that is durable.
+public struct StoredEvent: Sendable, Hashable, Identifiable {
+  public let id: EventID
+  public let event: RegistryEvent
+
+  public init(id: EventID, event: RegistryEvent) {
+    self.id = id
+    self.event = event
+  }
+}

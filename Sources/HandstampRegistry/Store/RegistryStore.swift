@@ -1,0 +1,63 @@
+public import HandstampCore
+
+/// Where the list of sessions lives. `checkRegistryStore` of HandstampTesting says whether one keeps its promises.
+public protocol RegistryStore: Sendable {
+  /// Makes all of the changes, in their order, and stores the events, in theirs; or does nothing and throws.
+  ///
+  /// Durable before it returns. When it throws ``RegistryStoreError/unavailable(_:)`` nobody knows whether it took place;
+  /// after any other error it did not.
+  @concurrent func write(_ changes: [RegistryChange], events: [RegistryEvent]) async throws(RegistryStoreError)
+    -> [StoredEvent]
+
+  /// The session of that id, ended or not; nothing when there is none.
+  @concurrent func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow?
+
+  /// The sessions of an account that were not ended, the oldest first. Some may have expired unnoticed.
+  @concurrent func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow]
+
+  /// At most `limit` sessions that were not ended and whose expiry is `now` or earlier, the most overdue first.
+  @concurrent func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow]
+
+  @concurrent func account(_ id: AccountID) async throws(RegistryStoreError) -> AccountRecord?
+
+  /// The account whose address has that ``EmailAddress/normalised`` form.
+  @concurrent func account(email normalised: String) async throws(RegistryStoreError) -> AccountRecord?
+
+  /// At most `limit` events after the one of that id, in the order of their ids; of one account, or of all.
+  @concurrent func events(
+    after id: EventID, account: AccountID?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredEvent]
+
+  /// The id of the newest event; ``EventID/zero`` when there has never been one.
+  @concurrent func lastEventID() async throws(RegistryStoreError) -> EventID
+}
+
+/// One part of a write. A row or record is stored with the revision that its case names, whatever it says itself.
+public enum RegistryChange: Sendable, Hashable {
+  /// Fails with `exists` when its id is taken, or when the same device has a session of the same account that was not ended;
+  /// with `missing` when there is no such account. Stored with revision 0.
+  case createSession(SessionRow)
+  /// Fails with `missing` when there is none, with `changed` when its revision is not the expected one. Stored with
+  /// revision `expecting + 1`. Account, kind and time of creation never change.
+  case replaceSession(SessionRow, expecting: Int64)
+  /// Fails with `exists` when its id or its address is taken. Stored with revision 0.
+  case createAccount(AccountRecord)
+  /// Fails with `missing` when there is none, with `changed` when its revision is not the expected one, with `exists` when
+  /// its new address is another account's. Stored with revision `expecting + 1`.
+  case replaceAccount(AccountRecord, expecting: Int64)
+  /// Changes nothing. Fails with `missing` when there is no such account, with `changed` when its revision is another: what
+  /// was decided about an account holds only while it stays as it was.
+  case expectAccount(AccountID, revision: Int64)
+}
+
+/// Why a store did not do what it was asked. The first three are answers, the last is trouble.
+public enum RegistryStoreError: Error, Sendable, Hashable {
+  /// What should be created is there already.
+  case exists
+  /// What should be replaced is no longer what it was.
+  case changed
+  /// What should be replaced, or the account of a new session, is not there.
+  case missing
+  /// The store cannot be read or written now; the text says why, without any secret.
+  case unavailable(String)
+}
