@@ -32,6 +32,8 @@ public struct ServerConfiguration: Sendable {
   public var heartbeat: Duration
   /// How long open requests have to end when the server is told to stop.
   public var shutdownLimit: Duration
+  /// How often sessions that ended by themselves are looked for.
+  public var sweepInterval: Duration
   /// A connection without a request for this long is closed.
   public var idleConnectionLimit: Duration
   public var logger: Logger
@@ -50,6 +52,7 @@ public struct ServerConfiguration: Sendable {
     bodyLimit: Int = 64 * 1024,
     heartbeat: Duration = .seconds(15),
     shutdownLimit: Duration = .seconds(10),
+    sweepInterval: Duration = .seconds(60),
     idleConnectionLimit: Duration = .seconds(120),
     logger: Logger = Logger(label: "handstamp.server"),
     now: @escaping @Sendable () -> UnixTime = { .current }
@@ -65,6 +68,7 @@ public struct ServerConfiguration: Sendable {
     self.bodyLimit = bodyLimit
     self.heartbeat = heartbeat
     self.shutdownLimit = shutdownLimit
+    self.sweepInterval = sweepInterval
     self.idleConnectionLimit = idleConnectionLimit
     self.logger = logger
     self.now = now

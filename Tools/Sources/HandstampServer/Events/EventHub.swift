@@ -7,63 +7,77 @@ import Synchronization
 /// So the order on a stream is the store's, nothing is lost when two commits announce themselves in the other order, and a
 /// slow reader costs no memory.
 final class EventHub: Sendable {
-
-  /// One open stream's place in the hub. It ends with ``cancel()``.
-  struct Subscription: Sendable {
-    fileprivate let hub: EventHub
-    fileprivate let account: AccountID
-    fileprivate let number: UInt64
-    /// At least one after each commit; several may come as one. Ends when the server stops.
-    let wakes: AsyncStream<Void>
-
-    func cancel() { hub.remove(number, of: account) }
-  }
-
   private struct Members {
     var next: UInt64 = 0
     var stopped = false
-    var streams: [AccountID: [UInt64: AsyncStream<Void>.Continuation]] = [:]
+    var bells: [AccountID: [UInt64: Doorbell]] = [:]
   }
 
   private let members = Mutex(Members())
 
-  func subscribe(to account: AccountID) -> Subscription {
-    let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let number = members.withLock { members -> UInt64 in
+  /// Lets `bell` ring for `account` until ``unsubscribe(_:from:)`` with the number that comes back.
+  func subscribe(_ bell: Doorbell, to account: AccountID) -> UInt64 {
+    let (number, stopped) = members.withLock { members in
       members.next += 1
-      if members.stopped {
-        continuation.finish()
-      } else {
-        members.streams[account, default: [:]][members.next] = continuation
-      }
-      return members.next
+      if !members.stopped { members.bells[account, default: [:]][members.next] = bell }
+      return (members.next, members.stopped)
     }
-    return Subscription(hub: self, account: account, number: number, wakes: wakes)
+    if stopped { bell.ring(.over) }
+    return number
+  }
+
+  func unsubscribe(_ number: UInt64, from account: AccountID) {
+    members.withLock { members in
+      members.bells[account]?[number] = nil
+      if members.bells[account]?.isEmpty == true { members.bells[account] = nil }
+    }
   }
 
   /// To be called after every commit that wrote events of `account`.
   func announce(_ account: AccountID) {
-    let streams = members.withLock { $0.streams[account].map { Array($0.values) } ?? [] }
-    for stream in streams { stream.yield() }
+    let bells = members.withLock { $0.bells[account].map { Array($0.values) } ?? [] }
+    for bell in bells { bell.ring(.news) }
   }
 
   /// Ends all streams, and every later one at once.
   func stop() {
-    let streams = members.withLock { members -> [AsyncStream<Void>.Continuation] in
+    let bells = members.withLock { members in
       members.stopped = true
-      let all = members.streams.values.flatMap(\.values)
-      members.streams = [:]
-      return all
+      return members.bells.values.flatMap(\.values)
     }
-    for stream in streams { stream.finish() }
+    for bell in bells { bell.ring(.over) }
+  }
+}
+
+/// What one open stream waits for. Rings while nobody listens are kept, and several come as one.
+final class Doorbell: Sendable {
+  struct Rings: OptionSet {
+    let rawValue: UInt8
+    /// Something was committed.
+    static let news = Rings(rawValue: 1)
+    /// The stream was silent for a while.
+    static let heartbeat = Rings(rawValue: 2)
+    /// The stream must end.
+    static let over = Rings(rawValue: 4)
   }
 
-  private func remove(_ number: UInt64, of account: AccountID) {
-    let stream = members.withLock { members in
-      let stream = members.streams[account]?.removeValue(forKey: number)
-      if members.streams[account]?.isEmpty == true { members.streams[account] = nil }
-      return stream
+  private let rings = Mutex(Rings())
+  private let continuation: AsyncStream<Void>.Continuation
+  /// One element for every time that ``take()`` has something. For one listener.
+  let bells: AsyncStream<Void>
+
+  init() { (bells, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
+
+  func ring(_ what: Rings) {
+    rings.withLock { $0.formUnion(what) }
+    continuation.yield()
+  }
+
+  /// What has rung since the last time.
+  func take() -> Rings {
+    rings.withLock { rings in
+      defer { rings = [] }
+      return rings
     }
-    stream?.finish()
   }
 }

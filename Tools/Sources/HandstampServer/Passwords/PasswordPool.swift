@@ -33,22 +33,24 @@ public final class PasswordPool: Sendable {
   }
 
   /// The hash to store for a new password.
-  public func hash(_ password: Secret) async throws(Busy) -> String {
+  public func hash(_ password: Secret) async throws(Busy) -> Secret {
     try await perform { [parameters, metrics] () throws(Argon2Failure) in
       metrics.update { $0.passwordHashes += 1 }
-      return try parameters.hash(password)
+      return Secret(try parameters.hash(password))
     }
   }
 
   /// Whether `password` belongs to `encoded`. With nothing to compare with, the same work is done and the answer is no.
-  public func verify(_ password: Secret, against encoded: String?) async throws(Busy) -> Bool {
+  public func verify(_ password: Secret, against encoded: Secret?) async throws(Busy) -> Bool {
     try await perform { [parameters, metrics] () throws(Argon2Failure) in
       metrics.update { $0.passwordHashes += 1 }
       guard let encoded else {
         _ = try parameters.hash(password)
         return false
       }
-      return try Argon2Parameters.verify(password, against: encoded)
+      return try encoded.withExposed { text throws(Argon2Failure) in
+        try Argon2Parameters.verify(password, against: text)
+      }
     }
   }
 

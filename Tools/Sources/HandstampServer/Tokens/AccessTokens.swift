@@ -59,8 +59,17 @@ struct AccessTokens: Sendable {
     self.life = life
   }
 
-  /// A new token. Two tokens of one second differ, by `jti`.
-  func mint(account: AccountID, session: SessionID, at now: UnixTime) throws -> String {
+  /// A new token, and for how many whole seconds it is good.
+  struct Minted {
+    var text: String
+    var expiresIn: Int64
+  }
+
+  /// A new token. Two tokens of one second differ, by `jti`. None outlasts `limit`, the end of its session, by more than a
+  /// second.
+  func mint(account: AccountID, session: SessionID, at now: UnixTime, until limit: UnixTime? = nil) throws -> Minted {
+    let left = limit.map { max(.seconds(1), $0.since(now)) } ?? life
+    let life = min(life, left)
     var random = SystemRandomNumberGenerator()
     var id: [UInt8] = []
     for _ in 0..<2 { withUnsafeBytes(of: random.next() as UInt64) { id.append(contentsOf: $0) } }
@@ -81,7 +90,7 @@ struct AccessTokens: Sendable {
     let signature = try signer.sign(token)
     token.append(UInt8(ascii: "."))
     Base64URL.append(signature, to: &token)
-    return String(decoding: token, as: UTF8.self)
+    return Minted(text: String(decoding: token, as: UTF8.self), expiresIn: life.components.seconds)
   }
 
   /// What `token` says, if it is genuine and good at `now`. The signature comes first: nothing of an unsigned text is read.

@@ -1,0 +1,123 @@
+import HandstampCore
+import HandstampRegistry
+import HTTPTypes
+import Hummingbird
+import Logging
+
+extension SessionServer {
+  /// `POST /v1/sign-up`: a new account and its first session.
+  @concurrent func signUp(_ request: Request, _ context: ServerContext) async throws -> Response {
+    guard configuration.signUp == .open else {
+      throw Problem(.forbidden, "sign_up_closed", "Nobody can sign up here")
+    }
+    let body = try await request.json(as: SignUpBody.self, upTo: configuration.bodyLimit)
+    try PasswordRule.check(new: body.password)
+    // Hashed before the address is looked up: the time of the answer is the same either way.
+    let hash = try await hashing { () throws(PasswordPool.Busy) in try await passwords.hash(body.password) }
+    let account: AccountRecord
+    do throws(RegistryError) {
+      account = try await registry.openAccount(
+        email: body.email, username: body.username, passwordHash: hash, now: configuration.now())
+    } catch {
+      throw problem(error, context)
+    }
+    metrics.update { $0.signUps += 1 }
+    context.logger.info("Account opened", metadata: ["handstamp.account": "\(account.id)"])
+    return try await session(of: account, on: body.device, status: .created, context)
+  }
+
+  /// `POST /v1/sign-in`: a session for whoever knows the password.
+  @concurrent func signIn(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let body = try await request.json(as: SignInBody.self, upTo: configuration.bodyLimit)
+    try PasswordRule.check(attempt: body.password)
+    let found: AccountRecord?
+    do throws(RegistryError) { found = try await registry.account(email: body.email) } catch {
+      throw problem(error, context)
+    }
+    // One hash, whether there is such an account or not.
+    let fits = try await hashing { () throws(PasswordPool.Busy) in
+      try await passwords.verify(body.password, against: found?.passwordHash)
+    }
+    guard fits, let account = found, account.closedAt == nil else {
+      metrics.update { $0.refusedSignIns += 1 }
+      context.logger.info("Sign-in refused")
+      throw Problem.wrongCredentials
+    }
+    return try await session(of: account, on: body.device, status: .ok, context)
+  }
+
+  private func session(
+    of account: AccountRecord, on device: DeviceInfo, status: HTTPResponse.Status, _ context: ServerContext
+  ) async throws -> Response {
+    let new: NewSession
+    do throws(RegistryError) {
+      new = try await registry.createSession(for: account, device: device, now: configuration.now())
+    } catch {
+      throw problem(error, context)
+    }
+    hub.announce(account.id)
+    metrics.update { $0.signIns += 1 }
+    context.logger.info(
+      "Signed in", metadata: ["handstamp.account": "\(account.id)", "handstamp.session": "\(new.row.id)"])
+    var json = try tokenAnswer(new.row, new.refreshToken)
+    json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
+    json.add("profile", account.profile)
+    return .json(json, status: status)
+  }
+
+  private func hashing<Value: Sendable>(
+    _ work: () async throws(PasswordPool.Busy) -> Value
+  ) async throws(Problem) -> Value {
+    do throws(PasswordPool.Busy) { return try await work() } catch { throw .busy }
+  }
+
+  /// The members that a sign-in and a refresh have in common (RFC 6749 section 5.1).
+  func tokenAnswer(_ row: SessionRow, _ refreshToken: RefreshToken) throws -> JSONText {
+    let access = try tokens.mint(
+      account: row.account, session: row.id, at: configuration.now(), until: row.absoluteExpiry)
+    var json = JSONText(reserving: 1024)
+    json.add("access_token", access.text)
+    json.add("token_type", "Bearer")
+    json.add("expires_in", access.expiresIn)
+    json.add("refresh_token", refreshToken.secret.withExposed { $0 })
+    json.add("session_id", row.id.rawValue)
+    return json
+  }
+
+  /// What the registry's trouble is to a caller of the JSON API.
+  func problem(_ error: RegistryError, _ context: ServerContext) -> Problem {
+    switch error {
+    case .emailTaken: return .emailTaken
+    case .missing: return .notFound
+    case .accountClosed: return .wrongCredentials
+    // The password may have changed meanwhile; it must be checked again.
+    case .accountChanged: return .unavailable
+    case .unavailable, .unknownKey:
+      report(error, context)
+      return .unavailable
+    }
+  }
+
+  /// Writes down what an operator must see.
+  func report(_ error: RegistryError, _ context: ServerContext) {
+    switch error {
+    case .unavailable(let cause):
+      metrics.update { $0.storeFailures += 1 }
+      context.logger.error("Store unavailable", metadata: ["handstamp.cause": "\(cause)"])
+    case .unknownKey(let id):
+      context.logger.error("Token of a key that is not in the key file", metadata: ["handstamp.kid": "\(id)"])
+    case .accountChanged, .accountClosed, .missing, .emailTaken: break
+    }
+  }
+}
+
+extension AccountRecord {
+  /// What an app may know about whoever signed in, as its `profile`.
+  var profile: JSONText {
+    var json = JSONText()
+    json.add("id", id.rawValue)
+    json.add("name", username)
+    json.add("is_anonymous", email == nil)
+    return json
+  }
+}

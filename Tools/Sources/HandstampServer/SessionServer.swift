@@ -1,0 +1,79 @@
+import HandstampCore
+public import HandstampRegistry
+public import Hummingbird
+import Logging
+public import NIOCore
+
+/// The session server: sign-up, sign-in, refresh, sessions and events over HTTP, on top of a ``Registry``.
+///
+/// It keeps nothing of its own but open event streams: any number of them may serve one store, and one that is started
+/// anew carries on.
+public struct SessionServer: Sendable {
+  public let configuration: ServerConfiguration
+  public let registry: Registry
+  public let metrics: ServerMetrics
+  let tokens: AccessTokens
+  let passwords: PasswordPool
+  let hub: EventHub
+  let keySet: FixedDocument
+  let appConfig: FixedDocument
+  private let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
+
+  /// - Parameters:
+  ///   - keys: what access tokens are signed with.
+  ///   - middlewares: see every request first, and every answer last: tests hold or lose answers there.
+  /// - Throws: ``AppConfigFault`` when the app configuration is no JSON object.
+  public init(
+    configuration: ServerConfiguration, registry: Registry, keys: SigningKeys,
+    middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = []
+  ) async throws {
+    self.configuration = configuration
+    self.registry = registry
+    self.middlewares = middlewares
+    let metrics = ServerMetrics()
+    self.metrics = metrics
+    tokens = try await AccessTokens(
+      keys: keys, issuer: configuration.issuer, audience: configuration.issuer, client: configuration.clientID,
+      life: configuration.accessTokenLife)
+    passwords = PasswordPool(
+      parameters: configuration.passwordHashing, width: configuration.hashingThreads,
+      capacity: configuration.hashingQueue, metrics: metrics)
+    hub = EventHub()
+    keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
+    appConfig = try FixedDocument(appConfig: configuration.appConfig)
+  }
+
+  /// Answers requests without a socket, for measurements and for tests of many requests.
+  public var responder: some HTTPResponder<ServerContext> { router.buildResponder() }
+
+  /// The whole server as Hummingbird runs it. Prefer ``run(host:port:stoppingOnSignals:onReady:)``: it also ends event
+  /// streams when it is told to stop.
+  public func application(
+    address: BindAddress, onReady: @escaping @Sendable (any Channel) async -> Void = { _ in }
+  ) -> some ApplicationProtocol {
+    Application(
+      router: router,
+      server: .http1(
+        configuration: .init(idleTimeout: .milliseconds(configuration.idleConnectionLimit.wholeMilliseconds))),
+      configuration: ApplicationConfiguration(address: address), onServerRunning: onReady,
+      logger: configuration.logger)
+  }
+
+  private var router: Router<ServerContext> {
+    let routes = routes
+    let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
+    for middleware in middlewares { router.add(middleware: middleware) }
+    var allowed = AllowedMethods()
+    for route in routes { allowed.add(route.method, route.path) }
+    router.add(middleware: ProblemMiddleware(allowed: allowed))
+    for route in routes { router.on(RouterPath(route.path), method: route.method, use: route.handler) }
+    return router
+  }
+}
+
+extension Duration {
+  var wholeMilliseconds: Int64 {
+    components.seconds.multipliedReportingOverflow(by: 1000).partialValue + components.attoseconds
+      / 1_000_000_000_000_000
+  }
+}

@@ -1,0 +1,29 @@
+import HandstampCore
+import HandstampRegistry
+import Logging
+import ServiceLifecycle
+
+/// Writes down now and then that sessions are over which nobody used in time, so that their account's streams hear of it. Such
+/// a session is refused without it, too.
+struct Sweeper: Service {
+  let server: SessionServer
+  private static let batch = 500
+
+  func run() async throws {
+    await cancelWhenGracefulShutdown {
+      while (try? await Task.sleep(for: server.configuration.sweepInterval)) != nil { await sweep() }
+    }
+  }
+
+  private func sweep() async {
+    do throws(RegistryError) {
+      while true {
+        let outcome = try await server.registry.expire(now: server.configuration.now(), limit: Sweeper.batch)
+        for account in Set(outcome.ended.map(\.account)) { server.hub.announce(account) }
+        if outcome.ended.count < Sweeper.batch { return }
+      }
+    } catch {
+      server.configuration.logger.error("Sweeping sessions failed", metadata: ["handstamp.cause": "\(error)"])
+    }
+  }
+}
