@@ -1,0 +1,75 @@
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `A faulty vault` {
+  let inside = MemoryVault()
+  let session = VaultSamples.session()
+
+  @Test func `without faults keeps the promises of a vault`() async throws {
+    try await checkVault { FaultyVault(MemoryVault()) }
+  }
+
+  @Test(arguments: [VaultTrouble.locked, .corrupt, .unavailable("full")])
+  func `answers with the trouble it is told, and keeps what is stored`(trouble: VaultTrouble) async {
+    let vault = FaultyVault(inside)
+    _ = await vault.edit(.begin(session))
+    let before = await inside.read()
+    await vault.set {
+      $0.reading = .trouble(trouble)
+      $0.editing = trouble
+    }
+    #expect(await vault.read() == .trouble(trouble))
+    #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment())) == .failed(trouble))
+    #expect(await inside.read() == before)
+    await vault.set { $0 = .init() }
+    #expect(await vault.read() == before)
+  }
+
+  @Test func `loses at a power cut what it only pretended to write`() async throws {
+    let vault = FaultyVault(inside)
+    _ = await vault.edit(.begin(session))
+    let before = await vault.read()
+    await vault.set { $0.loses = { if case .prepare = $0 { true } else { false } } }
+    let key = try #require(VaultSamples.key(7))
+    let token = try #require(session.refresh)
+    guard case .done(let entry) = await vault.edit(.prepare(session.id, holding: token, key: key)) else {
+      Issue.record("the write was not pretended")
+      return
+    }
+    #expect(entry.session?.pendingKey == key)
+    #expect(await vault.read() == .value(entry))
+    await vault.cutPower()
+    #expect(await vault.read() == before)
+  }
+
+  @Test func `writes and yet reports a failure when it is told so`() async {
+    let vault = FaultyVault(inside)
+    await vault.set { $0.unconfirmed = .unavailable("not synced") }
+    #expect(await vault.edit(.begin(session)) == .failed(.unavailable("not synced")))
+    guard case .value(let entry) = await vault.read() else {
+      Issue.record("nothing was written")
+      return
+    }
+    #expect(entry.session == session)
+  }
+
+  @Test func `waits at its gate`() async {
+    let vault = FaultyVault(inside)
+    let gate = VaultGate()
+    await vault.set { $0.gate = gate }
+    let edit = Task { await vault.edit(.begin(session)) }
+    await gate.waitUntilHolding()
+    #expect(await inside.read() == .absent)
+    await gate.open()
+    _ = await edit.value
+    #expect(await inside.read() != .absent)
+  }
+
+  @Test func `holds its flight lock back`() async {
+    let vault = FaultyVault(inside)
+    await vault.set { $0.holdsFlightLock = true }
+    #expect(await vault.lock(within: .seconds(5)) == nil)
+  }
+}
