@@ -1,0 +1,111 @@
+import HandstampCore
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Writes fields, one after the other: a tag (1 byte), a length (4 bytes, big-endian), that many bytes.
+///
+/// A reader skips tags that it does not know, so new fields may be added within one version of the format, as long as
+/// losing them does no harm: an older program that edits the vault writes it back without them. Anything else raises the
+/// version.
+struct FieldWriter {
+  private(set) var bytes: [UInt8] = []
+
+  /// Hands what `write` wrote to `use`, and wipes it.
+  ///
+  /// Space for `capacity` bytes is taken at once: growing would leave copies of secrets behind.
+  static func withBytes<Result, Failure: Error>(
+    capacity: Int, write: (inout FieldWriter) -> Void, use: (borrowing [UInt8]) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    var writer = FieldWriter()
+    writer.bytes.reserveCapacity(capacity)
+    write(&writer)
+    defer { wipe(&writer.bytes) }
+    return try use(writer.bytes)
+  }
+
+  mutating func field(_ tag: UInt8, _ value: some Collection<UInt8>) {
+    bytes.append(tag)
+    number(UInt32(truncatingIfNeeded: value.count))
+    bytes.append(contentsOf: value)
+  }
+
+  mutating func field(_ tag: UInt8, _ text: String) { field(tag, text.utf8) }
+
+  mutating func field(_ tag: UInt8, _ secret: Secret) {
+    secret.withExposedBytes { field(tag, $0) }
+  }
+
+  /// A field whose content `write` writes.
+  mutating func field(_ tag: UInt8, write: (inout FieldWriter) -> Void) {
+    bytes.append(tag)
+    let start = bytes.count
+    number(0 as UInt32)
+    write(&self)
+    let length = UInt32(truncatingIfNeeded: bytes.count - start - 4)
+    for index in 0..<4 { bytes[start + index] = UInt8(truncatingIfNeeded: length >> UInt32(24 - 8 * index)) }
+  }
+
+  mutating func number<Number: FixedWidthInteger>(_ number: Number) {
+    for shift in stride(from: Number.bitWidth - 8, through: 0, by: -8) {
+      bytes.append(UInt8(truncatingIfNeeded: number >> Number(shift)))
+    }
+  }
+}
+
+/// Reads what ``FieldWriter`` wrote, out of bytes that may be anything at all.
+struct FieldReader {
+  private var rest: UnsafeRawBufferPointer
+
+  init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
+
+  /// Hands out every field of `bytes`. False when the bytes are no fields, or when `body` says so.
+  static func fields(_ bytes: UnsafeRawBufferPointer, _ body: (UInt8, UnsafeRawBufferPointer) -> Bool) -> Bool {
+    var reader = FieldReader(bytes)
+    while !reader.rest.isEmpty {
+      guard let tag = reader.number(UInt8.self), let length = reader.number(UInt32.self),
+        let value = reader.take(Int(length)), body(tag, value)
+      else { return false }
+    }
+    return true
+  }
+
+  var isAtEnd: Bool { rest.isEmpty }
+
+  mutating func number<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
+    guard let bytes = take(Number.bitWidth / 8) else { return nil }
+    return bytes.reduce(0) { $0 << 8 | Number(truncatingIfNeeded: $1) }
+  }
+
+  mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
+    guard count >= 0, count <= rest.count else { return nil }
+    let taken = UnsafeRawBufferPointer(rebasing: rest.prefix(count))
+    rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+    return taken
+  }
+
+  /// The whole of `bytes` as a text; nothing unless it is UTF-8.
+  static func text(_ bytes: UnsafeRawBufferPointer) -> String? {
+    let text = String(decoding: bytes, as: UTF8.self)
+    return text.utf8.elementsEqual(bytes) ? text : nil
+  }
+}
+
+/// Overwrites `bytes` with zeroes in a way that no optimiser takes out. They must have one owner.
+func wipe(_ bytes: inout [UInt8]) {
+  bytes.withUnsafeMutableBytes { wipe($0) }
+}
+
+func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
+  guard let start = bytes.baseAddress else { return }
+  #if canImport(Darwin)
+    _ = memset_s(start, bytes.count, 0, bytes.count)
+  #else
+    explicit_bzero(start, bytes.count)
+  #endif
+}

@@ -1,0 +1,52 @@
+import HandstampCore
+
+/// A lock between processes, and between the vaults of one process: `flock` on a file that is never removed, so that all
+/// lock the same one. The kernel gives it back when the process dies.
+final class LockFile: FlightLock {
+  /// How long to rest between two tries. Random, so that of many who wait none is always late.
+  struct Pauses {
+    var longest: Duration
+    var endWithTask: Bool
+
+    /// For a lock that is held for milliseconds, and work that must be done.
+    static let short = Pauses(longest: .milliseconds(4), endWithTask: false)
+    /// For a lock that is held across the network.
+    static let long = Pauses(longest: .milliseconds(25), endWithTask: true)
+  }
+
+  private let file: Locked<PosixFile?>
+
+  init(_ name: String, in folder: PosixFile) throws(VaultTrouble) {
+    file = Locked(try folder.openOrCreate(name))
+  }
+
+  deinit { unlock() }
+
+  /// Tries until `limit` has passed. No thread is blocked meanwhile.
+  func take(within limit: Duration, pauses: Pauses) async throws(VaultTrouble) -> Bool {
+    let deadline = ContinuousClock.now + limit
+    var bound = Duration.microseconds(500)
+    while let file = file.withLock({ $0 }) {
+      if try file.tryLock() { return true }
+      let left = ContinuousClock.now.duration(to: deadline)
+      if left <= .zero || (pauses.endWithTask && Task.isCancelled) { return false }
+      let rest = min(bound * Double.random(in: 0.2...1), left)
+      if pauses.endWithTask {
+        try? await Task.sleep(for: rest)
+      } else {
+        // In a task of its own, because a cancelled one does not sleep at all.
+        await Task.detached { try? await Task.sleep(for: rest) }.value
+      }
+      bound = min(bound * 1.5, pauses.longest)
+    }
+    return false
+  }
+
+  func unlock() {
+    let held = file.withLock { file in
+      defer { file = nil }
+      return file
+    }
+    held?.unlock()
+  }
+}

@@ -1,0 +1,40 @@
+import HandstampCore
+
+extension Moment {
+  func write(to writer: inout FieldWriter) {
+    writer.number(boot)
+    writer.number(wall.milliseconds)
+    uptime.write(to: &writer)
+  }
+
+  /// Nothing unless there are exactly 32 bytes.
+  init?(fields: UnsafeRawBufferPointer) {
+    var reader = FieldReader(fields)
+    guard let boot = reader.number(UInt64.self), let wall = reader.number(Int64.self),
+      let uptime = Duration(reader: &reader), reader.isAtEnd
+    else { return nil }
+    self.init(boot: boot, uptime: uptime, wall: UnixTime(milliseconds: wall))
+  }
+}
+
+extension Duration {
+  /// Seconds and attoseconds. Durations of more than 292 thousand million years are cut to that: their seconds fit in no
+  /// 64 bits, and asking for them would trap.
+  func write(to writer: inout FieldWriter) {
+    let (seconds, attoseconds) = Swift.min(Swift.max(self, .seconds(Int64.min)), .seconds(Int64.max)).components
+    writer.number(seconds)
+    writer.number(attoseconds)
+  }
+
+  init?(fields: UnsafeRawBufferPointer) {
+    var reader = FieldReader(fields)
+    self.init(reader: &reader)
+    if !reader.isAtEnd { return nil }
+  }
+
+  /// No pair of numbers overflows: 2^63 seconds and as many attoseconds fit in 128 bits of attoseconds.
+  init?(reader: inout FieldReader) {
+    guard let seconds = reader.number(Int64.self), let attoseconds = reader.number(Int64.self) else { return nil }
+    self.init(secondsComponent: seconds, attosecondsComponent: attoseconds)
+  }
+}

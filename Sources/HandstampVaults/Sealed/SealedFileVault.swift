@@ -1,0 +1,95 @@
+public import HandstampCore
+
+/// One sealed file per account, in a folder that belongs to vaults alone. Several processes may share it.
+///
+/// - Every edit replaces the file in one step and returns when file and folder have reached the disk. A crash or a power
+///   cut at any instant leaves the file as it was before or after.
+/// - Edits are applied under one lock per folder, held for milliseconds; reads take no lock.
+/// - A file that is broken is ``VaultTrouble/corrupt`` and stays where it is. The next sign-in gives it another name
+///   (`….corrupt-1`, `-2` …) before it takes the place; only a sign-out removes it, and those others.
+/// - A file of a newer format, one that was sealed with another key, and one whose key is missing are
+///   ``VaultTrouble/unavailable(_:)``; none of them is touched, and no new key is made while there is any vault.
+/// - An account of which nothing is left has no file. Its revisions rise nevertheless: the last one is noted in the
+///   account's lock file, as well as that can be done when the disk is full.
+/// - Where the end of a session cannot be written because the disk is full, its file is removed instead, so that no secret
+///   stays. The edit is then done, but the tombstones, and with them the revocations that are still to be sent, are only
+///   in the answer.
+///
+/// File names are digests of account ids: they show nobody's name and fit every file system. Folder and files are for
+/// their owner alone, and are excluded from back-ups where the system knows how (on Linux by a `CACHEDIR.TAG`).
+public struct SealedFileVault: Vault {
+  /// Where the files are, absolute.
+  public let folder: String
+  public let account: AccountID
+  let key: VaultKey
+  let files: VaultFiles
+  /// Told of every step of a write; tests end the process there.
+  let reached: @Sendable (WriteStep) -> Void
+
+  /// The steps of a write, for tests that interrupt it.
+  package enum WriteStep: String, Sendable, CaseIterable {
+    case locked, written, synced, replaced, durable
+  }
+
+  /// The vault of `account` in `folder`. Nothing is read or made until it is used.
+  public init(folder: String, account: AccountID, key: VaultKey = .fileBeside) {
+    self.init(folder: folder, account: account, key: key, reached: { _ in })
+  }
+
+  package init(
+    folder: String, account: AccountID, key: VaultKey = .fileBeside, reached: @escaping @Sendable (WriteStep) -> Void
+  ) {
+    self.folder = folder
+    self.account = account
+    self.key = key
+    self.reached = reached
+    files = VaultFiles(account: account)
+  }
+
+  /// Takes no lock, and some tens of microseconds.
+  @concurrent public func read() async -> VaultReading {
+    do throws(VaultTrouble) {
+      guard let folder = try openFolder(), let file = try load(in: folder) else { return .absent }
+      let entry = try open(file, key: try key.load(for: folder))
+      // A writer may have died between replacing the file and syncing the folder. Whoever reads a pending key sends it
+      // next, so it must not be lost any more.
+      if entry.session?.pendingKey != nil { try sync(folder) }
+      return entry.isEmpty ? .absent : .value(entry)
+    } catch {
+      return .trouble(error)
+    }
+  }
+
+  /// Waits at most five seconds for others who write.
+  @concurrent public func edit(_ edit: VaultEdit) async -> VaultOutcome {
+    do throws(VaultTrouble) {
+      guard let folder = try openFolder(making: edit.writesIntoNothing) else { return edit.outcomeOfNothing }
+      let lock = try LockFile(VaultFiles.storeLock, in: folder)
+      guard try await lock.take(within: .seconds(5), pauses: .short) else {
+        throw .unavailable("another process does not let go of the vault")
+      }
+      defer { lock.unlock() }
+      reached(.locked)
+      return try apply(edit, in: folder)
+    } catch {
+      return .failed(error)
+    }
+  }
+
+  /// Excludes other processes and other vaults of this process alike. Nothing, and at once, when there is no lock to be
+  /// had at all, on a disk that cannot be written. A cancelled task waits no longer.
+  @concurrent public func lock(within limit: Duration) async -> (any FlightLock)? {
+    do throws(VaultTrouble) {
+      guard let folder = try openFolder(making: true) else { return nil }
+      let lock = try LockFile(files.flightLock, in: folder)
+      return try await lock.take(within: limit, pauses: .long) ? lock : nil
+    } catch {
+      return nil
+    }
+  }
+
+  /// Yields after every write of this account, one's own included.
+  public func changes() -> AsyncStream<Void> {
+    FileWatch.changes(of: files.vault, in: folder)
+  }
+}

@@ -1,0 +1,62 @@
+public import HandstampCore
+
+#if canImport(Darwin)
+  import Foundation
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// The vault that fits the system best.
+public typealias PlatformVault = SealedFileVault
+
+extension Vault where Self == PlatformVault {
+  /// The vault of the program `name`, such as `org.example.forum`, for one of its accounts. A program that knows one
+  /// account at a time needs not name it.
+  ///
+  /// | system | where |
+  /// |---|---|
+  /// | Linux | `$XDG_STATE_HOME/<name>/vault`, which is `~/.local/state/<name>/vault` unless set |
+  /// | Apple | `Application Support/<name>/vault` |
+  ///
+  /// Where no such place is known, every use is ``VaultTrouble/unavailable(_:)``.
+  public static func platform(_ name: String, account: AccountID = AccountID("default")) -> PlatformVault {
+    SealedFileVault(folder: stateFolder(name) ?? "", account: account)
+  }
+}
+
+private func stateFolder(_ name: String) -> String? {
+  // A name is one folder, whatever is in it.
+  let letters = name.map { $0 == "/" || $0 == "\0" ? "_" : $0 }
+  let folder = letters.first == "." || letters.isEmpty ? "_" + String(letters) : String(letters)
+  #if canImport(Darwin)
+    return FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first.map {
+      $0.appendingPathComponent(folder).appendingPathComponent("vault").path
+    }
+  #else
+    // The XDG base directory specification says that relative paths must be ignored.
+    if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") { return "\(state)/\(folder)/vault" }
+    return homeFolder().map { "\($0)/.local/state/\(folder)/vault" }
+  #endif
+}
+
+#if !canImport(Darwin)
+  private func environment(_ name: String) -> String? {
+    getenv(name).map { String(cString: $0) }
+  }
+
+  private func homeFolder() -> String? {
+    if let home = environment("HOME"), home.hasPrefix("/") { return home }
+    var entry = passwd()
+    var found: UnsafeMutablePointer<passwd>?
+    var buffer = [CChar](repeating: 0, count: 16 << 10)
+    let home: String? = buffer.withUnsafeMutableBufferPointer { buffer in
+      guard let start = buffer.baseAddress, getpwuid_r(getuid(), &entry, start, buffer.count, &found) == 0,
+        found != nil
+      else { return nil }
+      return String(cString: entry.pw_dir)
+    }
+    return home.flatMap { $0.hasPrefix("/") ? $0 : nil }
+  }
+#endif

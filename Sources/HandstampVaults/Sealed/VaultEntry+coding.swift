@@ -1,0 +1,186 @@
+import HandstampCore
+
+// The content of a vault as fields. Numbers of fields are never used for anything else. The revision is not here: it
+// stands in the header of the file.
+
+extension VaultEntry {
+  /// Where ``fields`` has room enough.
+  var fieldCapacity: Int {
+    let session = session.map { session in
+      let secrets = [session.refresh?.secret, session.revocation?.secret, session.access?.token.secret]
+      return secrets.reduce(512) { $0 + ($1?.count ?? 0) }
+        + session.id.rawValue.utf8.count + session.profile.id.rawValue.utf8.count + session.profile.name.utf8.count
+    }
+    return tombstones.reduce(session ?? 0) {
+      $0 + 256 + $1.session.rawValue.utf8.count + ($1.revocation?.secret.count ?? 0)
+    }
+  }
+
+  func write(to writer: inout FieldWriter) {
+    if let session { writer.field(1) { session.write(to: &$0) } }
+    for tombstone in tombstones { writer.field(2) { tombstone.write(to: &$0) } }
+  }
+
+  /// Nothing unless `fields` are the fields of an entry.
+  init?(revision: UInt64, fields: UnsafeRawBufferPointer) {
+    self.init(revision: revision)
+    let isEntry = FieldReader.fields(fields) { tag, value in
+      switch tag {
+      case 1:
+        session = StoredSession(fields: value)
+        return session != nil
+      case 2:
+        guard let tombstone = Tombstone(fields: value) else { return false }
+        tombstones.append(tombstone)
+      default: break
+      }
+      return true
+    }
+    if !isEntry { return nil }
+  }
+}
+
+extension StoredSession {
+  fileprivate func write(to writer: inout FieldWriter) {
+    writer.field(1, id.rawValue)
+    writer.field(2) {
+      $0.field(1, profile.id.rawValue)
+      $0.field(2, profile.name)
+      if profile.isAnonymous { $0.field(3, [1]) }
+    }
+    if let refresh { writer.field(3, refresh.secret) }
+    if let pendingKey { writer.field(4, pendingKey.secret) }
+    if let revocation { writer.field(5, revocation.secret) }
+    if let access { writer.field(6) { access.write(to: &$0) } }
+    writer.field(7) { startedAt.write(to: &$0) }
+    writer.field(8) { activeAt.write(to: &$0) }
+  }
+
+  fileprivate init?(fields: UnsafeRawBufferPointer) {
+    var id: String?
+    var profile: Profile?
+    var refresh: RefreshToken?
+    var pendingKey: RotationKey?
+    var revocation: RevocationHandle?
+    var access: StoredAccess?
+    var startedAt: Moment?
+    var activeAt: Moment?
+    let isSession = FieldReader.fields(fields) { tag, value in
+      switch tag {
+      case 1:
+        id = FieldReader.text(value)
+        return id != nil
+      case 2:
+        profile = Profile(fields: value)
+        return profile != nil
+      case 3: refresh = RefreshToken(Secret(bytes: value))
+      case 4:
+        pendingKey = RotationKey(bytes: value)
+        return pendingKey != nil
+      case 5: revocation = RevocationHandle(Secret(bytes: value))
+      case 6:
+        access = StoredAccess(fields: value)
+        return access != nil
+      case 7:
+        startedAt = Moment(fields: value)
+        return startedAt != nil
+      case 8:
+        activeAt = Moment(fields: value)
+        return activeAt != nil
+      default: break
+      }
+      return true
+    }
+    guard isSession, let id, let profile, let startedAt, let activeAt else { return nil }
+    self.init(
+      id: SessionID(id), profile: profile, refresh: refresh, pendingKey: pendingKey, revocation: revocation,
+      access: access, startedAt: startedAt, activeAt: activeAt)
+  }
+}
+
+extension Profile {
+  fileprivate init?(fields: UnsafeRawBufferPointer) {
+    var id: String?
+    var name: String?
+    var isAnonymous = false
+    let isProfile = FieldReader.fields(fields) { tag, value in
+      switch tag {
+      case 1:
+        id = FieldReader.text(value)
+        return id != nil
+      case 2:
+        name = FieldReader.text(value)
+        return name != nil
+      case 3: isAnonymous = value.elementsEqual([1])
+      default: break
+      }
+      return true
+    }
+    guard isProfile, let id, let name else { return nil }
+    self.init(id: AccountID(id), name: name, isAnonymous: isAnonymous)
+  }
+}
+
+extension StoredAccess {
+  fileprivate func write(to writer: inout FieldWriter) {
+    writer.field(1, token.secret)
+    guard let lifetime else { return }
+    writer.field(2) { lifetime.start.write(to: &$0) }
+    writer.field(3) { lifetime.duration.write(to: &$0) }
+  }
+
+  fileprivate init?(fields: UnsafeRawBufferPointer) {
+    var token: AccessToken?
+    var start: Moment?
+    var duration: Duration?
+    let isAccess = FieldReader.fields(fields) { tag, value in
+      switch tag {
+      case 1: token = AccessToken(Secret(bytes: value))
+      case 2:
+        start = Moment(fields: value)
+        return start != nil
+      case 3:
+        duration = Duration(fields: value)
+        return duration != nil
+      default: break
+      }
+      return true
+    }
+    // Half a lifetime is none: a token with no end would serve for too long.
+    guard isAccess, let token, (start == nil) == (duration == nil) else { return nil }
+    self.init(token: token, lifetime: start.flatMap { start in duration.map { Lifetime(start: start, duration: $0) } })
+  }
+}
+
+extension Tombstone {
+  fileprivate func write(to writer: inout FieldWriter) {
+    writer.field(1, session.rawValue)
+    writer.field(2, reason.rawValue)
+    writer.field(3) { endedAt.write(to: &$0) }
+    if let revocation { writer.field(4, revocation.secret) }
+  }
+
+  fileprivate init?(fields: UnsafeRawBufferPointer) {
+    var session: String?
+    var reason: EndReason?
+    var endedAt: Moment?
+    var revocation: RevocationHandle?
+    let isTombstone = FieldReader.fields(fields) { tag, value in
+      switch tag {
+      case 1:
+        session = FieldReader.text(value)
+        return session != nil
+      // A reason of a newer program: the session is over all the same.
+      case 2: reason = FieldReader.text(value).flatMap(EndReason.init(rawValue:)) ?? .rejected
+      case 3:
+        endedAt = Moment(fields: value)
+        return endedAt != nil
+      case 4: revocation = RevocationHandle(Secret(bytes: value))
+      default: break
+      }
+      return true
+    }
+    guard isTombstone, let session, let reason, let endedAt else { return nil }
+    self.init(session: SessionID(session), reason: reason, endedAt: endedAt, revocation: revocation)
+  }
+}

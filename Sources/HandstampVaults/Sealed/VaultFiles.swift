@@ -1,0 +1,59 @@
+import Crypto
+import HandstampCore
+
+/// The names of an account's files.
+struct VaultFiles {
+  static let storeLock = "store.lock"
+  static let vaultEnding = ".vault"
+  static let partialEnding = ".partial"
+  static let backupTag = "CACHEDIR.TAG"
+
+  /// The sealed file.
+  let vault: String
+  /// The lock file, which holds the last revision when there is no sealed file.
+  let flightLock: String
+  private let aside: String
+
+  /// A digest, because ids may be longer than names can be, differ in letter case alone, or hold a slash.
+  init(account: AccountID) {
+    let digits = Array("0123456789abcdef".utf8)
+    let digest = SHA256.hash(data: Array(account.rawValue.utf8)).prefix(20)
+    let name = String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    vault = name + VaultFiles.vaultEnding
+    flightLock = name + ".lock"
+    aside = name + ".corrupt-"
+  }
+
+  func isAside(_ name: String) -> Bool { name.hasPrefix(aside) }
+
+  /// The first name that is free for a broken file.
+  func freeAside(among names: [String]) -> String {
+    var number = 1
+    while names.contains(aside + String(number)) { number += 1 }
+    return aside + String(number)
+  }
+}
+
+extension VaultEdit {
+  /// Whether it makes something of nothing.
+  var writesIntoNothing: Bool {
+    if case .write = applied(to: VaultEntry()) { true } else { false }
+  }
+
+  /// The answer where there is no vault, to an edit that makes none.
+  var outcomeOfNothing: VaultOutcome {
+    switch applied(to: VaultEntry()) {
+    case .write: .failed(.unavailable("the vault's folder is gone"))
+    case .unchanged: .done(VaultEntry())
+    case .conflict: .conflict(VaultEntry())
+    }
+  }
+
+  /// Whether a session is over after it, so that its secrets must go even where its tombstone cannot be written.
+  var endsSession: Bool {
+    switch self {
+    case .end, .endWhatever: true
+    case .begin, .prepare, .advance, .delivered, .touch: false
+    }
+  }
+}

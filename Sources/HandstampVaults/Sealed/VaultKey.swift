@@ -1,0 +1,133 @@
+public import HandstampCore
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Where the key of a ``SealedFileVault`` comes from.
+@nonexhaustive
+public enum VaultKey: Sendable, Hashable {
+  /// A key file beside the vault, made with the first vault. It protects by its file mode only: who can read the folder,
+  /// a back-up of it or the whole disk reads both. Nobody but its owner may be able to read it.
+  case fileBeside
+  /// A key file in some other place, absolute, made with the first vault when it is missing; its folder must be there.
+  /// Its owner and its group may be able to read it.
+  case file(String)
+  /// A key that is handed in: at least 32 bytes of a random source. A password is no key.
+  case given(Secret)
+}
+
+/// A key file: eight bytes that say what it is, the key, and four bytes by which a damaged one is recognised.
+struct KeyFile {
+  private static let magic = Array("HSTVKEY1".utf8)
+  private static let count = 8 + SealingKey.byteCount + 4
+
+  private let folder: PosixFile
+  private let name: String
+  /// Permission bits that the file must not have.
+  private let forbidden: UInt32
+
+  init(beside folder: PosixFile) {
+    self.folder = folder
+    name = "vault.key"
+    forbidden = 0o077
+  }
+
+  init(path: String) throws(VaultTrouble) {
+    guard path.hasPrefix("/"), let slash = path.lastIndex(of: "/"), path[slash...].count > 1 else {
+      throw .unavailable("the path of a key file must be absolute")
+    }
+    guard let folder = try PosixFile.folder(slash > path.startIndex ? String(path[..<slash]) : "/") else {
+      throw .unavailable("the folder of the key file is missing")
+    }
+    self.folder = folder
+    name = String(path[path.index(after: slash)...])
+    forbidden = 0o027
+  }
+
+  /// Nothing when there is no such file.
+  func load() throws(VaultTrouble) -> SealingKey? {
+    guard let file = try folder.open(name, flags: O_RDONLY) else { return nil }
+    guard try file.status().mode & forbidden == 0 else {
+      throw .unavailable("the key file is open to others: its mode should be 0600")
+    }
+    var bytes = try file.readAll(limit: KeyFile.count)
+    defer { wipe(&bytes) }
+    guard bytes.count == KeyFile.count, bytes.starts(with: KeyFile.magic),
+      SealedFormat.check(bytes[..<40]).elementsEqual(bytes[40...]),
+      let key = bytes.withUnsafeBytes({ SealingKey(UnsafeRawBufferPointer(rebasing: $0[8..<40])) })
+    else { throw .unavailable("the key file is damaged") }
+    return key
+  }
+
+  /// Makes a new key, unless another process was quicker; then that one. It is on the disk when this returns.
+  func make() throws(VaultTrouble) -> SealingKey {
+    var random = SystemRandomNumberGenerator()
+    var bytes = KeyFile.magic
+    bytes.reserveCapacity(KeyFile.count)
+    for _ in 0..<SealingKey.byteCount { bytes.append(.random(in: .min ... .max, using: &random)) }
+    bytes += SealedFormat.check(bytes[...])
+    defer { wipe(&bytes) }
+    let partial = "\(name).\(UInt64.random(in: 0 ... .max, using: &random))\(VaultFiles.partialEnding)"
+    do throws(VaultTrouble) {
+      let file = try folder.create(partial)
+      try file.write(bytes, attempt: "writing \(name)")
+      try file.sync(attempt: "syncing \(name)")
+      // A link shows the key whole or not at all, and replaces none.
+      _ = try folder.link(partial, as: name)
+      try folder.remove(partial)
+    } catch {
+      try? folder.remove(partial)
+      throw error
+    }
+    guard let key = try load() else { throw .unavailable("the key file is missing") }
+    try sync()
+    return key
+  }
+
+  /// Returns when the key file's name has reached the disk.
+  func sync() throws(VaultTrouble) { try folder.sync(attempt: "syncing the folder of \(name)") }
+}
+
+extension VaultKey {
+  /// A new key could not open what is there.
+  static let missing = VaultTrouble.unavailable(
+    "the key file is missing, and there are vaults that were sealed with it")
+
+  /// The key; nothing when its file is missing.
+  func load(for folder: PosixFile) throws(VaultTrouble) -> SealingKey? {
+    switch self {
+    case .fileBeside: return try KeyFile(beside: folder).load()
+    case .file(let path): return try KeyFile(path: path).load()
+    case .given(let secret):
+      guard let key = secret.withExposedBytes(SealingKey.init) else {
+        throw .unavailable("the key that was handed in has fewer than \(SealingKey.byteCount) bytes")
+      }
+      return key
+    }
+  }
+
+  /// The key for a first write, on the disk when this returns. Where there is none it is made, unless `isNeeded`: then some
+  /// vault needs the one that is missing.
+  func settle(for folder: PosixFile, isNeeded: Bool) throws(VaultTrouble) -> SealingKey {
+    let file: KeyFile
+    switch self {
+    case .fileBeside: file = KeyFile(beside: folder)
+    case .file(let path): file = try KeyFile(path: path)
+    case .given:
+      guard let key = try load(for: folder) else { throw VaultKey.missing }
+      return key
+    }
+    if let key = try file.load() {
+      // Perhaps made by a process that died before it could sync.
+      try file.sync()
+      return key
+    }
+    if isNeeded { throw VaultKey.missing }
+    return try file.make()
+  }
+}

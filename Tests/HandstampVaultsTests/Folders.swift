@@ -1,0 +1,49 @@
+import Foundation
+import HandstampCore
+import HandstampVaults
+
+/// A new folder, removed when the last reference goes away.
+final class NewFolder: Sendable {
+  let path: String
+
+  init() throws {
+    let base = FileManager.default.temporaryDirectory.path
+    path = "\(base)/handstamp-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  /// A vault in a folder of its own inside this one, which the vault makes.
+  func vault(_ account: String = "ada", key: VaultKey = .fileBeside) -> SealedFileVault {
+    SealedFileVault(folder: vaults, account: AccountID(account), key: key)
+  }
+
+  var vaults: String { path + "/state/vault" }
+
+  /// The names in the vaults' folder, sorted.
+  func names() -> [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: vaults)) ?? []).sorted()
+  }
+
+  /// The names that end so.
+  func names(ending: String) -> [String] { names().filter { $0.hasSuffix(ending) } }
+
+  func bytes(_ name: String) throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(vaults)/\(name)")))
+  }
+
+  func write(_ bytes: [UInt8], to name: String) throws {
+    try Data(bytes).write(to: URL(fileURLWithPath: "\(vaults)/\(name)"))
+  }
+
+  func remove(_ name: String) throws {
+    try FileManager.default.removeItem(atPath: "\(vaults)/\(name)")
+  }
+
+  func mode(_ name: String) throws -> Int {
+    let attributes = try FileManager.default.attributesOfItem(atPath: name.isEmpty ? vaults : "\(vaults)/\(name)")
+    return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
+  }
+}
