@@ -5,8 +5,11 @@ public struct AccountRecord: Sendable, Hashable {
   public let id: AccountID
   /// Nothing for an account that has none, such as a guest's.
   public var email: EmailAddress?
-  /// The name that others see. Not unique.
-  public var username: String
+  /// The most bytes of a ``username``.
+  public static let maxUsername = 200
+
+  /// The name that others see. Not unique. Control characters are taken out, and what is too long is cut.
+  public var username: String { didSet { username = username.displayable(limit: AccountRecord.maxUsername) } }
   /// The encoded hash of the password (`$argon2id$…`). Nothing when the account has no password.
   public var passwordHash: Secret?
   public let createdAt: UnixTime
@@ -21,7 +24,7 @@ public struct AccountRecord: Sendable, Hashable {
   ) {
     self.id = id
     self.email = email
-    self.username = username
+    self.username = username.displayable(limit: AccountRecord.maxUsername)
     self.passwordHash = passwordHash
     self.createdAt = createdAt
     self.closedAt = closedAt

@@ -8,19 +8,22 @@ public enum SessionKind: String, Sendable, Hashable, Codable, CaseIterable {
   case plain
 }
 
-/// What a device says of itself at sign-in.
+/// What a device says of itself at sign-in. It may say anything, so control characters are taken out and long texts cut.
 public struct DeviceInfo: Sendable, Hashable {
+  /// The most bytes of each of the three.
+  public static let maxLength = 200
+
   /// Of the installation: signing in again from it ends its former session.
-  public var id: DeviceID
+  public let id: DeviceID
   /// For people: "Ada's phone".
-  public var name: String
+  public let name: String
   /// Such as `ios` or `linux`.
-  public var platform: String
+  public let platform: String
 
   public init(id: DeviceID, name: String, platform: String) {
-    self.id = id
-    self.name = name
-    self.platform = platform
+    self.id = DeviceID(id.rawValue.displayable(limit: DeviceInfo.maxLength))
+    self.name = name.displayable(limit: DeviceInfo.maxLength)
+    self.platform = platform.displayable(limit: DeviceInfo.maxLength)
   }
 }
 

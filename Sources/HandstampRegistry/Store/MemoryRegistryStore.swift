@@ -7,14 +7,19 @@ public actor MemoryRegistryStore: RegistryStore {
   public init() {}
 
   public func write(_ changes: [RegistryChange], events: [RegistryEvent]) throws(RegistryStoreError) -> [StoredEvent] {
-    // A copy takes the changes, so that one that fails leaves nothing behind.
-    var copy = contents
-    for change in changes { try copy.apply(change) }
+    // What a change is about is looked up before it is made: one that fails takes back those before it.
+    var former: [Contents.Former] = []
+    for change in changes {
+      former.append(contents.former(change))
+      do throws(RegistryStoreError) { try contents.apply(change) } catch {
+        for value in former.reversed() { contents.restore(value) }
+        throw error
+      }
+    }
     let stored = events.enumerated().map { offset, event in
       StoredEvent(id: EventID(rawValue: Int64(contents.events.count + offset + 1)), event: event)
     }
-    copy.events.append(contentsOf: stored)
-    contents = copy
+    contents.events.append(contentsOf: stored)
     return stored
   }
 
@@ -60,6 +65,35 @@ private struct Contents {
     (live[account] ?? []).compactMap { sessions[$0] }
   }
 
+  /// What a change may overwrite.
+  enum Former {
+    case session(SessionRow?, SessionRow)
+    case account(AccountRecord?, AccountRecord)
+    case nothing
+  }
+
+  func former(_ change: RegistryChange) -> Former {
+    switch change {
+    case .createSession(let row), .replaceSession(let row, _): .session(sessions[row.id], row)
+    case .createAccount(let record), .replaceAccount(let record, _): .account(accounts[record.id], record)
+    case .expectAccount: .nothing
+    }
+  }
+
+  mutating func restore(_ former: Former) {
+    switch former {
+    case .session(let old, let new):
+      sessions[new.id] = old
+      live[new.account]?.remove(new.id)
+      if let old, old.end == nil { live[old.account, default: []].insert(old.id) }
+    case .account(let old, let new):
+      if let email = new.email, emails[email.normalised] == new.id { emails[email.normalised] = nil }
+      accounts[new.id] = old
+      if let old, let email = old.email { emails[email.normalised] = old.id }
+    case .nothing: return
+    }
+  }
+
   mutating func apply(_ change: RegistryChange) throws(RegistryStoreError) {
     switch change {
     case .createSession(var row):
@@ -79,9 +113,9 @@ private struct Contents {
     case .replaceAccount(var record, let expecting):
       guard let stored = accounts[record.id] else { throw .missing }
       guard stored.revision == expecting else { throw .changed }
-      if let email = stored.email { emails[email.normalised] = nil }
       record.revision = expecting + 1
       try store(record)
+      if let email = stored.email, email.normalised != record.email?.normalised { emails[email.normalised] = nil }
     case .expectAccount(let id, let revision):
       guard let stored = accounts[id] else { throw .missing }
       guard stored.revision == revision else { throw .changed }
@@ -101,7 +135,7 @@ private struct Contents {
 
   private mutating func store(_ record: AccountRecord) throws(RegistryStoreError) {
     if let email = record.email {
-      guard emails[email.normalised] == nil else { throw .exists }
+      guard emails[email.normalised] == nil || emails[email.normalised] == record.id else { throw .exists }
       emails[email.normalised] = record.id
     }
     accounts[record.id] = record

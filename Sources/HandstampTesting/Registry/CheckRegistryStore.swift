@@ -1,0 +1,72 @@
+import HandstampCore
+public import HandstampRegistry
+
+/// Checks that a store keeps every promise of the port ``RegistryStore``. Call it in a test of your own store:
+///
+/// ```swift
+/// @Test func `keeps the promises of a store`() async throws {
+///   try await checkRegistryStore { try MyStore(folder: newFolder()) } again: { try MyStore(folder: $0.folder) }
+/// }
+/// ```
+/// - Parameters:
+///   - make: makes a store that is new and empty. It is called several times.
+///   - again: opens the same store once more, as a second server would. Without it the store itself is taken.
+/// - Throws: ``BrokenPromise`` at the first promise that is not kept.
+public func checkRegistryStore<S: RegistryStore>(
+  _ make: @escaping @Sendable () async throws -> S,
+  again: @escaping @Sendable (S) async throws -> S = { $0 }
+) async throws {
+  let check = RegistryStoreCheck(make: make, again: again)
+  try await check.nothingIsThere()
+  try await check.everyFieldOfASessionComesBack()
+  try await check.everyFieldOfAnAccountComesBack()
+  try await check.nothingIsCreatedTwice()
+  try await check.aDeviceHasOneSessionOfAnAccount()
+  try await check.staleWritersChangeNothing()
+  try await check.addressesAreTakenOnce()
+  try await check.accountsMustBeWhatWasChecked()
+  try await check.writesAreWholeOrNothing()
+  try await check.eventsStandInLine()
+  try await check.sessionsAreListed()
+  try await check.overdueSessionsAreFound()
+  try await check.oneOfManyWritersWins()
+  try await check.concurrentWritesLoseNothing()
+}
+
+/// The parts of ``checkRegistryStore(_:again:)``; each begins with an empty store.
+struct RegistryStoreCheck<S: RegistryStore> {
+  let make: @Sendable () async throws -> S
+  let again: @Sendable (S) async throws -> S
+
+  /// Two openings of one new store.
+  func pair() async throws -> (S, S) {
+    let first = try await make()
+    return (first, try await again(first))
+  }
+
+  /// The same, with some accounts in it.
+  func pair(with accounts: AccountID...) async throws -> (S, S) {
+    let (store, other) = try await pair()
+    for id in accounts { _ = try await store.write([.createAccount(RegistrySamples.account(id))], events: []) }
+    return (store, other)
+  }
+
+  func expect(_ isTrue: Bool, _ promise: String, found: @autoclosure () -> Any) throws {
+    if !isTrue { throw BrokenPromise(promise, found: "\(found())") }
+  }
+
+  /// Writes what must fail, with a certain error.
+  func expect(
+    _ error: RegistryStoreError, _ promise: String, from store: S, writing changes: [RegistryChange],
+    events: [RegistryEvent] = []
+  ) async throws {
+    let outcome: String
+    do throws(RegistryStoreError) {
+      _ = try await store.write(changes, events: events)
+      outcome = "done"
+    } catch {
+      outcome = "\(error)"
+    }
+    try expect(outcome == "\(error)", promise, found: outcome)
+  }
+}

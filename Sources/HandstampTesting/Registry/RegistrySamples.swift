@@ -1,0 +1,82 @@
+import HandstampCore
+import HandstampRegistry
+
+/// Rows and records of every shape.
+enum RegistrySamples {
+  static let ada = AccountID("ada")
+  static let bob = AccountID("bob")
+  static let start = UnixTime(milliseconds: 1_795_226_288_123)
+
+  static func session(
+    _ number: UInt8, of account: AccountID = ada, device: String? = nil, at: UnixTime = start
+  ) -> SessionRow {
+    SessionRow(
+      session: bytes(number), account: account,
+      device: DeviceInfo(id: DeviceID(device ?? "device \(number)"), name: "Phone", platform: "ios"), kind: .keyed,
+      createdAt: at)
+  }
+
+  /// Sixteen bytes that belong to a number.
+  static func bytes(_ number: UInt8) -> SessionBytes {
+    var source = Counting(count: UInt64(number) << 32)
+    return SessionBytes(from: &source)
+  }
+
+  static func account(_ id: AccountID, email: String? = nil) -> AccountRecord {
+    AccountRecord(
+      id: id, email: EmailAddress(email ?? "\(id)@example.org"), username: "\(id)",
+      passwordHash: Secret("hash of \(id)"),
+      createdAt: start)
+  }
+
+  static func event(_ number: Int, of account: AccountID = ada, _ kind: RegistryEvent.Kind = .sessionRevoked)
+    -> RegistryEvent
+  {
+    RegistryEvent(
+      kind: kind, account: account, session: SessionID("session \(number)"), reason: .replaced,
+      at: start.advanced(by: .milliseconds(number)))
+  }
+
+  /// Every optional field with and without a value, every reason, the ends of every range, and texts that break a query
+  /// made by gluing.
+  static var oddSessions: [SessionRow] {
+    var full = KeyRing()
+    for number in 0..<UInt64(KeyRing.size) {
+      full.append(number % 5 == 3 ? .unknown : .known(KeyMark(rawValue: number &* 0x9E37_79B9_7F4A_7C15)))
+    }
+    let odd = DeviceInfo(
+      id: DeviceID("'; DROP TABLE session; --"), name: "Zoë’s 📱 \"%s\" \\ %_?", platform: "")
+    var rows = [
+      session(1),
+      SessionRow(
+        session: bytes(2), account: ada, device: odd, kind: .plain, counter: 1 << 55, ring: full, createdAt: start,
+        rotatedAt: start.advanced(by: .seconds(1)), lastSeenAt: start.advanced(by: .milliseconds(2001)),
+        absoluteExpiry: start.advanced(by: .seconds(86_400)), idleLimit: .milliseconds(3_600_001),
+        dpopThumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"),
+      SessionRow(
+        session: bytes(3), account: ada, device: session(3).device, kind: .keyed, counter: 2,
+        ring: ring(.known(.zero), .known(KeyMark(rawValue: .max))), createdAt: UnixTime(milliseconds: -1),
+        lastSeenAt: UnixTime(milliseconds: 0), absoluteExpiry: UnixTime(milliseconds: .max)),
+    ]
+    for (offset, reason) in EndReason.allCases.enumerated() {
+      var row = session(UInt8(10 + offset), device: "one device")
+      row.end = SessionEnd(at: start.advanced(by: .seconds(Int64(offset))), reason: reason)
+      rows.append(row)
+    }
+    return rows
+  }
+
+  static func ring(_ entries: KeyRing.Entry...) -> KeyRing { KeyRing(entries) }
+
+  private struct Counting: RandomNumberGenerator {
+    var count: UInt64
+    mutating func next() -> UInt64 {
+      count += 1
+      return count
+    }
+  }
+}
+
+extension KeyRing {
+  fileprivate mutating func append(_ entry: Entry) { self = KeyRing(entries + [entry]) }
+}

@@ -1,0 +1,128 @@
+import HandstampCore
+import HandstampRegistry
+
+extension RegistryStoreCheck {
+  private typealias Samples = RegistrySamples
+
+  func sessionsAreListed() async throws {
+    let (store, other) = try await pair(with: Samples.ada, Samples.bob)
+    for number in [UInt8(3), 1, 2] {
+      let at = Samples.start.advanced(by: .seconds(Int64(number)))
+      _ = try await store.write([.createSession(Samples.session(number, at: at))], events: [])
+    }
+    _ = try await store.write([.createSession(Samples.session(9, of: Samples.bob))], events: [])
+    var ended = Samples.session(2)
+    ended.end = SessionEnd(at: Samples.start, reason: .revoked)
+    _ = try await other.write([.replaceSession(ended, expecting: 0)], events: [])
+    let rows = try await other.sessions(of: Samples.ada).map(\.session)
+    try expect(
+      rows == [Samples.bytes(1), Samples.bytes(3)], "the sessions of one account that were not ended, the oldest first",
+      found: rows)
+  }
+
+  func overdueSessionsAreFound() async throws {
+    let (store, other) = try await pair(with: Samples.ada)
+    let start = Samples.start
+    func add(_ number: UInt8, absolute: Int64?, idle: Int64?, ended: Bool = false) async throws {
+      var row = Samples.session(number)
+      row.absoluteExpiry = absolute.map { start.advanced(by: .seconds($0)) }
+      row.idleLimit = idle.map { .seconds($0) }
+      if ended { row.end = SessionEnd(at: start, reason: .signedOut) }
+      _ = try await store.write([.createSession(row)], events: [])
+    }
+    try await add(1, absolute: 50, idle: nil)
+    try await add(2, absolute: 90, idle: 40)
+    try await add(3, absolute: 30, idle: 80)
+    try await add(4, absolute: nil, idle: nil)
+    try await add(5, absolute: 10, idle: 10, ended: true)
+    for (seconds, numbers) in [(29, []), (30, [3]), (50, [3, 2, 1]), (1000, [3, 2, 1])] as [(Int64, [UInt8])] {
+      let rows = try await other.expired(at: start.advanced(by: .seconds(seconds)), limit: 10).map(\.session)
+      try expect(
+        rows == numbers.map(Samples.bytes), "those whose expiry is now or earlier, the most overdue first", found: rows)
+    }
+    let two = try await other.expired(at: start.advanced(by: .seconds(50)), limit: 2).map(\.session)
+    try expect(two == [Samples.bytes(3), Samples.bytes(2)], "at most as many as asked", found: two)
+    var used = Samples.session(2)
+    used.idleLimit = .seconds(40)
+    used.lastSeenAt = start.advanced(by: .seconds(25))
+    _ = try await store.write([.replaceSession(used, expecting: 0)], events: [])
+    let rows = try await other.expired(at: start.advanced(by: .seconds(64)), limit: 10).map(\.session)
+    try expect(rows == [Samples.bytes(3), Samples.bytes(1)], "a session that was used is due later", found: rows)
+  }
+
+  func oneOfManyWritersWins() async throws {
+    let (store, other) = try await pair(with: Samples.ada)
+    _ = try await store.write([.createSession(Samples.session(1))], events: [])
+    let wins = try await count(of: 32) { number throws(RegistryStoreError) in
+      var row = Samples.session(1)
+      row.counter = UInt64(number)
+      _ = try await (number % 2 == 0 ? store : other).write(
+        [.replaceSession(row, expecting: 0)], events: [Samples.event(number)])
+    }
+    try expect(wins == 1, "of many who expect one revision one wins", found: wins)
+    let events = try await store.events(after: .zero, account: nil, limit: 100)
+    let row = try await store.session(Samples.session(1).id)
+    try expect(
+      events.count == 1 && events.first?.event == row.map { Samples.event(Int($0.counter)) },
+      "the event that is stored is the winner's", found: (events, row as Any))
+    let created = try await count(of: 32) { number throws(RegistryStoreError) in
+      let row = Samples.session(UInt8(100 + number), device: "phone")
+      _ = try await (number % 2 == 0 ? store : other).write([.createSession(row)], events: [])
+    }
+    try expect(created == 1, "of many sign-ins of one device one wins", found: created)
+  }
+
+  func concurrentWritesLoseNothing() async throws {
+    let (store, other) = try await pair(with: Samples.ada)
+    _ = try await store.write([.createSession(Samples.session(1))], events: [])
+    let (writers, rounds) = (8, 10)
+    let done = try await withThrowingTaskGroup(of: [EventID].self) { group in
+      for writer in 0..<writers {
+        group.addTask {
+          var ids: [EventID] = []
+          while ids.count < rounds {
+            guard var row = try await store.session(Samples.session(1).id) else { return [] }
+            row.counter += 1
+            do throws(RegistryStoreError) {
+              ids += try await (writer % 2 == 0 ? store : other).write(
+                [.replaceSession(row, expecting: row.revision)], events: [Samples.event(writer)]
+              ).map(\.id)
+            } catch {
+              guard error == .changed else { throw error }
+            }
+          }
+          return ids
+        }
+      }
+      return try await group.reduce(into: []) { $0 += $1 }
+    }
+    let row = try await other.session(Samples.session(1).id)
+    try expect(
+      row?.counter == UInt64(writers * rounds) && row?.revision == Int64(writers * rounds),
+      "no write that was confirmed is lost", found: row as Any)
+    let events = try await other.events(after: .zero, account: nil, limit: 1000).map(\.id)
+    try expect(events == done.sorted(), "every event that was confirmed is there, once", found: events)
+  }
+
+  /// How many of `count` tasks succeed; those that lose must be told `exists` or `changed`.
+  private func count(
+    of count: Int, _ body: @escaping @Sendable (Int) async throws(RegistryStoreError) -> Void
+  ) async throws -> Int {
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for number in 0..<count {
+        group.addTask {
+          do throws(RegistryStoreError) {
+            try await body(number)
+            return 1
+          } catch {
+            switch error {
+            case .exists, .changed: return 0
+            case .missing, .unavailable: throw error
+            }
+          }
+        }
+      }
+      return try await group.reduce(0, +)
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import HandstampCore
+import HandstampRegistry
+
+extension RegistryStoreCheck {
+  private typealias Samples = RegistrySamples
+
+  func nothingIsThere() async throws {
+    let (store, other) = try await pair()
+    let session = try await store.session(Samples.session(1).id)
+    try expect(session == nil, "a new store has no session", found: session as Any)
+    for id in ["", "not an id", "'; --", String(repeating: "A", count: 10_000), "a\0b"] {
+      let session = try await store.session(SessionID(id))
+      try expect(session == nil, "an id that nobody made names no session", found: session as Any)
+      let account = try await store.account(AccountID(id))
+      try expect(account == nil, "an id that nobody made names no account", found: account as Any)
+    }
+    let account = try await other.account(email: "ada@example.org")
+    try expect(account == nil, "a new store has no account", found: account as Any)
+    let rows = try await store.sessions(of: Samples.ada)
+    try expect(rows.isEmpty, "a new store lists nothing", found: rows)
+    let overdue = try await store.expired(at: UnixTime(milliseconds: .max), limit: 10)
+    try expect(overdue.isEmpty, "a new store has nothing overdue", found: overdue)
+    let last = try await store.lastEventID()
+    let events = try await store.events(after: .zero, account: nil, limit: 10)
+    try expect(last == .zero && events.isEmpty, "a new store has no events", found: (last, events))
+    try await expect(
+      .missing, "a session needs its account", from: store, writing: [.createSession(Samples.session(1))])
+    try await expect(
+      .missing, "what is not there is not replaced", from: store,
+      writing: [.replaceSession(Samples.session(1), expecting: 0)])
+    try await expect(
+      .missing, "what is not there is not replaced", from: store,
+      writing: [.replaceAccount(Samples.account(Samples.ada), expecting: 0)])
+  }
+
+  func everyFieldOfASessionComesBack() async throws {
+    let (store, other) = try await pair(with: Samples.ada)
+    let promise = "a session comes back as it was stored"
+    for row in Samples.oddSessions {
+      _ = try await store.write([.createSession(row)], events: [])
+      let seen = try await other.session(row.id)
+      try expect(seen == row, promise, found: seen as Any)
+    }
+    for row in Samples.oddSessions {
+      let seen = try await other.session(row.id)
+      try expect(seen == row, promise, found: seen as Any)
+      var next = row
+      next.counter += 1
+      next.ring = Samples.ring(.known(KeyMark(rawValue: 7)), .unknown)
+      next.rotatedAt = row.rotatedAt.advanced(by: .seconds(1))
+      next.lastSeenAt = row.rotatedAt.advanced(by: .seconds(2))
+      next.end = SessionEnd(at: row.rotatedAt.advanced(by: .seconds(3)), reason: .misused)
+      next.absoluteExpiry = row.absoluteExpiry == nil ? Samples.start : nil
+      next.idleLimit = row.idleLimit == nil ? .seconds(5) : nil
+      next.dpopThumbprint = row.dpopThumbprint == nil ? "thumb" : nil
+      next.revision = 1
+      _ = try await other.write([.replaceSession(next, expecting: 0)], events: [])
+      let replaced = try await store.session(row.id)
+      try expect(replaced == next, "a replaced session comes back as it was stored", found: replaced as Any)
+    }
+  }
+
+  func everyFieldOfAnAccountComesBack() async throws {
+    let (store, other) = try await pair()
+    let full = AccountRecord(
+      id: AccountID("'; DROP TABLE account; --"), email: EmailAddress(" Zoë.O'Brien@Example.ORG "),
+      username: "Zoë \"📱\"",
+      passwordHash: Secret("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA"), createdAt: Samples.start,
+      closedAt: UnixTime(milliseconds: -1))
+    let bare = AccountRecord(
+      id: AccountID("guest"), email: nil, username: "", passwordHash: nil, createdAt: UnixTime(milliseconds: 0))
+    let second = AccountRecord(
+      id: AccountID("guest 2"), email: nil, username: "", passwordHash: nil, createdAt: Samples.start)
+    for record in [full, bare, second] {
+      _ = try await store.write([.createAccount(record)], events: [])
+      let seen = try await other.account(record.id)
+      try expect(seen == record, "an account comes back as it was stored", found: seen as Any)
+    }
+    let found = try await other.account(email: "zoë.o'brien@example.org")
+    try expect(found == full, "an account is found by the normal form of its address", found: found as Any)
+    for address in ["Zoë.O'Brien@Example.ORG", "%", "", "zoë.o'brien@example.or"] {
+      let found = try await other.account(email: address)
+      try expect(found == nil, "an account is found by nothing else", found: found as Any)
+    }
+  }
+
+  func nothingIsCreatedTwice() async throws {
+    let (store, other) = try await pair(with: Samples.ada, Samples.bob)
+    let row = Samples.session(1)
+    _ = try await store.write([.createSession(row)], events: [])
+    let promise = "creating never overwrites: an id that was taken stays what it is"
+    for rival in [row, Samples.session(1, of: Samples.bob, device: "other")] {
+      try await expect(.exists, promise, from: other, writing: [.createSession(rival)])
+      let seen = try await store.session(row.id)
+      try expect(seen == row, promise, found: seen as Any)
+    }
+    var ended = row
+    ended.end = SessionEnd(at: Samples.start, reason: .signedOut)
+    _ = try await store.write([.replaceSession(ended, expecting: 0)], events: [])
+    try await expect(.exists, "an ended session is not created anew", from: other, writing: [.createSession(row)])
+    try await expect(
+      .exists, promise, from: other,
+      writing: [.createAccount(Samples.account(Samples.ada, email: "else@example.org"))])
+    let account = try await store.account(Samples.ada)
+    try expect(account == Samples.account(Samples.ada), promise, found: account as Any)
+  }
+
+  func aDeviceHasOneSessionOfAnAccount() async throws {
+    let (store, other) = try await pair(with: Samples.ada, Samples.bob)
+    var first = Samples.session(1, device: "phone")
+    _ = try await store.write([.createSession(first)], events: [])
+    let second = Samples.session(2, device: "phone")
+    try await expect(
+      .exists, "a device has one session of an account at a time", from: other, writing: [.createSession(second)])
+    _ = try await other.write([.createSession(Samples.session(3, of: Samples.bob, device: "phone"))], events: [])
+    _ = try await other.write([.createSession(Samples.session(4, device: "laptop"))], events: [])
+    first.end = SessionEnd(at: Samples.start, reason: .replaced)
+    _ = try await other.write([.replaceSession(first, expecting: 0), .createSession(second)], events: [])
+    let rows = try await store.sessions(of: Samples.ada).map(\.session)
+    try expect(
+      Set(rows) == [Samples.bytes(2), Samples.bytes(4)], "one write ends a session and begins its successor",
+      found: rows)
+    first.end = nil
+    try await expect(
+      .exists, "an ended session does not come back beside its successor", from: store,
+      writing: [.replaceSession(first, expecting: 1)])
+  }
+
+  func staleWritersChangeNothing() async throws {
+    let (store, other) = try await pair(with: Samples.ada)
+    var row = Samples.session(1)
+    row.revision = 41
+    _ = try await store.write([.createSession(row)], events: [])
+    let created = try await other.session(row.id)
+    try expect(created?.revision == 0, "the first revision is 0, whatever a row says", found: created as Any)
+    row.counter = 1
+    _ = try await other.write([.replaceSession(row, expecting: 0)], events: [])
+    let replaced = try await store.session(row.id)
+    try expect(replaced?.revision == 1, "each write is one revision more, whatever a row says", found: replaced as Any)
+    for expecting in [0, 2, -1, Int64.max] {
+      var late = row
+      late.counter = 9
+      try await expect(
+        .changed, "who expects another revision changes nothing", from: store,
+        writing: [.replaceSession(late, expecting: expecting)])
+    }
+    let kept = try await other.session(row.id)
+    try expect(kept == replaced, "who expects another revision changes nothing", found: kept as Any)
+  }
+}

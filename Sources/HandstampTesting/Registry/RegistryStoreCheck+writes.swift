@@ -1,0 +1,117 @@
+import HandstampCore
+import HandstampRegistry
+
+extension RegistryStoreCheck {
+  private typealias Samples = RegistrySamples
+
+  func addressesAreTakenOnce() async throws {
+    let (store, other) = try await pair(with: Samples.ada, Samples.bob)
+    let carol = AccountID("carol")
+    try await expect(
+      .exists, "an address belongs to one account", from: other,
+      writing: [.createAccount(Samples.account(carol, email: "ADA@example.org"))])
+    let none = try await store.account(carol)
+    try expect(none == nil, "an account that was refused is not there", found: none as Any)
+    var bob = Samples.account(Samples.bob)
+    bob.email = EmailAddress("ada@example.org")
+    try await expect(
+      .exists, "an address belongs to one account, also when it changes", from: other,
+      writing: [.replaceAccount(bob, expecting: 0)])
+    bob.email = EmailAddress("Robert@example.org")
+    bob.passwordHash = Secret("another")
+    _ = try await other.write([.replaceAccount(bob, expecting: 0)], events: [])
+    bob.revision = 1
+    let seen = try await store.account(email: "robert@example.org")
+    try expect(seen == bob, "an account is found by its new address", found: seen as Any)
+    let old = try await store.account(email: "bob@example.org")
+    try expect(old == nil, "an account is not found by its old address", found: old as Any)
+    _ = try await store.write([.createAccount(Samples.account(carol, email: "bob@example.org"))], events: [])
+    try await expect(
+      .changed, "who expects another revision of an account changes nothing", from: store,
+      writing: [.replaceAccount(Samples.account(Samples.bob), expecting: 0)])
+    let kept = try await other.account(Samples.bob)
+    try expect(kept == bob, "who expects another revision of an account changes nothing", found: kept as Any)
+  }
+
+  func accountsMustBeWhatWasChecked() async throws {
+    let (store, other) = try await pair(with: Samples.ada)
+    let sign = RegistryChange.createSession(Samples.session(1))
+    try await expect(
+      .missing, "what was checked must be there", from: store,
+      writing: [.expectAccount(AccountID("no one"), revision: 0)])
+    _ = try await other.write([.replaceAccount(Samples.account(Samples.ada), expecting: 0)], events: [])
+    try await expect(
+      .changed, "a sign-in fails when the account is no longer what was checked", from: store,
+      writing: [.expectAccount(Samples.ada, revision: 0), sign])
+    let none = try await other.session(Samples.session(1).id)
+    try expect(none == nil, "a sign-in that failed leaves no session", found: none as Any)
+    _ = try await store.write([.expectAccount(Samples.ada, revision: 1), sign], events: [])
+    let account = try await other.account(Samples.ada)
+    try expect(account?.revision == 1, "checking an account does not change it", found: account as Any)
+  }
+
+  func writesAreWholeOrNothing() async throws {
+    let (store, other) = try await pair(with: Samples.ada, Samples.bob)
+    _ = try await store.write([.createSession(Samples.session(1))], events: [Samples.event(0)])
+    var ended = Samples.session(1)
+    ended.end = SessionEnd(at: Samples.start, reason: .revoked)
+    var ada = Samples.account(Samples.ada)
+    ada.email = EmailAddress("new@example.org")
+    let carol = Samples.account(AccountID("carol"))
+    try await expect(
+      .changed, "a write with one change that fails makes none of its changes", from: store,
+      writing: [
+        .createAccount(carol), .replaceAccount(ada, expecting: 0), .replaceSession(ended, expecting: 0),
+        .createSession(Samples.session(2)), .replaceSession(Samples.session(2), expecting: 7),
+      ], events: [Samples.event(1), Samples.event(2)])
+    let promise = "of a write that failed nothing is left"
+    let row = try await other.session(ended.id)
+    try expect(row == Samples.session(1), promise, found: row as Any)
+    let created = try await other.session(Samples.session(2).id)
+    try expect(created == nil, promise, found: created as Any)
+    let rows = try await other.sessions(of: Samples.ada)
+    try expect(rows == [Samples.session(1)], promise, found: rows)
+    for (address, owner) in [("carol@example.org", nil), ("new@example.org", nil), ("ada@example.org", Samples.ada)] {
+      let account = try await other.account(email: address)
+      try expect(account?.id == owner, promise, found: account as Any)
+    }
+    let events = try await other.events(after: .zero, account: nil, limit: 10).map(\.event)
+    try expect(events == [Samples.event(0)], "of a write that failed no event is left", found: events)
+    let none = try await store.write([], events: [])
+    try expect(none.isEmpty, "an empty write is done", found: none)
+  }
+
+  func eventsStandInLine() async throws {
+    let (store, other) = try await pair(with: Samples.ada, Samples.bob)
+    var written: [StoredEvent] = []
+    for number in 0..<6 {
+      let account = number % 2 == 0 ? Samples.ada : Samples.bob
+      let pair = [Samples.event(2 * number, of: account), Samples.event(2 * number + 1, of: account)]
+      let stored = try await (number % 3 == 0 ? other : store).write([], events: pair)
+      try expect(stored.map(\.event) == pair, "a write returns its events in their order", found: stored)
+      written += stored
+    }
+    for kind in RegistryEvent.Kind.allCases {
+      let event = RegistryEvent(kind: kind, account: Samples.bob, at: Samples.start)
+      written += try await store.write([], events: [event])
+    }
+    let ids = written.map(\.id)
+    try expect(ids == Array(Set(ids)).sorted() && ids[0] > .zero, "ids of events rise and start above zero", found: ids)
+    for reader in [store, other] {
+      let all = try await reader.events(after: .zero, account: nil, limit: 100)
+      try expect(all == written, "events come back as they were stored", found: all)
+      let some = try await reader.events(after: ids[3], account: nil, limit: 2)
+      try expect(some == Array(written[4..<6]), "events come after the id, at most as many as asked", found: some)
+      let bobs = try await reader.events(after: ids[2], account: Samples.bob, limit: 3)
+      let wanted = written[3...].filter { $0.event.account == Samples.bob }.prefix(3)
+      try expect(bobs == Array(wanted), "events of one account are that account's alone", found: bobs)
+      let last = try await reader.lastEventID()
+      try expect(last == ids.last, "the last id is the newest event's", found: last)
+      let none = try await reader.events(after: last, account: nil, limit: 100)
+      let beyond = try await reader.events(after: EventID(rawValue: .max), account: nil, limit: 100)
+      try expect(none.isEmpty && beyond.isEmpty, "after the last event there is none", found: none + beyond)
+      let zero = try await reader.events(after: .zero, account: nil, limit: 0)
+      try expect(zero.isEmpty, "a limit of zero gives nothing", found: zero)
+    }
+  }
+}

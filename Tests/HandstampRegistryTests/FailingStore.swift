@@ -1,0 +1,38 @@
+import HandstampCore
+import HandstampRegistry
+import Synchronization
+
+/// A memory store whose writes can be made to fail.
+final class FailingStore: RegistryStore {
+  private let inner = MemoryRegistryStore()
+  private let failure = Mutex<RegistryStoreError?>(nil)
+
+  func fail(_ error: RegistryStoreError?) { failure.withLock { $0 = error } }
+
+  @concurrent func write(
+    _ changes: [RegistryChange], events: [RegistryEvent]
+  ) async throws(RegistryStoreError) -> [StoredEvent] {
+    if let error = failure.withLock({ $0 }) { throw error }
+    return try await inner.write(changes, events: events)
+  }
+
+  @concurrent func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? { await inner.session(id) }
+  @concurrent func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
+    await inner.sessions(of: account)
+  }
+  @concurrent func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {
+    await inner.expired(at: now, limit: limit)
+  }
+  @concurrent func account(_ id: AccountID) async throws(RegistryStoreError) -> AccountRecord? {
+    await inner.account(id)
+  }
+  @concurrent func account(email normalised: String) async throws(RegistryStoreError) -> AccountRecord? {
+    await inner.account(email: normalised)
+  }
+  @concurrent func events(
+    after id: EventID, account: AccountID?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredEvent] {
+    await inner.events(after: id, account: account, limit: limit)
+  }
+  @concurrent func lastEventID() async throws(RegistryStoreError) -> EventID { await inner.lastEventID() }
+}

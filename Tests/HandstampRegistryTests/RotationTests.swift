@@ -1,0 +1,269 @@
+import HandstampCore
+import Testing
+
+@testable import HandstampRegistry
+
+/// A row after rotations with the keys 1, 2, 3 …: its token number `c` carries the mark of key `c`.
+func row(rotations: UInt64, kind: SessionKind = .keyed, ring: [KeyRing.Entry]? = nil) -> SessionRow {
+  let all = (0..<rotations).map { KeyRing.Entry.known(mark($0 + 1)) }
+  return SessionRow(
+    session: session(1), account: AccountID("ada"),
+    device: DeviceInfo(id: DeviceID("phone"), name: "Phone", platform: "ios"), kind: kind, counter: rotations,
+    ring: KeyRing(ring ?? Array(all.suffix(KeyRing.size))), createdAt: start, revision: Int64(rotations))
+}
+
+func token(_ counter: UInt64, mark number: UInt64? = nil) -> RefreshClaims {
+  RefreshClaims(session: session(1), counter: counter, mark: counter == 0 ? .zero : mark(number ?? counter))
+}
+
+/// The kind of a verdict, without its contents.
+func outline(_ verdict: RotationVerdict) -> String {
+  switch verdict {
+  case .rotate(let row, let next): "rotate to \(next.counter), row at \(row.counter)"
+  case .fastForward(let row, let next, let lost): "fast-forward by \(lost) to \(next.counter), row at \(row.counter)"
+  case .again(let next): "again \(next.counter)"
+  case .superseded: "superseded"
+  case .theft(_, let sign): "theft: \(sign)"
+  case .ended(let reason): "ended: \(reason)"
+  case .invalidRequest: "invalid request"
+  }
+}
+
+@Suite struct `A rotation` {
+  let rotation = Rotation()
+
+  func decide(
+    _ row: SessionRow, _ token: RefreshClaims, key: UInt64?, drawn: UInt64 = 1000, now: UnixTime = after(.seconds(60))
+  ) -> RotationVerdict {
+    rotation.decide(row: row, token: token, key: key.map(mark), drawn: mark(drawn), now: now)
+  }
+
+  @Test(
+    arguments: [
+      // rotations so far, token, its mark, key, verdict
+      (0, 0, 0, 1, "rotate to 1, row at 1"),
+      (0, 0, 0, nil, "invalid request"),
+      (1, 0, 0, 1, "again 1"),
+      (1, 0, 0, 9, "theft: twoKeys"),
+      (1, 1, 1, 2, "rotate to 2, row at 2"),
+      (1, 1, 9, 2, "theft: forkedBranch"),
+      (5, 5, 5, 6, "rotate to 6, row at 6"),
+      (5, 5, 5, nil, "invalid request"),
+      (5, 5, 9, 6, "theft: forkedBranch"),
+      (5, 4, 4, 5, "again 5"),
+      (5, 4, 4, 9, "theft: twoKeys"),
+      (5, 4, 9, 5, "theft: forkedBranch"),
+      (5, 4, 4, nil, "invalid request"),
+      (5, 3, 3, 4, "superseded"),
+      (5, 0, 0, 1, "superseded"),
+      (5, 3, 3, 9, "theft: twoKeys"),
+      (5, 3, 9, 4, "theft: forkedBranch"),
+      (5, 0, 0, 9, "theft: twoKeys"),
+      (40, 8, 8, 9, "superseded"),
+      (40, 8, 8, 99, "theft: twoKeys"),
+      (40, 7, 7, 8, "theft: ancient"),
+      (40, 0, 0, 1, "theft: ancient"),
+      (5, 6, 6, 7, "fast-forward by 1 to 7, row at 7"),
+      (5, 8, 99, 9, "fast-forward by 3 to 9, row at 9"),
+      (0, 1, 77, 2, "fast-forward by 1 to 2, row at 2"),
+      (5, (1 << 56) - 1, 3, 9, "fast-forward by 72057594037927930 to 72057594037927936, row at 72057594037927936"),
+      (5, 8, 8, nil, "invalid request"),
+    ] as [(UInt64, UInt64, UInt64, UInt64?, String)])
+  func `of a keyed session follows the table`(
+    rotations: UInt64, counter: UInt64, made: UInt64, key: UInt64?, verdict: String
+  ) {
+    #expect(outline(decide(row(rotations: rotations), token(counter, mark: made), key: key)) == verdict)
+  }
+
+  @Test(
+    arguments: [
+      // rotations so far, token, its mark, seconds since the last rotation, verdict
+      (0, 0, 0, 5, "rotate to 1, row at 1"),
+      (5, 5, 5, 5, "rotate to 6, row at 6"),
+      (5, 4, 4, 29, "again 5"),
+      (5, 4, 4, 30, "again 5"),
+      (5, 4, 4, -30, "again 5"),
+      (5, 4, 4, -31, "theft: replayed"),
+      (5, 4, 4, 31, "theft: replayed"),
+      (5, 4, 9, 5, "theft: forkedBranch"),
+      (5, 3, 3, 5, "theft: replayed"),
+      (5, 5, 9, 5, "theft: forkedBranch"),
+      (40, 7, 7, 5, "theft: ancient"),
+      (5, 7, 7, 5, "fast-forward by 2 to 8, row at 8"),
+    ] as [(UInt64, UInt64, UInt64, Int64, String)])
+  func `of a plain session follows the table`(
+    rotations: UInt64, counter: UInt64, made: UInt64, seconds: Int64, verdict: String
+  ) {
+    let row = row(rotations: rotations, kind: .plain)
+    for key in [nil, 4, 77] as [UInt64?] {
+      let decided = decide(row, token(counter, mark: made), key: key, now: after(.seconds(seconds)))
+      #expect(outline(decided) == verdict)
+    }
+  }
+
+  @Test func `of a plain session ends its window to the millisecond`() {
+    let row = row(rotations: 2, kind: .plain)
+    let inside = decide(row, token(1), key: nil, now: after(.milliseconds(30_000)))
+    let outside = decide(row, token(1), key: nil, now: after(.milliseconds(30_001)))
+    #expect(inside == .again(token(2)))
+    #expect(outline(outside) == "theft: replayed")
+  }
+
+  @Test func `of a plain session draws the key, and a retry gets the successor of that one`() throws {
+    let first = decide(row(rotations: 0, kind: .plain), token(0), key: 5, drawn: 50, now: start)
+    guard case .rotate(let row, let successor) = first else { throw Unexpected(first) }
+    #expect(successor == token(1, mark: 50))
+    let second = decide(row, token(0), key: nil, drawn: 51, now: after(.seconds(30)))
+    #expect(second == .again(successor))
+  }
+
+  @Test func `writes down one rotation, and nothing else of the row`() throws {
+    var before = row(rotations: 5)
+    before.idleLimit = .seconds(1000)
+    before.absoluteExpiry = after(.seconds(5000))
+    let verdict = decide(before, token(5), key: 6, now: after(.seconds(70)))
+    guard case .rotate(let after, let successor) = verdict else { throw Unexpected(verdict) }
+    var expected = before
+    expected.counter = 6
+    expected.ring = KeyRing((1...6).map { .known(mark($0)) })
+    expected.rotatedAt = start.advanced(by: .seconds(70))
+    expected.lastSeenAt = expected.rotatedAt
+    expected.revision += 1
+    #expect(after == expected)
+    #expect(successor == token(6))
+  }
+
+  @Test func `never takes the last use back when a clock runs backward`() throws {
+    var before = row(rotations: 1)
+    before.lastSeenAt = after(.seconds(100))
+    let verdict = decide(before, token(1), key: 2, now: after(.seconds(50)))
+    guard case .rotate(let row, _) = verdict else { throw Unexpected(verdict) }
+    #expect(row.lastSeenAt == after(.seconds(100)))
+  }
+
+  @Test func `remembers the last 32 keys`() throws {
+    var row = row(rotations: 0)
+    for number in 0..<100 as Range<UInt64> {
+      let verdict = decide(row, token(number), key: number + 1)
+      guard case .rotate(let next, _) = verdict else { throw Unexpected(verdict) }
+      row = next
+    }
+    #expect(row.ring.entries == (69...100).map { .known(mark($0)) })
+    #expect(outline(decide(row, token(68), key: 69)) == "superseded")
+    #expect(outline(decide(row, token(67), key: 68)) == "theft: ancient")
+  }
+
+  @Test func `gives the same successor again after any time`() {
+    for seconds in [0, 31, 86_400, 86_400 * 3650] as [Int64] {
+      #expect(decide(row(rotations: 5), token(4), key: 5, now: after(.seconds(seconds))) == .again(token(5)))
+    }
+  }
+
+  @Test func `after lost commits goes on with the client, and accuses nobody of what it cannot know`() throws {
+    let verdict = decide(row(rotations: 3), token(8), key: 9)
+    guard case .fastForward(let row, let successor, let lost) = verdict else { throw Unexpected(verdict) }
+    #expect(lost == 5)
+    #expect(successor == token(9))
+    #expect(
+      row.ring.entries == [
+        .known(mark(1)), .known(mark(2)), .known(mark(3)), .unknown, .unknown, .unknown, .unknown, .known(mark(8)),
+        .known(mark(9)),
+      ])
+    // Retry of the fast-forward itself, of the lost rotations, and of the one that token 8 proves.
+    #expect(decide(row, token(8), key: 9) == .again(token(9)))
+    for counter in 3...6 as ClosedRange<UInt64> {
+      #expect(decide(row, token(counter), key: 77) == .superseded)
+      #expect(decide(row, token(counter), key: counter + 1) == .superseded)
+    }
+    #expect(decide(row, token(7), key: 8) == .superseded)
+    #expect(outline(decide(row, token(7), key: 77)) == "theft: twoKeys")
+    #expect(outline(decide(row, token(8, mark: 99), key: 9)) == "theft: forkedBranch")
+    #expect(outline(decide(row, token(2), key: 77)) == "theft: twoKeys")
+  }
+
+  @Test(arguments: EndReason.allCases)
+  func `of an ended session says why it ended, whatever is presented`(reason: EndReason) {
+    var row = row(rotations: 5)
+    row.end = SessionEnd(at: start, reason: reason)
+    for (counter, made, key) in [(5, 5, 6), (4, 4, 9), (5, 9, 6), (0, 0, 1), (9, 9, 9)] as [(UInt64, UInt64, UInt64)] {
+      #expect(decide(row, token(counter, mark: made), key: key) == .ended(reason))
+    }
+  }
+
+  @Test func `ends with the limits, to the millisecond`() {
+    var row = row(rotations: 1)
+    row.absoluteExpiry = after(.seconds(100))
+    row.idleLimit = .seconds(50)
+    row.lastSeenAt = after(.seconds(40))
+    #expect(outline(decide(row, token(1), key: 2, now: after(.milliseconds(89_999)))) == "rotate to 2, row at 2")
+    #expect(decide(row, token(1), key: 2, now: after(.seconds(90))) == .ended(.idle))
+    row.lastSeenAt = after(.seconds(60))
+    #expect(outline(decide(row, token(1), key: 2, now: after(.milliseconds(99_999)))) == "rotate to 2, row at 2")
+    #expect(decide(row, token(1), key: 2, now: after(.seconds(100))) == .ended(.expired))
+    #expect(decide(row, token(0), key: 1, now: after(.seconds(100))) == .ended(.expired))
+  }
+
+  @Test func `ends a stolen session as misused, at that time`() throws {
+    let verdict = decide(row(rotations: 5), token(4), key: 99, now: after(.seconds(7)))
+    guard case .theft(let ended, .twoKeys) = verdict else { throw Unexpected(verdict) }
+    var expected = row(rotations: 5)
+    expected.end = SessionEnd(at: after(.seconds(7)), reason: .misused)
+    expected.revision += 1
+    #expect(ended == expected)
+  }
+
+  @Test func `can be given each of the faults that an exploration must find`() {
+    var rules = RotationRules()
+    rules.ringSize = 2
+    let short = Rotation(rules: rules)
+    let row = row(rotations: 5, ring: [.known(mark(4)), .known(mark(5))])
+    #expect(
+      outline(short.decide(row: row, token: token(2), key: mark(3), drawn: .zero, now: start)) == "theft: ancient")
+    if case .rotate(let next, _) = short.decide(row: row, token: token(5), key: mark(6), drawn: .zero, now: start) {
+      #expect(next.ring.entries == [.known(mark(5)), .known(mark(6))])
+    } else {
+      Issue.record("no rotation")
+    }
+    rules = RotationRules()
+    rules.comparesMark = false
+    let blind = Rotation(rules: rules).decide(
+      row: row, token: token(5, mark: 9), key: mark(6), drawn: .zero, now: start)
+    #expect(outline(blind) == "rotate to 6, row at 6")
+    rules = RotationRules()
+    rules.servesKeyless = true
+    let lax = Rotation(rules: rules).decide(row: row, token: token(5), key: nil, drawn: mark(8), now: start)
+    #expect(outline(lax) == "rotate to 6, row at 6")
+  }
+}
+
+/// A verdict that a test did not ask for.
+struct Unexpected: Error {
+  let what: String
+  init(_ what: Any) { self.what = "\(what)" }
+}
+
+@Suite struct `A key ring` {
+  @Test func `comes back from its bytes`() {
+    let rings = [
+      KeyRing(), KeyRing([.unknown]), KeyRing([.known(.zero)]),
+      KeyRing([.known(KeyMark(rawValue: .max)), .unknown, .known(mark(3))]),
+      KeyRing((0..<32).map { .known(mark($0)) }),
+    ]
+    for ring in rings {
+      #expect(KeyRing(bytes: ring.bytes) == ring)
+      #expect(ring.bytes.count == ring.entries.count * 9)
+    }
+  }
+
+  @Test func `is not read from anything else`() {
+    let zeroes = [UInt8](repeating: 0, count: 8)
+    let odd: [[UInt8]] = [
+      [1], [1] + zeroes.dropLast(), [2] + zeroes, [0] + zeroes.dropLast() + [1], [1] + zeroes + [0],
+    ]
+    for bytes in odd {
+      #expect(KeyRing(bytes: bytes) == nil)
+    }
+    #expect(KeyRing(bytes: [UInt8](repeating: 0, count: 9 * 256)) == nil)
+    #expect(KeyRing(bytes: [UInt8](repeating: 0, count: 9 * 255)) != nil)
+  }
+}

@@ -1,0 +1,238 @@
+import HandstampCore
+import Testing
+
+@testable import HandstampRegistry
+
+@Suite struct `A registry signing in` {
+  @Test func `brings a row, a token, a handle and an event`() async throws {
+    let world = try await World(limits: RegistryLimits(absoluteLimit: .seconds(1000), idleLimit: .seconds(100)))
+    let new = try await world.signIn()
+    #expect(try await world.store.session(new.row.id) == new.row)
+    #expect(new.row.counter == 0)
+    #expect(new.row.absoluteExpiry == after(.seconds(1000)))
+    #expect(new.row.idleExpiry == after(.seconds(100)))
+    let established = RegistryEvent(
+      kind: .sessionEstablished, account: world.ada.id, session: new.row.id, at: start)
+    #expect(new.events.map(\.event) == [established])
+    #expect(outline(try await world.refresh(new.refreshToken, key: 1)) == "issued rotated")
+  }
+
+  @Test func `again from one device ends the former session, and no other`() async throws {
+    let world = try await World()
+    let bob = try await world.registry.openAccount(
+      email: EmailAddress("bob@example.org"), username: "Bob", passwordHash: nil, now: start)
+    let (first, laptop) = (try await world.signIn("phone"), try await world.signIn("laptop"))
+    let bobs = try await world.signIn("phone", bob)
+    let second = try await world.signIn("phone", now: after(.seconds(9)))
+    #expect(second.events.map(\.event.kind) == [.sessionRevoked, .sessionEstablished])
+    #expect(second.events.map(\.event.reason) == [.replaced, nil])
+    #expect(outline(try await world.refresh(first.refreshToken, key: 1)) == "ended replaced")
+    for lasting in [laptop, bobs, second] {
+      #expect(outline(try await world.refresh(lasting.refreshToken, key: 1)) == "issued rotated")
+    }
+  }
+
+  @Test func `of one device many times at once leaves one session`() async throws {
+    let world = try await World()
+    let all = try await withThrowingTaskGroup(of: NewSession.self) { group in
+      for _ in 0..<8 { group.addTask { try await world.signIn() } }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(Set(all.map(\.row.id)).count == 8)
+    #expect(try await world.registry.sessions(of: world.ada.id, now: start).count == 1)
+    let kinds = try await world.events().map(\.kind)
+    #expect(kinds.count { $0 == .sessionEstablished } == 8)
+    #expect(kinds.count { $0 == .sessionRevoked } == 7)
+  }
+
+  @Test func `fails when the password that was checked is no longer the password`() async throws {
+    let world = try await World()
+    let kept = try await world.signIn("laptop")
+    let other = try await world.signIn("tablet")
+    let outcome = try await world.registry.setPassword(
+      of: world.ada, hash: Secret("$new"), keeping: kept.row.id, now: after(.seconds(1)))
+    #expect(outcome.ended.map(\.id) == [other.row.id])
+    #expect(outcome.events.map(\.event.kind) == [.credentialChange, .sessionRevoked])
+    await #expect(throws: RegistryError.accountChanged) { try await world.signIn("phone") }
+    await #expect(throws: RegistryError.accountChanged) {
+      try await world.registry.setPassword(of: world.ada, hash: Secret("$late"), keeping: nil, now: start)
+    }
+    let record = try #require(try await world.registry.account(world.ada.id))
+    #expect(record.passwordHash == Secret("$new"))
+    _ = try await world.signIn("phone", record)
+    #expect(try await world.registry.isLive(kept.row.id, now: start))
+  }
+
+  @Test func `fails when the account is closed, whose sessions all end`() async throws {
+    let world = try await World()
+    let (phone, laptop) = (try await world.signIn("phone"), try await world.signIn("laptop"))
+    let outcome = try await world.registry.closeAccount(world.ada, now: after(.seconds(1)))
+    #expect(Set(outcome.ended.map(\.id)) == [phone.row.id, laptop.row.id])
+    #expect(outcome.events.map(\.event.kind) == [.accountDisabled, .sessionRevoked, .sessionRevoked])
+    #expect(outline(try await world.refresh(phone.refreshToken, key: 1)) == "ended accountClosed")
+    await #expect(throws: RegistryError.accountClosed) { try await world.signIn() }
+    let record = try #require(try await world.registry.account(world.ada.id))
+    await #expect(throws: RegistryError.accountClosed) { try await world.signIn("phone", record) }
+    #expect(record.closedAt == after(.seconds(1)))
+  }
+
+  @Test func `into an account that is not there fails`() async throws {
+    let world = try await World()
+    let nobody = AccountRecord(id: AccountID("x"), email: nil, username: "", passwordHash: nil, createdAt: start)
+    await #expect(throws: RegistryError.missing) { try await world.signIn("phone", nobody) }
+  }
+
+  @Test func `finds accounts by address, letter case aside, and gives an address once`() async throws {
+    let world = try await World()
+    let typed = try #require(EmailAddress("  ADA@Example.org "))
+    #expect(try await world.registry.account(email: typed) == world.ada)
+    await #expect(throws: RegistryError.emailTaken) {
+      try await world.registry.openAccount(email: typed, username: "A", passwordHash: nil, now: start)
+    }
+    var renamed = world.ada
+    renamed.username = "Countess"
+    let stored = try await world.registry.update(renamed)
+    #expect(try await world.registry.account(world.ada.id) == stored)
+    await #expect(throws: RegistryError.accountChanged) { try await world.registry.update(renamed) }
+  }
+}
+
+@Suite struct `A registry ending sessions` {
+  @Test func `takes any genuine token of the session, or its handle, once`() async throws {
+    for use in 0..<3 {
+      let world = try await World()
+      let new = try await world.signIn()
+      let other = try await world.signIn("laptop")
+      var last = new.refreshToken
+      for number in 1...40 as ClosedRange<UInt64> { last = try await world.successor(of: last, key: number) }
+      let presented = [new.refreshToken.secret, last.secret, new.revocationHandle.secret][use]
+      let outcome = try await world.registry.revoke(presented, now: after(.seconds(1)))
+      #expect(outcome.ended.map(\.end) == [SessionEnd(at: after(.seconds(1)), reason: .signedOut)])
+      #expect(outcome.events.map(\.event.reason) == [.signedOut])
+      let again = try await world.registry.revoke(presented, reason: .misused, now: after(.seconds(2)))
+      #expect(again.ended.isEmpty && again.events.isEmpty)
+      #expect(outline(try await world.refresh(last, key: 99)) == "ended signedOut")
+      #expect(outline(try await world.refresh(other.refreshToken, key: 1)) == "issued rotated")
+    }
+  }
+
+  @Test func `gives nothing for a handle but the end`() async throws {
+    let world = try await World()
+    let new = try await world.signIn()
+    let refreshed = try await world.registry.refresh(RefreshToken(new.revocationHandle.secret), key: key(1), now: start)
+    #expect(refreshed == .forged)
+    #expect(try await world.store.session(new.row.id) == new.row)
+  }
+
+  @Test func `tells nobody of sessions of other accounts`() async throws {
+    let world = try await World()
+    let bob = try await world.registry.openAccount(
+      email: EmailAddress("bob@example.org"), username: "Bob", passwordHash: nil, now: start)
+    let adas = try await world.signIn()
+    await #expect(throws: RegistryError.missing) { try await world.registry.end(adas.row.id, of: bob.id, now: start) }
+    await #expect(throws: RegistryError.missing) {
+      try await world.registry.end(SessionID("none"), of: bob.id, now: start)
+    }
+    #expect(try await world.registry.endAll(of: bob.id, now: start).ended.isEmpty)
+    #expect(try await world.registry.sessions(of: bob.id, now: start).isEmpty)
+    #expect(try await world.registry.isLive(adas.row.id, now: start))
+    let outcome = try await world.registry.end(adas.row.id, of: world.ada.id, now: start)
+    #expect(outcome.ended.map(\.end?.reason) == [.revoked])
+    #expect(try await world.registry.end(adas.row.id, of: world.ada.id, now: start).ended.isEmpty)
+  }
+
+  @Test func `ends the others or all, in one write`() async throws {
+    let world = try await World()
+    var sessions: [NewSession] = []
+    for device in ["a", "b", "c"] { sessions.append(try await world.signIn(device)) }
+    let others = try await world.registry.endAll(of: world.ada.id, except: sessions[1].row.id, now: start)
+    #expect(Set(others.ended.map(\.id)) == [sessions[0].row.id, sessions[2].row.id])
+    #expect(try await world.registry.sessions(of: world.ada.id, now: start) == [sessions[1].row])
+    let all = try await world.registry.endAll(of: world.ada.id, reason: .misused, now: start)
+    #expect(all.ended.map(\.end?.reason) == [.misused])
+    #expect(try await world.registry.sessions(of: world.ada.id, now: start).isEmpty)
+  }
+
+  @Test func `while others refresh ends what it should`() async throws {
+    let world = try await World()
+    let new = try await world.signIn()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        var token = new.refreshToken
+        for number in 1... as PartialRangeFrom<UInt64> {
+          guard case .issued(let issue) = try await world.refresh(token, key: number) else { return }
+          token = issue.refreshToken
+        }
+      }
+      group.addTask { _ = try await world.registry.endAll(of: world.ada.id, now: start) }
+      try await group.waitForAll()
+    }
+    #expect(try await !world.registry.isLive(new.row.id, now: start))
+    #expect(try await world.events().map(\.kind) == [.sessionEstablished, .sessionRevoked])
+  }
+
+  @Test func `lets a session end by age or by disuse, and says so once`() async throws {
+    let world = try await World(limits: RegistryLimits(absoluteLimit: .seconds(1000), idleLimit: .seconds(300)))
+    let (idle, used) = (try await world.signIn("idle"), try await world.signIn("used"))
+    #expect(try await world.registry.touch(used.row, now: after(.seconds(250))))
+    #expect(try await world.registry.expire(now: after(.milliseconds(299_999))).ended.isEmpty)
+    #expect(try await world.registry.isLive(idle.row.id, now: after(.milliseconds(299_999))))
+    #expect(try await !world.registry.isLive(idle.row.id, now: after(.seconds(300))))
+    #expect(outline(try await world.refresh(idle.refreshToken, key: 1, now: after(.seconds(300)))) == "ended idle")
+    let first = try await world.registry.expire(now: after(.seconds(301)))
+    #expect(first.ended.map(\.id) == [idle.row.id])
+    #expect(first.events.map(\.event.reason) == [.idle])
+    #expect(try await world.registry.expire(now: after(.seconds(301))).ended.isEmpty)
+    var token = used.refreshToken
+    for number in 2...4 as ClosedRange<UInt64> {
+      token = try await world.successor(of: token, key: number, now: after(.seconds(Int64(number) * 240)))
+    }
+    #expect(outline(try await world.refresh(token, key: 9, now: after(.seconds(1000)))) == "ended expired")
+    let second = try await world.registry.expire(now: after(.seconds(1000)))
+    #expect(second.ended.map(\.end?.reason) == [.expired])
+  }
+
+  @Test func `notes that a session is in use, at most once a minute`() async throws {
+    let world = try await World()
+    let new = try await world.signIn()
+    #expect(try await !world.registry.touch(new.row, now: after(.milliseconds(59_999))))
+    #expect(try await world.registry.touch(new.row, now: after(.seconds(60))))
+    let seen = try #require(try await world.registry.session(new.row.id, now: after(.seconds(60))))
+    #expect(seen.lastSeenAt == after(.seconds(60)))
+    #expect(try await !world.registry.touch(new.row, now: after(.seconds(61))))
+    #expect(try await !world.registry.touch(seen, now: after(.seconds(1))))
+    #expect(RegistryLimits().touchInterval(idleLimit: .seconds(8)) == .seconds(2))
+    _ = try await world.registry.revoke(new.refreshToken.secret, now: after(.seconds(61)))
+    #expect(try await !world.registry.touch(seen, now: after(.seconds(200))))
+  }
+
+  @Test func `lists what lasts, seen last first`() async throws {
+    let world = try await World(limits: RegistryLimits(idleLimit: .seconds(100)))
+    let (a, b) = (try await world.signIn("a"), try await world.signIn("b", now: after(.seconds(10))))
+    _ = try await world.successor(of: a.refreshToken, key: 1, now: after(.seconds(20)))
+    let ids = try await world.registry.sessions(of: world.ada.id, now: after(.seconds(30))).map(\.id)
+    #expect(ids == [a.row.id, b.row.id])
+    #expect(try await world.registry.sessions(of: world.ada.id, now: after(.seconds(110))).map(\.id) == [a.row.id])
+  }
+}
+
+@Suite struct `What people type` {
+  @Test(arguments: [
+    "", "a", "@", "a@", "@b", "ada", "a b@c", "ada@exam ple.org", "ada@exa\nmple", "a\0@b.c",
+    String(repeating: "a", count: 250) + "@b.de",
+  ])
+  func `is no address`(text: String) { #expect(EmailAddress(text) == nil) }
+
+  @Test(arguments: [
+    ("a@b", "a@b"), (" Ada@Example.ORG\n", "ada@example.org"), ("\"a@b\"@c.d", "\"a@b\"@c.d"), ("ÀB@c.d", "àb@c.d"),
+  ])
+  func `is an address`(text: String, normal: String) { #expect(EmailAddress(text)?.normalised == normal) }
+
+  @Test func `cannot lead a terminal astray as a device's name`() {
+    let device = DeviceInfo(
+      id: DeviceID("a\0b"), name: "\u{1B}[31mred\u{202E}\u{7}👩‍👩‍👧 Zoë\r\n", platform: String(repeating: "é", count: 500))
+    #expect(device.id == DeviceID("ab"))
+    #expect(device.name == "[31mred👩‍👩‍👧 Zoë")
+    #expect(device.platform == String(repeating: "é", count: 100))
+  }
+}
