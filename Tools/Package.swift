@@ -14,7 +14,6 @@ func handstamp(_ products: String...) -> [Target.Dependency] {
   products.map { .product(name: $0, package: "handstamp") }
 }
 let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
-let hummingbirdTesting: Target.Dependency = .product(name: "HummingbirdTesting", package: "hummingbird")
 let jwtKit: Target.Dependency = .product(name: "JWTKit", package: "jwt-kit")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
@@ -22,6 +21,7 @@ let httpClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "
 let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
 let log: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let signals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -78,8 +78,8 @@ let package = Package(
       name: "HandstampServerTests",
       dependencies: handstamp("HandstampCore", "HandstampRegistry", "HandstampTesting")
         + [
-          "HandstampServer", "RegistrySQLite", hummingbird, hummingbirdTesting, httpClient, jwtKit, crypto, httpTypes,
-          nioCore, log,
+          "HandstampServer", "RegistrySQLite", hummingbird, httpClient, jwtKit, crypto, httpTypes, nioCore, nioHTTP1,
+          log,
         ],
       swiftSettings: strict),
     .testTarget(

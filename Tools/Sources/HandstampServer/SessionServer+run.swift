@@ -72,8 +72,9 @@ public struct RunningServer: Sendable {
 }
 
 /// Ends the event streams when the server is told to stop: they would never end by themselves.
-private struct StreamStopper: Service {
+private struct StreamStopper: Service, CustomStringConvertible {
   let hub: EventHub
+  var description: String { "StreamStopper" }
 
   func run() async throws {
     try? await gracefulShutdown()

@@ -71,6 +71,12 @@ public struct SessionServer: Sendable {
   }
 }
 
+extension SessionServer: CustomStringConvertible, CustomReflectable {
+  /// The issuer alone: the rest holds keys, and descriptions end up in logs.
+  public var description: String { "session server of \(configuration.issuer)" }
+  public var customMirror: Mirror { Mirror(self, children: ["issuer": configuration.issuer]) }
+}
+
 extension Duration {
   var wholeMilliseconds: Int64 {
     components.seconds.multipliedReportingOverflow(by: 1000).partialValue + components.attoseconds

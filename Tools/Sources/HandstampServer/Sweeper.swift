@@ -5,9 +5,11 @@ import ServiceLifecycle
 
 /// Writes down now and then that sessions are over which nobody used in time, so that their account's streams hear of it. Such
 /// a session is refused without it, too.
-struct Sweeper: Service {
+struct Sweeper: Service, CustomStringConvertible {
   let server: SessionServer
   private static let batch = 500
+  /// Services are logged by this.
+  var description: String { "Sweeper" }
 
   func run() async throws {
     await cancelWhenGracefulShutdown {

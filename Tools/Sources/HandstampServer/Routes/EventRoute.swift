@@ -22,7 +22,10 @@ extension SessionServer {
       abort: { context.channel.close(promise: nil) }, read: { try await events(after: $0, of: bearer.account) })
     return Response(
       status: .ok,
-      headers: [.contentType: "text/event-stream", .cacheControl: "no-store", .xAccelBuffering: "no"],
+      // The connection is good for nothing afterwards: its other direction was watched for the end.
+      headers: [
+        .contentType: "text/event-stream", .cacheControl: "no-store", .connection: "close", .xAccelBuffering: "no",
+      ],
       body: .init { writer in
         do {
           try await request.body.consumeWithCancellationOnInboundClose { _ in try await stream.run(&writer) }

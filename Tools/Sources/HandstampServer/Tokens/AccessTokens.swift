@@ -8,7 +8,7 @@ import JWTKit
 /// The algorithms are taken out of JWTKit's key collection once, so that neither signing nor checking passes through its
 /// actor, and the envelope is written and read here: a header is accepted only if it is, byte for byte, one that this server
 /// writes. That leaves no room for `none`, for a key inside the header, or for a second spelling of a token.
-struct AccessTokens: Sendable {
+struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   /// What a genuine token says.
   struct Claims: Sendable, Hashable {
     var account: AccountID
@@ -111,7 +111,11 @@ struct AccessTokens: Sendable {
     return .success(Claims(account: AccountID(claims.sub), session: SessionID(claims.sid), expiresAt: end))
   }
 
+  /// Nothing longer is looked at, in bytes.
   private static let longest = 8192
+
+  var description: String { "access tokens of \(issuer)" }
+  var customMirror: Mirror { Mirror(self, children: ["issuer": issuer]) }
 
   private struct Payload: Decodable {
     var iss: String

@@ -91,6 +91,12 @@ public struct SigningKeys: Sendable {
   }
 }
 
+extension SigningKeys: CustomStringConvertible, CustomReflectable {
+  /// The ids alone.
+  public var description: String { "signing keys \(ids)" }
+  public var customMirror: Mirror { Mirror(self, children: ["ids": ids]) }
+}
+
 /// A key file that holds no usable key. The server must not start then, and must not make a new one in its place.
 public struct SigningKeysFault: Error, Sendable, Hashable, CustomStringConvertible {
   public var description: String { "the signing key file holds no usable P-256 key" }

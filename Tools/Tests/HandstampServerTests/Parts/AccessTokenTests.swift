@@ -19,7 +19,7 @@ import Testing
   }
 
   func mint(_ tokens: AccessTokens) throws -> String {
-    try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: Self.now)
+    try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: Self.now).text
   }
 
   @Test func `say whose they are, for exactly as long as promised`() async throws {
@@ -36,7 +36,7 @@ import Testing
   @Test func `that begin between two seconds last no shorter than promised`() async throws {
     let tokens = try await tokens()
     let start = Self.now.advanced(by: .milliseconds(1))
-    let text = try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: start)
+    let text = try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: start).text
     let last = start.advanced(by: .milliseconds(9999))
     #expect(throws: Never.self) { try tokens.verify(text[...], at: last).get() }
   }
