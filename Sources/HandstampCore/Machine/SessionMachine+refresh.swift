@@ -221,14 +221,16 @@ extension SessionMachine {
       guard entry.session?.id == live.stored.id, entry.session?.refresh == sent else {
         return moved(to: entry, at: now)
       }
-      // The store went back in time. Nothing is deleted, and nothing is asked again.
+      // The store went back in time: nothing is deleted, and nothing is asked again. Or a thief who had copied token and
+      // pending key went on from there: the server is told to end the session, which nobody here can use any more.
       dropFlightWork()
+      if let handle = live.stored.revocation { outbox[live.stored.id] = handle }
       leftBehind = sent
       phase = .unavailable(.rolledBack)
       var effects = publish(.unavailable(.rolledBack)) + [audit(.trouble, live.stored, "rolled_back", at: now)]
       effects += resumeAll(.failure(.rolledBack))
       if let lock = live.flight?.lock { effects.append(.unlock(lock)) }
-      return effects
+      return effects + deliver()
     case .absent: return moved(to: VaultEntry(), at: now)
     case .accessOnly: return endFlight(failing: .storage(.locked), at: now)
     case .trouble(let trouble): return endFlight(failing: .storage(trouble), at: now)

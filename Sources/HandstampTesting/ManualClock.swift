@@ -1,0 +1,87 @@
+public import HandstampCore
+import Handstamp
+
+/// A clock that stands still until it is moved. Whoever sleeps on it wakes when it has passed their time, in the order of
+/// their times.
+public final class ManualClock: SessionClock {
+  private struct Sleeper: Sendable {
+    var id: UInt64
+    var wakes: Duration
+    var continuation: CheckedContinuation<Void, any Error>
+  }
+  private struct Content: Sendable {
+    var now: Moment
+    var lastID: UInt64 = 0
+    var cancelled: Set<UInt64> = []
+    var sleepers: [Sleeper] = []
+  }
+  private let content: Locked<Content>
+
+  public init(_ now: Moment = Moment(boot: 1, uptime: .seconds(1000), wall: UnixTime(seconds: 1_800_000_000))) {
+    content = Locked(Content(now: now))
+  }
+
+  public func now() -> Moment { content.withLock { $0.now } }
+  public func uptime() -> Duration { content.withLock { $0.now.uptime } }
+
+  /// How many tasks sleep on this clock.
+  public var sleeperCount: Int { content.withLock { $0.sleepers.count } }
+
+  /// Moves both clocks forward and wakes whoever's time has come.
+  public func advance(by duration: Duration) {
+    move { $0.advanced(by: duration) }
+  }
+
+  /// Moves the wall clock alone, as a person or a time server does.
+  public func setWall(_ wall: UnixTime) {
+    move { Moment(boot: $0.boot, uptime: $0.uptime, wall: wall) }
+  }
+
+  /// Starts the device anew: another boot, uptime from zero, the wall clock `duration` later.
+  public func reboot(after duration: Duration = .seconds(30)) {
+    move { Moment(boot: $0.boot &+ 1, uptime: .seconds(1), wall: $0.wall.advanced(by: duration)) }
+  }
+
+  private func move(_ change: @Sendable (Moment) -> Moment) {
+    let awake = content.withLock { content in
+      content.now = change(content.now)
+      let uptime = content.now.uptime
+      let awake = content.sleepers.filter { $0.wakes <= uptime }.sorted { ($0.wakes, $0.id) < ($1.wakes, $1.id) }
+      content.sleepers.removeAll { $0.wakes <= uptime }
+      return awake
+    }
+    for sleeper in awake { sleeper.continuation.resume() }
+  }
+
+  @concurrent public func sleep(for duration: Duration) async throws {
+    let id = content.withLock { content in
+      content.lastID += 1
+      return content.lastID
+    }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+        let isOver: Bool? = content.withLock { content in
+          if content.cancelled.remove(id) != nil { return nil }
+          if duration <= .zero { return true }
+          content.sleepers.append(Sleeper(id: id, wakes: content.now.uptime + duration, continuation: continuation))
+          return false
+        }
+        switch isOver {
+        case nil: continuation.resume(throwing: CancellationError())
+        case true?: continuation.resume()
+        case false?: break
+        }
+      }
+    } onCancel: {
+      let sleeper = content.withLock { content -> Sleeper? in
+        guard let index = content.sleepers.firstIndex(where: { $0.id == id }) else {
+          content.cancelled.insert(id)
+          return nil
+        }
+        return content.sleepers.remove(at: index)
+      }
+      sleeper?.continuation.resume(throwing: CancellationError())
+    }
+    _ = content.withLock { $0.cancelled.remove(id) }
+  }
+}

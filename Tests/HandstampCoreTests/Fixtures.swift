@@ -1,0 +1,148 @@
+import HandstampCore
+
+/// A point of time that tests count from.
+let noon = Moment(boot: 7, uptime: .seconds(10_000), wall: UnixTime(seconds: 1_800_000_000))
+
+extension Grant {
+  /// The `generation`-th answer of a server for the session `session`.
+  static func sample(_ generation: Int, session: String = "s1", life: Duration? = .seconds(600)) -> Grant {
+    Grant(
+      tokens: TokenSet(
+        access: AccessToken("access-\(session)-\(generation)"), life: life,
+        refresh: RefreshToken("refresh-\(session)-\(generation)")),
+      session: SessionID(session), profile: Profile(id: AccountID("ada"), name: "Ada"),
+      revocation: RevocationHandle("handle-\(session)"))
+  }
+}
+
+extension RotationKey {
+  static func sample(_ number: UInt8) -> RotationKey? { RotationKey(bytes: [UInt8](repeating: number, count: 16)) }
+}
+
+/// A machine with a vault, a lock and a clock beside it, driven by hand: effects that a test does not answer wait in
+/// `pending`.
+struct Bench {
+  typealias Machine = SessionMachine
+  var machine: SessionMachine
+  var now = noon
+  var vault: VaultEntry?
+  /// What the next vault operations answer instead of doing their work.
+  var vaultTrouble: VaultTrouble?
+  var effects: [Machine.Effect] = []
+  var asked: [(operation: Machine.Operation, token: RefreshToken, key: RotationKey)] = []
+  var results: [Machine.Waiter: Result<StoredAccess, SessionError>] = [:]
+  var outcomes: [Machine.Waiter: Result<Machine.SignedOutcome, SessionError>] = [:]
+  var states: [SessionState] = []
+  var timers: [Machine.Timer: (ticket: UInt64, after: Duration, due: Moment)] = [:]
+  var lockIsFree = true
+  var keys: UInt8 = 0
+  private var waiters: UInt64 = 0
+  private var queue: [Machine.Effect] = []
+
+  init(policy: SessionPolicy = SessionPolicy(), vault: VaultEntry? = nil, keepsRotationKeys: Bool = true) {
+    machine = SessionMachine(policy: policy, keepsRotationKeys: keepsRotationKeys)
+    self.vault = vault
+  }
+
+  mutating func waiter() -> Machine.Waiter {
+    waiters += 1
+    return Machine.Waiter(waiters)
+  }
+
+  /// Handles `event` without doing the work that it asks for.
+  @discardableResult
+  mutating func handle(_ event: Machine.Event) -> [Machine.Effect] {
+    let new = machine.handle(event, at: now)
+    effects += new
+    for effect in new {
+      switch effect {
+      case .publish(let state): states.append(state)
+      case .startTimer(let timer, let ticket, let delay): timers[timer] = (ticket, delay, now.advanced(by: delay))
+      case .resume(let waiters, let result): for waiter in waiters { results[waiter] = result }
+      case .finish(let waiter, let result): outcomes[waiter] = result
+      case .askRefresh(let operation, let token, let key): asked.append((operation, token, key))
+      case .read, .edit, .lock: queue.append(effect)
+      case .audit, .cancelRequests, .unlock, .ignored, .revoke: break
+      }
+    }
+    return new
+  }
+
+  /// Handles `event` and does the work of vault and lock until none is left.
+  mutating func run(_ event: Machine.Event) {
+    handle(event)
+    work()
+  }
+
+  mutating func work() {
+    while !queue.isEmpty {
+      switch queue.removeFirst() {
+      case .read(let operation):
+        let reading: VaultReading =
+          if let vaultTrouble { .trouble(vaultTrouble) } else { vault.map { .value($0) } ?? .absent }
+        handle(.read(operation, reading))
+      case .edit(let operation, let edit): handle(.edited(operation, apply(edit), asOf: now))
+      case .lock(let operation, _):
+        keys += 1
+        guard let key = RotationKey.sample(keys) else { continue }
+        handle(lockIsFree ? .locked(operation, key) : .lockFailed(operation, key))
+      case .publish, .audit, .startTimer, .resume, .finish, .cancelRequests, .unlock, .ignored, .askRefresh, .revoke:
+        continue
+      }
+    }
+  }
+
+  mutating func apply(_ edit: VaultEdit) -> VaultOutcome {
+    if let vaultTrouble { return .failed(vaultTrouble) }
+    let entry = vault ?? VaultEntry()
+    switch edit.applied(to: entry) {
+    case .write(let new):
+      vault = new
+      return .done(new)
+    case .unchanged: return .done(entry)
+    case .conflict: return .conflict(entry)
+    }
+  }
+
+  mutating func signIn(_ grant: Grant = .sample(0)) {
+    let waiter = waiter()
+    handle(.signIn(waiter))
+    run(.signInAnswered(waiter, .success(grant), fallback: SessionID("fallback")))
+  }
+
+  @discardableResult
+  mutating func demand(_ need: Machine.Need = Machine.Need()) -> Machine.Waiter {
+    let waiter = waiter()
+    run(.demand(waiter, need))
+    return waiter
+  }
+
+  @discardableResult
+  mutating func signOut(_ reason: EndReason = .signedOut) -> Machine.Waiter {
+    let waiter = waiter()
+    run(.signOut(waiter, reason))
+    return waiter
+  }
+
+  mutating func answer(_ answer: Machine.RefreshAnswer) {
+    guard !asked.isEmpty else { return }
+    run(.answered(asked.removeFirst().operation, answer))
+  }
+
+  /// Moves the clock to the timer's time, if that is still to come, and lets it fire.
+  mutating func fire(_ timer: Machine.Timer) {
+    guard let (ticket, _, due) = timers.removeValue(forKey: timer) else { return }
+    if due.uptime > now.uptime { now = due }
+    run(.timer(timer, ticket: ticket))
+  }
+
+  func token(_ waiter: Machine.Waiter) -> String? {
+    guard case .success(let access)? = results[waiter] else { return nil }
+    return access.token.secret.withExposed { $0 }
+  }
+
+  func failure(_ waiter: Machine.Waiter) -> SessionError? {
+    guard case .failure(let error)? = results[waiter] else { return nil }
+    return error
+  }
+}

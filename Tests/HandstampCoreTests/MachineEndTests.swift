@@ -1,0 +1,289 @@
+import HandstampCore
+import Testing
+
+@Suite struct `A session machine at the ends of a session` {
+  private func signedIn(policy: SessionPolicy = SessionPolicy()) -> Bench {
+    var bench = Bench(policy: policy)
+    bench.run(.start)
+    bench.signIn()
+    return bench
+  }
+
+  @Test func `signs in in the order vault, state, audit, timer, answer`() {
+    var bench = Bench(policy: SessionPolicy(idleLimit: .seconds(900)))
+    bench.run(.start)
+    bench.effects = []
+    bench.signIn()
+    let order = bench.effects.compactMap { effect -> String? in
+      switch effect {
+      case .edit(_, .begin): "vault"
+      case .publish(.signedIn): "state"
+      case .audit: "audit"
+      case .startTimer(.limit, _, _): "timer"
+      case .finish: "answer"
+      default: nil
+      }
+    }
+    #expect(order == ["vault", "state", "audit", "timer", "answer"])
+  }
+
+  @Test func `publishes no sign-in that could not be stored, and gives it back to the server`() {
+    var bench = Bench()
+    bench.run(.start)
+    bench.vaultTrouble = .unavailable("disk full")
+    bench.effects = []
+    bench.signIn()
+    #expect(bench.states == [.signedOut(nil)])
+    #expect(bench.outcomes.values.contains(.failure(.storage(.unavailable("disk full")))))
+    #expect(bench.effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
+  }
+
+  @Test func `hands out no token from the moment of the sign-out on`() {
+    var bench = signedIn()
+    let waiter = bench.waiter()
+    bench.handle(.signOut(waiter, .signedOut))
+    #expect(bench.machine.access == nil)
+    let caller = bench.waiter()
+    bench.handle(.demand(caller, .init()))
+    #expect(bench.failure(caller) == .signedOut(.signedOut))
+    // Nobody was told "done" before the tombstone is written.
+    #expect(bench.outcomes[waiter] == nil)
+    bench.work()
+    #expect(bench.outcomes[waiter] == .success(.signedOut))
+    #expect(bench.vault?.session == nil)
+    #expect(bench.states.last == .signedOut(.signedOut))
+  }
+
+  @Test func `unlocks after the tombstone, tells callers, cancels requests, and tells the server`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    bench.effects = []
+    bench.signOut()
+    let order = bench.effects.compactMap { effect -> String? in
+      switch effect {
+      case .edit(_, .endWhatever): "tombstone"
+      case .publish: "state"
+      case .resume: "callers"
+      case .cancelRequests: "requests"
+      case .unlock: "unlock"
+      case .finish: "answer"
+      case .revoke: "server"
+      default: nil
+      }
+    }
+    #expect(order == ["tombstone", "state", "callers", "requests", "unlock", "answer", "server"])
+    #expect(bench.failure(caller) == .signedOut(.signedOut))
+  }
+
+  @Test func `is not brought back by a refresh that comes home late`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.demand()
+    let late = bench.asked[0]
+    bench.signOut()
+    #expect(bench.handle(.answered(late.operation, .granted(.sample(1)))) == [.ignored])
+    #expect(bench.vault?.session == nil)
+    #expect(bench.machine.access == nil)
+  }
+
+  @Test func `gives back a sign-in that comes home after a sign-out`() {
+    var bench = Bench()
+    bench.run(.start)
+    let waiter = bench.waiter()
+    bench.handle(.signIn(waiter))
+    bench.signOut()
+    #expect(bench.outcomes[waiter] == .failure(.cancelled))
+    let effects = bench.handle(.signInAnswered(waiter, .success(.sample(0)), fallback: SessionID("x")))
+    #expect(effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
+    #expect(bench.vault?.session == nil)
+  }
+
+  @Test func `ends a session whose write was under way when the sign-out came`() {
+    var bench = Bench()
+    bench.run(.start)
+    let waiter = bench.waiter()
+    bench.handle(.signIn(waiter))
+    bench.handle(.signInAnswered(waiter, .success(.sample(0)), fallback: SessionID("x")))
+    bench.signOut()
+    #expect(bench.outcomes[waiter] == .failure(.cancelled))
+    #expect(bench.vault?.session == nil)
+    #expect(bench.vault?.tombstones.map(\.session) == [SessionID("s1")])
+    #expect(bench.states.last == .signedOut(.signedOut))
+  }
+
+  @Test func `signs out here even when the store cannot take it down, says so, and tries again`() {
+    var bench = signedIn()
+    bench.vaultTrouble = .unavailable("read-only")
+    let waiter = bench.signOut()
+    #expect(bench.outcomes[waiter] == .success(.signedOutNotDurably(.unavailable("read-only"))))
+    #expect(bench.machine.access == nil)
+    // What is still in the vault does not come back.
+    bench.vaultTrouble = nil
+    bench.run(.vaultChanged)
+    #expect(bench.states.last == .signedOut(.signedOut))
+    bench.fire(.save)
+    #expect(bench.vault?.session == nil)
+  }
+
+  @Test func `ends on a definitive rejection of the token that is still stored, with the server's reason`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    bench.answer(.rejected(.misused))
+    #expect(bench.failure(caller) == .rejected(.misused))
+    #expect(bench.states.last == .signedOut(.misused))
+    #expect(bench.effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
+  }
+
+  @Test func `carries on with the newer token when the vault moved before the rejection`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    bench.vault?.session?.refresh = RefreshToken("theirs")
+    bench.vault?.session?.access = StoredAccess(
+      token: AccessToken("their access"), lifetime: Lifetime(start: bench.now, duration: .seconds(600)))
+    bench.answer(.rejected(.rejected))
+    #expect(bench.token(caller) == "their access")
+    #expect(bench.vault?.session != nil)
+  }
+
+  @Test func `keeps everything when the store went back in time, and asks for sign-in`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    bench.answer(.superseded)
+    #expect(bench.failure(caller) == .rolledBack)
+    #expect(bench.states.last == .unavailable(.rolledBack))
+    #expect(bench.vault?.session != nil)
+    // It does not go round in circles.
+    bench.run(.vaultChanged)
+    bench.demand()
+    #expect(bench.asked.isEmpty)
+    // The newer store comes back: so does the session.
+    bench.vault?.session?.refresh = RefreshToken("newer")
+    bench.run(.vaultChanged)
+    guard case .signedIn = bench.states.last else {
+      Issue.record("not restored: \(bench.states)")
+      return
+    }
+  }
+
+  @Test func `never ends because of the vault's troubles`() {
+    for trouble in [VaultTrouble.locked, .unavailable("gone"), .corrupt] {
+      var bench = signedIn()
+      bench.vaultTrouble = trouble
+      bench.run(.vaultChanged)
+      #expect(bench.machine.access != nil)
+      var launched = Bench(vault: bench.vault)
+      launched.vaultTrouble = trouble
+      launched.run(.start)
+      #expect(launched.states == [.unavailable(.storage(trouble))])
+      launched.vaultTrouble = nil
+      launched.run(.vaultChanged)
+      #expect(launched.machine.access != nil)
+    }
+  }
+
+  @Test func `follows another process's sign-out, with its reason, and its sign-in`() {
+    var bench = signedIn()
+    _ = bench.apply(.endWhatever(.revoked, at: bench.now))
+    bench.run(.vaultChanged)
+    #expect(bench.states.last == .signedOut(.revoked))
+    #expect(bench.machine.access == nil)
+    var other = Bench(vault: bench.vault)
+    other.run(.start)
+    other.signIn(.sample(0, session: "s2"))
+    bench.vault = other.vault
+    bench.run(.vaultChanged)
+    #expect(bench.machine.access?.token == AccessToken("access-s2-0"))
+  }
+
+  @Test func `still knows the reason when the server was told before it looked`() {
+    var bench = signedIn()
+    _ = bench.apply(.endWhatever(.idle, at: bench.now))
+    _ = bench.apply(.delivered(SessionID("s1")))
+    #expect(bench.vault?.tombstones.first?.revocation == nil)
+    bench.run(.vaultChanged)
+    #expect(bench.states.last == .signedOut(.idle))
+  }
+
+  @Test func `delivers an end until the server took it, also after a restart`() {
+    var bench = signedIn()
+    bench.signOut()
+    bench.run(.revoked(SessionID("s1"), delivered: false, entropy: .max))
+    var relaunched = Bench(vault: bench.vault)
+    relaunched.run(.start)
+    #expect(relaunched.effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
+    relaunched.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
+    #expect(relaunched.vault?.tombstones.allSatisfy { $0.revocation == nil } == true)
+    #expect(relaunched.machine.outbox.isEmpty)
+  }
+
+  @Test(arguments: [(Duration.seconds(900) - .milliseconds(1), false), (.seconds(900), true)])
+  func `ends by inactivity, also when the program was not running`(idle: Duration, isOver: Bool) {
+    let policy = SessionPolicy(idleLimit: .seconds(900))
+    let bench = signedIn(policy: policy)
+    var relaunched = Bench(policy: policy, vault: bench.vault)
+    // Another boot: only the wall clock can tell.
+    relaunched.now = Moment(boot: 8, uptime: .seconds(5), wall: noon.wall.advanced(by: idle))
+    relaunched.run(.start)
+    #expect((relaunched.states.last == .signedOut(.idle)) == isOver)
+  }
+
+  @Test func `takes a wall clock that jumped back for no time passed`() {
+    let policy = SessionPolicy(idleLimit: .seconds(900), absoluteLimit: .seconds(9000))
+    let bench = signedIn(policy: policy)
+    var relaunched = Bench(policy: policy, vault: bench.vault)
+    relaunched.now = Moment(boot: 8, uptime: .seconds(5), wall: UnixTime(seconds: 0))
+    relaunched.run(.start)
+    #expect(relaunched.machine.access != nil)
+  }
+
+  @Test func `moves the idle limit with activity, and writes it down rarely`() {
+    var bench = signedIn(policy: SessionPolicy(idleLimit: .seconds(900)))
+    let revision = bench.vault?.revision ?? 0
+    for _ in 0..<100 {
+      bench.now = bench.now.advanced(by: .seconds(9))
+      bench.run(.activity)
+    }
+    #expect(bench.machine.access != nil)
+    #expect((bench.vault?.revision ?? 0) - revision <= 15)
+    bench.fire(.limit)
+    #expect(bench.machine.access != nil)
+    bench.fire(.limit)
+    #expect(bench.states.last == .signedOut(.idle))
+  }
+
+  @Test func `ends by age whatever the activity`() {
+    var bench = signedIn(policy: SessionPolicy(absoluteLimit: .seconds(3600)))
+    #expect(bench.timers[.limit]?.after == .seconds(3600))
+    bench.fire(.limit)
+    #expect(bench.states.last == .signedOut(.expired))
+  }
+
+  @Test func `ignores events that make no sense, and changes nothing`() {
+    var bench = signedIn()
+    let before = bench.machine
+    let nonsense: [SessionMachine.Event] = [
+      .start, .timer(.retry, ticket: 99), .read(.init(99), .absent), .edited(.init(99), .failed(.corrupt), asOf: noon),
+      .signInAnswered(.init(99), .failure(.cancelled), fallback: SessionID("x")), .ended(SessionID("other"), .revoked),
+      .gone(.init(99)), .lockFailed(.init(99), .sample(1)!), .answered(.init(99), .rejected(.rejected)),
+      .revoked(SessionID("other"), delivered: true, entropy: 0),
+    ]
+    for event in nonsense {
+      #expect(bench.handle(event) == [.ignored], "\(event)")
+      #expect(bench.machine == before, "\(event)")
+    }
+  }
+
+  @Test func `replaces the former session at a new sign-in and has it ended at the server`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    bench.signIn(.sample(0, session: "s2"))
+    #expect(bench.failure(caller) == .signedOut(.replaced))
+    #expect(bench.machine.access?.token == AccessToken("access-s2-0"))
+    #expect(bench.effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
+  }
+}

@@ -1,0 +1,249 @@
+import HandstampCore
+import Testing
+
+@Suite struct `A session machine that is asked for tokens` {
+  /// Signed in, with a token of ten minutes.
+  private func signedIn(policy: SessionPolicy = SessionPolicy()) -> Bench {
+    var bench = Bench(policy: policy)
+    bench.run(.start)
+    bench.signIn()
+    return bench
+  }
+
+  @Test func `serves the token it has, without asking anybody`() {
+    var bench = signedIn()
+    let caller = bench.demand()
+    #expect(bench.token(caller) == "access-s1-0")
+    #expect(bench.asked.isEmpty)
+  }
+
+  @Test func `asks once, whoever comes while the answer is out`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let callers = (0..<100).map { _ in bench.demand() }
+    #expect(bench.asked.count == 1)
+    bench.answer(.granted(.sample(1)))
+    #expect(callers.allSatisfy { bench.token($0) == "access-s1-1" })
+    #expect(bench.vault?.session?.refresh == RefreshToken("refresh-s1-1"))
+  }
+
+  @Test(arguments: [
+    (Duration.seconds(600) - .nanoseconds(1), true), (.seconds(600), false), (.seconds(600) + .nanoseconds(1), false),
+  ])
+  func `serves a token to its last nanosecond and not beyond`(age: Duration, serves: Bool) {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: age)
+    let caller = bench.demand()
+    #expect((bench.token(caller) != nil) == serves)
+  }
+
+  @Test func `clamps a validity above the token's life, and a fresh token satisfies any`() {
+    var bench = signedIn()
+    let caller = bench.demand(.init(validity: .seconds(86_400)))
+    #expect(bench.token(caller) == "access-s1-0")
+    bench.now = bench.now.advanced(by: .seconds(121))
+    let later = bench.demand(.init(validity: .seconds(86_400)))
+    bench.answer(.granted(.sample(1, life: .seconds(2))))
+    #expect(bench.token(later) == "access-s1-1")
+  }
+
+  @Test func `writes the rotation key down before the token goes out`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.effects = []
+    bench.demand()
+    let order = bench.effects.compactMap { effect -> String? in
+      switch effect {
+      case .lock: "lock"
+      case .edit(_, .prepare): "prepare"
+      case .askRefresh: "ask"
+      default: nil
+      }
+    }
+    #expect(order == ["lock", "prepare", "ask"])
+    #expect(bench.vault?.session?.pendingKey == bench.asked.first?.key)
+  }
+
+  @Test func `sends nothing when the key cannot be written`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.vaultTrouble = .unavailable("disk full")
+    let caller = bench.demand()
+    #expect(bench.asked.isEmpty)
+    #expect(bench.failure(caller) == .storage(.unavailable("disk full")))
+  }
+
+  @Test func `repeats the same pair after no answer, and after a restart`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.demand()
+    let first = bench.asked[0]
+    bench.answer(.none(retryAfter: nil, entropy: .max))
+    bench.fire(.retry)
+    #expect(bench.asked[0].token == first.token)
+    #expect(bench.asked[0].key == first.key)
+
+    var relaunched = Bench(vault: bench.vault)
+    relaunched.now = bench.now
+    relaunched.keys = 100
+    relaunched.run(.start)
+    relaunched.demand()
+    #expect(relaunched.asked[0].token == first.token)
+    #expect(relaunched.asked[0].key == first.key)
+  }
+
+  @Test func `stops asking after the attempts of its policy, keeps the session, and tells when to come again`() {
+    var bench = signedIn(policy: SessionPolicy(retry: RetryPolicy(attempts: 3)))
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    for _ in 0..<3 {
+      bench.answer(.none(retryAfter: .seconds(7), entropy: 0))
+      bench.fire(.retry)
+    }
+    #expect(bench.asked.isEmpty)
+    #expect(bench.failure(caller) == .unreachable(retryAfter: .seconds(7)))
+    #expect(bench.vault?.session != nil)
+    // Those who come at once are not sent again.
+    let next = bench.demand()
+    #expect(bench.failure(next) == .unreachable(retryAfter: .seconds(7)))
+    bench.now = bench.now.advanced(by: .seconds(7))
+    bench.demand()
+    #expect(bench.asked.count == 1)
+  }
+
+  @Test func `goes on serving a token that still lasts while refreshing fails`() {
+    var bench = signedIn(policy: SessionPolicy(retry: RetryPolicy(attempts: 1)))
+    bench.now = bench.now.advanced(by: .seconds(500))
+    let caller = bench.demand(.init(validity: .seconds(300)))
+    bench.answer(.none(retryAfter: nil, entropy: 0))
+    #expect(bench.token(caller) == "access-s1-0")
+  }
+
+  @Test func `hands a newer token to whoever had the old one refused, without a refresh`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(60))
+    bench.demand(.init(refused: AccessToken("access-s1-0")))
+    bench.answer(.granted(.sample(1)))
+    let late = bench.demand(.init(refused: AccessToken("access-s1-0")))
+    #expect(bench.token(late) == "access-s1-1")
+    #expect(bench.asked.isEmpty)
+  }
+
+  @Test(arguments: [(Duration.seconds(5) - .nanoseconds(1), true), (.seconds(5), false)])
+  func `is not driven around in circles by an API that refuses every token`(age: Duration, refuses: Bool) {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: age)
+    let caller = bench.demand(.init(refused: AccessToken("access-s1-0")))
+    #expect((bench.failure(caller) == .tokenRefused) == refuses)
+    #expect(bench.asked.isEmpty == refuses)
+  }
+
+  @Test func `adopts what another process was faster to refresh`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.vault?.session?.refresh = RefreshToken("theirs")
+    bench.vault?.session?.access = StoredAccess(
+      token: AccessToken("their access"), lifetime: Lifetime(start: bench.now, duration: .seconds(600)))
+    let caller = bench.demand()
+    #expect(bench.token(caller) == "their access")
+    #expect(bench.asked.isEmpty)
+  }
+
+  @Test func `reads again when more than half a minute passed between reading and sending`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let waiter = bench.waiter()
+    var prepares = 0
+    var next = bench.handle(.demand(waiter, .init()))
+    // Played by hand: the vault answered, then the process slept.
+    while let effect = next.first(where: { if case .lock = $0 { true } else if case .edit = $0 { true } else { false } }
+    ) {
+      switch effect {
+      case .lock(let operation, _): next = bench.handle(.locked(operation, .sample(1)!))
+      case .edit(let operation, let edit):
+        prepares += 1
+        let asOf = bench.now
+        if prepares == 1 { bench.now = bench.now.advanced(by: .seconds(31)) }
+        next = bench.handle(.edited(operation, bench.apply(edit), asOf: asOf))
+      default: next = []
+      }
+    }
+    #expect(prepares == 2)
+    #expect(bench.asked.count == 1)
+  }
+
+  @Test func `serves a refreshed token that could not be stored, retries the write, and rotates no further`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    bench.vaultTrouble = .unavailable("disk full")
+    bench.answer(.granted(.sample(1)))
+    #expect(bench.token(caller) == "access-s1-1")
+    bench.now = bench.now.advanced(by: .seconds(601))
+    let second = bench.demand()
+    #expect(bench.failure(second) == .storage(.unavailable("disk full")))
+    #expect(bench.asked.isEmpty)
+    bench.vaultTrouble = nil
+    bench.fire(.save)
+    #expect(bench.vault?.session?.refresh == RefreshToken("refresh-s1-1"))
+  }
+
+  @Test func `refreshes ahead of expiry, in a margin that short lives scale down`() {
+    let bench = signedIn()
+    #expect(bench.timers[.refresh]?.after == .seconds(480))
+    var short = Bench()
+    short.run(.start)
+    short.signIn(.sample(0, life: .seconds(60)))
+    #expect(short.timers[.refresh]?.after == .seconds(48))
+    short.fire(.refresh)
+    #expect(short.asked.count == 1)
+  }
+
+  @Test func `says noRefreshToken when a session without one ends, and erases nothing`() {
+    var bench = Bench()
+    bench.run(.start)
+    var grant = Grant.sample(0)
+    grant.tokens.refresh = nil
+    bench.signIn(grant)
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    #expect(bench.failure(caller) == .noRefreshToken)
+    #expect(bench.failure(caller)?.recovery == .signIn)
+    #expect(bench.vault?.session != nil)
+  }
+
+  @Test func `takes somebody else's tokens for no answer`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.demand()
+    bench.answer(.granted(.sample(1, session: "s2")))
+    #expect(bench.vault?.session?.refresh == RefreshToken("refresh-s1-0"))
+    #expect(bench.timers[.retry] != nil)
+  }
+
+  @Test func `goes on without the flight lock where the server knows rotation keys, and never where it does not`() {
+    for keepsKeys in [true, false] {
+      var bench = Bench(keepsRotationKeys: keepsKeys)
+      bench.run(.start)
+      bench.signIn()
+      bench.now = bench.now.advanced(by: .seconds(600))
+      bench.lockIsFree = false
+      bench.demand()
+      #expect(bench.asked.isEmpty != keepsKeys)
+      bench.lockIsFree = true
+      bench.fire(.retry)
+      #expect(bench.asked.count == 1)
+    }
+  }
+
+  @Test func `lets one caller go without the others`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let leaver = bench.demand()
+    let stayer = bench.demand()
+    bench.run(.gone(leaver))
+    bench.answer(.granted(.sample(1)))
+    #expect(bench.results[leaver] == nil)
+    #expect(bench.token(stayer) == "access-s1-1")
+  }
+}

@@ -1,0 +1,121 @@
+import HandstampCore
+import Testing
+
+@Suite struct `A secret` {
+  private let secret = Secret("hunter2")
+
+  @Test func `shows itself nowhere`() {
+    var dumped = ""
+    dump([secret], to: &dumped)
+    dump(RefreshToken(secret), to: &dumped)
+    dump(Grant(tokens: TokenSet(access: AccessToken(secret), life: nil, refresh: RefreshToken(secret))), to: &dumped)
+    let texts = [
+      dumped, "\(secret)", String(reflecting: secret), "\(AccessToken(secret))",
+      "\([1: RotationKey(bytes: [UInt8](repeating: 104, count: 16))!])",
+      "\(Mirror(reflecting: secret).children.map { "\($0)" })",
+      "\(SessionMachine.Event.answered(.init(1), .granted(Grant(tokens: TokenSet(access: AccessToken(secret), life: nil, refresh: nil)))))",
+      "\(TransportRequest(method: "POST", url: "https://h/p?token=hunter2", headers: [HeaderField("Authorization", "hunter2")], body: Array("hunter2".utf8)))",
+    ]
+    for text in texts { #expect(!text.contains("hunter2") && !text.contains("hhhh")) }
+    #expect(texts[1] == "<redacted>")
+  }
+
+  @Test func `comes out only where it is exposed, byte for byte`() {
+    #expect(secret.withExposed { $0 } == "hunter2")
+    #expect(secret.withExposedBytes { Array($0) } == Array("hunter2".utf8))
+    #expect(secret.count == 7)
+    #expect(Secret("").isEmpty)
+  }
+
+  @Test func `equals what holds the same bytes`() {
+    #expect(secret == Secret(bytes: Array("hunter2".utf8)))
+    #expect(secret != Secret("hunter3"))
+    #expect(secret != Secret("hunter22"))
+    #expect(Set([secret, Secret("hunter2")]).count == 1)
+  }
+}
+
+@Suite struct `A rotation key` {
+  @Test func `has sixteen bytes and one text`() {
+    var random = SystemRandomNumberGenerator()
+    let key = RotationKey(from: &random)
+    let text = key.wireText.withExposed { $0 }
+    #expect(text.utf8.count == 22)
+    #expect(RotationKey(wireText: text) == key)
+    #expect(RotationKey(from: &random) != key)
+    for wrong in ["", String(text.dropLast()), text + "A", text.dropLast() + "=", text + "AA"] {
+      #expect(RotationKey(wireText: String(wrong)) == nil, "\(wrong)")
+    }
+  }
+}
+
+@Suite struct `Base 64 for addresses` {
+  @Test(arguments: [([], ""), ([0xfb], "-w"), ([0xff, 0xfe], "__4"), ([1, 2, 3], "AQID")] as [([UInt8], String)])
+  func `encodes and decodes`(bytes: [UInt8], text: String) {
+    #expect(Base64URL.encode(bytes) == text)
+    #expect(Base64URL.decode(text) == bytes)
+  }
+
+  /// Spare bits, padding, the other alphabet, an impossible length.
+  @Test(arguments: ["-x", "AQI=", "+w", "A", "AQIDB", "AQ ID", "é"])
+  func `accepts one text per value`(text: String) {
+    #expect(Base64URL.decode(text) == nil)
+  }
+}
+
+@Suite struct `Time` {
+  @Test(
+    arguments: [
+      (0, "1970-01-01T00:00:00Z"), (951_782_399, "2000-02-28T23:59:59Z"), (951_782_400, "2000-02-29T00:00:00Z"),
+      (1_800_000_000, "2027-01-15T08:00:00Z"), (-1, "1969-12-31T23:59:59Z"), (4_107_542_400, "2100-03-01T00:00:00Z"),
+    ] as [(Int64, String)])
+  func `reads as RFC 3339`(seconds: Int64, text: String) {
+    #expect(UnixTime(seconds: seconds).description == text)
+  }
+
+  @Test func `stays at the ends of its range`() {
+    #expect(UnixTime(seconds: .max).milliseconds == .max)
+    #expect(UnixTime(milliseconds: .max).advanced(by: .seconds(1)).milliseconds == .max)
+    #expect(UnixTime(milliseconds: 0).since(UnixTime(milliseconds: .min)) > .zero)
+  }
+
+  @Test func `is measured by the clock that counts sleep, and unknown across boots`() {
+    #expect(noon.advanced(by: .seconds(3)).elapsed(since: noon) == .seconds(3))
+    #expect(Moment(boot: 8, uptime: .seconds(20_000), wall: noon.wall).elapsed(since: noon) == nil)
+    #expect(noon.elapsed(since: noon.advanced(by: .nanoseconds(1))) == nil)
+    var skewed = noon.advanced(by: .seconds(10))
+    skewed.wall = UnixTime(seconds: 5)
+    #expect(Lifetime(start: noon, duration: .seconds(60)).remaining(at: skewed) == .seconds(50))
+  }
+}
+
+@Suite struct `A policy` {
+  @Test func `scales the refresh margin to short lives`() {
+    let policy = RefreshPolicy()
+    #expect(policy.margin(forLife: .seconds(3600)) == .seconds(300))
+    #expect(policy.margin(forLife: .seconds(600)) == .seconds(120))
+    #expect(policy.margin(forLife: .seconds(60)) == .seconds(12))
+    #expect(policy.margin(forLife: .zero) == .zero)
+  }
+
+  @Test func `backs off exponentially, jittered, capped, and obeys Retry-After`() {
+    let policy = RetryPolicy(base: .milliseconds(250), cap: .seconds(30))
+    #expect(policy.delay(afterAttempt: 1, entropy: 0, retryAfter: nil) == .zero)
+    for (attempt, bound) in [(1, 0.25), (2, 0.5), (3, 1), (20, 30), (1_000_000, 30)] {
+      let delay = policy.delay(afterAttempt: attempt, entropy: .max, retryAfter: nil)
+      #expect(delay.inSeconds > bound * 0.99 && delay.inSeconds <= bound)
+    }
+    #expect(policy.delay(afterAttempt: 1, entropy: 1, retryAfter: .seconds(9)) == .seconds(9))
+    #expect(policy.delay(afterAttempt: 1, entropy: 1, retryAfter: .seconds(86_400)) == .seconds(30))
+  }
+}
+
+@Suite struct `Errors` {
+  @Test func `know the next step`() {
+    #expect(SessionError.rejected(.misused).recovery == .signIn)
+    #expect(SessionError.unreachable(retryAfter: .seconds(3)).recovery == .retry(after: .seconds(3)))
+    #expect(SessionError.storage(.locked).recovery == .unlockDevice)
+    #expect(Recovery(SessionError.noRefreshToken as any Error) == .signIn)
+    #expect(Recovery(CancellationError()) == .none)
+  }
+}
