@@ -1,5 +1,4 @@
 public import HandstampCore
-import Handstamp
 
 /// A clock that stands still until it is moved. Whoever sleeps on it wakes when it has passed their time, in the order of
 /// their times.

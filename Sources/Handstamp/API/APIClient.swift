@@ -4,7 +4,7 @@ public import Foundation
 /// session.
 public struct APIClient: Sendable {
   public let baseURL: URL
-  let controller: SessionController
+  public let controller: SessionController
   let transport: any Transport
 
   /// - Parameter baseURL: where every endpoint's path is appended; tokens go to its origin alone.

@@ -58,4 +58,11 @@ public struct Problem: Codable, Sendable, Hashable {
   public var detail: String?
   public var code: String?
   public var reason: String?
+
+  public init(title: String? = nil, detail: String? = nil, code: String? = nil, reason: String? = nil) {
+    self.title = title
+    self.detail = detail
+    self.code = code
+    self.reason = reason
+  }
 }

@@ -1,7 +1,5 @@
 /// Demand for tokens, and the one refresh that serves it.
 extension SessionMachine {
-  /// An API that refuses every token cannot force a refresh of one that is younger than this.
-  static let freshness: Duration = .seconds(5)
   /// A pair that was read longer ago than this is read again before it is sent: the process may have been suspended.
   static let staleness: Duration = .seconds(30)
   /// How long to wait for the flight lock.
@@ -292,7 +290,7 @@ extension SessionMachine {
 
   private func isFresh(_ live: Live, at now: Moment) -> Bool {
     guard let minted = live.mintedAt, let age = now.elapsed(since: minted) else { return false }
-    return age < SessionMachine.freshness
+    return age < policy.refresh.minimumAge
   }
 
   private func advance(_ session: SessionID, _ unsaved: Unsaved) -> VaultEdit {

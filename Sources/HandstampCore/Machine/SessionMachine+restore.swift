@@ -93,7 +93,7 @@ extension SessionMachine {
 
   /// Whatever ended and is not delivered yet is ours to deliver, too.
   mutating func note(_ entry: VaultEntry) {
-    for tombstone in entry.tombstones {
+    for tombstone in entry.tombstones where !delivered.contains(tombstone.session) {
       if let handle = tombstone.revocation { outbox[tombstone.session] = handle }
     }
   }

@@ -92,6 +92,7 @@ extension SessionMachine {
     }
     deliveryFailures = 0
     outbox[session] = nil
+    self.delivered = self.delivered.suffix(31) + [session]
     return [edit(.delivered(session), for: .delivered)]
   }
 

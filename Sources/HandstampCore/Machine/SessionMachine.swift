@@ -22,6 +22,8 @@ public struct SessionMachine: Sendable, Hashable {
   /// Ended sessions that the server has not been told about.
   package internal(set) var outbox: [SessionID: RevocationHandle] = [:]
   var delivering: Set<SessionID> = []
+  /// Those that it was told of while this program ran, newest last: a look that was under way may still show their handle.
+  var delivered: [SessionID] = []
   var deliveryFailures = 0
   /// Sessions that ended while this program ran, newest last: nothing brings one of these back.
   var ended: [SessionID] = []

@@ -25,10 +25,13 @@ public struct RefreshPolicy: Sendable, Hashable {
   public var margin: Duration
   /// Whether to refresh by timer, before anybody asks. A program that runs for a second wants no timer.
   public var aheadOfExpiry: Bool
+  /// An API that refuses every token cannot force a refresh of one that is younger than this. Default 5 s.
+  public var minimumAge: Duration
 
-  public init(margin: Duration = .seconds(300), aheadOfExpiry: Bool = true) {
+  public init(margin: Duration = .seconds(300), aheadOfExpiry: Bool = true, minimumAge: Duration = .seconds(5)) {
     self.margin = margin
     self.aheadOfExpiry = aheadOfExpiry
+    self.minimumAge = minimumAge
   }
 
   /// The smaller of ``margin`` and a fifth of the token's life.

@@ -1,4 +1,4 @@
-public import HandstampCore
+import HandstampCore
 
 /// Visits every state that a ``World`` can reach within its limits.
 package struct Exploration: Sendable {

@@ -1,4 +1,5 @@
-public import HandstampCore
+package import HandstampCore
+import HandstampRegistry
 
 /// A small world around the real ``SessionMachine`` and the server's real rules: processes that share a vault, a flight
 /// lock, a network, a user, and perhaps a thief. A value: it can be compared, copied, replayed.
@@ -142,12 +143,12 @@ package struct World: Sendable, Hashable {
   static let start = Moment(boot: 1, uptime: .seconds(1000), wall: UnixTime(seconds: 1_800_000_000))
   static let waiter = SessionMachine.Waiter(1)
 
-  /// Time passes with every request, so that no token is too fresh to be refused.
-  var now: Moment { World.start.advanced(by: .seconds(10 * (limits.requests - requestsLeft))) }
+  /// Time stands still: what it would bring about, a time-out or a timer, is a move of its own.
+  var now: Moment { World.start }
 
   static func newProcess() -> Process {
     let policy = SessionPolicy(
-      refresh: RefreshPolicy(aheadOfExpiry: false), retry: RetryPolicy(attempts: 1000, base: .zero))
+      refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: .zero), retry: RetryPolicy(attempts: 1000, base: .zero))
     return Process(machine: SessionMachine(policy: policy))
   }
 }

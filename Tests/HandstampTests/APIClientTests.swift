@@ -1,0 +1,113 @@
+import Foundation
+import Handstamp
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+let base = URL(string: "https://api.example.org/base")!
+
+struct Anything: Endpoint {
+  typealias Response = EmptyResponse
+  var path = "/v1/anything"
+  var requiresAuth = true
+}
+
+struct GetMe: Endpoint {
+  struct Response: Decodable, Sendable, Equatable { var name: String }
+  var path: String { "/v1/me" }
+}
+
+/// A transport that answers by a closure and keeps what was sent.
+final class StubTransport: Transport {
+  private let answer: @Sendable (TransportRequest) async throws(TransportError) -> TransportResponse
+  private let sent = Box()
+
+  init(_ answer: @escaping @Sendable (TransportRequest) async throws(TransportError) -> TransportResponse) {
+    self.answer = answer
+  }
+
+  func requests() async -> [TransportRequest] { await sent.requests }
+
+  @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    await sent.append(request)
+    return try await answer(request)
+  }
+
+  @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    throw .unreachable("no streams here")
+  }
+
+  private actor Box {
+    var requests: [TransportRequest] = []
+    func append(_ request: TransportRequest) { requests.append(request) }
+  }
+}
+
+@Suite struct `An API client` {
+  private let clock = ManualClock()
+  private let backend = ScriptedBackend.rotating()
+
+  private func client(
+    _ answer: @escaping @Sendable (TransportRequest) async throws(TransportError) -> TransportResponse
+  ) async throws -> (APIClient, StubTransport) {
+    let controller = SessionController(vault: MemoryVault(), backend: backend, policy: quiet, clock: clock)
+    try await controller.signIn { .sample(0) }
+    clock.advance(by: .seconds(60))
+    let transport = StubTransport(answer)
+    return (APIClient(baseURL: base, controller: controller, transport: transport), transport)
+  }
+
+  @Test func `attaches the token and decodes the answer`() async throws {
+    let (api, transport) = try await client { _ in .init(status: 200, body: Array(#"{"name":"Ada","x":1}"#.utf8)) }
+    #expect(try await api.send(GetMe()) == GetMe.Response(name: "Ada"))
+    let request = try #require(await transport.requests().first)
+    #expect(request.url == "https://api.example.org/base/v1/me")
+    #expect(request.headers.first(named: "authorization") == "Bearer access-s1-0")
+  }
+
+  @Test func `replaces a refused token and sends once more`() async throws {
+    let (api, transport) = try await client { request in
+      let isNew = request.headers.first(named: "Authorization") == "Bearer access-s1-1"
+      return .init(status: isNew ? 200 : 401, body: Array("{}".utf8))
+    }
+    _ = try await api.send(Anything())
+    #expect(await transport.requests().count == 2)
+    #expect(backend.calls.count == 1)
+  }
+
+  @Test func `gives up after the second refusal`() async throws {
+    let (api, transport) = try await client { _ in .init(status: 401) }
+    await #expect(throws: APIError.unauthorized(.tokenRefused)) { try await api.send(Anything()) }
+    #expect(await transport.requests().count == 2)
+    #expect(backend.calls.count == 1)
+  }
+
+  @Test func `sends nothing without a session, and nothing but public calls`() async throws {
+    let (api, transport) = try await client { _ in .init(status: 200, body: Array("{}".utf8)) }
+    await api.controller.signOut()
+    await #expect(throws: APIError.unauthorized(.signedOut(.signedOut))) { try await api.send(Anything()) }
+    #expect(await transport.requests().isEmpty)
+    _ = try await api.send(Anything(requiresAuth: false))
+    #expect(await transport.requests().first?.headers.first(named: "Authorization") == nil)
+  }
+
+  @Test(arguments: [
+    "https://evil.example/base/v1", "http://api.example.org/", "https://api.example.org:8443/", "https://user@api.example.org/",
+    "/v1/me", "",
+  ])
+  func `sends the token to its own origin alone`(url: String) async throws {
+    let (api, transport) = try await client { _ in .init(status: 200) }
+    await #expect(throws: APIError.self) { try await api.respond(to: TransportRequest(method: "GET", url: url)) }
+    #expect(await transport.requests().isEmpty)
+  }
+
+  @Test func `turns statuses and unreadable answers into typed errors`() async throws {
+    let (api, _) = try await client { request in
+      request.url.hasSuffix("me")
+        ? .init(status: 200, body: Array(#"{"nome":"Ada"}"#.utf8))
+        : .init(status: 404, body: Array(#"{"title":"not found","code":"no_such"}"#.utf8))
+    }
+    await #expect(throws: APIError.unreadable("missing: .name")) { try await api.send(GetMe()) }
+    await #expect(throws: APIError.status(404, Problem(title: "not found", code: "no_such"))) { try await api.send(Anything()) }
+  }
+}

@@ -1,0 +1,226 @@
+import Handstamp
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `A session controller` {
+  private let clock = ManualClock()
+  private let vault = MemoryVault()
+
+  private func signedIn(_ backend: ScriptedBackend, policy: SessionPolicy = quiet) async throws -> SessionController {
+    let controller = SessionController(vault: vault, backend: backend, policy: policy, clock: clock)
+    try await controller.signIn { .sample(0) }
+    return controller
+  }
+
+  @Test func `lets a thousand callers share one refresh`() async throws {
+    let gate = Gate()
+    let backend = ScriptedBackend { call, _, _ in
+      await gate.wait()
+      return .success(.sample(call))
+    }
+    let controller = try await signedIn(backend)
+    clock.advance(by: .seconds(600))
+    let callers = (0..<1000).map { _ in Task { try await controller.token() } }
+    await gate.arrivals(1)
+    gate.open()
+    for caller in callers { #expect(try await caller.value.text == "access-s1-1") }
+    #expect(backend.calls.count == 1)
+    #expect(backend.mostInTheAir == 1)
+  }
+
+  @Test func `lets one caller go, also the first, without the others`() async throws {
+    let gate = Gate()
+    let backend = ScriptedBackend { call, _, _ in
+      await gate.wait()
+      return .success(.sample(call))
+    }
+    let controller = try await signedIn(backend)
+    clock.advance(by: .seconds(600))
+    let first = Task { try await controller.token() }
+    await gate.arrivals(1)
+    let second = Task { try await controller.token() }
+    first.cancel()
+    await #expect(throws: SessionError.cancelled) { try await first.value }
+    gate.open()
+    #expect(try await second.value.text == "access-s1-1")
+  }
+
+  @Test func `answers twenty refused requests with one refresh`() async throws {
+    let backend = ScriptedBackend.rotating()
+    let controller = try await signedIn(backend)
+    clock.advance(by: .seconds(60))
+    let old = try await controller.token()
+    let callers = (0..<20).map { _ in Task { try await controller.token(insteadOf: old) } }
+    for caller in callers { #expect(try await caller.value.text == "access-s1-1") }
+    #expect(backend.calls.count == 1)
+  }
+
+  @Test func `hands out the header without waiting, and none behind the fence of a sign-out`() async throws {
+    let controller = try await signedIn(.rotating())
+    #expect(controller.authorizationHeader == "Bearer access-s1-0")
+    await controller.signOut()
+    #expect(controller.authorizationHeader == nil)
+    await #expect(throws: SessionError.signedOut(.signedOut)) { try await controller.token() }
+  }
+
+  @Test func `comes back after a restart, with the same token and without a network`() async throws {
+    _ = try await signedIn(.rotating())
+    let offline = ScriptedBackend { _, _, _ in .failure(.unreachable(retryAfter: nil)) }
+    let relaunched = SessionController(vault: vault, backend: offline, policy: quiet, clock: clock)
+    #expect(try await relaunched.token().text == "access-s1-0")
+    #expect(offline.calls.isEmpty)
+  }
+
+  @Test func `shows every state to every observer, in order`() async throws {
+    let controller = SessionController(vault: vault, backend: ScriptedBackend.rotating(), policy: quiet, clock: clock)
+    await first(controller.states) { $0.isSignedOut }
+    let observers = (0..<50).map { _ in
+      let states = controller.states
+      let iterator = states.makeAsyncIterator()
+      return Task { () -> [SessionState] in
+        var seen: [SessionState] = []
+        var iterator = iterator
+        while seen.count < 7, let state = await iterator.next() { seen.append(state) }
+        return seen
+      }
+    }
+    for round in 0..<3 {
+      try await controller.signIn { .sample(0, session: "s\(round)") }
+      await controller.signOut()
+    }
+    for observer in observers {
+      let seen = await observer.value
+      #expect(seen.map(\.isSignedIn) == [false, true, false, true, false, true, false])
+    }
+  }
+
+  @Test func `lets two loops over one stream both see everything`() async throws {
+    let controller = try await signedIn(.rotating())
+    let states = controller.states
+    async let one = first(states) { $0.isSignedOut }
+    async let two = first(states) { $0.isSignedOut }
+    await controller.signOut()
+    #expect(await one == .signedOut(.signedOut))
+    #expect(await two == .signedOut(.signedOut))
+  }
+
+  @Test func `is not brought back by a refresh that was in the air at sign-out`() async throws {
+    let gate = Gate()
+    let backend = ScriptedBackend { call, _, _ in
+      await gate.wait()
+      return .success(.sample(call))
+    }
+    let controller = try await signedIn(backend)
+    clock.advance(by: .seconds(600))
+    let caller = Task { try await controller.token() }
+    await gate.arrivals(1)
+    await controller.signOut()
+    gate.open()
+    await #expect(throws: SessionError.signedOut(.signedOut)) { try await caller.value }
+    #expect(await controller.endsDelivered(within: .seconds(60)))
+    #expect(backend.revoked == [RevocationHandle("handle-s1")])
+    guard case .value(let entry) = await vault.read() else {
+      Issue.record("the tombstone is gone")
+      return
+    }
+    #expect(entry.session == nil)
+  }
+
+  @Test func `signs out offline and delivers the end after a restart`() async throws {
+    let backend = ScriptedBackend.rotating()
+    backend.failRevocations(with: .unreachable(retryAfter: nil))
+    let controller = try await signedIn(backend)
+    #expect(await controller.signOut() == SignOutReport())
+    #expect(backend.revoked.isEmpty)
+    backend.failRevocations(with: nil)
+    let relaunched = SessionController(vault: vault, backend: backend, policy: quiet, clock: clock)
+    await first(relaunched.states) { $0.isSignedOut }
+    #expect(await relaunched.endsDelivered(within: .seconds(60)))
+    #expect(backend.revoked.contains(RevocationHandle("handle-s1")))
+  }
+
+  @Test func `shares one vault with another process: one refresh, both served, both signed out`() async throws {
+    let gate = Gate()
+    let backend = ScriptedBackend { call, _, _ in
+      await gate.wait()
+      return .success(.sample(call))
+    }
+    let one = try await signedIn(backend)
+    let two = SessionController(vault: vault, backend: backend, policy: quiet, clock: clock)
+    _ = try await two.token()
+    clock.advance(by: .seconds(600))
+    let first = Task { try await one.token() }
+    await gate.arrivals(1)
+    let second = Task { try await two.token() }
+    gate.open()
+    #expect(try await first.value == second.value)
+    #expect(backend.calls.count == 1)
+    await one.signOut()
+    await HandstampTests.first(two.states) { $0.isSignedOut }
+    #expect(two.authorizationHeader == nil)
+    #expect(two.state == .signedOut(.signedOut))
+  }
+
+  @Test func `cancels the requests of a session that ends`() async throws {
+    let controller = try await signedIn(.rotating())
+    let gate = Gate()
+    let api = APIClient(baseURL: base, controller: controller, transport: StubTransport { _ in
+      await gate.wait()
+      return .init(status: 200, body: Array("{}".utf8))
+    })
+    let call = Task { try await api.send(Anything()) }
+    await gate.arrivals(1)
+    await controller.signOut()
+    gate.open()
+    await #expect(throws: APIError.unauthorized(.signedOut(.signedOut))) { try await call.value }
+  }
+
+  @Test func `goes away when nobody holds it, and ends its streams`() async throws {
+    var controller: SessionController? = try await signedIn(.rotating())
+    weak let trace = controller
+    let states = controller?.states
+    controller = nil
+    var iterator = states?.makeAsyncIterator()
+    while await iterator?.next() != nil {}
+    #expect(trace == nil)
+  }
+
+  @Test func `tells the error of a sign-in, and is ready for the next`() async throws {
+    let controller = SessionController(vault: vault, backend: ScriptedBackend.rotating(), policy: quiet, clock: clock)
+    await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: nil)) {
+      try await controller.signIn { throw SessionError.refused(code: "wrong_credentials", detail: nil) }
+    }
+    await #expect(throws: SessionError.cancelled) { try await controller.signIn { throw CancellationError() } }
+    try await controller.signIn { .sample(0) }
+    #expect(controller.state.isSignedIn)
+  }
+
+  @Test func `gives a sign-in that a sign-out overtook back to the server`() async throws {
+    let backend = ScriptedBackend.rotating()
+    let controller = SessionController(vault: vault, backend: backend, policy: quiet, clock: clock)
+    let gate = Gate()
+    let signIn = Task {
+      try await controller.signIn {
+        await gate.wait()
+        return .sample(0)
+      }
+    }
+    await gate.arrivals(1)
+    await controller.signOut()
+    gate.open()
+    await #expect(throws: SessionError.cancelled) { try await signIn.value }
+    #expect(await controller.endsDelivered(within: .seconds(60)))
+    #expect(backend.revoked == [RevocationHandle("handle-s1")])
+    #expect(controller.state.isSignedOut)
+  }
+
+  @Test func `refreshes ahead of expiry by itself`() async throws {
+    let backend = ScriptedBackend.rotating()
+    let controller = try await signedIn(backend, policy: SessionPolicy())
+    while clock.sleeperCount == 0 { await Task.yield() }
+    clock.advance(by: .seconds(480))
+    while controller.authorizationHeader != "Bearer access-s1-1" { await Task.yield() }
+    #expect(backend.calls.count == 1)
+  }
+}
