@@ -35,6 +35,8 @@ let package = Package(
       name: "HandstampTesting",
       dependencies: ["HandstampCore", "HandstampVaults", "Handstamp", "HandstampRegistry"],
       swiftSettings: strict),
+    .executableTarget(
+      name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampTesting"], swiftSettings: strict),
     .testTarget(
       name: "HandstampExplorationTests", dependencies: ["HandstampCore", "HandstampRegistry", "HandstampTesting"], swiftSettings: strict),
     .testTarget(name: "HandstampCoreTests", dependencies: ["HandstampCore", "HandstampTesting"], swiftSettings: strict),

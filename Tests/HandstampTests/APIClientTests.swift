@@ -92,7 +92,8 @@ final class StubTransport: Transport {
   }
 
   @Test(arguments: [
-    "https://evil.example/base/v1", "http://api.example.org/", "https://api.example.org:8443/", "https://user@api.example.org/",
+    "https://evil.example/base/v1", "http://api.example.org/", "https://api.example.org:8443/",
+    "https://user@api.example.org/",
     "/v1/me", "",
   ])
   func `sends the token to its own origin alone`(url: String) async throws {
@@ -108,6 +109,8 @@ final class StubTransport: Transport {
         : .init(status: 404, body: Array(#"{"title":"not found","code":"no_such"}"#.utf8))
     }
     await #expect(throws: APIError.unreadable("missing: .name")) { try await api.send(GetMe()) }
-    await #expect(throws: APIError.status(404, Problem(title: "not found", code: "no_such"))) { try await api.send(Anything()) }
+    await #expect(throws: APIError.status(404, Problem(title: "not found", code: "no_such"))) {
+      try await api.send(Anything())
+    }
   }
 }

@@ -165,10 +165,12 @@ import Testing
   @Test func `cancels the requests of a session that ends`() async throws {
     let controller = try await signedIn(.rotating())
     let gate = Gate()
-    let api = APIClient(baseURL: base, controller: controller, transport: StubTransport { _ in
-      await gate.wait()
-      return .init(status: 200, body: Array("{}".utf8))
-    })
+    let api = APIClient(
+      baseURL: base, controller: controller,
+      transport: StubTransport { _ in
+        await gate.wait()
+        return .init(status: 200, body: Array("{}".utf8))
+      })
     let call = Task { try await api.send(Anything()) }
     await gate.arrivals(1)
     await controller.signOut()

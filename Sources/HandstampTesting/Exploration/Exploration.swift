@@ -1,6 +1,9 @@
 import HandstampCore
 
 /// Visits every state that a ``World`` can reach within its limits.
+///
+/// States are told apart by a 64-bit hash, as model checkers do (hash compaction): among a million states the chance that
+/// two are taken for one is about one in forty million.
 package struct Exploration: Sendable {
   package struct Finding: Sendable {
     package var verdict: World.Verdict
@@ -16,15 +19,16 @@ package struct Exploration: Sendable {
 
   /// - Parameter bound: the most states to visit.
   package init(_ world: World, bound: Int = 3_000_000) {
-    var seen: Set<World> = [world]
-    var ways: [(world: World, parent: Int, move: World.Move?)] = [(world, -1, nil)]
+    var seen: Set<Int> = [world.hashValue]
+    var ways: [(world: World?, parent: Int, move: World.Move?)] = [(world, -1, nil)]
     var next = 0
     while next < ways.count {
-      let current = ways[next].world
+      guard let current = ways[next].world else { break }
+      ways[next].world = nil
       for move in current.moves() {
         var following = current
         following.make(move)
-        guard seen.insert(following).inserted else { continue }
+        guard seen.insert(following.hashValue).inserted else { continue }
         ways.append((following, next, move))
         if let verdict = following.verdict { note(verdict, at: ways.count - 1, in: ways) }
       }
@@ -46,7 +50,7 @@ package struct Exploration: Sendable {
   package var detects: Bool { findings.contains { $0.verdict == .detected } }
 
   private mutating func note(
-    _ verdict: World.Verdict, at index: Int, in ways: [(world: World, parent: Int, move: World.Move?)]
+    _ verdict: World.Verdict, at index: Int, in ways: [(world: World?, parent: Int, move: World.Move?)]
   ) {
     guard !findings.contains(where: { $0.verdict == verdict }) else { return }
     var path: [World.Move] = []
