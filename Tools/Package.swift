@@ -75,6 +75,10 @@ let package = Package(
         + ["HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", hummingbird, jwtKit, log],
       swiftSettings: strict),
     .testTarget(
+      name: "RegistrySQLiteTests",
+      dependencies: handstamp("HandstampCore", "HandstampRegistry", "HandstampTesting") + ["RegistrySQLite", grdb],
+      swiftSettings: strict),
+    .testTarget(
       name: "HandstampServerTests",
       dependencies: handstamp("HandstampCore", "HandstampRegistry", "HandstampTesting")
         + [

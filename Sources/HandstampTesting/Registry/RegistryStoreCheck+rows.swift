@@ -45,7 +45,7 @@ extension RegistryStoreCheck {
       let seen = try await other.session(row.id)
       try expect(seen == row, promise, found: seen as Any)
       var next = row
-      next.counter += 1
+      next.counter += 2
       next.ring = Samples.ring(.known(KeyMark(rawValue: 7)), .unknown)
       next.rotatedAt = row.rotatedAt.advanced(by: .seconds(1))
       next.lastSeenAt = row.rotatedAt.advanced(by: .seconds(2))

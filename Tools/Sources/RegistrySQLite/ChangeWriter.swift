@@ -1,0 +1,135 @@
+import Foundation
+import GRDB
+import HandstampCore
+import HandstampRegistry
+
+/// Makes the changes of one write, inside a transaction. Throws ``RegistryStoreError`` for an answer, and anything else for
+/// trouble.
+struct ChangeWriter {
+  let db: Database
+
+  func write(_ changes: [RegistryChange], _ events: [RegistryEvent]) throws -> [StoredEvent] {
+    for change in changes { try apply(change) }
+    return try events.map { StoredEvent(id: try insert($0), event: $0) }
+  }
+
+  private func apply(_ change: RegistryChange) throws {
+    switch change {
+    case .createSession(let row): try insert(row)
+    case .replaceSession(let row, let expecting): try update(row, expecting)
+    case .createAccount(let record): try insert(record)
+    case .replaceAccount(let record, let expecting): try update(record, expecting)
+    case .expectAccount(let id, let revision):
+      let stored = try Int64.fetchOne(
+        try db.cachedStatement(sql: "SELECT revision FROM account WHERE id = ?"), arguments: [id.rawValue])
+      guard let stored else { throw RegistryStoreError.missing }
+      guard stored == revision else { throw RegistryStoreError.changed }
+    }
+  }
+
+  private func insert(_ row: SessionRow) throws {
+    try run(
+      "INSERT INTO session (\(SessionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+      [
+        Data(row.session.bytes), row.account.rawValue, row.device.id.rawValue, row.device.name, row.device.platform,
+        row.kind.rawValue, try stored(row.counter), Data(row.ring.bytes), row.createdAt.milliseconds,
+        row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds, row.end?.at.milliseconds, row.end?.reason.rawValue,
+        row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
+        row.dpopThumbprint,
+      ])
+  }
+
+  private func update(_ row: SessionRow, _ expecting: Int64) throws {
+    let key: [(any DatabaseValueConvertible)?] = [Data(row.session.bytes), row.account.rawValue, expecting]
+    // A refresh changes none of the columns that the index by device is about. Left alone, it need not be written.
+    if row.end == nil {
+      try run(
+        """
+        UPDATE session SET counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
+          expiry = ?, dpop_thumbprint = ?, revision = revision + 1
+        WHERE id = ? AND account = ? AND revision = ? AND ended_at IS NULL AND device_id = ? AND device_name = ?
+          AND platform = ?
+        """,
+        [
+          try stored(row.counter), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
+          row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
+          row.dpopThumbprint,
+        ] + key + [row.device.id.rawValue, row.device.name, row.device.platform])
+      if db.changesCount == 1 { return }
+    }
+    try run(
+      """
+      UPDATE session SET counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
+        expiry = ?, dpop_thumbprint = ?, device_id = ?, device_name = ?, platform = ?, ended_at = ?, end_reason = ?,
+        revision = revision + 1
+      WHERE id = ? AND account = ? AND revision = ?
+      """,
+      [
+        try stored(row.counter), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
+        row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
+        row.dpopThumbprint, row.device.id.rawValue, row.device.name, row.device.platform, row.end?.at.milliseconds,
+        row.end?.reason.rawValue,
+      ] + key)
+    if db.changesCount == 1 { return }
+    let known = try Int64.fetchOne(
+      try db.cachedStatement(sql: "SELECT 1 FROM session WHERE id = ?"), arguments: [Data(row.session.bytes)])
+    throw known == nil ? RegistryStoreError.missing : RegistryStoreError.changed
+  }
+
+  private func insert(_ record: AccountRecord) throws {
+    // SQLite ends a text there: two ids would be one.
+    guard !record.id.rawValue.utf8.contains(0) else { throw RegistryStoreError.unavailable("an id contains NUL") }
+    try run(
+      "INSERT INTO account (\(AccountRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+      [
+        record.id.rawValue, record.email?.normalised, record.email?.typed, record.username, hash(of: record),
+        record.createdAt.milliseconds, record.closedAt?.milliseconds,
+      ])
+  }
+
+  private func update(_ record: AccountRecord, _ expecting: Int64) throws {
+    try run(
+      """
+      UPDATE account SET email = ?, email_typed = ?, username = ?, password_hash = ?, closed_at = ?,
+        revision = revision + 1
+      WHERE id = ? AND revision = ?
+      """,
+      [
+        record.email?.normalised, record.email?.typed, record.username, hash(of: record), record.closedAt?.milliseconds,
+        record.id.rawValue, expecting,
+      ])
+    if db.changesCount == 1 { return }
+    let known = try Int64.fetchOne(
+      try db.cachedStatement(sql: "SELECT 1 FROM account WHERE id = ?"), arguments: [record.id.rawValue])
+    throw known == nil ? RegistryStoreError.missing : RegistryStoreError.changed
+  }
+
+  private func insert(_ event: RegistryEvent) throws -> EventID {
+    try run(
+      "INSERT INTO event (kind, account, session, reason, at) VALUES (?, ?, ?, ?, ?)",
+      [
+        event.kind.rawValue, event.account.rawValue, event.session?.rawValue, event.reason?.rawValue,
+        event.at.milliseconds,
+      ])
+    return EventID(rawValue: db.lastInsertedRowID)
+  }
+
+  private func hash(of record: AccountRecord) -> Data? { record.passwordHash?.withExposedBytes { Data($0) } }
+
+  private func stored(_ counter: UInt64) throws -> Int64 {
+    guard let counter = Int64(exactly: counter) else { throw RegistryStoreError.unavailable("a counter is too great") }
+    return counter
+  }
+
+  private func run(_ sql: String, _ values: [(any DatabaseValueConvertible)?]) throws {
+    do { try db.cachedStatement(sql: sql).execute(arguments: StatementArguments(values)) } catch let error
+      as DatabaseError
+    {
+      switch error.extendedResultCode {
+      case .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_UNIQUE: throw RegistryStoreError.exists
+      case .SQLITE_CONSTRAINT_FOREIGNKEY: throw RegistryStoreError.missing
+      default: throw error
+      }
+    }
+  }
+}
