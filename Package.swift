@@ -44,8 +44,13 @@ let package = Package(
       name: "HandstampRegistryTests", dependencies: ["HandstampRegistry", "HandstampCore", "HandstampTesting"],
       swiftSettings: strict),
     .testTarget(
-      name: "HandstampVaultsTests", dependencies: ["HandstampVaults", "HandstampCore", "HandstampTesting"],
+      name: "HandstampVaultsTests",
+      dependencies: ["HandstampVaults", "HandstampCore", "HandstampTesting", "VaultProbe"],
       swiftSettings: strict),
+    // A process that tests start, watch and kill.
+    .executableTarget(
+      name: "VaultProbe", dependencies: ["HandstampVaults", "HandstampCore", "HandstampTesting"],
+      path: "Tests/VaultProbe", swiftSettings: strict),
     .testTarget(
       name: "HandstampTests", dependencies: ["Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
       swiftSettings: strict),

@@ -35,7 +35,13 @@ final class NewFolder: Sendable {
   }
 
   func write(_ bytes: [UInt8], to name: String) throws {
-    try Data(bytes).write(to: URL(fileURLWithPath: "\(vaults)/\(name)"))
+    let path = "\(vaults)/\(name)"
+    if !FileManager.default.fileExists(atPath: path) { return try Data(bytes).write(to: URL(fileURLWithPath: path)) }
+    // In place: some file systems flush a file at once that was emptied and written again, and that takes its time.
+    let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+    try file.write(contentsOf: Data(bytes))
+    try file.truncate(atOffset: UInt64(bytes.count))
+    try file.close()
   }
 
   func remove(_ name: String) throws {

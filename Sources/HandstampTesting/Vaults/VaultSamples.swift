@@ -44,7 +44,7 @@ public enum VaultSamples {
     var large = session("large")
     large.access?.token = AccessToken(String(repeating: "x", count: 16_000))
     var extreme = session("extreme")
-    extreme.startedAt = Moment(boot: .max, uptime: .seconds(Int64.max), wall: UnixTime(milliseconds: .min))
+    extreme.startedAt = Moment(boot: .max, uptime: .seconds(Int64.max), wall: UnixTime(milliseconds: .min + 1000))
     extreme.activeAt = Moment(boot: 0, uptime: .seconds(Int64.min), wall: UnixTime(milliseconds: .max))
     extreme.access?.lifetime?.duration = Duration(secondsComponent: -3, attosecondsComponent: -7)
     return [session("plain"), bare, endless, foreign, large, extreme]

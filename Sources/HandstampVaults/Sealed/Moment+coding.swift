@@ -18,10 +18,12 @@ extension Moment {
 }
 
 extension Duration {
-  /// Seconds and attoseconds. Durations of more than 292 thousand million years are cut to that: their seconds fit in no
-  /// 64 bits, and asking for them would trap.
+  /// What both ends keep to, 292 thousand million years: the seconds of longer ones fit in no 64 bits, and asking for them
+  /// would trap.
+  private var bounded: Duration { Swift.min(Swift.max(self, .seconds(Int64.min)), .seconds(Int64.max)) }
+
   func write(to writer: inout FieldWriter) {
-    let (seconds, attoseconds) = Swift.min(Swift.max(self, .seconds(Int64.min)), .seconds(Int64.max)).components
+    let (seconds, attoseconds) = bounded.components
     writer.number(seconds)
     writer.number(attoseconds)
   }
@@ -35,6 +37,6 @@ extension Duration {
   /// No pair of numbers overflows: 2^63 seconds and as many attoseconds fit in 128 bits of attoseconds.
   init?(reader: inout FieldReader) {
     guard let seconds = reader.number(Int64.self), let attoseconds = reader.number(Int64.self) else { return nil }
-    self.init(secondsComponent: seconds, attosecondsComponent: attoseconds)
+    self = Duration(secondsComponent: seconds, attosecondsComponent: attoseconds).bounded
   }
 }

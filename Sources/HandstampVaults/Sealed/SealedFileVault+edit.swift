@@ -88,8 +88,10 @@ extension SealedFileVault {
   }
 
   private func removeVault(noting revision: UInt64, in folder: PosixFile) throws(VaultTrouble) {
-    note(revision, in: folder)
+    let isNoted = note(revision, in: folder)
     try folder.remove(files.vault)
+    // On a full disk the file's removal makes room for the note.
+    if !isNoted { _ = note(revision, in: folder) }
     try sync(folder)
   }
 
@@ -105,11 +107,16 @@ extension SealedFileVault {
 
 /// The last revision of an account that has no file, so that its next one is higher. Worth trying, not worth failing for.
 extension SealedFileVault {
-  private func note(_ revision: UInt64, in folder: PosixFile) {
+  private func note(_ revision: UInt64, in folder: PosixFile) -> Bool {
     let bytes = stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: revision >> $0) }
-    guard let file = try? folder.openOrCreate(files.flightLock) else { return }
-    try? file.write(bytes, attempt: "noting a revision")
-    try? file.sync(attempt: "noting a revision")
+    do throws(VaultTrouble) {
+      let file = try folder.openOrCreate(files.flightLock)
+      try file.write(bytes, attempt: "noting a revision")
+      try file.sync(attempt: "noting a revision")
+      return true
+    } catch {
+      return false
+    }
   }
 
   private func notedRevision(in folder: PosixFile) -> UInt64 {

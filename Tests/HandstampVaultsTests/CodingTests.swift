@@ -1,0 +1,132 @@
+import HandstampCore
+import HandstampTesting
+import Testing
+
+@testable import HandstampVaults
+
+@Suite struct `A vault's fields` {
+  static let entries: [VaultEntry] = VaultSamples.oddSessions.map { session in
+    VaultEntry(
+      revision: 7, session: session,
+      tombstones: EndReason.allCases.map {
+        Tombstone(session: session.id, reason: $0, endedAt: session.startedAt, revocation: session.revocation)
+      })
+  }
+
+  @Test(arguments: entries)
+  func `come back as they were written`(entry: VaultEntry) {
+    #expect(decoded(encoded(entry)) == entry)
+    let ended = VaultEntry(revision: 8, tombstones: entry.tombstones)
+    #expect(decoded(encoded(ended), revision: 8) == ended)
+  }
+
+  @Test(arguments: entries)
+  func `fit in the room that was taken for them`(entry: VaultEntry) {
+    #expect(encoded(entry).count <= entry.fieldCapacity)
+  }
+
+  @Test func `of a kind that is not known are passed over`() throws {
+    let entry = try #require(Self.entries.first)
+    let known = encoded(entry)
+    let stranger: [UInt8] = [200, 0, 0, 0, 3, 1, 2, 3]
+    #expect(decoded(stranger + known + stranger) == entry)
+    // One inside the session, whose length is four bytes behind its tag.
+    let length = known[1...4].reduce(0) { $0 << 8 | Int($1) }
+    let longer = length + stranger.count
+    let size = (0..<4).map { UInt8(truncatingIfNeeded: longer >> (24 - 8 * $0)) }
+    #expect(decoded([1] + size + stranger + known[5...]) == entry)
+  }
+
+  @Test func `of an unknown reason end the session all the same`() throws {
+    let moment = VaultSamples.moment()
+    let entry = VaultEntry(
+      tombstones: [Tombstone(session: SessionID("s"), reason: .revoked, endedAt: moment, revocation: nil)])
+    var bytes = encoded(entry)
+    let reason = Array("revoked".utf8)
+    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: reason) })
+    bytes[place] = UInt8(ascii: "x")
+    #expect(decoded(bytes, revision: 0)?.tombstones.first?.reason == .rejected)
+  }
+
+  @Test func `that are cut anywhere but between two of them are none`() throws {
+    let entry = try #require(Self.entries.first)
+    let bytes = encoded(entry)
+    let whole = Set(
+      (0...entry.tombstones.count).map { count in
+        encoded(VaultEntry(session: entry.session, tombstones: Array(entry.tombstones.prefix(count)))).count
+      } + [0])
+    for length in 0..<bytes.count {
+      #expect((decoded(Array(bytes[..<length])) != nil) == whole.contains(length), "cut to \(length)")
+    }
+  }
+
+  @Test func `of a duration beyond all bounds are cut to the longest`() {
+    let session = VaultSamples.session()
+    for (endless, longest) in [
+      (Duration(secondsComponent: .max, attosecondsComponent: .max), Duration.seconds(Int64.max)),
+      (Duration(secondsComponent: .min, attosecondsComponent: .min), .seconds(Int64.min)),
+    ] {
+      var entry = VaultEntry(revision: 7, session: session)
+      entry.session?.access?.lifetime?.duration = endless
+      #expect(decoded(encoded(entry))?.session?.access?.lifetime?.duration == longest)
+    }
+  }
+
+  /// Whatever comes, there is an answer, and writing what was read and reading it again gives the same.
+  @Test(arguments: 0..<200 as Range<UInt64>)
+  func `that are garbage trap nothing`(seed: UInt64) throws {
+    var random = Seeded(seed)
+    // Not the ones that are thousands of bytes of one letter.
+    let samples = Self.entries.map(encoded).filter { $0.count < 4000 }
+    var bytes = samples.randomElement(using: &random) ?? []
+    for _ in 0..<100 {
+      switch Int.random(in: 0..<6, using: &random) {
+      case 0 where !bytes.isEmpty:
+        bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: .min ... .max, using: &random)
+      case 1 where !bytes.isEmpty: bytes[Int.random(in: bytes.indices, using: &random)] ^= 1
+      case 2: bytes.removeLast(min(bytes.count, Int.random(in: 0..<20, using: &random)))
+      case 3: bytes.insert(.random(in: 0...9, using: &random), at: Int.random(in: 0...bytes.count, using: &random))
+      case 4 where !bytes.isEmpty: bytes.remove(at: Int.random(in: bytes.indices, using: &random))
+      default: bytes = samples.randomElement(using: &random) ?? []
+      }
+      if let entry = decoded(bytes) { #expect(decoded(encoded(entry)) == entry) }
+    }
+  }
+
+  @Test(arguments: 0..<200 as Range<UInt64>)
+  func `that are noise in a file trap nothing`(seed: UInt64) throws {
+    var random = Seeded(seed)
+    let key = try #require([UInt8](0..<32).withUnsafeBytes(SealingKey.init))
+    let account = AccountID("ada")
+    let whole = try SealedFormat.seal(VaultEntry(session: VaultSamples.session()), account: account, key: key)
+    let count = Int.random(in: 0...whole.count + 100, using: &random)
+    let kept = Int.random(in: 0...whole.count, using: &random)
+    var file = Array(whole.prefix(min(kept, count)))
+    while file.count < count { file.append(.random(in: .min ... .max, using: &random)) }
+    if file == whole { return }
+    #expect(throws: VaultTrouble.self) { try SealedFormat.open(file, account: account, key: key) }
+  }
+
+  private func encoded(_ entry: VaultEntry) -> [UInt8] {
+    FieldWriter.withBytes(capacity: entry.fieldCapacity, write: entry.write) { (bytes) throws(Never) in copy bytes }
+  }
+
+  private func decoded(_ bytes: [UInt8], revision: UInt64 = 7) -> VaultEntry? {
+    bytes.withUnsafeBytes { VaultEntry(revision: revision, fields: $0) }
+  }
+}
+
+/// SplitMix64: the same numbers for the same seed.
+struct Seeded: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(_ seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var word = state
+    word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
+    word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
+    return word ^ word >> 31
+  }
+}

@@ -1,0 +1,108 @@
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `A vault that many processes share` {
+  let home: NewFolder
+
+  init() throws { home = try NewFolder() }
+
+  @Test func `loses no edit of twenty processes at once`() async throws {
+    let vault = home.vault()
+    _ = await vault.edit(.begin(VaultSamples.session()))
+    let children = try (0..<20).map { _ in try Child(home.vaults, "touch", "s1", "25") }
+    for child in children {
+      let text = try child.end()
+      #expect(text.hasPrefix("done "), "\(text)")
+    }
+    guard case .value(let entry) = await vault.read() else { throw Unexpected() }
+    #expect(entry.revision == 501)
+  }
+
+  @Test func `keeps every sign-in of twenty processes, and one key, from the very first`() async throws {
+    let children = try (0..<20).map { try Child(home.vaults, "begin", "s\($0)") }
+    for child in children {
+      let text = try child.end()
+      #expect(text.hasPrefix("done "), "\(text)")
+    }
+    guard case .value(let entry) = await home.vault().read() else { throw Unexpected() }
+    #expect(entry.tombstones.count == 19)
+    #expect(entry.revision == 20)
+  }
+
+  @Test func `keeps the rotation key of the first of twenty`() async throws {
+    let vault = home.vault()
+    _ = await vault.edit(.begin(VaultSamples.session()))
+    let children = try (0..<20).map { try Child(home.vaults, "prepare", "s1", "\($0)") }
+    for child in children { #expect(try child.end().hasPrefix("done 2 s1")) }
+    guard case .value(let entry) = await vault.read() else { throw Unexpected() }
+    #expect(entry.session?.pendingKey != nil)
+  }
+
+  @Test func `gets the flight lock back from a process that was killed`() async throws {
+    let vault = home.vault()
+    let child = try Child(home.vaults, "hold")
+    #expect(child.wait(for: "held"))
+    #expect(await vault.lock(within: .milliseconds(50)) == nil)
+    let waiter = Task { await vault.lock(within: .seconds(60)) != nil }
+    child.kill()
+    #expect(await waiter.value)
+  }
+
+  @Test func `gets the flight lock from a process that lets go`() async throws {
+    let child = try Child(home.vaults, "hold")
+    #expect(child.wait(for: "held"))
+    let waiter = Task { await home.vault().lock(within: .seconds(60)) != nil }
+    #expect(try child.end().contains("let go"))
+    #expect(await waiter.value)
+  }
+
+  @Test func `hears of another process's sign-in, sign-out and key`() async throws {
+    let vault = home.vault()
+    // The folder is not there yet.
+    var changes = vault.changes().makeAsyncIterator()
+    for command in [["begin", "s1"], ["prepare", "s1", "7"], ["signout"]] {
+      let child = try Child([Child.probe, home.vaults] + command)
+      let text = try child.end()
+      #expect(text.hasPrefix("done "), "\(text)")
+      await changes.next()
+    }
+    guard case .value(let entry) = await vault.read() else { throw Unexpected() }
+    #expect(entry.session == nil)
+  }
+
+  @Test func `hears of changes again after its folder was removed and made anew`() async throws {
+    let vault = home.vault()
+    _ = await vault.edit(.begin(VaultSamples.session()))
+    var changes = vault.changes().makeAsyncIterator()
+    try home.remove("")
+    await changes.next()
+    #expect(await vault.read() == .absent)
+    _ = try Child(home.vaults, "begin", "s2").end()
+    await changes.next()
+    guard case .value(let entry) = await vault.read() else { throw Unexpected() }
+    #expect(entry.session?.id == SessionID("s2"))
+  }
+
+  @Test func `hears of no other account's changes`() async throws {
+    let (ada, bob) = (home.vault("ada"), home.vault("bob"))
+    _ = await ada.edit(.begin(VaultSamples.session()))
+    var bobs = bob.changes().makeAsyncIterator()
+    var adas = ada.changes().makeAsyncIterator()
+    _ = await ada.edit(.touch(SessionID("s1"), at: VaultSamples.moment(2)))
+    await adas.next()
+    // Had the other one been told too, it would see nothing yet.
+    let write = Task {
+      await adas.next()
+      return await bob.edit(.begin(VaultSamples.session("s2")))
+    }
+    let seen = Task {
+      await bobs.next()
+      return await bob.read()
+    }
+    _ = await ada.edit(.touch(SessionID("s1"), at: VaultSamples.moment(3)))
+    guard case .done(let entry) = await write.value else { throw Unexpected() }
+    #expect(await seen.value == .value(entry))
+  }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// `VaultProbe <folder> <command> [<argument> …]`: one vault used by one process, for tests that start many and kill some.
+/// It prints one line for every answer.
+///
+/// - `read` · `begin <session>` · `prepare <session> <byte>` · `signout`
+/// - `touch <session> <count>`: that many edits, one after the other; prints the last answer only
+/// - `hold`: takes the flight lock, prints `held`, and holds it until its input ends
+/// - `time <count>`: prints the microseconds that a read and an edit take
+///
+/// With `VAULT_PROBE_KILL=<step>` in its environment it kills itself, by SIGKILL, at that step of its first write.
+@main struct VaultProbe {
+  static func main() async {
+    let arguments = CommandLine.arguments
+    guard arguments.count >= 3 else { exit(64) }
+    let step = ProcessInfo.processInfo.environment["VAULT_PROBE_KILL"]
+    let vault = SealedFileVault(folder: arguments[1], account: AccountID("ada")) { reached in
+      if reached.rawValue == step { kill(getpid(), SIGKILL) }
+    }
+    let command = VaultProbe(vault: vault, arguments: Array(arguments[3...]))
+    guard await command.run(arguments[2]) else { exit(64) }
+  }
+
+  let vault: SealedFileVault
+  let arguments: [String]
+
+  private func run(_ command: String) async -> Bool {
+    switch command {
+    case "read": say(text(await vault.read()))
+    case "begin": await edit(.begin(VaultSamples.session(arguments.first ?? "s1")))
+    case "signout": await edit(.endWhatever(.signedOut, at: VaultSamples.moment(9)))
+    case "prepare":
+      guard arguments.count == 2, let byte = UInt8(arguments[1]), let key = VaultSamples.key(byte) else { return false }
+      await edit(.prepare(SessionID(arguments[0]), holding: RefreshToken("\(arguments[0])-refresh-0"), key: key))
+    case "touch":
+      guard arguments.count == 2, let count = Int64(arguments[1]) else { return false }
+      await touch(SessionID(arguments[0]), count)
+    case "hold":
+      guard let lock = await vault.lock(within: .seconds(60)) else { return false }
+      say("held")
+      while readLine() != nil {}
+      lock.unlock()
+      say("let go")
+    case "time": await time(arguments.first.flatMap(Int64.init) ?? 1000)
+    default: return false
+    }
+    return true
+  }
+
+  private func edit(_ edit: VaultEdit) async { say(text(await vault.edit(edit))) }
+
+  private func touch(_ session: SessionID, _ count: Int64) async {
+    var last = ""
+    for number in 0..<count {
+      let outcome = await vault.edit(.touch(session, at: VaultSamples.moment(number)))
+      last = text(outcome)
+      guard case .done = outcome else { break }
+    }
+    say(last)
+  }
+
+  private func time(_ count: Int64) async {
+    let session = VaultSamples.session()
+    _ = await vault.edit(.begin(session))
+    let clock = ContinuousClock()
+    let reading = await clock.measure { for _ in 0..<count { _ = await vault.read() } }
+    let editing = await clock.measure {
+      for number in 0..<count { _ = await vault.edit(.touch(session.id, at: VaultSamples.moment(number))) }
+    }
+    say("read \(reading / Double(count) / .microseconds(1)) edit \(editing / Double(count) / .microseconds(1))")
+  }
+
+  private func text(_ reading: VaultReading) -> String {
+    switch reading {
+    case .value(let entry): text(entry)
+    case .absent: "absent"
+    case .accessOnly: "access only"
+    case .trouble(let trouble): text(trouble)
+    }
+  }
+
+  private func text(_ outcome: VaultOutcome) -> String {
+    switch outcome {
+    case .done(let entry): "done \(text(entry))"
+    case .conflict(let entry): "conflict \(text(entry))"
+    case .failed(let trouble): "failed \(text(trouble))"
+    }
+  }
+
+  private func text(_ entry: VaultEntry) -> String {
+    "\(entry.revision) \(entry.session?.id.rawValue ?? "-") \(entry.tombstones.map(\.session.rawValue).sorted())"
+  }
+
+  private func text(_ trouble: VaultTrouble) -> String {
+    switch trouble {
+    case .locked: "locked"
+    case .unavailable(let why): "unavailable: \(why)"
+    case .corrupt: "corrupt"
+    }
+  }
+
+  private func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+}
