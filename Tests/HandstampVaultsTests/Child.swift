@@ -1,8 +1,9 @@
 import Foundation
-import Synchronization
 
-/// A process that a test started: the probe, or a program that starts it.
-final class Child {
+/// A process that a test started: the probe, or a program that starts it. Waiting for it blocks a thread of its own: the
+/// few that tests share are needed by others.
+// Unchecked: one test has it, and waits for one thing at a time.
+final class Child: @unchecked Sendable {
   private let process = Process()
   private let output = Pipe()
   private let input = Pipe()
@@ -26,28 +27,32 @@ final class Child {
   }
 
   /// Waits for the end, and hands out all that it printed.
-  func end() throws -> String {
+  func end() async throws -> String {
     try input.fileHandleForWriting.close()
-    let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-    process.waitUntilExit()
-    return text.trimmingCharacters(in: .newlines)
+    return await apart { [self] in
+      let data = (try? output.fileHandleForReading.readToEnd()) ?? Data()
+      process.waitUntilExit()
+      return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .newlines)
+    }
   }
 
   /// Waits until it has printed `text`.
-  func wait(for text: String) -> Bool {
-    var seen = ""
-    while !seen.contains(text) {
-      let data = output.fileHandleForReading.availableData
-      if data.isEmpty { return false }
-      seen += String(decoding: data, as: UTF8.self)
+  func wait(for text: String) async -> Bool {
+    await apart { [self] in
+      var seen = ""
+      while !seen.contains(text) {
+        let data = output.fileHandleForReading.availableData
+        if data.isEmpty { return false }
+        seen += String(decoding: data, as: UTF8.self)
+      }
+      return true
     }
-    return true
   }
 
   /// SIGKILL, and waits until the kernel has taken back what it held.
-  func kill() {
+  func kill() async {
     Foundation.kill(process.processIdentifier, SIGKILL)
-    process.waitUntilExit()
+    await apart { [self] in process.waitUntilExit() }
   }
 
   var wasKilled: Bool {
@@ -56,9 +61,15 @@ final class Child {
 
   var status: Int32 { process.terminationStatus }
 
-  /// Runs a program to its end: what it printed, and whether it succeeded.
-  static func run(_ arguments: String...) -> (output: String, succeeded: Bool) {
-    guard let child = try? Child(arguments), let output = try? child.end() else { return ("", false) }
-    return (output, child.status == 0)
+  /// Runs a program to its end.
+  static func succeeds(_ arguments: String...) async -> Bool {
+    guard let child = try? Child(arguments), (try? await child.end()) != nil else { return false }
+    return child.status == 0
+  }
+}
+
+private func apart<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+  await withCheckedContinuation { continuation in
+    Thread.detachNewThread { continuation.resume(returning: body()) }
   }
 }

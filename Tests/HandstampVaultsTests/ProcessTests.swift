@@ -13,7 +13,7 @@ import Testing
     _ = await vault.edit(.begin(VaultSamples.session()))
     let children = try (0..<20).map { _ in try Child(home.vaults, "touch", "s1", "25") }
     for child in children {
-      let text = try child.end()
+      let text = try await child.end()
       #expect(text.hasPrefix("done "), "\(text)")
     }
     guard case .value(let entry) = await vault.read() else { throw Unexpected() }
@@ -23,7 +23,7 @@ import Testing
   @Test func `keeps every sign-in of twenty processes, and one key, from the very first`() async throws {
     let children = try (0..<20).map { try Child(home.vaults, "begin", "s\($0)") }
     for child in children {
-      let text = try child.end()
+      let text = try await child.end()
       #expect(text.hasPrefix("done "), "\(text)")
     }
     guard case .value(let entry) = await home.vault().read() else { throw Unexpected() }
@@ -35,7 +35,7 @@ import Testing
     let vault = home.vault()
     _ = await vault.edit(.begin(VaultSamples.session()))
     let children = try (0..<20).map { try Child(home.vaults, "prepare", "s1", "\($0)") }
-    for child in children { #expect(try child.end().hasPrefix("done 2 s1")) }
+    for child in children { #expect(try await child.end().hasPrefix("done 2 s1")) }
     guard case .value(let entry) = await vault.read() else { throw Unexpected() }
     #expect(entry.session?.pendingKey != nil)
   }
@@ -43,18 +43,18 @@ import Testing
   @Test func `gets the flight lock back from a process that was killed`() async throws {
     let vault = home.vault()
     let child = try Child(home.vaults, "hold")
-    #expect(child.wait(for: "held"))
+    #expect(await child.wait(for: "held"))
     #expect(await vault.lock(within: .milliseconds(50)) == nil)
     let waiter = Task { await vault.lock(within: .seconds(60)) != nil }
-    child.kill()
+    await child.kill()
     #expect(await waiter.value)
   }
 
   @Test func `gets the flight lock from a process that lets go`() async throws {
     let child = try Child(home.vaults, "hold")
-    #expect(child.wait(for: "held"))
+    #expect(await child.wait(for: "held"))
     let waiter = Task { await home.vault().lock(within: .seconds(60)) != nil }
-    #expect(try child.end().contains("let go"))
+    #expect(try await child.end().contains("let go"))
     #expect(await waiter.value)
   }
 
@@ -64,7 +64,7 @@ import Testing
     var changes = vault.changes().makeAsyncIterator()
     for command in [["begin", "s1"], ["prepare", "s1", "7"], ["signout"]] {
       let child = try Child([Child.probe, home.vaults] + command)
-      let text = try child.end()
+      let text = try await child.end()
       #expect(text.hasPrefix("done "), "\(text)")
       await changes.next()
     }
@@ -79,7 +79,7 @@ import Testing
     try home.remove("")
     await changes.next()
     #expect(await vault.read() == .absent)
-    _ = try Child(home.vaults, "begin", "s2").end()
+    _ = try await Child(home.vaults, "begin", "s2").end()
     await changes.next()
     guard case .value(let entry) = await vault.read() else { throw Unexpected() }
     #expect(entry.session?.id == SessionID("s2"))
