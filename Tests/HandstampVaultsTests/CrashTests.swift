@@ -134,6 +134,23 @@ struct `A vault and its system calls` {
     #expect(home.names(ending: ".partial").isEmpty)
   }
 
+  @Test func `that fail after a sign-out was written take nothing back, and do not promise that it holds`() async throws
+  {
+    _ = try await Child(home.vaults, "begin", "s1").end()
+    let output = try await Strace.probe([home.vaults, "signout"], inject: "fsync:error=EIO:when=2").end()
+    #expect(output.hasPrefix("failed unavailable: input or output error"), "\(output)")
+    #expect(try await Child(home.vaults, "read").end() == "2 - [\"s1\"]")
+  }
+
+  @Test(arguments: ["pwrite64:error=EIO:when=1", "fsync:error=EIO:when=1", "renameat:error=ENOSPC:when=1"])
+  func `that fail before a sign-out is written leave no secret nevertheless`(inject: String) async throws {
+    _ = try await Child(home.vaults, "begin", "s1").end()
+    let output = try await Strace.probe([home.vaults, "signout"], inject: inject).end()
+    #expect(output == "done 2 - [\"s1\"]")
+    #expect(home.names(ending: ".vault").isEmpty && home.names(ending: ".partial").isEmpty)
+    #expect(try await Child(home.vaults, "begin", "s2").end() == "done 3 s2 []")
+  }
+
   @Test func `that are interrupted by a signal are made again`() async throws {
     _ = try await Child(home.vaults, "begin", "s1").end()
     for call in ["pwrite64", "fsync", "renameat", "flock"] {

@@ -85,7 +85,7 @@ import Testing
     }
     #expect(entry.isEmpty)
     #expect(await vault.read() == .absent)
-    #expect(home.names() == ["CACHEDIR.TAG", "store.lock", "vault.key"])
+    #expect(home.names() == ["CACHEDIR.TAG", "store.lock", "turn.lock", "vault.key"])
   }
 
   @Test func `of a newer format is unavailable and stays as it is`() async throws {

@@ -81,8 +81,8 @@ import Testing
       """, folder: home.path)
     #expect(
       output.split(separator: "\n").dropFirst(2) == [
-        "2 s1 []", "failed unavailable: read-only file system (opening store.lock)",
-        "failed unavailable: read-only file system (opening store.lock)", "2 s1 []",
+        "2 s1 []", "failed unavailable: read-only file system (opening turn.lock)",
+        "failed unavailable: read-only file system (opening turn.lock)", "2 s1 []",
       ])
   }
 

@@ -17,6 +17,15 @@ import Testing
     #expect(await vault.lock(within: .zero) != nil)
   }
 
+  @Test func `goes back in time when it is told to, and says so`() async {
+    let vault = MemoryVault()
+    _ = await vault.edit(.begin(VaultSamples.session()))
+    var changes = vault.changes().makeAsyncIterator()
+    vault.restore(VaultEntry())
+    await changes.next()
+    #expect(await vault.read() == .absent)
+  }
+
   @Test func `lets a cancelled waiter go`() async {
     let vault = MemoryVault()
     let held = await vault.lock(within: .zero)

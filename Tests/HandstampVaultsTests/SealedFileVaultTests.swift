@@ -29,12 +29,19 @@ import Testing
     for folder in await folders.all { #expect(!folder.names().contains("vault.key")) }
   }
 
+  @Test(arguments: [("org.example.forum", "org.example.forum"), ("../../x", "_.._.._x"), ("", "_"), ("a/b", "a_b")])
+  func `of a platform is in one folder of the program's name`(name: String, folder: String) {
+    let vault = PlatformVault.platform(name)
+    #expect(vault.folder.hasPrefix("/") && vault.folder.hasSuffix("/\(folder)/vault"))
+    #expect(vault.account == AccountID("default"))
+  }
+
   @Test func `is for its owner alone, and out of back-ups`() async throws {
     let vault = home.vault()
     _ = await vault.edit(.begin(session))
     _ = await vault.lock(within: .zero)
     #expect(try home.mode("") == 0o700)
-    #expect(home.names().count == 5)
+    #expect(home.names().count == 6)
     for name in home.names() { #expect(try home.mode(name) == 0o600, "\(name)") }
     let tag = String(decoding: try home.bytes("CACHEDIR.TAG"), as: UTF8.self)
     #expect(tag.hasPrefix("Signature: 8a477f597d28d172789f06886806bc55"))

@@ -8,10 +8,11 @@ final class LockFile: FlightLock {
     var longest: Duration
     var endWithTask: Bool
 
-    /// For a lock that is held for milliseconds, and work that must be done.
-    static let short = Pauses(longest: .milliseconds(4), endWithTask: false)
+    /// For work that must be done, behind others who do it, and as the next.
+    static let inQueue = Pauses(longest: .milliseconds(4), endWithTask: false)
+    static let asNext = Pauses(longest: .milliseconds(1), endWithTask: false)
     /// For a lock that is held across the network.
-    static let long = Pauses(longest: .milliseconds(25), endWithTask: true)
+    static let inFlight = Pauses(longest: .milliseconds(25), endWithTask: true)
   }
 
   private let file: Locked<PosixFile?>
@@ -22,9 +23,8 @@ final class LockFile: FlightLock {
 
   deinit { unlock() }
 
-  /// Tries until `limit` has passed. No thread is blocked meanwhile.
-  func take(within limit: Duration, pauses: Pauses) async throws(VaultTrouble) -> Bool {
-    let deadline = ContinuousClock.now + limit
+  /// Tries until `deadline` has passed. No thread is blocked meanwhile.
+  func take(until deadline: ContinuousClock.Instant, pauses: Pauses) async throws(VaultTrouble) -> Bool {
     var bound = Duration.microseconds(500)
     while let file = file.withLock({ $0 }) {
       if try file.tryLock() { return true }

@@ -31,12 +31,7 @@ extension SealedFileVault {
       }
       return .done(found.entry)
     case .write(let new):
-      do throws(VaultTrouble) {
-        try write(new, over: found, in: folder)
-      } catch {
-        // The end of a session needs room for a tombstone. Where there is none, the secrets go all the same.
-        guard edit.endsSession, (try? removeVault(noting: new.revision, in: folder)) != nil else { throw error }
-      }
+      try write(new, over: found, ending: edit.endsSession, in: folder)
       if case .endWhatever = edit { try erase(in: folder) }
       return .done(new)
     }
@@ -57,7 +52,9 @@ extension SealedFileVault {
   }
 
   /// Replaces the file in one step, durably.
-  private func write(_ new: VaultEntry, over found: Found, in folder: PosixFile) throws(VaultTrouble) {
+  private func write(
+    _ new: VaultEntry, over found: Found, ending: Bool, in folder: PosixFile
+  ) throws(VaultTrouble) {
     let names = try folder.names()
     // Such files are only ever made under the lock that is held now: these are of processes that died.
     for name in names where name.hasSuffix(VaultFiles.partialEnding) { try folder.remove(name) }
@@ -81,7 +78,9 @@ extension SealedFileVault {
       reached(.replaced)
     } catch {
       try? folder.remove(partial)
-      throw error
+      // The end of a session needs room for a tombstone. Where there is none, the secrets go all the same.
+      guard ending, (try? removeVault(noting: new.revision, in: folder)) != nil else { throw error }
+      return
     }
     try sync(folder)
     reached(.durable)

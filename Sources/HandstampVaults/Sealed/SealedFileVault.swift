@@ -11,7 +11,7 @@ public import HandstampCore
 ///   ``VaultTrouble/unavailable(_:)``; none of them is touched, and no new key is made while there is any vault.
 /// - An account of which nothing is left has no file. Its revisions rise nevertheless: the last one is noted in the
 ///   account's lock file, as well as that can be done when the disk is full.
-/// - Where the end of a session cannot be written because the disk is full, its file is removed instead, so that no secret
+/// - Where the end of a session cannot be written, because the disk is full, its file is removed instead, so that no secret
 ///   stays. The edit is then done, but the tombstones, and with them the revocations that are still to be sent, are only
 ///   in the answer.
 ///
@@ -60,14 +60,11 @@ public struct SealedFileVault: Vault {
     }
   }
 
-  /// Waits at most five seconds for others who write.
+  /// Waits at most ten seconds for others who write.
   @concurrent public func edit(_ edit: VaultEdit) async -> VaultOutcome {
     do throws(VaultTrouble) {
       guard let folder = try openFolder(making: edit.writesIntoNothing) else { return edit.outcomeOfNothing }
-      let lock = try LockFile(VaultFiles.storeLock, in: folder)
-      guard try await lock.take(within: .seconds(5), pauses: .short) else {
-        throw .unavailable("another process does not let go of the vault")
-      }
+      let lock = try await storeLock(in: folder)
       defer { lock.unlock() }
       reached(.locked)
       return try apply(edit, in: folder)
@@ -76,13 +73,25 @@ public struct SealedFileVault: Vault {
     }
   }
 
+  /// The lock under which edits are applied. Whoever is next waits for it while holding another lock, the turn, so that a
+  /// process that has just let go cannot take it again before those who have waited.
+  private func storeLock(in folder: PosixFile) async throws(VaultTrouble) -> LockFile {
+    let deadline = ContinuousClock.now + .seconds(10)
+    let turn = try LockFile(VaultFiles.turnLock, in: folder)
+    let lock = try LockFile(VaultFiles.storeLock, in: folder)
+    guard try await turn.take(until: deadline, pauses: .inQueue), try await lock.take(until: deadline, pauses: .asNext)
+    else { throw .unavailable("another process does not let go of the vault") }
+    turn.unlock()
+    return lock
+  }
+
   /// Excludes other processes and other vaults of this process alike. Nothing, and at once, when there is no lock to be
   /// had at all, on a disk that cannot be written. A cancelled task waits no longer.
   @concurrent public func lock(within limit: Duration) async -> (any FlightLock)? {
     do throws(VaultTrouble) {
       guard let folder = try openFolder(making: true) else { return nil }
       let lock = try LockFile(files.flightLock, in: folder)
-      return try await lock.take(within: limit, pauses: .long) ? lock : nil
+      return try await lock.take(until: ContinuousClock.now + limit, pauses: .inFlight) ? lock : nil
     } catch {
       return nil
     }

@@ -4,6 +4,7 @@ import HandstampCore
 /// The names of an account's files.
 struct VaultFiles {
   static let storeLock = "store.lock"
+  static let turnLock = "turn.lock"
   static let vaultEnding = ".vault"
   static let partialEnding = ".partial"
   static let backupTag = "CACHEDIR.TAG"
