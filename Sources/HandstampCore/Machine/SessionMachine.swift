@@ -262,3 +262,10 @@ extension SessionMachine {
       }
   }
 }
+
+extension SessionMachine {
+  /// The session that is in use.
+  package var session: SessionID? {
+    if case .live(let live) = phase { live.stored.id } else { nil }
+  }
+}

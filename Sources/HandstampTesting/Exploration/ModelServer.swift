@@ -1,7 +1,7 @@
 package import HandstampCore
 package import HandstampRegistry
 
-/// The server of a ``World``: one session under the real rules of ``Rotation``. Tokens say in clear what a real one says
+/// One session at the server of a ``World``, under the real rules of ``Rotation``. Tokens say in clear what a real one says
 /// under its MAC; that a MAC cannot be forged is taken for granted here.
 package struct ModelServer: Sendable, Hashable {
   /// The rules, and what can be planted in them.
@@ -12,17 +12,14 @@ package struct ModelServer: Sendable, Hashable {
   /// What the store would show if its last commit were lost.
   private var previous: SessionRow?
 
-  package init(rules: Rules) {
+  package init(rules: Rules, number: Int = 0) {
     rotation = Rotation(rules: rules)
+    var bytes = NumberGenerator(number: UInt64(number))
     row = SessionRow(
-      session: ModelServer.bytes, account: AccountID("ada"),
+      session: SessionBytes(from: &bytes), account: AccountID("ada"),
       device: DeviceInfo(id: DeviceID("d"), name: "d", platform: "test"), kind: .keyed, createdAt: ModelServer.time)
   }
 
-  private static let bytes: SessionBytes = {
-    var zero = ZeroGenerator()
-    return SessionBytes(from: &zero)
-  }()
   private static let time = UnixTime(seconds: 1_800_000_000)
 
   package var session: SessionID { row.session.id }
@@ -52,13 +49,17 @@ package struct ModelServer: Sendable, Hashable {
     }
   }
 
-  package mutating func revoke(_ handle: RevocationHandle) {
+  /// Whether `token` is one of this session's.
+  package func issued(_ token: RefreshToken) -> Bool { claims(of: token) != nil }
+
+  package mutating func revoke() {
     row.end = row.end ?? SessionEnd(at: ModelServer.time, reason: .revoked)
   }
 
-  /// The store forgets its last rotation.
+  /// The store forgets its last rotation. Ends are never forgotten: their commits are durable, a lost one is beyond repair.
   package mutating func loseCommit() {
-    guard let previous else { return }
+    guard var previous else { return }
+    previous.end = row.end
     row = previous
     self.previous = nil
   }
@@ -70,19 +71,21 @@ package struct ModelServer: Sendable, Hashable {
   }
 
   private func grant(_ claims: RefreshClaims) -> Grant {
-    let text = "\(claims.counter).\(claims.mark.rawValue)"
+    let text = "\(session.rawValue) \(claims.counter) \(claims.mark.rawValue)"
     return Grant(
       tokens: TokenSet(access: AccessToken("a" + text), life: nil, refresh: RefreshToken(text)), session: session,
-      profile: World.profile, revocation: RevocationHandle("handle"))
+      profile: World.profile, revocation: RevocationHandle(session.rawValue))
   }
 
   private func claims(of token: RefreshToken) -> RefreshClaims? {
-    let parts = token.secret.withExposed { $0.split(separator: ".").compactMap { UInt64($0) } }
-    guard parts.count == 2 else { return nil }
-    return RefreshClaims(session: row.session, counter: parts[0], mark: KeyMark(rawValue: parts[1]))
+    let parts = token.secret.withExposed { $0.split(separator: " ").map(String.init) }
+    guard parts.count == 3, parts[0] == session.rawValue, let counter = UInt64(parts[1]), let mark = UInt64(parts[2])
+    else { return nil }
+    return RefreshClaims(session: row.session, counter: counter, mark: KeyMark(rawValue: mark))
   }
 }
 
-private struct ZeroGenerator: RandomNumberGenerator {
-  mutating func next() -> UInt64 { 0 }
+private struct NumberGenerator: RandomNumberGenerator {
+  var number: UInt64
+  mutating func next() -> UInt64 { number }
 }

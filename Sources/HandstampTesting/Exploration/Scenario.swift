@@ -102,7 +102,7 @@ package struct Scenario: Sendable {
       limits.processes = 1
     },
     Scenario("a rotation key that is not durable before it is sent", .findsOut) { limits, _ in
-      limits.faults.keyIsNotDurable = true
+      limits.faults = [.keyIsNotDurable]
       limits.processes = 1
     },
     Scenario("keyed sessions served without a key", .findsThief) { limits, rules in
@@ -119,7 +119,7 @@ package struct Scenario: Sendable {
       limits.processes = 1
     },
     Scenario("a client that keeps a refusal to itself", .findsThief) { limits, _ in
-      limits.faults.noDeadEndRule = true
+      limits.faults = [.noDeadEndRule]
       limits.thief = .tokenAndKey
       limits.processes = 1
     },

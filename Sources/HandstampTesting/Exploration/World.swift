@@ -15,7 +15,15 @@ package struct World: Sendable, Hashable {
     package var lockWanted: SessionMachine.Operation?
     package var timers: [SessionMachine.Timer: UInt64] = [:]
     package var waits = false
+    /// Whether the last demand was served.
+    package var answer: Bool?
+    package var isSigningIn: Bool { machine.isSigningIn(World.signingIn) }
+    /// Another process wrote to the vault, and this one has not heard of it.
+    package var isBehind = false
+    /// A sign-out that is not finished.
+    package var signingOut: SessionID?
     package var keysDrawn: UInt8 = 0
+    package var revoking: [SessionID: RevocationHandle] = [:]
   }
 
   package enum Job: Sendable, Hashable {
@@ -60,6 +68,13 @@ package struct World: Sendable, Hashable {
     case loseCommit
     case steal
     case thiefRefresh
+    case notice(Int)
+    case signIn(Int)
+    case signOut(Int)
+    /// The server hears of an end; or does not, this time.
+    case revoke(Int, SessionID, arrives: Bool)
+    case vaultFails
+    case vaultRecovers
   }
 
   /// What may happen in a world, and how often.
@@ -76,7 +91,13 @@ package struct World: Sendable, Hashable {
     package var delays = false
     package var thief: Stealing?
     package var thiefRequests = 4
-    package var faults = Faults()
+    package var faults: Set<Fault> = []
+    /// How often a user signs out, and as often in again.
+    package var signOuts = 0
+    /// How often the vault is out of order for a while.
+    package var vaultTroubles = 0
+    /// Whether processes hear of each other's writes.
+    package var signals = false
 
     package init() {}
   }
@@ -86,12 +107,15 @@ package struct World: Sendable, Hashable {
   }
 
   /// What can be planted to see that it is found.
-  package struct Faults: Sendable, Hashable {
+  package enum Fault: String, Sendable, Hashable, CaseIterable {
     /// A crash loses a rotation key that was written.
-    package var keyIsNotDurable = false
+    case keyIsNotDurable
     /// A client that was refused tells the server nothing.
-    package var noDeadEndRule = false
-    package init() {}
+    case noDeadEndRule
+    /// A rejected client deletes without comparing what is stored with what it had sent.
+    case endsWithoutComparing
+    /// A client stores what a refresh brought home whatever the vault holds by then.
+    case advancesWithoutComparing
   }
 
   package let limits: Limits
@@ -100,7 +124,15 @@ package struct World: Sendable, Hashable {
   /// What a power cut would leave of the vault.
   package var durable: VaultEntry
   package var holder: Holder?
-  package var server: ModelServer
+  /// The server's sessions, in the order of their sign-ins.
+  package var sessions: [ModelServer]
+  /// The sessions that the user ended, and those among them whose tombstone was written.
+  package var endedByUser: Set<SessionID> = []
+  package var buried: Set<SessionID> = []
+  package var vaultIsOutOfOrder = false
+  package var signOutsLeft: Int
+  package var vaultTroublesLeft: Int
+  let rules: ModelServer.Rules
   package var network: [Message] = []
   package var requestsLeft: Int
   package var troublesLeft: Int
@@ -123,7 +155,9 @@ package struct World: Sendable, Hashable {
 
   package init(_ limits: Limits, rules: ModelServer.Rules = ModelServer.Rules()) {
     self.limits = limits
-    server = ModelServer(rules: rules)
+    self.rules = rules
+    let server = ModelServer(rules: rules)
+    sessions = [server]
     let first = server.firstGrant
     let session = StoredSession(
       id: server.session, profile: World.profile, refresh: first.tokens.refresh, revocation: first.revocation,
@@ -134,6 +168,8 @@ package struct World: Sendable, Hashable {
     troublesLeft = limits.troubles
     duplicatesLeft = limits.duplicates
     lostCommitsLeft = limits.lostCommits
+    signOutsLeft = limits.signOuts
+    vaultTroublesLeft = limits.vaultTroubles
     processes = []
     for _ in 0..<limits.processes { processes.append(World.newProcess()) }
     for process in processes.indices { perform(.start, by: process) }
@@ -142,6 +178,8 @@ package struct World: Sendable, Hashable {
   static let profile = Profile(id: AccountID("ada"), name: "Ada")
   static let start = Moment(boot: 1, uptime: .seconds(1000), wall: UnixTime(seconds: 1_800_000_000))
   static let waiter = SessionMachine.Waiter(1)
+  static let command = SessionMachine.Waiter(2)
+  static let signingIn = SessionMachine.Waiter(3)
 
   /// Time stands still: what it would bring about, a time-out or a timer, is a move of its own.
   var now: Moment { World.start }
@@ -183,7 +221,7 @@ extension World {
       if duplicatesLeft > 0 { moves.append(.deliver(index, keepsCopy: true)) }
       if network[index].operation != nil, troublesLeft > 0 { moves.append(.deliverInVain(index)) }
     }
-    if lostCommitsLeft > 0, network.isEmpty, server.canLoseCommit { moves.append(.loseCommit) }
+    if lostCommitsLeft > 0, network.isEmpty, sessions.last?.canLoseCommit == true { moves.append(.loseCommit) }
     if limits.thief != nil {
       if let thief {
         if thief.tries < limits.thiefRequests { moves.append(.thiefRefresh) }
@@ -191,6 +229,7 @@ extension World {
         moves.append(.steal)
       }
     }
+    if limits.signals || limits.signOuts > 0 || limits.vaultTroubles > 0 { moves += usersMoves() }
     return moves
   }
 
@@ -217,7 +256,7 @@ extension World {
       perform(.timer(timer, ticket: ticket), by: index)
     case .loseCommit:
       lostCommitsLeft -= 1
-      server.loseCommit()
+      sessions[sessions.count - 1].loseCommit()
     case .steal:
       guard let session = vault.session, let token = session.refresh else { return }
       let key: RotationKey? =
@@ -227,6 +266,22 @@ extension World {
         }
       thief = Thief(token: token, key: key)
     case .thiefRefresh: thiefRefresh()
+    case .notice(let index):
+      processes[index].isBehind = false
+      perform(.vaultChanged, by: index)
+    case .signIn(let index): signIn(index)
+    case .signOut(let index):
+      signOutsLeft -= 1
+      processes[index].signingOut = processes[index].machine.session
+      perform(.signOut(World.command, .signedOut), by: index)
+    case .revoke(let index, let session, let arrives):
+      processes[index].revoking[session] = nil
+      if arrives { end(session) }
+      perform(.revoked(session, delivered: arrives, entropy: 0), by: index)
+    case .vaultFails:
+      vaultTroublesLeft -= 1
+      vaultIsOutOfOrder = true
+    case .vaultRecovers: vaultIsOutOfOrder = false
     }
     if verdict == nil { judge() }
   }
@@ -235,15 +290,22 @@ extension World {
     guard !processes[index].queue.isEmpty else { return }
     switch processes[index].queue.removeFirst() {
     case .read(let operation):
-      perform(.read(operation, vault.isEmpty ? .absent : .value(vault)), by: index)
+      let found: VaultReading = vault.isEmpty ? .absent : .value(vault)
+      perform(.read(operation, vaultIsOutOfOrder ? .trouble(.unavailable("out of order")) : found), by: index)
     case .edit(let operation, let edit):
       let outcome: VaultOutcome
-      switch edit.applied(to: vault) {
+      guard !vaultIsOutOfOrder else {
+        perform(.edited(operation, .failed(.unavailable("out of order")), asOf: now), by: index)
+        return
+      }
+      switch faulty(edit).applied(to: vault) {
       case .write(var new):
         new.revision = 0  // Two histories that end alike are one state.
         if case .advance = edit, thief.map({ $0.successes > 0 }) ?? false { thief?.victimSteps += 1 }
+        bury(by: edit)
         vault = new
-        if case .prepare = edit, limits.faults.keyIsNotDurable {} else { durable = new }
+        for other in processes.indices where other != index && limits.signals { processes[other].isBehind = true }
+        if case .prepare = edit, limits.faults.contains(.keyIsNotDurable) {} else { durable = new }
         outcome = .done(new)
       case .unchanged: outcome = .done(vault)
       case .conflict: outcome = .conflict(vault)
@@ -271,7 +333,7 @@ extension World {
     } else {
       network.remove(at: index)
     }
-    let answer = server.present(message.token, key: message.key)
+    let answer = present(message.token, key: message.key)
     guard let operation = message.operation, processes[message.process].asking == operation else { return }
     processes[message.process].asking = nil
     perform(.answered(operation, answerArrives ? answer : .none(retryAfter: nil, entropy: 0)), by: message.process)
@@ -293,7 +355,7 @@ extension World {
     troublesLeft -= 1
     if let operation = processes[index].asking { abandon(operation, of: index) }
     if holder?.process == index { holder = nil }
-    if limits.faults.keyIsNotDurable { vault = durable }
+    if limits.faults.contains(.keyIsNotDurable) { vault = durable }
     let drawn = processes[index].keysDrawn
     processes[index] = World.newProcess()
     processes[index].keysDrawn = drawn
@@ -305,7 +367,7 @@ extension World {
     let bytes = [0xff, UInt8(thief.tries)] + [UInt8](repeating: 0, count: 14)
     let key = limits.thief == .tokenWithoutSendingKeys ? nil : thief.key ?? RotationKey(bytes: bytes)
     thief.tries += 1
-    if case .granted(let grant) = server.present(thief.token, key: key), let token = grant.tokens.refresh {
+    if case .granted(let grant) = present(thief.token, key: key), let token = grant.tokens.refresh {
       thief.token = token
       thief.key = nil
       thief.successes += 1
@@ -314,12 +376,18 @@ extension World {
   }
 
   /// Feeds a machine and performs what it decides.
-  private mutating func perform(_ event: SessionMachine.Event, by index: Int) {
+  mutating func perform(_ event: SessionMachine.Event, by index: Int) {
     for effect in processes[index].machine.handle(event, at: now) {
       switch effect {
-      case .publish, .audit, .cancelRequests, .ignored, .finish: break
+      case .publish, .audit, .cancelRequests, .ignored: break
+      case .finish(World.command, _):
+        if let session = processes[index].signingOut { endedByUser.insert(session) }
+        processes[index].signingOut = nil
+      case .finish: break
       case .startTimer(let timer, let ticket, _): processes[index].timers[timer] = ticket
-      case .resume: processes[index].waits = false
+      case .resume(_, let result):
+        processes[index].waits = false
+        if case .success = result { processes[index].answer = true } else { processes[index].answer = false }
       case .unlock(let operation): if holder == Holder(process: index, operation: operation) { holder = nil }
       case .read(let operation): processes[index].queue.append(.read(operation))
       case .edit(let operation, let edit): processes[index].queue.append(.edit(operation, edit))
@@ -328,7 +396,10 @@ extension World {
         requestsLeft -= 1
         processes[index].asking = operation
         network.append(Message(process: index, operation: operation, token: token, key: key))
-      case .revoke(_, let handle): if !limits.faults.noDeadEndRule { server.revoke(handle) }
+      case .revoke(let session, let handle):
+        if limits.faults.contains(.noDeadEndRule) { continue }
+        // Without a user the only ends are those of a refusal, and the server hears of them at once.
+        if limits.signOuts > 0 { processes[index].revoking[session] = handle } else { end(session) }
       }
     }
     canonicalize(index)
@@ -358,8 +429,9 @@ extension World {
 
   /// What has become of the promise.
   private mutating func judge() {
+    let isAlive = sessions.last?.isAlive == true
     if let thief {
-      if !server.isAlive {
+      if !isAlive {
         verdict = .detected
       } else if thief.successes >= 2, thief.victimSteps >= 2 {
         verdict = .coexist
@@ -368,7 +440,8 @@ extension World {
       }
       return
     }
-    if !server.isAlive { verdict = .out("the server ended the session") }
+    if limits.signOuts > 0 || limits.vaultTroubles > 0 { return judgeUser() }
+    if !isAlive { verdict = .out("the server ended the session") }
     for process in processes where process.isOut { verdict = .out("a client is \(process.machine.state)") }
   }
 }
