@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// Those who want to hear of changes. A listener that is slow hears of many changes once.
 final class ChangeListeners: Sendable {
   private struct State {
