@@ -55,6 +55,9 @@ final class Child: @unchecked Sendable {
     await apart { [self] in process.waitUntilExit() }
   }
 
+  /// Lets it go on after it stopped itself.
+  func resume() { Foundation.kill(process.processIdentifier, SIGCONT) }
+
   var wasKilled: Bool {
     process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGKILL
   }

@@ -73,7 +73,7 @@ import Testing
   }
 
   /// Whatever comes, there is an answer, and writing what was read and reading it again gives the same.
-  @Test(arguments: 0..<200 as Range<UInt64>)
+  @Test(arguments: 0..<100 as Range<UInt64>)
   func `that are garbage trap nothing`(seed: UInt64) throws {
     var random = Seeded(seed)
     // Not the ones that are thousands of bytes of one letter.
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<200 as Range<UInt64>)
+  @Test(arguments: 0..<100 as Range<UInt64>)
   func `that are noise in a file trap nothing`(seed: UInt64) throws {
     var random = Seeded(seed)
     let key = try #require([UInt8](0..<32).withUnsafeBytes(SealingKey.init))

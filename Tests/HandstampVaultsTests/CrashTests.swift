@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A vault whose writer is killed` {
+@Suite(.serialized) struct `A vault whose writer is killed` {
   let home: NewFolder
 
   init() throws { home = try NewFolder() }
@@ -85,7 +85,7 @@ import Testing
   private func begin(_ home: NewFolder) async throws { _ = try await Child(home.vaults, "begin", "s1").end() }
 }
 
-@Suite(.enabled("strace is needed, and the right to trace") { await Strace.isUsable() })
+@Suite(.serialized, .enabled("strace is needed, and the right to trace") { await Strace.isUsable() })
 struct `A vault and its system calls` {
   let home: NewFolder
 

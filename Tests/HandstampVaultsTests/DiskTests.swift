@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A vault on a bad disk` {
+@Suite(.serialized) struct `A vault on a bad disk` {
   let home: NewFolder
 
   init() throws { home = try NewFolder() }

@@ -3,7 +3,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A vault that many processes share` {
+@Suite(.serialized) struct `A vault that many processes share` {
   let home: NewFolder
 
   init() throws { home = try NewFolder() }
@@ -56,6 +56,22 @@ import Testing
     let waiter = Task { await home.vault().lock(within: .seconds(60)) != nil }
     #expect(try await child.end().contains("let go"))
     #expect(await waiter.value)
+  }
+
+  @Test func `gives up on an edit while a process that was stopped does not let go, and reads nevertheless`()
+    async throws
+  {
+    _ = await home.vault().edit(.begin(VaultSamples.session()))
+    let child = try Child(home.vaults, "begin", "s2", environment: ["VAULT_PROBE_STOP": "locked"])
+    #expect(await child.wait(for: "stopped"))
+    let hasty = SealedFileVault(folder: home.vaults, account: AccountID("ada"), patience: .milliseconds(50))
+    let edit = VaultEdit.touch(SessionID("s1"), at: VaultSamples.moment(3))
+    #expect(await hasty.edit(edit) == .failed(.unavailable("another process does not let go of the vault")))
+    guard case .value(let entry) = await hasty.read() else { throw Unexpected() }
+    #expect(entry.session?.id == SessionID("s1"))
+    child.resume()
+    #expect(try await child.end().hasSuffix("done 2 s2 [\"s1\"]"))
+    guard case .conflict = await hasty.edit(edit) else { throw Unexpected() }
   }
 
   @Test func `hears of another process's sign-in, sign-out and key`() async throws {

@@ -19,14 +19,20 @@ import HandstampVaults
 /// - `hold`: takes the flight lock, prints `held`, and holds it until its input ends
 /// - `time <count>`: prints the microseconds that a read and an edit take
 ///
-/// With `VAULT_PROBE_KILL=<step>` in its environment it kills itself, by SIGKILL, at that step of its first write.
+/// With `VAULT_PROBE_KILL=<step>` in its environment it kills itself, by SIGKILL, at that step of its first write. With
+/// `VAULT_PROBE_STOP=<step>` it prints `stopped` there, and stops until it is continued.
 @main struct VaultProbe {
   static func main() async {
     let arguments = CommandLine.arguments
     guard arguments.count >= 3 else { exit(64) }
-    let step = ProcessInfo.processInfo.environment["VAULT_PROBE_KILL"]
-    let vault = SealedFileVault(folder: arguments[1], account: AccountID("ada")) { reached in
-      if reached.rawValue == step { kill(getpid(), SIGKILL) }
+    let environment = ProcessInfo.processInfo.environment
+    let (killing, stopping) = (environment["VAULT_PROBE_KILL"], environment["VAULT_PROBE_STOP"])
+    let vault = SealedFileVault(folder: arguments[1], account: AccountID("ada"), patience: .seconds(300)) { reached in
+      if reached.rawValue == killing { kill(getpid(), SIGKILL) }
+      if reached.rawValue == stopping {
+        say("stopped")
+        kill(getpid(), SIGSTOP)
+      }
     }
     let command = VaultProbe(vault: vault, arguments: Array(arguments[3...]))
     guard await command.run(arguments[2]) else { exit(64) }
@@ -110,5 +116,7 @@ import HandstampVaults
     }
   }
 
-  private func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+  private func say(_ line: String) { VaultProbe.say(line) }
+
+  private static func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 }

@@ -9,8 +9,8 @@ final class LockFile: FlightLock {
     var endWithTask: Bool
 
     /// For work that must be done, behind others who do it, and as the next.
-    static let inQueue = Pauses(longest: .milliseconds(4), endWithTask: false)
-    static let asNext = Pauses(longest: .milliseconds(1), endWithTask: false)
+    static let inQueue = Pauses(longest: .milliseconds(20), endWithTask: false)
+    static let asNext = Pauses(longest: .milliseconds(2), endWithTask: false)
     /// For a lock that is held across the network.
     static let inFlight = Pauses(longest: .milliseconds(25), endWithTask: true)
   }

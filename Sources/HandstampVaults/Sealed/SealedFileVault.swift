@@ -23,6 +23,8 @@ public struct SealedFileVault: Vault {
   public let account: AccountID
   let key: VaultKey
   let files: VaultFiles
+  /// How long an edit waits for others who write.
+  let patience: Duration
   /// Told of every step of a write; tests end the process there.
   let reached: @Sendable (WriteStep) -> Void
 
@@ -33,15 +35,17 @@ public struct SealedFileVault: Vault {
 
   /// The vault of `account` in `folder`. Nothing is read or made until it is used.
   public init(folder: String, account: AccountID, key: VaultKey = .fileBeside) {
-    self.init(folder: folder, account: account, key: key, reached: { _ in })
+    self.init(folder: folder, account: account, key: key, patience: .seconds(10), reached: { _ in })
   }
 
   package init(
-    folder: String, account: AccountID, key: VaultKey = .fileBeside, reached: @escaping @Sendable (WriteStep) -> Void
+    folder: String, account: AccountID, key: VaultKey = .fileBeside, patience: Duration,
+    reached: @escaping @Sendable (WriteStep) -> Void = { _ in }
   ) {
     self.folder = folder
     self.account = account
     self.key = key
+    self.patience = patience
     self.reached = reached
     files = VaultFiles(account: account)
   }
@@ -76,7 +80,7 @@ public struct SealedFileVault: Vault {
   /// The lock under which edits are applied. Whoever is next waits for it while holding another lock, the turn, so that a
   /// process that has just let go cannot take it again before those who have waited.
   private func storeLock(in folder: PosixFile) async throws(VaultTrouble) -> LockFile {
-    let deadline = ContinuousClock.now + .seconds(10)
+    let deadline = ContinuousClock.now + patience
     let turn = try LockFile(VaultFiles.turnLock, in: folder)
     let lock = try LockFile(VaultFiles.storeLock, in: folder)
     guard try await turn.take(until: deadline, pauses: .inQueue), try await lock.take(until: deadline, pauses: .asNext)
