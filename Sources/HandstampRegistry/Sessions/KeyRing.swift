@@ -38,16 +38,18 @@ public struct KeyRing: Sendable, Hashable {
   /// Reads what ``bytes`` wrote; nothing for anything else.
   public init?(bytes: some Collection<UInt8>) {
     guard bytes.count % 9 == 0, bytes.count / 9 <= KeyRing.greatestSize else { return nil }
+    // An array of its own: a slice of any collection is slow, and this is done at each refresh.
+    let bytes = Array(bytes)
     entries = []
-    var rest = bytes[...]
-    while let flag = rest.first {
-      let mark = rest.dropFirst().prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-      switch (flag, mark) {
+    entries.reserveCapacity(bytes.count / 9)
+    for start in stride(from: 0, to: bytes.count, by: 9) {
+      var mark: UInt64 = 0
+      for place in 1...8 { mark = mark << 8 | UInt64(bytes[start + place]) }
+      switch (bytes[start], mark) {
       case (1, _): entries.append(.known(KeyMark(rawValue: mark)))
       case (0, 0): entries.append(.unknown)
       case (_, _): return nil
       }
-      rest = rest.dropFirst(9)
     }
   }
 }

@@ -10,6 +10,7 @@ public import HandstampRegistry
 public final class SQLiteRegistryStore: RegistryStore {
   private let pool: DatabasePool
   private let writer: GroupWriter
+  private let reader: GroupReader
 
   /// Opens the database at `path`, or creates it, and brings its tables up to date. Refuses one that belongs to other keys.
   public init(path: String, keys: ServerKeys) throws(RegistryOpenError) {
@@ -42,6 +43,7 @@ public final class SQLiteRegistryStore: RegistryStore {
       throw .unavailable("cannot open \(path)")
     }
     writer = GroupWriter(pool)
+    reader = GroupReader(pool)
   }
 
   /// Finishes the writes that were taken, and closes the file. Whatever comes later is `unavailable`.
@@ -121,7 +123,7 @@ public final class SQLiteRegistryStore: RegistryStore {
   private func read<Value: Sendable>(
     _ body: @escaping @Sendable (Database) throws -> Value
   ) async throws(RegistryStoreError) -> Value {
-    do { return try await pool.read(body) } catch { throw .trouble(error) }
+    try await reader.read(body).get()
   }
 }
 
