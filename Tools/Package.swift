@@ -22,6 +22,7 @@ let argumentParser: Target.Dependency = .product(name: "ArgumentParser", package
 let log: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let signals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -62,7 +63,7 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "AsyncHTTPTransport",
-      dependencies: handstamp("HandstampCore") + [httpClient, nioCore],
+      dependencies: handstamp("HandstampCore") + [httpClient, nioCore, nioHTTP1, nioPosix],
       swiftSettings: strict),
     .executableTarget(
       name: "HandstampCommand",

@@ -1,0 +1,79 @@
+import AsyncHTTPTransport
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampVaults
+
+/// The session of this installation at one server.
+struct Client: Sendable {
+  let home: Home
+  let server: ServerAddress
+  let vault: SealedFileVault
+  let identity: ServerBackend
+  let controller: SessionController
+  let api: APIClient
+  private let watch: DeliveryWatch
+
+  /// Begins to restore the session. Nothing is sent but the news of ended sessions, which the server has not heard of yet.
+  init(home: Home, server: ServerAddress, deviceName: String? = nil) throws(Refusal) {
+    guard let base = URL(string: server.text) else {
+      throw Refusal(.usage, "the address of the server is none", hint: "run: handstamp login --server URL")
+    }
+    self.home = home
+    self.server = server
+    vault = home.vault(for: server)
+    let device = ServerBackend.Device(id: try home.device(), name: deviceName ?? Client.hostName)
+    identity = ServerBackend(baseURL: base, device: device, transport: AsyncHTTPTransport.shared)
+    watch = DeliveryWatch(identity)
+    // Short-lived: no timer of its own, and no long patience with a server that does not answer.
+    let policy = SessionPolicy(
+      refresh: RefreshPolicy(aheadOfExpiry: false), retry: RetryPolicy(attempts: 3, cap: .seconds(5)))
+    controller = SessionController(vault: vault, backend: watch, policy: policy)
+    api = APIClient(baseURL: base, controller: controller, transport: AsyncHTTPTransport.shared)
+  }
+
+  /// The session of the server that is remembered.
+  static func remembered() throws(Refusal) -> Client {
+    let home = try Home.current()
+    guard let server = try home.settings().server else { throw .nobody }
+    return try Client(home: home, server: server)
+  }
+
+  /// The state once the vault has answered.
+  func restored() async -> SessionState {
+    for await state in controller.states where state != .restoring { return state }
+    return controller.state
+  }
+
+  /// How many ended sessions the server has not been told of.
+  func pendingEnds() async -> Int {
+    guard case .value(let entry) = await vault.read() else { return 0 }
+    return entry.tombstones.count { $0.revocation != nil }
+  }
+
+  /// Waits until the server knows of every ended session, at most for `limit`, and not after the first failure. Tells
+  /// whether it does.
+  @discardableResult
+  func deliverEnds(within limit: Duration = .seconds(1)) async -> Bool {
+    guard await pendingEnds() > 0 else { return true }
+    _ = await restored()
+    return await withTaskGroup(of: Bool.self) { group in
+      group.addTask { await controller.endsDelivered(within: limit) }
+      group.addTask {
+        await watch.failure()
+        return false
+      }
+      let isDelivered = await group.next() ?? false
+      group.cancelAll()
+      return isDelivered
+    }
+  }
+
+  /// As the kernel knows it; asking further may ask the network.
+  private static var hostName: String {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "terminal" }
+    let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return text.isEmpty ? "terminal" : text
+  }
+}

@@ -1,0 +1,60 @@
+import ArgumentParser
+
+/// The program `handstamp`: signs someone in at a terminal and hands out tokens that work.
+@main
+struct HandstampTool: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "handstamp",
+    abstract: "signs in, stays signed in, and hands out tokens that work",
+    discussion: """
+      data goes to stdout, words go to stderr; --json is there on everything that reads
+      secrets are read from stdin or at a prompt, never from arguments
+
+      environment:
+        HANDSTAMP_HOME    the folder of vault, locks and settings, together (default: $XDG_STATE_HOME/handstamp,
+                          which is ~/.local/state/handstamp unless set)
+        HANDSTAMP_TOKEN   an access token that is used instead of the session's, and never stored
+
+      exit codes:
+        0   done
+        1   failed
+        2   cancelled
+        4   sign-in needed
+        5   the vault is locked or cannot be used
+        6   no answer from the server, try again later
+        64  wrong usage
+      """,
+    subcommands: [
+      Signup.self, Login.self, Status.self, Token.self, Request.self, Sessions.self, Revoke.self, Logout.self,
+      Serve.self,
+    ])
+
+  static func main() async {
+    do {
+      var command = try parseAsRoot()
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      leave(error)
+    }
+  }
+
+  /// Says what went wrong and ends the program with the code for it.
+  private static func leave(_ error: any Error) -> Never {
+    let refusal: Refusal
+    switch error {
+    case let error as Refusal: refusal = error
+    case is CancellationError: refusal = Refusal(.cancelled, "cancelled", hint: "run the same command again")
+    default:
+      let code = exitCode(for: error)
+      if code == .success || code != .validationFailure { exit(withError: error) }
+      refusal = Refusal(.usage, plain(message(for: error)), hint: "handstamp help shows what there is")
+    }
+    Terminal.say("handstamp: \(refusal.message)")
+    Terminal.say("hint: \(refusal.hint)")
+    exit(withError: ExitCode(refusal.code.rawValue))
+  }
+}
