@@ -6,7 +6,8 @@ extension SessionController {
     let new = Snapshot(machine, boot: boot)
     snapshot.withLock { $0.renew(new) }
     for effect in effects { perform(effect) }
-    if machine.outbox.isEmpty { giveUpDelivery() }
+    if case .edited(let operation, _, _) = event { deliveryNotes.remove(operation) }
+    tellDelivered()
   }
 
   private func perform(_ effect: SessionMachine.Effect) {
@@ -26,7 +27,9 @@ extension SessionController {
     case .unlock(let operation): locks.removeValue(forKey: operation)?.unlock()
     case .ignored: break
     case .read(let operation): vaultWork.yield(.read(operation))
-    case .edit(let operation, let edit): vaultWork.yield(.edit(operation, edit))
+    case .edit(let operation, let edit):
+      if case .delivered = edit { deliveryNotes.insert(operation) }
+      vaultWork.yield(.edit(operation, edit))
     case .lock(let operation, let limit): takeLock(operation, within: limit)
     case .askRefresh(let operation, let token, let key): askRefresh(operation, token, key)
     case .revoke(let session, let handle): revoke(session, handle)

@@ -18,7 +18,12 @@ public actor SessionController {
       [:]
   /// Commands that were answered before anybody waited.
   var commandResults: [SessionMachine.Waiter: Result<SessionMachine.SignedOutcome, SessionError>] = [:]
-  var deliveryWaiters: [CheckedContinuation<Void, Never>] = []
+  /// Those who wait until the server knows of every end, and what ends their wait.
+  var deliveryWaiters:
+    [SessionMachine.Waiter: (continuation: CheckedContinuation<Void, Never>, limit: Task<Void, Never>)] =
+      [:]
+  /// Edits that take down what the server knows by now, and that the vault has not answered.
+  var deliveryNotes: Set<SessionMachine.Operation> = []
   var locks: [SessionMachine.Operation: any FlightLock] = [:]
   var timers: [SessionMachine.Timer: Task<Void, Never>] = [:]
   var watching: Task<Void, Never>?
@@ -171,25 +176,42 @@ public actor SessionController {
   /// The network came back, the app came to the front, the device was unlocked: what waits for its time goes now.
   public func nudge() { post(.nudge) }
 
-  /// Waits until the server knows of every ended session, at most for `limit`. Tells whether it does.
+  /// Waits until the server knows of every ended session, and the vault that it does; at most for `limit`. Tells whether
+  /// that is so. Cancelling the task ends this wait alone.
   public nonisolated func endsDelivered(within limit: Duration) async -> Bool {
-    let timeout = Task { [clock] in
-      try? await clock.sleep(for: limit)
-      await self.giveUpDelivery()
+    await waitForDelivery(nextWaiter(), within: limit)
+  }
+
+  private func waitForDelivery(_ waiter: SessionMachine.Waiter, within limit: Duration) async -> Bool {
+    if isDelivered { return true }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let end = Task { [clock] in
+          do { try await clock.sleep(for: limit) } catch { return }
+          self.stopWaitingForDelivery(waiter)
+        }
+        deliveryWaiters[waiter] = (continuation, end)
+      }
+    } onCancel: {
+      Task { await self.stopWaitingForDelivery(waiter) }
     }
-    await waitForDelivery()
-    timeout.cancel()
-    return await machine.outbox.isEmpty
+    return isDelivered
   }
 
-  private func waitForDelivery() async {
-    guard !machine.outbox.isEmpty else { return }
-    await withCheckedContinuation { deliveryWaiters.append($0) }
+  /// Before the vault has answered, nobody knows.
+  private var isDelivered: Bool {
+    machine.state != .restoring && machine.outbox.isEmpty && deliveryNotes.isEmpty
   }
 
-  func giveUpDelivery() {
-    for waiter in deliveryWaiters { waiter.resume() }
-    deliveryWaiters = []
+  private func stopWaitingForDelivery(_ waiter: SessionMachine.Waiter) {
+    guard let waiting = deliveryWaiters.removeValue(forKey: waiter) else { return }
+    waiting.limit.cancel()
+    waiting.continuation.resume()
+  }
+
+  func tellDelivered() {
+    guard !deliveryWaiters.isEmpty, isDelivered else { return }
+    for waiter in deliveryWaiters.keys { stopWaitingForDelivery(waiter) }
   }
 
   // MARK: Waiting
