@@ -3,8 +3,10 @@ SWIFT ?= swift
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 TOOLS := --package-path Tools -j $(JOBS)
 ROOT := -j $(JOBS)
+SOURCES := Package.swift Sources Tests Tools/Package.swift Tools/Sources Tools/Tests \
+  $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
-.PHONY: help deps build run test check lint format bench clean
+.PHONY: help deps build run test check explore server examples lint format bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -24,14 +26,25 @@ test: deps ## all tests of all packages
 	$(SWIFT) test $(ROOT)
 	$(SWIFT) test $(TOOLS)
 
+explore: ## every order of events within bounds, client and server together (release; some minutes)
+	$(SWIFT) run $(ROOT) -c release HandstampExplorer
+
+server: deps ## a server for trying things out, on http://127.0.0.1:8080
+	@$(SWIFT) build $(TOOLS) --product handstamp
+	@"$$($(SWIFT) build --package-path Tools --show-bin-path)/handstamp" serve --data .build/server --port 8080
+
+examples: ## builds the examples, whose code is the README's
+	sh scripts/readme --check
+	sh scripts/examples
+
 lint: ## the format, and a few rules that no compiler knows
-	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests Tools/Package.swift Tools/Sources Tools/Tests
+	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
 	@sh scripts/rules
 
 format: ## puts the format right
-	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Tools/Package.swift Tools/Sources Tools/Tests
+	$(SWIFT) format --in-place --recursive --parallel $(SOURCES)
 
-check: deps lint test ## what CI runs
+check: deps lint examples test run ## what CI runs
 
 bench: deps ## measures, in release
 	$(SWIFT) build $(TOOLS) -c release --product handstamp-bench

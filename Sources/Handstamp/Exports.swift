@@ -1,1 +1,2 @@
 @_exported public import HandstampCore
+@_exported public import HandstampVaults

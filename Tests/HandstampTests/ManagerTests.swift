@@ -1,0 +1,126 @@
+import Handstamp
+import HandstampTesting
+import HandstampVaults
+import Observation
+import Testing
+
+@MainActor @Suite struct `A session manager` {
+  typealias Session = SessionManager<String>
+  private let clock = ManualClock()
+  private let vault = MemoryVault()
+
+  private func manager(
+    _ backend: ScriptedBackend = .rotating(),
+    load: @escaping @Sendable (APIClient) async throws -> String = { _ in "content" }
+  ) -> Session {
+    Session(
+      backend: backend, vault: vault, baseURL: base, transport: StubTransport { _ in .init(status: 200) },
+      policy: quiet, clock: clock, load: load)
+  }
+
+  /// Waits until what `read` observes satisfies `isWanted`.
+  private func wait(until isWanted: @escaping @MainActor () -> Bool) async {
+    while !isWanted() {
+      await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+        withObservationTracking {
+          _ = isWanted()
+        } onChange: {
+          continuation.resume()
+        }
+      }
+      await Task.yield()
+    }
+  }
+
+  @Test func `shows the new session as soon as the sign-in returns`() async throws {
+    for round in 0..<50 {
+      let session = manager()
+      try await session.signIn { .sample(0, session: "s\(round)") }
+      #expect(session.currentUser?.name == "Ada")
+      #expect(session.isAuthenticated && !session.isAnonymous && !session.snapshot.isWorking)
+      await session.signOut()
+      #expect(session.currentUser == nil)
+      #expect(session.snapshot.endReason == .signedOut)
+    }
+  }
+
+  @Test func `changes session and content in one piece`() async throws {
+    let session = manager()
+    await wait { session.snapshot.session == .success(nil) }
+    let changes = Changes()
+    changes.observe(session)
+    try await session.signIn { .sample(0) }
+    await wait { session.snapshot.content == .success("content") }
+    await session.signOut()
+    #expect(changes.contentWithoutSession == 0)
+    #expect(changes.sessionWithoutContent == 0)
+    #expect(changes.count >= 3)
+  }
+
+  @Test func `restores at launch, without a network, what was stored`() async throws {
+    try await manager().signIn { .sample(0) }
+    let relaunched = manager(ScriptedBackend { _, _, _ in .failure(.unreachable(retryAfter: nil)) }) { _ in
+      throw APIError.unreachable(.timedOut)
+    }
+    #expect(relaunched.snapshot.session == .notInitiated || relaunched.snapshot.session == .loading)
+    await wait { relaunched.snapshot.content == .failure(.unreachable(retryAfter: nil)) }
+    #expect(relaunched.currentUser?.id == AccountID("ada"))
+  }
+
+  @Test func `shows a locked vault as a failure with its way out, and comes back by itself`() async throws {
+    try await manager().signIn { .sample(0) }
+    let faulty = FaultyVault(vault)
+    await faulty.set { $0.reading = .trouble(.locked) }
+    let relaunched = Session(
+      backend: ScriptedBackend.rotating(), vault: faulty, baseURL: base,
+      transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: clock
+    ) { _ in "content" }
+    await wait { relaunched.snapshot.session == .failure(.storage(.locked)) }
+    #expect(!relaunched.isAuthenticated)
+    await faulty.set { $0.reading = nil }
+    await relaunched.controller.nudge()
+    await wait { relaunched.isAuthenticated }
+  }
+
+  @Test func `always ends what it shows as under way`() async throws {
+    let session = manager()
+    await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: nil)) {
+      try await session.signIn { throw SessionError.refused(code: "wrong_credentials", detail: nil) }
+    }
+    #expect(!session.snapshot.isWorking)
+  }
+
+  @Test func `signs out without waiting for content that is still loading`() async throws {
+    let gate = Gate()
+    let session = manager { _ in
+      await gate.wait()
+      return "late"
+    }
+    try await session.signIn { .sample(0) }
+    await gate.arrivals(1)
+    await session.signOut()
+    #expect(session.snapshot.content == .notInitiated)
+    gate.open()
+    try await session.signIn { .sample(0, session: "s2") }
+    await wait { session.snapshot.content == .success("late") }
+  }
+}
+
+@MainActor private final class Changes {
+  var count = 0
+  var contentWithoutSession = 0
+  var sessionWithoutContent = 0
+
+  /// Looks at every change, in a turn after it, as a view does.
+  func observe(_ session: SessionManager<String>) {
+    let snapshot = withObservationTracking {
+      session.snapshot
+    } onChange: {
+      Task { @MainActor in self.observe(session) }
+    }
+    count += 1
+    let isSignedIn = session.isAuthenticated
+    if !isSignedIn, snapshot.content != .notInitiated { contentWithoutSession += 1 }
+    if isSignedIn, snapshot.content == .notInitiated { sessionWithoutContent += 1 }
+  }
+}
