@@ -77,6 +77,11 @@ import Testing
     #expect(UnixTime(seconds: .max).milliseconds == .max)
     #expect(UnixTime(milliseconds: .max).advanced(by: .seconds(1)).milliseconds == .max)
     #expect(UnixTime(milliseconds: 0).since(UnixTime(milliseconds: .min)) > .zero)
+    #expect(UnixTime(milliseconds: .min).description.hasPrefix("-"))
+    #expect(UnixTime(milliseconds: .min).seconds < UnixTime(milliseconds: .max).seconds)
+    let long = Duration.seconds(Int64.max) * 4
+    #expect(long.milliseconds == .max && (.zero - long).milliseconds == .min)
+    #expect(Duration.milliseconds(-1500).milliseconds == -1500)
   }
 
   @Test func `is measured by the clock that counts sleep, and unknown across boots`() {

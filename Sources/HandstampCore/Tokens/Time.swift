@@ -7,7 +7,10 @@ public struct UnixTime: Sendable, Hashable, Comparable, Codable {
   public init(seconds: Int64) { milliseconds = seconds.multipliedSaturating(by: 1000) }
 
   /// Whole seconds since 1970, rounded down.
-  public var seconds: Int64 { milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000 }
+  public var seconds: Int64 {
+    let (quotient, remainder) = milliseconds.quotientAndRemainder(dividingBy: 1000)
+    return remainder < 0 ? quotient - 1 : quotient
+  }
 
   /// Later by `duration`; stays at the ends of the range instead of wrapping around.
   public func advanced(by duration: Duration) -> UnixTime {
@@ -105,14 +108,15 @@ public struct Lifetime: Sendable, Hashable {
 extension Duration {
   /// Whole milliseconds, rounded toward zero, at the ends of the range when there are too many.
   package var milliseconds: Int64 {
+    // `components` traps beyond 64 bits of seconds.
+    guard abs(inSeconds) < 9e15 else { return self < .zero ? .min : .max }
     let (seconds, attoseconds) = components
     return seconds.multipliedSaturating(by: 1000).addedSaturating(attoseconds / 1_000_000_000_000_000)
   }
 
   /// The duration as a floating-point number of seconds.
   package var inSeconds: Double {
-    let (seconds, attoseconds) = components
-    return Double(seconds) + Double(attoseconds) / 1e18
+    self / .seconds(1)
   }
 }
 

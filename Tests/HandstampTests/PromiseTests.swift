@@ -1,0 +1,93 @@
+import Handstamp
+import HandstampTesting
+import Testing
+
+/// The promise itself, against the server's real rules.
+@Suite struct `The promise` {
+  @Test func `a lost answer signs nobody out`() async throws {
+    let test = try SessionTest()
+    try await test.signIn("ada")
+    await test.server.loseNextAnswer()
+    test.clock.advance(by: .seconds(3600))
+    _ = try await test.relaunch().token()
+    #expect(await test.server.rotations == 1)
+    #expect(await test.server.repeats == 1)
+  }
+
+  @Test(arguments: [
+    SessionError.unreachable(retryAfter: nil), .invalidAnswer("<html>"), .refused(code: "invalid_client", detail: nil),
+    .tokenRefused, .cancelled,
+  ])
+  func `an answer that decides nothing signs nobody out`(_ error: SessionError) async throws {
+    let test = try SessionTest()
+    try await test.signIn("ada")
+    test.clock.advance(by: .seconds(3600))
+    for _ in 0..<4 { await test.server.expect(.refused(error)) }
+    await #expect(throws: SessionError.self) { try await test.token() }
+    #expect(test.session.state.isSignedIn)
+    test.clock.advance(by: .seconds(60))
+    _ = try await test.token()
+  }
+
+  @Test func `a copied token is found out at the next refresh, and the device says why`() async throws {
+    let test = try SessionTest()
+    try await test.signIn("ada")
+    guard case .value(let entry) = await test.vault.read(), let copied = entry.session?.refresh else {
+      Issue.record("nothing stored")
+      return
+    }
+    var random = SystemRandomNumberGenerator()
+    _ = try await test.server.refresh(copied, key: RotationKey(from: &random)).get()
+    test.clock.advance(by: .seconds(3600))
+    await #expect(throws: SessionError.rejected(.misused)) { try await test.token() }
+    #expect(test.session.state == .signedOut(.misused))
+    #expect(test.session.authorizationHeader == nil)
+  }
+
+  @Test func `an end elsewhere is the end here, with its reason`() async throws {
+    let test = try SessionTest()
+    let session = try await test.signIn("ada").session
+    try await test.server.end(session, reason: .accountClosed)
+    test.clock.advance(by: .seconds(3600))
+    await #expect(throws: SessionError.rejected(.accountClosed)) { try await test.token() }
+  }
+
+  @Test func `signing in again on a device ends its former session`() async throws {
+    let test = try SessionTest()
+    let first = try await test.signIn("ada").session
+    let second = try await test.signIn("ada").session
+    #expect(try await !test.server.isLive(first))
+    #expect(try await test.server.isLive(second))
+  }
+
+  @Test func `a second user's sign-in is not touched by the first one's late refresh`() async throws {
+    let test = try SessionTest()
+    try await test.signIn("ada")
+    test.clock.advance(by: .seconds(3600))
+    async let late = test.token()
+    try await test.signIn("grace")
+    _ = try? await late
+    guard case .signedIn(let facts) = test.session.state else {
+      Issue.record("nobody is signed in")
+      return
+    }
+    #expect(facts.profile.name == "grace")
+    guard case .value(let entry) = await test.vault.read() else {
+      Issue.record("nothing stored")
+      return
+    }
+    #expect(entry.session?.profile.name == "grace")
+  }
+
+  @Test func `twenty processes at expiry make one rotation`() async throws {
+    let test = try SessionTest()
+    try await test.signIn("ada")
+    test.clock.advance(by: .seconds(3600))
+    let processes = (0..<20).map { _ in test.secondProcess() }
+    let calls = processes.map { process in Task { try await process.token() } }
+    var tokens: Set<AccessToken> = []
+    for call in calls { tokens.insert(try await call.value) }
+    #expect(tokens.count == 1)
+    #expect(await test.server.rotations == 1)
+  }
+}
