@@ -3,6 +3,11 @@ package enum Base64URL {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
   package static func encode(_ bytes: some Collection<UInt8>) -> String {
+    encode(Array(bytes))
+  }
+
+  // Arrays, not generics: those are not specialised in other modules, and every token goes through here.
+  package static func encode(_ bytes: [UInt8]) -> String {
     var text: [UInt8] = []
     text.reserveCapacity((bytes.count * 4 + 2) / 3)
     var bits: UInt32 = 0
@@ -22,10 +27,14 @@ package enum Base64URL {
   /// Nothing for a character outside the alphabet, an impossible length, or spare bits that are not zero: of the texts
   /// that would decode to the same bytes exactly one is accepted.
   package static func decode(_ text: some StringProtocol) -> [UInt8]? {
-    decode(text.utf8)
+    decode(Array(text.utf8))
   }
 
   package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+    decode(Array(text))
+  }
+
+  package static func decode(_ text: [UInt8]) -> [UInt8]? {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count * 3 / 4)
     var bits: UInt32 = 0

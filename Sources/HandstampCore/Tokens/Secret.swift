@@ -47,7 +47,8 @@ public struct Secret: Sendable {
 extension Secret: Hashable {
   /// Compares in constant time for equal lengths.
   public static func == (left: Secret, right: Secret) -> Bool {
-    left.buffer === right.buffer || constantTimeEqual(left.buffer.bytes, right.buffer.bytes)
+    left.buffer === right.buffer
+      || constantTimeEqual(UnsafeRawBufferPointer(left.buffer.bytes), UnsafeRawBufferPointer(right.buffer.bytes))
   }
 
   public func hash(into hasher: inout Hasher) {
@@ -67,7 +68,11 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 }
 
 /// Compares two byte sequences in a time that depends on their lengths alone.
-package func constantTimeEqual(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
+package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+  left.withUnsafeBytes { left in right.withUnsafeBytes { right in constantTimeEqual(left, right) } }
+}
+
+private func constantTimeEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
   guard left.count == right.count else { return false }
   var difference: UInt8 = 0
   for (a, b) in zip(left, right) { difference |= a ^ b }
