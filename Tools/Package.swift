@@ -73,7 +73,7 @@ let package = Package(
     .executableTarget(
       name: "HandstampBench",
       dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting")
-        + ["HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", hummingbird, jwtKit, log],
+        + ["HandstampServer", "RegistrySQLite", httpClient, hummingbird, jwtKit, nioCore, nioHTTP1, argumentParser, log],
       swiftSettings: strict),
     .testTarget(
       name: "RegistrySQLiteTests",
@@ -86,6 +86,11 @@ let package = Package(
           "HandstampServer", "RegistrySQLite", hummingbird, httpClient, jwtKit, crypto, httpTypes, nioCore, nioHTTP1,
           log,
         ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "ClientServerTests",
+      dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting")
+        + ["HandstampServer", "AsyncHTTPTransport", hummingbird, httpTypes, nioCore, log],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampCommandTests",

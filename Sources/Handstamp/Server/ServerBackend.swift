@@ -94,7 +94,8 @@ public struct ServerBackend: Backend {
 
   /// The account's live feed of events, from `last` on. It ends when the connection does; begin again with the last id.
   ///
-  /// - Throws: ``SessionError/unreachable(retryAfter:)`` when it cannot be had now.
+  /// - Throws: ``SessionError/tokenRefused`` when the server refuses the token,
+  ///   ``SessionError/unreachable(retryAfter:)`` when the feed cannot be had now.
   public func events(
     token: AccessToken, after last: String? = nil
   ) async throws(SessionError) -> AsyncThrowingStream<ServerSentEvent, any Error> {
@@ -103,7 +104,7 @@ public struct ServerBackend: Backend {
     let request = TransportRequest(method: "GET", url: address("/v1/events"), headers: headers).authorized(by: token)
     let answer: TransportStream
     do throws(TransportError) { answer = try await transport.open(request) } catch { throw SessionError(error) }
-    guard answer.status == 200 else { throw .unreachable(retryAfter: nil) }
+    guard answer.status == 200 else { throw answer.status == 401 ? .tokenRefused : .unreachable(retryAfter: nil) }
     let (stream, continuation) = AsyncThrowingStream.makeStream(of: ServerSentEvent.self)
     let reading = Task {
       var parser = EventStreamParser()

@@ -49,7 +49,7 @@ public final class AsyncHTTPTransport: Transport {
 
   @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
     let response = try await head(of: request)
-    let chunks = Chunks(response.body)
+    let chunks = Chunks(response.body, of: self)
     // Pulled by whoever reads, so that a slow reader slows the sender down and a cancelled one ends the request.
     let body = AsyncThrowingStream<[UInt8], any Error> { try await chunks.next() }
     return TransportStream(status: Int(response.status.code), headers: response.fields, body: body)
@@ -101,8 +101,13 @@ extension TimeAmount {
 private final class Chunks: @unchecked Sendable {
   private let isInUse = Mutex(false)
   private var iterator: HTTPClientResponse.Body.AsyncIterator
+  /// Lives as long as somebody reads: it shuts its connections down when it goes away.
+  private let owner: AsyncHTTPTransport
 
-  init(_ body: HTTPClientResponse.Body) { iterator = body.makeAsyncIterator() }
+  init(_ body: HTTPClientResponse.Body, of owner: AsyncHTTPTransport) {
+    iterator = body.makeAsyncIterator()
+    self.owner = owner
+  }
 
   func next() async throws -> [UInt8]? {
     guard isInUse.withLock({ isInUse in !exchange(&isInUse, with: true) }) else {
