@@ -1,19 +1,8 @@
 import HandstampCore
+import HandstampTesting
 
 /// A point of time that tests count from.
 let noon = Moment(boot: 7, uptime: .seconds(10_000), wall: UnixTime(seconds: 1_800_000_000))
-
-extension Grant {
-  /// The `generation`-th answer of a server for the session `session`.
-  static func sample(_ generation: Int, session: String = "s1", life: Duration? = .seconds(600)) -> Grant {
-    Grant(
-      tokens: TokenSet(
-        access: AccessToken("access-\(session)-\(generation)"), life: life,
-        refresh: RefreshToken("refresh-\(session)-\(generation)")),
-      session: SessionID(session), profile: Profile(id: AccountID("ada"), name: "Ada"),
-      revocation: RevocationHandle("handle-\(session)"))
-  }
-}
 
 extension RotationKey {
   static func sample(_ number: UInt8) -> RotationKey? { RotationKey(bytes: [UInt8](repeating: number, count: 16)) }

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampTesting
 import Testing
 
 @Suite struct `A session machine at the ends of a session` {

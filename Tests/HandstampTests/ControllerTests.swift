@@ -15,10 +15,7 @@ import Testing
 
   @Test func `lets a thousand callers share one refresh`() async throws {
     let gate = Gate()
-    let backend = ScriptedBackend { call, _, _ in
-      await gate.wait()
-      return .success(.sample(call))
-    }
+    let backend = ScriptedBackend.held(by: gate)
     let controller = try await signedIn(backend)
     clock.advance(by: .seconds(600))
     let callers = (0..<1000).map { _ in Task { try await controller.token() } }
@@ -31,10 +28,7 @@ import Testing
 
   @Test func `lets one caller go, also the first, without the others`() async throws {
     let gate = Gate()
-    let backend = ScriptedBackend { call, _, _ in
-      await gate.wait()
-      return .success(.sample(call))
-    }
+    let backend = ScriptedBackend.held(by: gate)
     let controller = try await signedIn(backend)
     clock.advance(by: .seconds(600))
     let first = Task { try await controller.token() }
@@ -107,10 +101,7 @@ import Testing
 
   @Test func `is not brought back by a refresh that was in the air at sign-out`() async throws {
     let gate = Gate()
-    let backend = ScriptedBackend { call, _, _ in
-      await gate.wait()
-      return .success(.sample(call))
-    }
+    let backend = ScriptedBackend.held(by: gate)
     let controller = try await signedIn(backend)
     clock.advance(by: .seconds(600))
     let caller = Task { try await controller.token() }
@@ -142,10 +133,7 @@ import Testing
 
   @Test func `shares one vault with another process: one refresh, both served, both signed out`() async throws {
     let gate = Gate()
-    let backend = ScriptedBackend { call, _, _ in
-      await gate.wait()
-      return .success(.sample(call))
-    }
+    let backend = ScriptedBackend.held(by: gate)
     let one = try await signedIn(backend)
     let two = SessionController(vault: vault, backend: backend, policy: quiet, clock: clock)
     _ = try await two.token()

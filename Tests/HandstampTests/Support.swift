@@ -2,19 +2,15 @@ import Handstamp
 import HandstampTesting
 import HandstampVaults
 
-extension Grant {
-  /// The `generation`-th answer of a server for the session `session`.
-  static func sample(_ generation: Int, session: String = "s1", life: Duration? = .seconds(600)) -> Grant {
-    Grant(
-      tokens: TokenSet(
-        access: AccessToken("access-\(session)-\(generation)"), life: life,
-        refresh: RefreshToken("refresh-\(session)-\(generation)")),
-      session: SessionID(session), profile: Profile(id: AccountID("ada"), name: "Ada"),
-      revocation: RevocationHandle("handle-\(session)"))
-  }
-}
-
 extension ScriptedBackend {
+  /// Rotates at every call, once the gate is open.
+  static func held(by gate: Gate) -> ScriptedBackend {
+    ScriptedBackend { call, _, _ in
+      await gate.wait()
+      return .success(.sample(call))
+    }
+  }
+
   /// Rotates at every call.
   static func rotating(life: Duration = .seconds(600)) -> ScriptedBackend {
     ScriptedBackend { call, _, _ in .success(.sample(call, life: life)) }

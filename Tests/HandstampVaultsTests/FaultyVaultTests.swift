@@ -57,12 +57,12 @@ import Testing
 
   @Test func `waits at its gate`() async {
     let vault = FaultyVault(inside)
-    let gate = VaultGate()
+    let gate = Gate()
     await vault.set { $0.gate = gate }
     let edit = Task { await vault.edit(.begin(session)) }
-    await gate.waitUntilHolding()
+    await gate.arrivals(1)
     #expect(await inside.read() == .absent)
-    await gate.open()
+    gate.open()
     _ = await edit.value
     #expect(await inside.read() != .absent)
   }

@@ -25,7 +25,7 @@ public actor FaultyVault: Vault {
     /// The flight lock is never to be had.
     public var holdsFlightLock = false
     /// Every read and edit waits here first.
-    public var gate: VaultGate?
+    public var gate: Gate?
 
     public init() {}
   }
@@ -44,14 +44,14 @@ public actor FaultyVault: Vault {
   public func cutPower() { volatile = nil }
 
   public func read() async -> VaultReading {
-    await faults.gate?.pass()
+    await faults.gate?.wait()
     if let reading = faults.reading { return reading }
     if let volatile { return volatile.isEmpty ? .absent : .value(volatile) }
     return await base.read()
   }
 
   public func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    await faults.gate?.pass()
+    await faults.gate?.wait()
     if let trouble = faults.editing { return .failed(trouble) }
     let outcome = faults.loses?(edit) == true ? await pretend(edit) : await write(edit)
     if let trouble = faults.unconfirmed { return .failed(trouble) }
@@ -91,42 +91,4 @@ public actor FaultyVault: Vault {
     case .conflict: return .conflict(entry)
     }
   }
-}
-
-/// Holds back those who pass until it opens: a slow disk that a test has in its hand.
-public actor VaultGate {
-  private var isOpen = false
-  private var waiting: [CheckedContinuation<Void, Never>] = []
-  private var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
-
-  public init() {}
-
-  /// Waits until the gate is open.
-  public func pass() async {
-    if isOpen { return }
-    await withCheckedContinuation { continuation in
-      waiting.append(continuation)
-      watchers.removeAll { watcher in
-        guard watcher.count <= waiting.count else { return false }
-        watcher.continuation.resume()
-        return true
-      }
-    }
-  }
-
-  /// Waits until `count` wait at the gate.
-  public func waitUntilHolding(_ count: Int = 1) async {
-    if waiting.count >= count { return }
-    await withCheckedContinuation { watchers.append((count, $0)) }
-  }
-
-  /// Lets all pass, those to come as well.
-  public func open() {
-    isOpen = true
-    for continuation in waiting { continuation.resume() }
-    waiting = []
-  }
-
-  /// Holds back those to come.
-  public func close() { isOpen = false }
 }
