@@ -150,6 +150,29 @@ import Testing
     #expect(bench.asked.isEmpty)
   }
 
+  @Test func `rotates nothing when what it waited for came by another way`() {
+    var bench = signedIn(policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.waiter()
+    let effects = bench.handle(.demand(caller, .init()))
+    guard case .lock(let operation, _)? = effects.last, let key = RotationKey.sample(1) else {
+      Issue.record("no lock was asked for")
+      return
+    }
+    // The signal of the winner's write arrives before the lock does.
+    bench.vault?.session?.refresh = RefreshToken("theirs")
+    bench.vault?.session?.access = StoredAccess(
+      token: AccessToken("their access"), lifetime: Lifetime(start: bench.now, duration: .seconds(600)))
+    guard case .read(let look)? = bench.handle(.vaultChanged).last, let entry = bench.vault else {
+      Issue.record("it did not look")
+      return
+    }
+    bench.handle(.read(look, .value(entry)))
+    #expect(bench.token(caller) == "their access")
+    #expect(bench.handle(.locked(operation, key)) == [.unlock(operation)])
+    #expect(bench.asked.isEmpty)
+  }
+
   @Test func `reads again when more than half a minute passed between reading and sending`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))

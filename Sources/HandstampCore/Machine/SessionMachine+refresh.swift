@@ -82,6 +82,8 @@ extension SessionMachine {
 
   /// Writes the rotation key down, before a byte goes out; finds out at the same time whether somebody was faster.
   mutating func prepare(at now: Moment) -> [Effect] {
+    // What was adopted meanwhile may have served everybody: then a rotation more would be one too many.
+    guard isRefreshWanted(at: now) else { return endFlight(at: now) }
     guard case .live(var live) = phase, let key = live.flight?.freshKey, let token = live.stored.refresh else {
       return endFlight(failing: .noRefreshToken, at: now)
     }
@@ -282,6 +284,15 @@ extension SessionMachine {
       }
     }
     return effects + resumeAll(.failure(error))
+  }
+
+  /// Whether somebody waits for a refresh, or the token is in its margin.
+  private func isRefreshWanted(at now: Moment) -> Bool {
+    guard waiters.isEmpty, case .live(let live) = phase, let lifetime = live.access?.lifetime else {
+      return !waiters.isEmpty
+    }
+    return policy.refresh.aheadOfExpiry
+      && lifetime.remaining(at: now) <= policy.refresh.margin(forLife: lifetime.duration)
   }
 
   private func serves(_ access: StoredAccess, _ need: Need, at now: Moment) -> Bool {
