@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct `Simulated histories` {
   /// Each argument is a hundred seeds; `make explore` runs more.
-  @Test(arguments: 0..<8 as Range<UInt64>)
+  @Test(arguments: 0..<20 as Range<UInt64>)
   func `keep every invariant and come to a good end`(hundred: UInt64) {
     for seed in hundred * 100..<hundred * 100 + 100 {
       let run = Simulation(seed: seed)

@@ -28,7 +28,7 @@ extension World {
       .signInAnswered(World.signingIn, .success(server.firstGrant), fallback: SessionID("none")), by: index)
   }
 
-  /// Takes down what a sign-out or a new sign-in ends.
+  /// Takes down what a sign-out or a new sign-in ends, and sees to it that nothing else ends anything.
   mutating func bury(by edit: VaultEdit) {
     guard let session = vault.session?.id else { return }
     switch edit {
@@ -38,6 +38,12 @@ extension World {
     case .begin(let new) where new.id != session:
       endedByUser.insert(session)
       buried.insert(session)
+    case .end(let ended, _, _, _) where ended == session:
+      // The server ends a session like this, or a user whose sign-out could not be written at first.
+      if endedByUser.contains(session) { buried.insert(session) }
+      for server in sessions where !endedByUser.contains(session) && server.session == session && server.isAlive {
+        verdict = .out("a client ended a session that the server accepts")
+      }
     case .begin, .prepare, .advance, .end, .delivered, .touch: break
     }
   }
@@ -57,7 +63,7 @@ extension World {
   func faulty(_ edit: VaultEdit) -> VaultEdit {
     switch edit {
     case .end(let session, holding: .some, let reason, let time) where limits.faults.contains(.endsWithoutComparing):
-      .end(session, holding: nil, reason: reason, at: time)
+      .end(vault.session?.id ?? session, holding: nil, reason: reason, at: time)
     case .advance(let session, _, let successor, let access, _)
     where limits.faults.contains(.advancesWithoutComparing):
       .begin(

@@ -302,7 +302,7 @@ extension World {
       case .write(var new):
         new.revision = 0  // Two histories that end alike are one state.
         if case .advance = edit, thief.map({ $0.successes > 0 }) ?? false { thief?.victimSteps += 1 }
-        bury(by: edit)
+        bury(by: faulty(edit))
         vault = new
         for other in processes.indices where other != index && limits.signals { processes[other].isBehind = true }
         if case .prepare = edit, limits.faults.contains(.keyIsNotDurable) {} else { durable = new }
