@@ -68,7 +68,11 @@ let package = Package(
     .executableTarget(
       name: "HandstampCommand",
       dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry")
-        + ["HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", argumentParser, log, lifecycle],
+        + [
+          "HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", argumentParser, hummingbird, httpTypes, nioCore,
+          log,
+          lifecycle,
+        ],
       swiftSettings: strict),
     .executableTarget(
       name: "HandstampBench",

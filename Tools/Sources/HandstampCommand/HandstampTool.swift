@@ -26,7 +26,7 @@ struct HandstampTool: AsyncParsableCommand {
       """,
     subcommands: [
       Signup.self, Login.self, Status.self, Token.self, Request.self, Sessions.self, Revoke.self, Logout.self,
-      Serve.self,
+      Serve.self, Tour.self,
     ])
 
   static func main() async {

@@ -1,0 +1,106 @@
+import Foundation
+import Synchronization
+
+/// A process of this very program.
+final class Child: Sendable {
+  /// How it ended.
+  struct Outcome: Sendable {
+    /// The exit code, or 128 and the signal's number.
+    var status: Int32
+    var out: String
+    var words: String
+  }
+
+  private let process: Process
+  private let input: FileHandle
+  private let ended = OneShot<Outcome>()
+  private let firstLine = OneShot<String>()
+
+  /// Starts `handstamp` with these arguments.
+  ///
+  /// - Parameters:
+  ///   - variables: added to the environment; everything of the program's own is taken out of it before.
+  ///   - input: what it reads. Without any, its standard input stays open for as long as this object lives.
+  ///   - log: where its standard error goes, instead of into the outcome.
+  init(_ arguments: [String], variables: [String: String] = [:], input: String? = nil, log: String? = nil) throws {
+    process = Process()
+    process.executableURL = URL(fileURLWithPath: try Child.program())
+    process.arguments = arguments
+    var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HANDSTAMP_") }
+    environment.merge(variables) { $1 }
+    process.environment = environment
+    let (stdin, stdout, stderr) = (Pipe(), Pipe(), Pipe())
+    process.standardInput = stdin
+    process.standardOutput = stdout
+    if let log {
+      _ = FileManager.default.createFile(atPath: log, contents: nil, attributes: [.posixPermissions: 0o600])
+      guard let handle = FileHandle(forWritingAtPath: log) else { throw TourFailure("\(log) cannot be written") }
+      process.standardError = handle
+    } else {
+      process.standardError = stderr
+    }
+    self.input = stdin.fileHandleForWriting
+    let (out, words) = (Child.reading(stdout, firstLine: firstLine), log == nil ? Child.reading(stderr) : nil)
+    let status = OneShot<Int32>()
+    process.terminationHandler = { process in
+      status.set(
+        process.terminationReason == .uncaughtSignal ? 128 + process.terminationStatus : process.terminationStatus)
+    }
+    try process.run()
+    if let input {
+      try? self.input.write(contentsOf: Data(input.utf8))
+      try? self.input.close()
+    }
+    Task { [ended] in
+      let code = try await status.value()
+      let text = try await out.value()
+      ended.set(Outcome(status: code, out: text, words: try await words?.value() ?? ""))
+    }
+  }
+
+  deinit { send(SIGKILL) }
+
+  var id: Int32 { process.processIdentifier }
+
+  /// How it ends, once it has.
+  func outcome() async throws -> Outcome { try await ended.value() }
+
+  /// The first line that it prints; empty when it ends without one.
+  func line() async throws -> String { try await firstLine.value() }
+
+  func send(_ signal: Int32) { if process.isRunning { kill(process.processIdentifier, signal) } }
+
+  /// This program's own file.
+  static func program() throws -> String {
+    guard let path = Bundle.main.executablePath else { throw TourFailure("the program's own file cannot be found") }
+    return path
+  }
+
+  /// Everything that comes out of `pipe`. On a thread of its own, which may block.
+  private static func reading(_ pipe: Pipe, firstLine: OneShot<String>? = nil) -> OneShot<String> {
+    let all = OneShot<String>()
+    let handle = pipe.fileHandleForReading
+    Thread.detachNewThread {
+      var bytes = Data()
+      while case let data = handle.availableData, !data.isEmpty {
+        bytes += data
+        if let firstLine, let end = bytes.firstIndex(of: 10) {
+          firstLine.set(String(decoding: bytes[..<end], as: UTF8.self))
+        }
+      }
+      firstLine?.set("")
+      all.set(String(decoding: bytes, as: UTF8.self))
+    }
+    return all
+  }
+}
+
+/// Runs `handstamp` to its end.
+@discardableResult
+func handstamp(
+  _ arguments: String..., home: Home? = nil, input: String = "", variables: [String: String] = [:]
+) async throws -> Child.Outcome {
+  var variables = variables
+  if let home { variables["HANDSTAMP_HOME"] = home.path }
+  return try await Child(arguments, variables: variables, input: input).outcome()
+}
