@@ -99,7 +99,10 @@ let package = Package(
     .testTarget(
       name: "HandstampCommandTests",
       dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting")
-        + ["HandstampCommand", "HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", log],
+        + [
+          "HandstampCommand", "HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", hummingbird, httpTypes,
+          nioCore, log,
+        ],
       swiftSettings: strict),
   ]
 )

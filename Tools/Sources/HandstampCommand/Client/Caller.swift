@@ -26,6 +26,9 @@ enum Caller: Sendable {
     switch self {
     case .session(let client):
       do throws(APIError) { return try await client.api.respond(to: request) } catch {
+        if error == .unauthorized(.tokenRefused), let reason = await client.reasonOfEnd() {
+          throw Refusal(SessionError.rejected(reason), server: client.server)
+        }
         throw Refusal(error, server: client.server)
       }
     case .environment(let token, let server):
@@ -56,11 +59,6 @@ enum Caller: Sendable {
     do { return try JSONDecoder().decode(Answer.self, from: Data(body)) } catch {
       throw Refusal(.unreadable("not what was expected"), server: server)
     }
-  }
-
-  /// To be called last: what is left to tell the server is told.
-  func finish() async {
-    if case .session(let client) = self { await client.deliverEnds() }
   }
 }
 

@@ -71,6 +71,25 @@ struct Client: Sendable {
     }
   }
 
+  /// Why the server refuses a token that is too young to be replaced, if the session has ended meanwhile; then it ends here
+  /// as well. The session's own server is asked, and nobody else is believed.
+  func reasonOfEnd() async -> EndReason? {
+    guard case .value(let entry) = await vault.read(), let session = entry.session, let access = session.access else {
+      return nil
+    }
+    let header = HeaderField("Authorization", access.token.secret.withExposed { "Bearer " + $0 })
+    let request = TransportRequest(method: "GET", url: server.text + "/v1/me", headers: [header])
+    guard let answer = try? await AsyncHTTPTransport.shared.send(request), answer.status == 401,
+      let problem = try? JSONDecoder().decode(Problem.self, from: Data(answer.body)), problem.code == "session_ended"
+    else { return nil }
+    let reason = problem.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected
+    await controller.sessionEnded(session.id, reason: reason)
+    for await state in controller.states {
+      guard case .signedIn(let facts) = state, facts.session == session.id else { break }
+    }
+    return reason
+  }
+
   /// As the kernel knows it; asking further may ask the network.
   private static var hostName: String {
     var name = [CChar](repeating: 0, count: 256)

@@ -5,7 +5,7 @@ import HandstampCore
 import HandstampVaults
 
 /// `handstamp login`.
-struct Login: AsyncParsableCommand {
+struct Login: SessionCommand {
   static let configuration = CommandConfiguration(
     abstract: "signs in",
     discussion: "the password is asked for at a prompt, or read as one line from stdin; signing in twice is no error")
@@ -15,7 +15,7 @@ struct Login: AsyncParsableCommand {
   @Option(help: "how this device is listed (default: the host's name)") var deviceName: String?
   @OptionGroup var server: ServerOptions
 
-  func run() async throws {
+  func perform() async throws {
     try EnvironmentToken.refuse(to: "login")
     let attempt = try SignInAttempt(server: server, deviceName: deviceName)
     if !force, try await attempt.isAlreadySignedIn(as: email) { return }
@@ -56,16 +56,16 @@ struct SignInAttempt {
     }
     try remember()
     Terminal.say("signed in as \(facts.profile.name) at \(client.server.text) already")
-    await client.deliverEnds()
     return true
   }
 
   /// The address of the account that is signed in; nothing when its session turns out to be over.
   private func accountEmail() async throws(Refusal) -> String? {
-    do throws(APIError) { return try await client.api.send(WhoAmI()).email ?? "" } catch {
-      let refusal = Refusal(error, server: client.server)
-      if refusal.code == .signInNeeded { return nil }
-      throw refusal
+    do throws(Refusal) {
+      return try await Caller.session(client).call("GET", "/v1/me", as: WhoAmI.self).email ?? ""
+    } catch {
+      if error.code == .signInNeeded { return nil }
+      throw error
     }
   }
 
@@ -85,7 +85,6 @@ struct SignInAttempt {
     }
     try remember()
     Terminal.say("signed in as \(facts.profile.name) at \(client.server.text)")
-    await client.deliverEnds()
   }
 
   private func remember() throws(Refusal) {
@@ -96,11 +95,8 @@ struct SignInAttempt {
 }
 
 /// `GET /v1/me`.
-struct WhoAmI: Endpoint {
-  struct Response: Decodable, Sendable {
-    var id: String
-    var name: String
-    var email: String?
-  }
-  var path: String { "/v1/me" }
+struct WhoAmI: Decodable, Sendable {
+  var id: String
+  var name: String
+  var email: String?
 }

@@ -37,6 +37,8 @@ struct Logout: AsyncParsableCommand {
     }
     if await !client.deliverEnds(within: Logout.patience) {
       Terminal.say("\(client.server.text) could not be told; the next command that reaches it will do so")
+    } else {
+      await PendingEnds.deliver()
     }
   }
 }

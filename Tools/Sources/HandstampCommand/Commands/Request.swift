@@ -3,7 +3,7 @@ import Foundation
 import HandstampCore
 
 /// `handstamp request`.
-struct Request: AsyncParsableCommand {
+struct Request: SessionCommand {
   static let configuration = CommandConfiguration(
     abstract: "sends a request with the session's token, to the account's own server alone",
     discussion: """
@@ -37,7 +37,7 @@ struct Request: AsyncParsableCommand {
     var bodyBase64: String?
   }
 
-  func run() async throws {
+  func perform() async throws {
     let caller = try Caller.current()
     let response = try await caller.respond(to: try request(to: caller.server))
     if output.json {
@@ -50,7 +50,6 @@ struct Request: AsyncParsableCommand {
       Terminal.out(bytes: response.body)
       if !response.body.isEmpty, response.body.last != 10, isatty(STDOUT_FILENO) == 1 { Terminal.out("") }
     }
-    await caller.finish()
     guard (200..<300).contains(response.status) else { throw refusal(of: response.status) }
   }
 

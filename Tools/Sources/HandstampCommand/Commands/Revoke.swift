@@ -4,7 +4,7 @@ import Handstamp
 import HandstampCore
 
 /// `handstamp revoke`.
-struct Revoke: AsyncParsableCommand {
+struct Revoke: SessionCommand {
   static let configuration = CommandConfiguration(
     abstract: "ends sessions: one, all others, or all",
     discussion: "handstamp sessions shows their ids")
@@ -15,7 +15,7 @@ struct Revoke: AsyncParsableCommand {
 
   private struct Ended: Decodable { var ended: Int? }
 
-  func run() async throws {
+  func perform() async throws {
     let caller = try Caller.current()
     switch (session, others, all) {
     case (let id?, false, false): try await end(id, by: caller)
@@ -30,11 +30,12 @@ struct Revoke: AsyncParsableCommand {
       throw Refusal(
         .usage, "which session is to end is not clear", hint: "name one of: SESSION, --others, --all")
     }
-    await caller.finish()
   }
 
   private func end(_ id: String, by caller: Caller) async throws(Refusal) {
-    guard let path = id.addingPercentEncoding(withAllowedCharacters: .alphanumerics), !path.isEmpty else {
+    // RFC 3986 section 2.3.
+    let unreserved = CharacterSet.alphanumerics.union(CharacterSet(charactersIn: "-._~"))
+    guard let path = id.addingPercentEncoding(withAllowedCharacters: unreserved), !path.isEmpty else {
       throw Refusal(.usage, "the id of the session is none", hint: "run: handstamp sessions")
     }
     _ = try await caller.call("DELETE", "/v1/sessions/\(path)", as: Ended.self)

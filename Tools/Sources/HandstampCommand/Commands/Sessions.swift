@@ -3,7 +3,7 @@ import Foundation
 import HandstampCore
 
 /// `handstamp sessions`.
-struct Sessions: AsyncParsableCommand {
+struct Sessions: SessionCommand {
   static let configuration = CommandConfiguration(abstract: "lists every device that the account is signed in on")
 
   @OptionGroup var output: OutputOptions
@@ -23,7 +23,7 @@ struct Sessions: AsyncParsableCommand {
     var sessions: [Item]
   }
 
-  func run() async throws {
+  func perform() async throws {
     let caller = try Caller.current()
     let sessions = try await caller.call("GET", "/v1/sessions", as: SessionList.self).sessions
     if output.json {
@@ -39,7 +39,6 @@ struct Sessions: AsyncParsableCommand {
       }
       for line in Table(rows: rows).lines { Terminal.out(line) }
     }
-    await caller.finish()
   }
 }
 

@@ -3,7 +3,7 @@ import Handstamp
 import HandstampCore
 
 /// `handstamp signup`.
-struct Signup: AsyncParsableCommand {
+struct Signup: SessionCommand {
   static let configuration = CommandConfiguration(abstract: "makes an account and signs in")
 
   @Argument(help: "the email address") var email: String?
@@ -11,7 +11,7 @@ struct Signup: AsyncParsableCommand {
   @Option(help: "how this device is listed (default: the host's name)") var deviceName: String?
   @OptionGroup var server: ServerOptions
 
-  func run() async throws {
+  func perform() async throws {
     try EnvironmentToken.refuse(to: "signup")
     let attempt = try SignInAttempt(server: server, deviceName: deviceName)
     if case .signedIn(let facts) = await attempt.client.restored() {

@@ -5,7 +5,7 @@ import HandstampCore
 import HandstampVaults
 
 /// `handstamp status`.
-struct Status: AsyncParsableCommand {
+struct Status: SessionCommand {
   static let configuration = CommandConfiguration(
     abstract: "tells who is signed in, without asking the server",
     discussion: """
@@ -17,7 +17,7 @@ struct Status: AsyncParsableCommand {
   @Flag(help: "ask the server whether it accepts the session") var verify = false
   @OptionGroup var output: OutputOptions
 
-  func run() async throws {
+  func perform() async throws {
     let home = try Home.current()
     let server = try home.settings().server
     let reading = if let server { await home.vault(for: server).read() } else { VaultReading.absent }
@@ -26,7 +26,6 @@ struct Status: AsyncParsableCommand {
     if output.json { report.print() } else { for line in report.lines { Terminal.out(line) } }
     if report.pendingEnds > 0 {
       Terminal.say("\(report.pendingEnds) ended session(s) of which the server has not heard yet")
-      if let server { await (try Client(home: home, server: server)).deliverEnds() }
     }
     if check, report.exitStatus != .ok { throw ExitCode(report.exitStatus.rawValue) }
   }
@@ -34,7 +33,7 @@ struct Status: AsyncParsableCommand {
   private func verify(_ report: inout StatusReport) async throws {
     let caller = try Caller.current()
     do {
-      _ = try await caller.call("GET", "/v1/me", as: WhoAmI.Response.self)
+      _ = try await caller.call("GET", "/v1/me", as: WhoAmI.self)
       report.verified = true
     } catch let refusal where refusal.code == .signInNeeded {
       report.verified = false
@@ -132,7 +131,7 @@ struct StatusReport: Document {
       refreshable, pendingEnds, environmentToken, verified
   }
 
-  var exitStatus: ExitStatus {
+  var exitStatus: ExitReason {
     switch state {
     case .signedIn:
       if verified == false { return .signInNeeded }

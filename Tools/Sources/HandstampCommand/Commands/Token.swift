@@ -4,7 +4,7 @@ import HandstampCore
 import HandstampVaults
 
 /// `handstamp token`.
-struct Token: AsyncParsableCommand {
+struct Token: SessionCommand {
   static let configuration = CommandConfiguration(
     abstract: "prints an access token that works",
     discussion: "any number of processes may ask at once: they share one refresh")
@@ -22,7 +22,7 @@ struct Token: AsyncParsableCommand {
     var expiresAtEpoch: Int64?
   }
 
-  func run() async throws {
+  func perform() async throws {
     if let token = EnvironmentToken.current { return show(token, source: "environment", endsAt: nil) }
     let client = try Client.remembered()
     do throws(SessionError) {
@@ -30,10 +30,8 @@ struct Token: AsyncParsableCommand {
       let endsAt = output.json ? await client.end(of: token) : nil
       show(token, source: "session", endsAt: endsAt)
     } catch {
-      await client.deliverEnds()
       throw Refusal(error, server: client.server)
     }
-    await client.deliverEnds()
   }
 
   private func show(_ token: AccessToken, source: String, endsAt: UnixTime?) {

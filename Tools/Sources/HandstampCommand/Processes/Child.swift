@@ -70,10 +70,13 @@ final class Child: Sendable {
 
   func send(_ signal: Int32) { if process.isRunning { kill(process.processIdentifier, signal) } }
 
-  /// This program's own file.
+  /// This program's own file; in a test it stands beside the test's.
   static func program() throws -> String {
-    guard let path = Bundle.main.executablePath else { throw TourFailure("the program's own file cannot be found") }
-    return path
+    let bundles = Bundle.allBundles.map(\.bundleURL).filter { $0.pathExtension == "xctest" }
+    let own = bundles.first ?? Bundle.main.executableURL
+    guard let own else { throw TourFailure("the program's own file cannot be found") }
+    guard own.pathExtension == "xctest" else { return own.path }
+    return own.deletingLastPathComponent().appendingPathComponent("handstamp").path
   }
 
   /// Everything that comes out of `pipe`. On a thread of its own, which may block.
@@ -93,14 +96,4 @@ final class Child: Sendable {
     }
     return all
   }
-}
-
-/// Runs `handstamp` to its end.
-@discardableResult
-func handstamp(
-  _ arguments: String..., home: Home? = nil, input: String = "", variables: [String: String] = [:]
-) async throws -> Child.Outcome {
-  var variables = variables
-  if let home { variables["HANDSTAMP_HOME"] = home.path }
-  return try await Child(arguments, variables: variables, input: input).outcome()
 }

@@ -30,8 +30,8 @@ struct SigningKeyFile {
       throw unusable("cannot be read")
     }
     defer { close(descriptor) }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & 0o077 == 0 else {
+    let mode = try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    guard let mode, mode & 0o077 == 0 else {
       throw Refusal(.failure, "others can read \(path)", hint: "run: chmod 600 \(path)")
     }
     var bytes = [UInt8](repeating: 0, count: 64 << 10)

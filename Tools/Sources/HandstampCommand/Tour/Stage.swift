@@ -38,7 +38,7 @@ final class Stage: Sendable {
 
   /// Runs `handstamp` on a device, to its end, and insists on its exit code.
   @discardableResult
-  func run(_ arguments: [String], on home: Home, input: String = "", expecting status: ExitStatus = .ok) async throws
+  func run(_ arguments: [String], on home: Home, input: String = "", expecting status: ExitReason = .ok) async throws
     -> Child.Outcome
   {
     let child = try Child(arguments, variables: ["HANDSTAMP_HOME": home.path], input: input)

@@ -1,10 +1,10 @@
 /// Why a command did not do what it was asked, and what to do about it. Without capitals and full stops.
 struct Refusal: Error, Equatable {
-  var code: ExitStatus
+  var code: ExitReason
   var message: String
   var hint: String
 
-  init(_ code: ExitStatus, _ message: String, hint: String) {
+  init(_ code: ExitReason, _ message: String, hint: String) {
     self.code = code
     self.message = message
     self.hint = hint
@@ -12,7 +12,7 @@ struct Refusal: Error, Equatable {
 }
 
 /// How the program ends. `handstamp --help` lists them.
-enum ExitStatus: Int32, Sendable {
+enum ExitReason: Int32, Sendable {
   case ok = 0
   case failure = 1
   case cancelled = 2
