@@ -38,8 +38,10 @@ let package = Package(
     .executableTarget(
       name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampTesting"], swiftSettings: strict),
     .testTarget(
-      name: "HandstampExplorationTests", dependencies: ["HandstampCore", "HandstampRegistry", "HandstampTesting"], swiftSettings: strict),
-    .testTarget(name: "HandstampCoreTests", dependencies: ["HandstampCore", "HandstampTesting"], swiftSettings: strict),
+      name: "HandstampExplorationTests", dependencies: ["HandstampCore", "HandstampRegistry", "HandstampTesting"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "HandstampCoreTests", dependencies: ["HandstampCore", "HandstampTesting"], swiftSettings: strict),
     .testTarget(
       name: "HandstampRegistryTests", dependencies: ["HandstampRegistry", "HandstampCore", "HandstampTesting"],
       swiftSettings: strict),

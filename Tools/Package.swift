@@ -77,7 +77,9 @@ let package = Package(
     .executableTarget(
       name: "HandstampBench",
       dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting")
-        + ["HandstampServer", "RegistrySQLite", httpClient, hummingbird, jwtKit, nioCore, nioHTTP1, argumentParser, log],
+        + [
+          "HandstampServer", "RegistrySQLite", httpClient, hummingbird, jwtKit, nioCore, nioHTTP1, argumentParser, log,
+        ],
       swiftSettings: strict),
     .testTarget(
       name: "RegistrySQLiteTests",
