@@ -121,6 +121,6 @@ import Testing
     #expect(SessionError.unreachable(retryAfter: .seconds(3)).recovery == .retry(after: .seconds(3)))
     #expect(SessionError.storage(.locked).recovery == .unlockDevice)
     #expect(Recovery(SessionError.noRefreshToken as any Error) == .signIn)
-    #expect(Recovery(CancellationError()) == .none)
+    #expect(Recovery(CancellationError()) == Recovery.none)
   }
 }
