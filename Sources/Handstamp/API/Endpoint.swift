@@ -31,7 +31,7 @@ public struct EmptyResponse: Decodable, Sendable, Hashable {
 
 /// Why a call of an API brought nothing back.
 @nonexhaustive
-public enum APIError: RecoverableError, Hashable {
+public enum APIError: ErrorWithRecovery, Hashable {
   /// There is no token to send, or the API refused the one there is; the session's error says what to do.
   case unauthorized(SessionError)
   /// The API answered with a status other than 2xx; its problem document (RFC 9457), if it sent one.

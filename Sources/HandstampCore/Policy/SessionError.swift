@@ -1,6 +1,6 @@
 /// What may go wrong between an app and its session. Each case knows the next step, see ``recovery``.
 @nonexhaustive
-public enum SessionError: RecoverableError, Hashable {
+public enum SessionError: ErrorWithRecovery, Hashable {
   /// Nobody is signed in; the reason says how the last session ended, if one did.
   case signedOut(EndReason?)
   /// The server no longer accepts this session, for the reason it gave. Nothing but signing in again helps.
@@ -37,7 +37,7 @@ public enum SessionError: RecoverableError, Hashable {
 }
 
 /// An error that knows the next step.
-public protocol RecoverableError: Error {
+public protocol ErrorWithRecovery: Error {
   /// What an app can offer: a button, a hint, a wait.
   var recovery: Recovery { get }
 }
@@ -53,9 +53,9 @@ public enum Recovery: Sendable, Hashable {
   /// Nothing that the session can offer.
   case none
 
-  /// The recovery of any error: of a ``RecoverableError`` its own, of a cancellation and of anything else ``none``. For
+  /// The recovery of any error: of a ``ErrorWithRecovery`` its own, of a cancellation and of anything else ``none``. For
   /// plain closures, where typed throws are lost.
   public init(_ error: any Error) {
-    self = (error as? any RecoverableError)?.recovery ?? .none
+    self = (error as? any ErrorWithRecovery)?.recovery ?? .none
   }
 }
