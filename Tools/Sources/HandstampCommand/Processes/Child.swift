@@ -21,8 +21,12 @@ final class Child: Sendable {
   /// - Parameters:
   ///   - variables: added to the environment; everything of the program's own is taken out of it before.
   ///   - input: what it reads. Without any, its standard input stays open for as long as this object lives.
+  ///   - terminal: what it reads from instead.
   ///   - log: where its standard error goes, instead of into the outcome.
-  init(_ arguments: [String], variables: [String: String] = [:], input: String? = nil, log: String? = nil) throws {
+  init(
+    _ arguments: [String], variables: [String: String] = [:], input: String? = nil, terminal: FileHandle? = nil,
+    log: String? = nil
+  ) throws {
     process = Process()
     process.executableURL = URL(fileURLWithPath: try Child.program())
     process.arguments = arguments
@@ -30,7 +34,7 @@ final class Child: Sendable {
     environment.merge(variables) { $1 }
     process.environment = environment
     let (stdin, stdout, stderr) = (Pipe(), Pipe(), Pipe())
-    process.standardInput = stdin
+    if let terminal { process.standardInput = terminal } else { process.standardInput = stdin }
     process.standardOutput = stdout
     if let log {
       _ = FileManager.default.createFile(atPath: log, contents: nil, attributes: [.posixPermissions: 0o600])

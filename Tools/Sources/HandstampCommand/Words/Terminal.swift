@@ -29,12 +29,14 @@ enum Terminal {
   /// - Parameter twice: ask again at the prompt, and compare.
   static func secret(_ name: String, twice: Bool = false) throws(Refusal) -> Secret {
     guard isInteractive else { return try firstLine(of: name) }
-    let secret = try prompt("\(name): ")
-    guard twice else { return secret }
-    guard try prompt("\(name) once more: ") == secret else {
-      throw Refusal(.failure, "the two are not the same", hint: "run the same command again")
+    return try withoutEcho { () throws(Refusal) in
+      let secret = try prompt("\(name): ")
+      if !twice { return secret }
+      guard try prompt("\(name) once more: ") == secret else {
+        throw Refusal(.failure, "the two are not the same", hint: "run the same command again")
+      }
+      return secret
     }
-    return secret
   }
 
   /// A line that is no secret.
@@ -68,7 +70,7 @@ enum Terminal {
   private static func prompt(_ text: String) throws(Refusal) -> Secret {
     write(Array(text.utf8), to: STDERR_FILENO)
     defer { write([10], to: STDERR_FILENO) }
-    guard let typed = try withoutEcho({ readKeys() }), !typed.isEmpty else {
+    guard let typed = readKeys(), !typed.isEmpty else {
       throw Refusal(.cancelled, "cancelled", hint: "run the same command again")
     }
     return typed
@@ -94,7 +96,7 @@ enum Terminal {
     return nil
   }
 
-  private static func withoutEcho<Result>(_ body: () -> Result) throws(Refusal) -> Result {
+  private static func withoutEcho<Result>(_ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
     var former = termios()
     guard tcgetattr(STDIN_FILENO, &former) == 0 else {
       throw Refusal(.failure, "the terminal cannot be asked for secrets", hint: "give the secret as one line by stdin")
@@ -103,6 +105,6 @@ enum Terminal {
     silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
     tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
     defer { tcsetattr(STDIN_FILENO, TCSAFLUSH, &former) }
-    return body()
+    return try body()
   }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import HandstampCommand
 
 /// Everything that starts processes: one at a time, so that each has the machine to itself.
-@Suite(.serialized) enum Processes {}
+@Suite(.serialized, .timeLimit(.minutes(3))) enum Processes {}
 
 /// A real server in a process of its own, behind a network that tests can hold, and room for devices.
 enum Rig {
