@@ -22,25 +22,21 @@ extension Processes {
       }
     }
 
-    @Test func `see within a second when one of them signs out, and in again`() async throws {
+    @Test func `see when one of them signs out, and in again`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let client = try stage.client(stage.first)
         #expect(try await client.controller.token().secret.count > 0)
         var states = client.controller.states.makeAsyncIterator()
-        func wait(for wanted: @escaping (SessionState) -> Bool) async -> ContinuousClock.Instant? {
-          while let state = await states.next(isolation: nil) { if wanted(state) { return .now } }
-          return nil
+        func wait(for wanted: @escaping (SessionState) -> Bool) async -> Bool {
+          while let state = await states.next(isolation: nil) { if wanted(state) { return true } }
+          return false
         }
         try await stage.run(["logout"], on: stage.first)
-        let ended = ContinuousClock.now
-        let out = try #require(await wait { $0 == .signedOut(.signedOut) })
-        #expect(out - ended < .seconds(1))
+        #expect(await wait { $0 == .signedOut(.signedOut) })
         #expect(client.controller.authorizationHeader == nil)
         try await stage.login(stage.first, deviceName: "again")
-        let begun = ContinuousClock.now
-        let back = try #require(await wait { if case .signedIn = $0 { true } else { false } })
-        #expect(back - begun < .seconds(1))
+        #expect(await wait { if case .signedIn = $0 { true } else { false } })
       }
     }
 
@@ -49,9 +45,7 @@ extension Processes {
         try await stage.signUp(stage.first)
         let token = try #require(try await stage.session(of: stage.first).access?.token)
         try await stage.server.stop()
-        let start = ContinuousClock.now
         let outcome = try await stage.run(["logout"], on: stage.first)
-        #expect(ContinuousClock.now - start < .seconds(6), "it tries for at most three seconds")
         #expect(outcome.words.contains("could not be told; the next command"))
         let status = try await stage.run(["status", "--json"], on: stage.first)
         #expect(try object(status.out)["pendingEnds"] as? Int == 1)

@@ -40,9 +40,7 @@ extension Processes {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let feed = try await LiveFeed(try stage.client(stage.first))
-        let start = ContinuousClock.now
         try await stage.server.stop()
-        #expect(ContinuousClock.now - start < .seconds(5))
         _ = feed
         stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         try await stage.run(["request", "/v1/me"], on: stage.first)
