@@ -131,6 +131,47 @@ import Testing
     #expect(backend.revoked.contains(RevocationHandle("handle-s1")))
   }
 
+  @Test func `counts an end as delivered when the vault has noted it, and not before it has answered`() async throws {
+    let backend = ScriptedBackend.rotating()
+    backend.failRevocations(with: .unreachable(retryAfter: nil))
+    await (try await signedIn(backend)).signOut()
+    backend.failRevocations(with: nil)
+    let slow = FaultyVault(vault)
+    let (reading, noting) = (Gate(), Gate())
+    await slow.set { $0.gate = reading }
+    let relaunched = SessionController(vault: slow, backend: backend, policy: quiet, clock: clock)
+    await reading.arrivals(1)
+    #expect(await !relaunched.endsDelivered(within: .zero), "nobody knows yet what there is to deliver")
+    await slow.set { $0.gate = noting }
+    reading.open()
+    await noting.arrivals(1)
+    #expect(backend.revoked.contains(RevocationHandle("handle-s1")))
+    #expect(await !relaunched.endsDelivered(within: .zero), "a later program would tell the server again")
+    noting.open()
+    #expect(await relaunched.endsDelivered(within: .seconds(3600)))
+    guard case .value(let entry) = await vault.read() else {
+      Issue.record("the tombstone is gone")
+      return
+    }
+    #expect(entry.tombstones.map(\.revocation) == [nil])
+  }
+
+  @Test func `waits for a delivery no longer than it is told, each caller for itself`() async throws {
+    let backend = ScriptedBackend.rotating()
+    backend.failRevocations(with: .unreachable(retryAfter: nil))
+    let controller = try await signedIn(backend)
+    await controller.signOut()
+    let cancelled = Task { await controller.endsDelivered(within: .seconds(3600)) }
+    let patient = Task { await controller.endsDelivered(within: .seconds(3600)) }
+    for _ in 0..<200 { await Task.yield() }
+    #expect(await !controller.endsDelivered(within: .zero))
+    cancelled.cancel()
+    #expect(await !cancelled.value)
+    backend.failRevocations(with: nil)
+    await controller.nudge()
+    #expect(await patient.value, "neither who gave up nor who was cancelled took this one along")
+  }
+
   @Test func `shares one vault with another process: one refresh, both served, both signed out`() async throws {
     let gate = Gate()
     let backend = ScriptedBackend.held(by: gate)

@@ -15,8 +15,11 @@ struct Client: Sendable {
   private let watch: DeliveryWatch
 
   /// Begins to restore the session. Nothing is sent but the news of ended sessions, which the server has not heard of yet.
+  ///
+  /// - Parameter isShortLived: whether the program ends before it matters what other processes do meanwhile.
   init(
-    home: Home, server: ServerAddress, deviceName: String? = nil, clock: any SessionClock = SystemClock()
+    home: Home, server: ServerAddress, deviceName: String? = nil, clock: any SessionClock = SystemClock(),
+    isShortLived: Bool = true
   ) throws(Refusal) {
     guard let base = URL(string: server.text) else {
       throw Refusal(.usage, "the address of the server is none", hint: "run: handstamp login --server URL")
@@ -30,7 +33,8 @@ struct Client: Sendable {
     // Short-lived: no timer of its own, and no long patience with a server that does not answer.
     let policy = SessionPolicy(
       refresh: RefreshPolicy(aheadOfExpiry: false), retry: RetryPolicy(attempts: 3, cap: .seconds(5)))
-    controller = SessionController(vault: vault, backend: watch, policy: policy, clock: clock)
+    let shared: any Vault = isShortLived ? UnwatchedVault(base: vault) : vault
+    controller = SessionController(vault: shared, backend: watch, policy: policy, clock: clock)
     api = APIClient(baseURL: base, controller: controller, transport: AsyncHTTPTransport.shared)
   }
 

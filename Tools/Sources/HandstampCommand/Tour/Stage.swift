@@ -33,7 +33,7 @@ final class Stage: Sendable {
 
   /// A client in this process, on the vault of `home`, as the command line has it.
   func client(_ home: Home, clock: any SessionClock = SystemClock()) throws -> Client {
-    try Client(home: home, server: address, clock: clock)
+    try Client(home: home, server: address, clock: clock, isShortLived: false)
   }
 
   /// Runs `handstamp` on a device, to its end, and insists on its exit code.
