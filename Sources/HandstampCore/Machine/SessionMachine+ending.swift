@@ -36,13 +36,28 @@ extension SessionMachine {
   ) -> [Effect] {
     switch outcome {
     case .done(let entry):
-      // A sign-out came in between: its own edit, queued behind this one, ends the session in the vault.
-      guard isWanted else { return [.ignored] }
+      guard isWanted else {
+        // A sign-out came in between: its own edit, queued behind this one, ends the session in the vault.
+        note(entry)
+        if case .ending(let former) = phase {
+          if let id = former.session { remember(id) }
+          var ending = former
+          ending.session = session.id
+          ending.revocation = session.revocation
+          phase = .ending(ending)
+        }
+        return []
+      }
       buryLater = nil
       leftBehind = nil
+      ended.removeAll { $0 == session.id }
+      outbox[session.id] = nil
+      delivered.removeAll { $0 == session.id }
       var effects: [Effect] = []
-      if case .live(let former) = phase, former.stored.id != session.id {
-        effects += leave(former, telling: .signedOut(.replaced))
+      switch phase {
+      case .live(let former): effects += leave(former, telling: .signedOut(.replaced), for: session.id)
+      case .ending(let ending): effects += leave(ending, for: session.id)
+      case .dormant, .restoring, .signedOut, .unavailable: break
       }
       note(entry)
       effects += enter(entry.session ?? session, action: .signIn, at: now)
@@ -76,9 +91,10 @@ extension SessionMachine {
     }
     switch phase {
     case .ending(var ending):
+      // An edit of its own: the one under way may find its condition unmet, or a sign-in may be queued behind it.
       ending.commands.append(waiter)
       phase = .ending(ending)
-      return effects
+      return effects + [edit(.endWhatever(reason, at: now), for: .end)]
     case .live(let live):
       var ending = Ending(live, reason: reason)
       ending.commands = [waiter]
@@ -106,6 +122,8 @@ extension SessionMachine {
   /// The tombstone was written, or could not be.
   mutating func endAnswered(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     guard case .ending(var ending) = phase else { return [.ignored] }
+    // A sign-out came on top: its edit, which has no condition, says how it ends.
+    if work.values.contains(.end) { return [] }
     switch outcome {
     case .done(let entry):
       note(entry)
@@ -115,6 +133,7 @@ extension SessionMachine {
       phase = .signedOut
       let lock = ending.lock.map { [Effect.unlock($0)] } ?? []
       ending.lock = nil
+      note(entry)
       guard let found = entry.session, found.id != ending.session else { return lock + over(ending, at: now) }
       if let session = ending.session { remember(session) }
       return lock + resumeAll(.failure(.signedOut(.replaced))) + [.cancelRequests]
@@ -144,7 +163,9 @@ extension SessionMachine {
     for command in ending.commands {
       effects.append(.finish(command, .success(trouble.map { .signedOutNotDurably($0) } ?? .signedOut)))
     }
-    if trouble != nil {
+    if trouble == nil {
+      buryLater = nil
+    } else {
       if let session = ending.session, let handle = ending.revocation { outbox[session] = handle }
       let again = ending.session.map { VaultEdit.end($0, holding: nil, reason: ending.reason, at: now) }
       buryLater = BuryLater(
@@ -166,7 +187,11 @@ extension SessionMachine {
       }
       return prepare(at: now)
     case .save:
-      if let later = buryLater { return [edit(later.edit, for: .endAgain)] }
+      if let later = buryLater {
+        // Queued behind a sign-in it would bury the new session; the sign-in buries the former one itself.
+        let isSigningIn = work.values.contains { if case .begin = $0 { true } else { false } }
+        return [isSigningIn ? startTimer(.save, after: .seconds(1)) : edit(later.edit, for: .endAgain)]
+      }
       guard case .live(let live) = phase, live.flight == nil, let unsaved = live.unsaved else { return [.ignored] }
       return [
         edit(
@@ -184,11 +209,13 @@ extension SessionMachine {
   }
 
   /// A tombstone that could not be written is tried again, for as long as the program runs.
-  mutating func buriedAgain(_ outcome: VaultOutcome) -> [Effect] {
+  mutating func buriedAgain(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     switch outcome {
-    case .done, .conflict:
+    case .done(let entry), .conflict(let entry):
+      guard buryLater != nil else { return [] }
       buryLater = nil
-      return []
+      // Whoever signed in elsewhere meanwhile was not let in.
+      return absorb(entry, at: now)
     case .failed: return buryLater == nil ? [] : [startTimer(.save, after: .seconds(5))]
     }
   }

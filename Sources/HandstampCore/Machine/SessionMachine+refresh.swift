@@ -5,6 +5,8 @@ extension SessionMachine {
   /// How long to wait for the flight lock.
   static let lockPatience: Duration = .seconds(5)
   static let mostMoves = 64
+  /// The least time between two refreshes that nobody asked for.
+  static let breath: Duration = .seconds(5)
 
   mutating func demand(_ waiter: Waiter, _ need: Need, at now: Moment) -> [Effect] {
     switch phase {
@@ -167,13 +169,20 @@ extension SessionMachine {
     switch outcome {
     case .done(let entry):
       guard let session = entry.session, session.id == live.stored.id else { return moved(to: entry, at: now) }
+      let isNew = live.unsaved == nil
       live.adopt(session)
       live.unsaved = nil
-      live.mintedAt = session.access?.lifetime?.start ?? now
       live.failures = 0
       live.quietUntil = nil
+      if isNew { live.mintedAt = session.access?.lifetime?.start ?? now }
       phase = .live(live)
-      return publish(live.state) + [audit(.refresh, session, "ok", at: now)] + endFlight(at: now)
+      let told = publish(live.state) + [audit(.refresh, session, "ok", at: now)]
+      guard !isNew else { return told + endFlight(at: now) }
+      // Written at last, but those who wait do so because that token is of no use to them: now it may be rotated.
+      let lock = live.flight?.lock.map { [Effect.unlock($0)] } ?? []
+      live.flight = nil
+      phase = .live(live)
+      return told + lock + settle(at: now) + scheduleRefresh(at: now)
     case .conflict(let entry):
       live.unsaved = nil
       phase = .live(live)
@@ -265,11 +274,15 @@ extension SessionMachine {
     if let error {
       effects += failWaiters(error, at: now)
     } else if let access = live.access {
-      // A token that was minted for them satisfies everybody.
+      // A token that was minted for them satisfies everybody, but those who had that very one refused.
+      let refused = waiters.filter { $0.value.refused == access.token }.keys.sorted()
+      for waiter in refused { waiters[waiter] = nil }
       effects += resumeAll(.success(access))
+      if !refused.isEmpty { effects.append(.resume(refused, .failure(.tokenRefused))) }
     }
     if let lock = flight.lock { effects.append(.unlock(lock)) }
-    return effects + scheduleRefresh(at: now)
+    // Never at once: a vault that fails, or a server whose tokens are over when they come, would be asked without end.
+    return effects + scheduleRefresh(at: now, atLeast: SessionMachine.breath)
   }
 
   /// Refreshing failed: a token that still lasts goes on serving.
@@ -288,11 +301,8 @@ extension SessionMachine {
 
   /// Whether somebody waits for a refresh, or the token is in its margin.
   private func isRefreshWanted(at now: Moment) -> Bool {
-    guard waiters.isEmpty, case .live(let live) = phase, let lifetime = live.access?.lifetime else {
-      return !waiters.isEmpty
-    }
-    return policy.refresh.aheadOfExpiry
-      && lifetime.remaining(at: now) <= policy.refresh.margin(forLife: lifetime.duration)
+    guard waiters.isEmpty, case .live(let live) = phase else { return !waiters.isEmpty }
+    return isDueAhead(live, at: now)
   }
 
   private func serves(_ access: StoredAccess, _ need: Need, at now: Moment) -> Bool {

@@ -52,7 +52,10 @@ extension SessionMachine {
     switch phase {
     case .dormant, .ending: return [.ignored]
     case .restoring, .signedOut, .unavailable:
-      if let token = leftBehind, found?.refresh == token { return deliver() }
+      if let token = leftBehind, found?.refresh == token {
+        phase = .unavailable(.rolledBack)
+        return publish(.unavailable(.rolledBack)) + resumeAll(.failure(.rolledBack)) + deliver()
+      }
       leftBehind = nil
       if let found { return enter(found, action: .restore, at: now) + deliver() }
       phase = .signedOut
@@ -64,16 +67,23 @@ extension SessionMachine {
         return over(Ending(live, reason: reason), at: now)
       }
       guard found.id == live.stored.id else {
-        let effects = leave(live, telling: .signedOut(.replaced))
+        let effects = leave(live, telling: .signedOut(.replaced), for: found.id)
         return effects + enter(found, action: .adopt, at: now) + deliver()
       }
       guard found != live.stored else { return settle(at: now) + deliver() }
       if let unsaved = live.unsaved, found.refresh != unsaved.sent { live.unsaved = nil }
       if found.access != live.stored.access { live.mintedAt = found.access?.lifetime?.start ?? now }
+      let wasLocked = live.isRefreshLocked
       live.adopt(found)
       live.isRefreshLocked = false
+      // The locked vault did not tell when the session began and was used last: its limits hold from here on.
+      if wasLocked, live.touchedAt == nil { live.stored.activeAt = found.activeAt }
       phase = .live(live)
-      return publish(live.state) + scheduleRefresh(at: now) + settle(at: now) + deliver()
+      if wasLocked, let reason = overdue(live.stored, at: now) {
+        return end(Ending(live, reason: reason), .end(found.id, holding: nil, reason: reason, at: now))
+      }
+      return publish(live.state) + (wasLocked ? scheduleLimit(at: now) : []) + scheduleRefresh(at: now)
+        + settle(at: now) + deliver()
     }
   }
 
@@ -81,7 +91,7 @@ extension SessionMachine {
   private mutating func absorb(
     _ id: SessionID, _ profile: Profile, _ access: StoredAccess, at now: Moment
   ) -> [Effect] {
-    guard !ended.contains(id) else { return [.ignored] }
+    guard !ended.contains(id), buryLater == nil else { return [.ignored] }
     switch phase {
     case .dormant, .ending, .live: return [.ignored]
     case .restoring, .signedOut, .unavailable:
@@ -120,15 +130,27 @@ extension SessionMachine {
   }
 
   /// The former session is no longer the one in use; its end is somebody else's doing and stored already.
-  mutating func leave(_ live: Live, telling error: SessionError) -> [Effect] {
+  mutating func leave(_ live: Live, telling error: SessionError, for successor: SessionID) -> [Effect] {
     dropFlightWork()
     timers[.limit] = nil
     timers[.save] = nil
+    // A session that was signed in to again is not over; only what was under way for it is.
+    guard live.stored.id != successor else { return live.flight?.lock.map { [.unlock($0)] } ?? [] }
     remember(live.stored.id)
     phase = .signedOut
     var effects = resumeAll(.failure(error)) + [.cancelRequests]
     if let lock = live.flight?.lock { effects.append(.unlock(lock)) }
     return effects
+  }
+
+  /// A sign-in overtook the end of the former session.
+  mutating func leave(_ ending: Ending, for successor: SessionID) -> [Effect] {
+    work = work.filter { $0.value != .end }
+    if let former = ending.session, former != successor { remember(former) }
+    phase = .signedOut
+    var effects = resumeAll(.failure(.signedOut(ending.reason))) + [.cancelRequests]
+    if let lock = ending.lock { effects.append(.unlock(lock)) }
+    return effects + ending.commands.map { .finish($0, .success(.signedOut)) }
   }
 
   mutating func remember(_ session: SessionID) {

@@ -1,11 +1,11 @@
 /// Timers, limits, activity, and telling the server of ended sessions.
 extension SessionMachine {
-  /// Sets the timer of the refresh ahead of expiry.
-  mutating func scheduleRefresh(at now: Moment) -> [Effect] {
+  /// Sets the timer of the refresh ahead of expiry, not sooner than `least` from now.
+  mutating func scheduleRefresh(at now: Moment, atLeast least: Duration = .zero) -> [Effect] {
     guard policy.refresh.aheadOfExpiry, case .live(let live) = phase, live.flight == nil, live.unsaved == nil,
       live.stored.refresh != nil, let lifetime = live.access?.lifetime
     else { return [] }
-    var wait = lifetime.remaining(at: now) - policy.refresh.margin(forLife: lifetime.duration)
+    var wait = max(least, lifetime.remaining(at: now) - policy.refresh.margin(forLife: lifetime.duration))
     if let quiet = live.quietUntil, let left = left(until: quiet, at: now) { wait = max(wait, left) }
     return [startTimer(.refresh, after: wait)]
   }
@@ -13,13 +13,18 @@ extension SessionMachine {
   /// Refreshes while the old token still serves, if it is in its margin and nobody has failed just now.
   mutating func refreshAheadIfDue(at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, live.flight == nil, live.unsaved == nil, !live.isRefreshLocked,
-      live.stored.refresh != nil, let lifetime = live.access?.lifetime, policy.refresh.aheadOfExpiry,
-      lifetime.remaining(at: now) <= policy.refresh.margin(forLife: lifetime.duration)
+      live.stored.refresh != nil, isDueAhead(live, at: now)
     else { return [] }
     if let quiet = live.quietUntil, left(until: quiet, at: now) != nil { return [] }
     live.flight = Flight(step: .locking)
     phase = .live(live)
     return [.lock(begin(.lock), within: SessionMachine.lockPatience)]
+  }
+
+  /// Whether the token is in the margin in which it is replaced before anybody asks.
+  func isDueAhead(_ live: Live, at now: Moment) -> Bool {
+    guard policy.refresh.aheadOfExpiry, let lifetime = live.access?.lifetime else { return false }
+    return lifetime.remaining(at: now) <= policy.refresh.margin(forLife: lifetime.duration)
   }
 
   /// The reason why a session is over by policy, if it is.
@@ -108,7 +113,7 @@ extension SessionMachine {
     case .save(let unsaved): return saved(unsaved, outcome, at: now)
     case .reject(let reason): return rejected(reason, outcome, at: now)
     case .end: return endAnswered(outcome, at: now)
-    case .endAgain: return buriedAgain(outcome)
+    case .endAgain: return buriedAgain(outcome, at: now)
     case .delivered, .touch: return []
     case .look, .lock, .ask, .rollbackCheck: return [.ignored]
     }

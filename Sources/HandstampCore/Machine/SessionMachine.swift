@@ -190,7 +190,7 @@ public struct SessionMachine: Sendable, Hashable {
   /// | 60 s | 1 h | 60 s |
   /// | 10 min | 60 s | 48 s |
   public static func clamp(_ validity: Duration, toLife life: Duration) -> Duration {
-    min(validity, life * 4 / 5)
+    min(validity, life / 5 * 4)
   }
 }
 

@@ -1,0 +1,260 @@
+import HandstampCore
+import HandstampTesting
+import Testing
+
+/// Orders of events that lost a session, brought one back, or left somebody waiting, until a review found them.
+@Suite struct `A session machine in unlucky orders` {
+  typealias Machine = SessionMachine
+
+  private func signedIn(policy: SessionPolicy = SessionPolicy(), keepsRotationKeys: Bool = true) -> Bench {
+    var bench = Bench(policy: policy, keepsRotationKeys: keepsRotationKeys)
+    bench.run(.start)
+    bench.signIn()
+    return bench
+  }
+
+  // MARK: Ends
+
+  @Test func `signs out also from a sign-in that was being written while an earlier sign-out was`() {
+    var bench = signedIn()
+    let first = bench.waiter()
+    bench.handle(.signOut(first, .signedOut))
+    let attempt = bench.waiter()
+    bench.handle(.signIn(attempt))
+    bench.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
+    let second = bench.waiter()
+    bench.handle(.signOut(second, .signedOut))
+    bench.work()
+    #expect(bench.outcomes[attempt] == .failure(.cancelled))
+    #expect(bench.outcomes[first] == .success(.signedOut))
+    #expect(bench.outcomes[second] == .success(.signedOut))
+    #expect(bench.vault?.session == nil)
+    bench.run(.vaultChanged)
+    #expect(bench.machine.access == nil)
+    // Both sessions are ended at the server.
+    for session in ["s1", "s2"] {
+      #expect(bench.effects.contains(.revoke(SessionID(session), RevocationHandle("handle-\(session)"))))
+    }
+  }
+
+  @Test func `signs out also when a limit was ending a session that another process had replaced`() {
+    var bench = signedIn()
+    var other = Bench(vault: bench.vault)
+    other.run(.start)
+    other.signIn(.sample(0, session: "s2"))
+    bench.vault = other.vault
+    bench.handle(.ended(SessionID("s1"), .revoked))
+    let waiter = bench.waiter()
+    bench.handle(.signOut(waiter, .signedOut))
+    bench.work()
+    #expect(bench.outcomes[waiter] == .success(.signedOut))
+    #expect(bench.vault?.session == nil)
+    #expect(bench.machine.access == nil)
+  }
+
+  @Test func `keeps the sessions of two people apart when a sign-in overtakes the end of the former session`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    let attempt = bench.waiter()
+    bench.handle(.signIn(attempt))
+    bench.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
+    bench.handle(.ended(SessionID("s1"), .revoked))
+    bench.effects = []
+    bench.work()
+    #expect(bench.machine.session == SessionID("s2"))
+    #expect(bench.failure(caller) == .signedOut(.revoked))
+    #expect(bench.effects.contains(.cancelRequests))
+    // Whoever holds the lock for ever keeps every process from refreshing.
+    #expect(bench.effects.contains { if case .unlock = $0 { true } else { false } })
+  }
+
+  @Test func `keeps the sign-in that follows a sign-out which could not be written`() {
+    var bench = Bench(vault: signedIn().vault)
+    // Before the vault was read, nobody knows whose session it is.
+    bench.handle(.start)
+    bench.vaultTrouble = .unavailable("busy")
+    bench.signOut()
+    bench.vaultTrouble = nil
+    let attempt = bench.waiter()
+    bench.handle(.signIn(attempt))
+    bench.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
+    bench.fire(.save)
+    #expect(bench.vault?.session?.id == SessionID("s2"))
+    bench.run(.vaultChanged)
+    #expect(bench.machine.session == SessionID("s2"))
+  }
+
+  @Test func `is not brought back by a locked vault after a sign-out that could not be written`() throws {
+    let stored = signedIn().vault?.session
+    var bench = Bench(vault: signedIn().vault)
+    bench.handle(.start)
+    bench.vaultTrouble = .locked
+    bench.signOut()
+    let access = try #require(stored?.access)
+    let read = bench.handle(.vaultChanged)
+    guard case .read(let operation)? = read.first, let stored else {
+      Issue.record("\(read)")
+      return
+    }
+    bench.handle(.read(operation, .accessOnly(stored.id, stored.profile, access)))
+    #expect(bench.machine.access == nil)
+    #expect(bench.states.last?.isSignedOut == true)
+  }
+
+  @Test func `lets in who signed in elsewhere while a tombstone was owed`() {
+    var bench = signedIn()
+    bench.vaultTrouble = .unavailable("read-only")
+    bench.signOut()
+    bench.vaultTrouble = nil
+    var other = Bench(vault: bench.vault)
+    other.run(.start)
+    other.signIn(.sample(0, session: "s2"))
+    bench.vault = other.vault
+    bench.run(.vaultChanged)
+    bench.fire(.save)
+    #expect(bench.machine.session == SessionID("s2"))
+  }
+
+  @Test func `owes no tombstone any more after a second sign-out that was written`() {
+    var bench = signedIn()
+    bench.vaultTrouble = .unavailable("read-only")
+    bench.signOut()
+    bench.vaultTrouble = nil
+    bench.signOut()
+    var other = Bench(vault: bench.vault)
+    other.run(.start)
+    other.signIn(.sample(0, session: "s2"))
+    bench.vault = other.vault
+    bench.run(.vaultChanged)
+    #expect(bench.machine.session == SessionID("s2"))
+  }
+
+  @Test func `keeps a session whose id was used before`() {
+    var bench = signedIn()
+    bench.signOut()
+    bench.signIn(.sample(1))
+    bench.run(.vaultChanged)
+    #expect(bench.machine.session == SessionID("s1"))
+  }
+
+  @Test func `gives the lock back when the same session is signed in to again`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    let late = bench.asked[0]
+    bench.effects = []
+    bench.signIn(.sample(5))
+    #expect(bench.effects.contains { if case .unlock = $0 { true } else { false } })
+    #expect(bench.token(caller) == "access-s1-5")
+    #expect(bench.handle(.answered(late.operation, .rejected(.rejected))) == [.ignored])
+    #expect(bench.machine.session == SessionID("s1"))
+  }
+
+  @Test func `answers callers also when a vault that went back in time could not be read in between`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.demand()
+    bench.answer(.superseded)
+    bench.vaultTrouble = .locked
+    bench.run(.vaultChanged)
+    bench.vaultTrouble = nil
+    let caller = bench.demand()
+    #expect(bench.failure(caller) == .rolledBack)
+    #expect(bench.states.last == .unavailable(.rolledBack))
+  }
+
+  // MARK: Refresh
+
+  @Test func `asks nobody when another process was faster while it waited for the lock`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.waiter()
+    let effects = bench.handle(.demand(caller, .init()))
+    guard case .lock(let operation, _)? = effects.last, let session = bench.vault?.session, let sent = session.refresh,
+      let key = RotationKey.sample(9)
+    else {
+      Issue.record("\(effects)")
+      return
+    }
+    let theirs = StoredAccess(
+      token: AccessToken("theirs"), lifetime: Lifetime(start: bench.now, duration: .seconds(600)))
+    _ = bench.apply(.advance(session.id, sent: sent, to: RefreshToken("r2"), access: theirs, profile: nil))
+    var reads = bench.handle(.vaultChanged)
+    guard case .read(let look)? = reads.popLast(), let vault = bench.vault else { return }
+    bench.handle(.read(look, .value(vault)))
+    #expect(bench.token(caller) == "theirs")
+    bench.effects = []
+    bench.run(.locked(operation, key))
+    #expect(bench.effects.contains(.unlock(operation)))
+    #expect(bench.vault?.session?.pendingKey == nil)
+    #expect(bench.asked.isEmpty)
+  }
+
+  @Test(arguments: [Duration.zero, .milliseconds(1)])
+  func `does not ask without end when tokens are over as they come`(life: Duration) {
+    var bench = signedIn()
+    bench.fire(.refresh)
+    bench.answer(.granted(.sample(1, life: life)))
+    #expect((bench.timers[.refresh]?.after ?? .zero) >= .seconds(5))
+  }
+
+  @Test func `does not try without end while the vault cannot be written`() {
+    var bench = signedIn()
+    bench.vaultTrouble = .unavailable("full")
+    bench.fire(.refresh)
+    #expect((bench.timers[.refresh]?.after ?? .zero) >= .seconds(5))
+    // It comes back by itself.
+    bench.vaultTrouble = nil
+    bench.fire(.refresh)
+    #expect(bench.asked.count == 1)
+  }
+
+  @Test func `hands nobody the token that was refused, nor one that is over, once it could be written`() {
+    var bench = signedIn(policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.demand()
+    bench.vaultTrouble = .unavailable("full")
+    bench.answer(.granted(.sample(1)))
+    bench.work()
+    bench.vaultTrouble = nil
+    bench.now = bench.now.advanced(by: .seconds(30))
+    let caller = bench.demand(.init(refused: AccessToken("access-s1-1")))
+    #expect(bench.results[caller] == nil)
+    bench.answer(.granted(.sample(2)))
+    #expect(bench.token(caller) == "access-s1-2")
+  }
+
+  @Test func `says so when the server mints the refused token again`() {
+    var bench = signedIn()
+    bench.now = bench.now.advanced(by: .seconds(100))
+    let caller = bench.demand(.init(refused: AccessToken("access-s1-0")))
+    bench.answer(.granted(.sample(0)))
+    #expect(bench.failure(caller) == .tokenRefused)
+  }
+
+  // MARK: Limits
+
+  @Test(arguments: [SessionPolicy(idleLimit: .seconds(900)), SessionPolicy(absoluteLimit: .seconds(900))])
+  func `counts the limits of a session that was locked at launch`(policy: SessionPolicy) throws {
+    for late in [Duration.seconds(500), .seconds(900)] {
+      var bench = Bench(policy: policy, vault: signedIn(policy: policy).vault)
+      let stored = try #require(bench.vault?.session)
+      bench.now = noon.advanced(by: late)
+      guard case .read(let look)? = bench.handle(.start).first, let access = stored.access else { return }
+      bench.handle(.read(look, .accessOnly(stored.id, stored.profile, access)))
+      bench.run(.vaultChanged)
+      bench.work()
+      if late == .seconds(900) {
+        #expect(bench.vault?.session == nil)
+        #expect(bench.machine.access == nil)
+      } else {
+        #expect(bench.timers[.limit]?.after == .seconds(400))
+      }
+    }
+  }
+}
+
+extension SessionState {
+  fileprivate var isSignedOut: Bool { if case .signedOut = self { true } else { false } }
+}
