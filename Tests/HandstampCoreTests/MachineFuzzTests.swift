@@ -1,0 +1,293 @@
+import HandstampCore
+import Testing
+
+@Suite struct `A session machine among everything that can happen` {
+  /// Whatever comes, in whatever order, with answers nobody asked for: every caller is answered once, every lock given
+  /// back once, one refresh of a session is in the air, and nothing leaves while nobody is signed in.
+  @Test(arguments: 0..<1000 as Range<UInt64>)
+  func `keeps its promises to its driver`(seed: UInt64) {
+    var storm = Storm(seed: seed)
+    for _ in 0..<500 { storm.step() }
+    storm.calm()
+    #expect(storm.faults.isEmpty, "seed \(seed): \(storm.faults.prefix(3))")
+  }
+}
+
+/// A driver that does everything at random times, sometimes wrongly, and books what it was told.
+private struct Storm {
+  typealias Machine = SessionMachine
+  var random: SplitMix
+  var machine: SessionMachine
+  var now = noon
+  var vault = VaultEntry()
+  var faults: [String] = []
+
+  var vaultQueue: [Machine.Effect] = []
+  var locksAsked: [Machine.Operation] = []
+  var locksHeld: Set<Machine.Operation> = []
+  var asked: [(operation: Machine.Operation, token: RefreshToken)] = []
+  var revoking: [SessionID] = []
+  var timers: [Machine.Timer: UInt64] = [:]
+  var callers: Set<Machine.Waiter> = []
+  var signingIn: Set<Machine.Waiter> = []
+  var commands: Set<Machine.Waiter> = []
+  var numbers: UInt64 = 0
+  var grants = 0
+
+  init(seed: UInt64) {
+    random = SplitMix(state: seed)
+    let policy = SessionPolicy(
+      refresh: RefreshPolicy(aheadOfExpiry: seed % 3 != 0), retry: RetryPolicy(attempts: 2),
+      idleLimit: seed % 4 == 0 ? .seconds(2000) : nil, absoluteLimit: seed % 5 == 0 ? .seconds(9000) : nil)
+    machine = SessionMachine(policy: policy, keepsRotationKeys: seed % 2 == 0)
+  }
+
+  mutating func roll(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
+  mutating func number() -> UInt64 {
+    numbers += 1
+    return numbers
+  }
+
+  mutating func grant(session: SessionID?) -> Grant {
+    grants += 1
+    let lives: [Duration?] = [nil, .zero, .seconds(60), .seconds(600), .seconds(3600)]
+    return Grant(
+      tokens: TokenSet(
+        access: AccessToken("a\(grants)"), life: lives[roll(5)],
+        refresh: roll(9) == 0 ? nil : RefreshToken("r\(grants)")),
+      session: session, profile: roll(12) == 0 ? nil : Profile(id: AccountID("ada"), name: "Ada"),
+      revocation: roll(5) == 0 ? nil : RevocationHandle("h\(grants)"))
+  }
+
+  mutating func key() -> RotationKey { RotationKey(from: &random) }
+
+  // MARK: What happens
+
+  mutating func step() {
+    now = now.advanced(by: .milliseconds(roll(20) == 0 ? roll(900_000) : roll(2000)))
+    if roll(400) == 0 { now = Moment(boot: now.boot + 1, uptime: .seconds(roll(100)), wall: now.wall) }
+    switch roll(30) {
+    case 0: handle(.start)
+    case 1: handle(.vaultChanged)
+    case 2: handle(.activity)
+    case 3: handle(.nudge)
+    case 4, 5, 6:
+      let caller = Machine.Waiter(number())
+      callers.insert(caller)
+      let refused = roll(4) == 0 ? machine.access?.token : nil
+      handle(.demand(caller, .init(validity: .seconds(roll(900)), refused: refused)))
+    case 7:
+      guard let caller = callers.sorted().first else { return }
+      callers.remove(caller)
+      handle(.gone(caller))
+    case 8:
+      let command = Machine.Waiter(number())
+      signingIn.insert(command)
+      commands.insert(command)
+      handle(.signIn(command))
+    case 9, 10: answerSignIn()
+    case 11:
+      guard roll(4) == 0 else { return }
+      let command = Machine.Waiter(number())
+      commands.insert(command)
+      handle(.signOut(command, .signedOut))
+    case 12: if roll(5) == 0 { handle(.ended(machine.session ?? SessionID("x"), .revoked)) }
+    case 13: if roll(4) == 0 { anotherProcess() }
+    case 14: nonsense()
+    case 15, 16: fire()
+    case 17, 18: answerLock()
+    case 19, 20: answerRefresh()
+    case 21: answerRevocation()
+    default: answerVault()
+    }
+    check()
+  }
+
+  mutating func answerSignIn() {
+    guard let command = signingIn.sorted().first else { return }
+    signingIn.remove(command)
+    let session = roll(6) == 0 ? machine.session ?? SessionID("s1") : SessionID("s\(number())")
+    let result: Result<Grant, SessionError> =
+      roll(4) == 0 ? .failure(.unreachable(retryAfter: nil)) : .success(grant(session: roll(5) == 0 ? nil : session))
+    handle(.signInAnswered(command, result, fallback: session))
+    if !machine.isSigningIn(command) { commands.remove(command) }
+  }
+
+  mutating func anotherProcess() {
+    let session = StoredSession(
+      id: SessionID("o\(number())"), profile: Profile(id: AccountID("ada"), name: "Ada"),
+      refresh: RefreshToken("r\(number())o"), revocation: RevocationHandle("h"),
+      access: nil, startedAt: now, activeAt: now)
+    switch roll(3) {
+    case 0: apply(.begin(session))
+    case 1: apply(.endWhatever(.signedOut, at: now))
+    default:
+      guard let stored = vault.session, let sent = stored.refresh else { return }
+      let life = Lifetime(start: now, duration: .seconds(600))
+      apply(
+        .advance(
+          stored.id, sent: sent, to: RefreshToken("r\(number())o"),
+          access: StoredAccess(token: AccessToken("a\(number())o"), lifetime: life), profile: nil))
+    }
+  }
+
+  mutating func nonsense() {
+    let operation = Machine.Operation(UInt64(roll(200)))
+    guard !locksHeld.contains(operation), !locksAsked.contains(operation),
+      !asked.contains(where: { $0.operation == operation }), !vaultQueue.contains(where: { $0.names(operation) })
+    else { return }
+    switch roll(6) {
+    case 0:
+      locksHeld.insert(operation)
+      handle(.locked(operation, key()))
+    case 1: handle(.lockFailed(operation, key()))
+    case 2: handle(.answered(operation, .rejected(.rejected)))
+    case 3: handle(.read(operation, .absent))
+    case 4: handle(.edited(operation, .done(vault), asOf: now))
+    default: handle(.timer(.limit, ticket: UInt64(roll(1000))))
+    }
+  }
+
+  mutating func fire() {
+    guard let timer = timers.keys.sorted().randomElement(using: &random), let ticket = timers.removeValue(forKey: timer)
+    else { return }
+    handle(.timer(timer, ticket: ticket))
+  }
+
+  mutating func answerLock(surely: Bool = false) {
+    guard !locksAsked.isEmpty else { return }
+    let operation = locksAsked.removeFirst()
+    guard surely || roll(4) != 0 else { return handle(.lockFailed(operation, key())) }
+    locksHeld.insert(operation)
+    handle(.locked(operation, key()))
+  }
+
+  mutating func answerRefresh(surely: Bool = false) {
+    guard !asked.isEmpty else { return }
+    let (operation, _) = asked.remove(at: roll(asked.count))
+    switch surely ? 0 : roll(8) {
+    case 0...3: handle(.answered(operation, .granted(grant(session: nil))))
+    case 4: handle(.answered(operation, .rejected(.misused)))
+    case 5: handle(.answered(operation, .superseded))
+    case 6: handle(.answered(operation, .granted(grant(session: SessionID("foreign")))))
+    default: handle(.answered(operation, .none(retryAfter: nil, entropy: random.next())))
+    }
+  }
+
+  mutating func answerRevocation(surely: Bool = false) {
+    guard !revoking.isEmpty else { return }
+    let delivered = surely || roll(3) == 0
+    handle(.revoked(revoking.removeFirst(), delivered: delivered, entropy: random.next()))
+  }
+
+  mutating func answerVault(surely: Bool = false) {
+    guard !vaultQueue.isEmpty else { return }
+    let troubles: [VaultTrouble] = [.locked, .unavailable("full"), .corrupt]
+    let trouble = surely || roll(6) != 0 ? nil : troubles[roll(3)]
+    switch vaultQueue.removeFirst() {
+    case .read(let operation):
+      var reading: VaultReading = vault.isEmpty ? .absent : .value(vault)
+      if let trouble { reading = .trouble(trouble) }
+      if !surely, roll(8) == 0, let session = vault.session, let access = session.access {
+        reading = .accessOnly(session.id, session.profile, access)
+      }
+      handle(.read(operation, reading))
+    case .edit(let operation, let edit):
+      let outcome = trouble.map { VaultOutcome.failed($0) } ?? apply(edit)
+      handle(.edited(operation, outcome, asOf: now))
+    default: faults.append("no work of the vault")
+    }
+  }
+
+  @discardableResult
+  mutating func apply(_ edit: VaultEdit) -> VaultOutcome {
+    switch edit.applied(to: vault) {
+    case .write(let new):
+      vault = new
+      return .done(new)
+    case .unchanged: return .done(vault)
+    case .conflict: return .conflict(vault)
+    }
+  }
+
+  // MARK: What must hold
+
+  mutating func handle(_ event: Machine.Event) {
+    for effect in machine.handle(event, at: now) {
+      switch effect {
+      case .resume(let waiters, _):
+        // A caller that is gone may not be answered, nor one that was answered before.
+        for waiter in waiters where callers.remove(waiter) == nil { faults.append("resumed twice: \(event)") }
+      case .finish(let command, _):
+        if commands.remove(command) == nil { faults.append("finished twice: \(event)") }
+      case .unlock(let operation):
+        if locksHeld.remove(operation) == nil { faults.append("unlocked what is not held: \(event)") }
+      case .startTimer(let timer, let ticket, let delay):
+        timers[timer] = ticket
+        if delay < .zero { faults.append("a timer in the past") }
+      case .lock(let operation, _): locksAsked.append(operation)
+      case .askRefresh(let operation, let token, _):
+        if asked.contains(where: { $0.token == token }) && machine.session == nil {
+          faults.append("asks while signed out")
+        }
+        asked.append((operation, token))
+        if !machine.keepsRotationKeys, locksHeld.isEmpty { faults.append("asked without the lock") }
+      case .read, .edit: vaultQueue.append(effect)
+      case .revoke(let session, _): revoking.append(session)
+      case .publish, .audit, .cancelRequests, .ignored: break
+      }
+    }
+  }
+
+  mutating func check() {
+    if case .signedOut = machine.state, machine.access != nil { faults.append("a token while signed out") }
+    if machine.session == nil, machine.access != nil { faults.append("a token without a session") }
+  }
+
+  /// From now on everything works and is answered. Then nobody may be left waiting, and the vault shows what is shown.
+  mutating func calm() {
+    handle(.start)
+    handle(.vaultChanged)
+    handle(.nudge)
+    while !signingIn.isEmpty { answerSignIn() }
+    for _ in 0..<40 {
+      for _ in 0..<40 {
+        answerVault(surely: true)
+        answerLock(surely: true)
+        answerRefresh(surely: true)
+        answerRevocation(surely: true)
+      }
+      if let ticket = timers.removeValue(forKey: .retry) { handle(.timer(.retry, ticket: ticket)) }
+      if let ticket = timers.removeValue(forKey: .save) { handle(.timer(.save, ticket: ticket)) }
+      now = now.advanced(by: .seconds(1))
+    }
+    if !callers.isEmpty { faults.append("\(callers.count) callers wait for ever in \(machine.state)") }
+    if !commands.isEmpty { faults.append("\(commands.count) commands wait for ever in \(machine.state)") }
+    if !locksHeld.isEmpty { faults.append("locks are held for ever: \(locksHeld)") }
+    let shown = machine.session
+    handle(.vaultChanged)
+    for _ in 0..<10 { answerVault(surely: true) }
+    if machine.session != shown { faults.append("showed \(String(describing: shown)), stored is \(vault)") }
+  }
+}
+
+extension SessionMachine.Effect {
+  fileprivate func names(_ operation: SessionMachine.Operation) -> Bool {
+    switch self {
+    case .read(let own), .edit(let own, _), .lock(let own, _), .askRefresh(let own, _, _), .unlock(let own):
+      own == operation
+    case .publish, .audit, .startTimer, .resume, .finish, .cancelRequests, .ignored, .revoke: false
+    }
+  }
+}
+
+private struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+}
