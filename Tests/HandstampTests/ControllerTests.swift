@@ -254,4 +254,12 @@ import Testing
     while controller.authorizationHeader != "Bearer access-s1-1" { await Task.yield() }
     #expect(backend.calls.count == 1)
   }
+
+  @Test func `has a clock that can sleep for ever`() async {
+    let sleeping = Task { try await SystemClock().sleep(for: .seconds(Int64.max)) }
+    // It must have fallen asleep.
+    for _ in 0..<1000 { await Task.yield() }
+    sleeping.cancel()
+    await #expect(throws: CancellationError.self) { try await sleeping.value }
+  }
 }

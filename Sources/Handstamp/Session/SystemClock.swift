@@ -32,7 +32,8 @@ public struct SystemClock: SessionClock {
   }
 
   @concurrent public func sleep(for duration: Duration) async throws {
-    try await Task.sleep(for: duration, clock: .continuous)
+    // A limit of `.seconds(.max)`, for never, would trap inside; nobody outlives a century.
+    try await Task.sleep(for: min(duration, Duration.seconds(100 * 366 * 86_400)), clock: .continuous)
   }
 
   /// One number per boot. Zero where the system does not tell: then uptime alone must do, and a token that seems young
