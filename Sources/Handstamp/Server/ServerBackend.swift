@@ -83,11 +83,10 @@ public struct ServerBackend: Backend {
 
   @concurrent public func revoke(_ handle: RevocationHandle) async throws(SessionError) {
     let response = try await post("/oauth/revoke", form: FormBody([("token", handle.secret)]))
-    switch response.status {
-    case 200..<300: return
-    case 400..<429: throw .rejected(.rejected)
-    default: throw SessionError(tokenAnswer: response)
-    }
+    guard !(200..<300).contains(response.status) else { return }
+    // Only the server's own word that it will never take this handle ends the trying: a proxy's 403, a captive portal's 404
+    // or a 408 would leave the session alive there.
+    throw response.isRefusal ? .rejected(.rejected) : .unreachable(retryAfter: response.retryAfter)
   }
 
   // MARK: The live feed
