@@ -3,11 +3,19 @@ extension SessionController {
   /// The one way in: decide, derive the snapshot, perform. Never suspends.
   func post(_ event: SessionMachine.Event) {
     let effects = machine.handle(event, at: clock.now())
-    let new = Snapshot(machine, boot: boot)
-    snapshot.withLock { $0.renew(new) }
+    renewSnapshot()
     for effect in effects { perform(effect) }
     if case .edited(let operation, _, _) = event { deliveryNotes.remove(operation) }
     tellDelivered()
+  }
+
+  /// Most events change no token: thousands who ask at once must not cost as many headers.
+  private func renewSnapshot() {
+    let access = machine.access
+    guard access != shownAccess else { return }
+    shownAccess = access
+    let new = Snapshot(access, policy: machine.policy.refresh, boot: boot)
+    snapshot.withLock { $0.renew(new) }
   }
 
   private func perform(_ effect: SessionMachine.Effect) {
@@ -15,8 +23,7 @@ extension SessionController {
     case .publish(let state): hub.publish(state)
     case .audit(let entry): if audit != nil { auditQueue.yield(entry) }
     case .startTimer(let timer, let ticket, let delay): start(timer, ticket: ticket, after: delay)
-    case .resume(let waiters, let result):
-      for waiter in waiters { tokenWaiters.removeValue(forKey: waiter)?.resume(returning: result) }
+    case .resume(let waiters, let result): tokenWaiters.answer(waiters, result)
     case .finish(let waiter, let result):
       if let continuation = commandWaiters.removeValue(forKey: waiter) {
         continuation.resume(returning: result)

@@ -12,7 +12,8 @@ public actor SessionController {
   let boot: UInt64
 
   var machine: SessionMachine
-  var tokenWaiters: [SessionMachine.Waiter: CheckedContinuation<Result<StoredAccess, SessionError>, Never>] = [:]
+  /// The token that the snapshot was derived from, fences aside.
+  var shownAccess: StoredAccess?
   var commandWaiters:
     [SessionMachine.Waiter: CheckedContinuation<Result<SessionMachine.SignedOutcome, SessionError>, Never>] =
       [:]
@@ -33,6 +34,7 @@ public actor SessionController {
   nonisolated let hub: StateHub
   nonisolated let snapshot = Locked(Snapshot())
   nonisolated let requests = RequestFence()
+  nonisolated let tokenWaiters = TokenWaiters()
   nonisolated let lastWaiter = Locked<UInt64>(0)
 
   /// Begins to restore the session from `vault` at once.
@@ -158,7 +160,7 @@ public actor SessionController {
   }
 
   private func lowerFence() {
-    let new = Snapshot(machine, boot: boot)
+    let new = Snapshot(machine.access, policy: machine.policy.refresh, boot: boot)
     snapshot.withLock {
       $0.lowerFence()
       $0.renew(new)
@@ -223,22 +225,23 @@ public actor SessionController {
       })
   }
 
-  private func demand(_ need: SessionMachine.Need) async -> Result<StoredAccess, SessionError> {
+  /// Waits with everybody who needs the same; only the first of them comes into the actor.
+  private nonisolated func demand(_ need: SessionMachine.Need) async -> Result<StoredAccess, SessionError> {
     let waiter = nextWaiter()
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        tokenWaiters[waiter] = continuation
-        post(.demand(waiter, need))
+        guard tokenWaiters.join(waiter, need, continuation) else { return }
+        Task.detached(priority: .userInitiated) { await self.ask(waiter, need) }
       }
     } onCancel: {
-      Task { await self.stopWaiting(waiter) }
+      guard let deserted = tokenWaiters.leave(waiter, need) else { return }
+      Task { await self.post(.gone(deserted)) }
     }
   }
 
-  private func stopWaiting(_ waiter: SessionMachine.Waiter) {
-    guard let continuation = tokenWaiters.removeValue(forKey: waiter) else { return }
-    post(.gone(waiter))
-    continuation.resume(returning: .failure(.cancelled))
+  private func ask(_ waiter: SessionMachine.Waiter, _ need: SessionMachine.Need) {
+    // Whoever went before this came in has been forgotten already.
+    if tokenWaiters.isOpen(waiter) { post(.demand(waiter, need)) }
   }
 
   private func command(

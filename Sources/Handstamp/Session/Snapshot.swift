@@ -1,4 +1,4 @@
-/// What can be read without waiting, derived from the machine after every event.
+/// What can be read without waiting, derived from the machine whenever its token changes.
 struct Snapshot: Sendable {
   /// The current token and its header; nothing while nobody is signed in.
   var access: StoredAccess?
@@ -15,8 +15,8 @@ struct Snapshot: Sendable {
 
   init() {}
 
-  init(_ machine: SessionMachine, boot: UInt64) {
-    guard let access = machine.access else { return }
+  init(_ access: StoredAccess?, policy: RefreshPolicy, boot: UInt64) {
+    guard let access else { return }
     self.access = access
     header = access.token.secret.withExposed { "Bearer " + $0 }
     guard let lifetime = access.lifetime else {
@@ -29,8 +29,7 @@ struct Snapshot: Sendable {
     servesFrom = lifetime.start.uptime
     end = lifetime.start.uptime + lifetime.duration
     life = lifetime.duration
-    let ahead = machine.policy.refresh.aheadOfExpiry
-    servesUntil = ahead ? end - machine.policy.refresh.margin(forLife: life) : end
+    servesUntil = policy.aheadOfExpiry ? end - policy.margin(forLife: life) : end
   }
 
   /// Takes over what the machine says, unless a fence stands.

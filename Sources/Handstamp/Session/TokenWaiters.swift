@@ -1,0 +1,66 @@
+/// Those who wait for a token, in groups: who needs the same waits for the same answer, and only the first of a group asks
+/// the machine.
+///
+/// Behind a small lock and not in the actor: ten thousand who ask at once would queue up there one by one, and the one
+/// answer behind them.
+final class TokenWaiters: Sendable {
+  typealias Answer = Result<StoredAccess, SessionError>
+  typealias Continuation = CheckedContinuation<Answer, Never>
+
+  private struct Group: Sendable {
+    /// By which the machine knows it.
+    var waiter: SessionMachine.Waiter
+    var members: [SessionMachine.Waiter: Continuation]
+  }
+  private struct Content: Sendable {
+    var groups: [SessionMachine.Need: Group] = [:]
+    /// What each group that is still open needs.
+    var needs: [SessionMachine.Waiter: SessionMachine.Need] = [:]
+  }
+  private let content = Locked(Content())
+
+  /// Lets a caller wait. Tells whether it is the first of a group: then the machine is to be asked, in its name. A task that
+  /// was cancelled before is answered at once.
+  func join(_ member: SessionMachine.Waiter, _ need: SessionMachine.Need, _ continuation: Continuation) -> Bool {
+    let isFirst: Bool? = content.withLock { content in
+      // Inside the lock: a later cancellation finds the member here.
+      if Task.isCancelled { return nil }
+      if (content.groups[need]?.members[member] = continuation) != nil { return false }
+      content.groups[need] = Group(waiter: member, members: [member: continuation])
+      content.needs[member] = need
+      return true
+    }
+    if isFirst == nil { continuation.resume(returning: .failure(.cancelled)) }
+    return isFirst ?? false
+  }
+
+  /// Ends one caller's wait. Returns the group's name if nobody is left in it: then the machine is to forget it.
+  func leave(_ member: SessionMachine.Waiter, _ need: SessionMachine.Need) -> SessionMachine.Waiter? {
+    let (continuation, deserted) = content.withLock { content -> (Continuation?, SessionMachine.Waiter?) in
+      guard let continuation = content.groups[need]?.members.removeValue(forKey: member) else { return (nil, nil) }
+      guard let group = content.groups[need], group.members.isEmpty else { return (continuation, nil) }
+      content.groups[need] = nil
+      content.needs[group.waiter] = nil
+      return (continuation, group.waiter)
+    }
+    continuation?.resume(returning: .failure(.cancelled))
+    return deserted
+  }
+
+  /// Whether anybody waits in the group of that name.
+  func isOpen(_ waiter: SessionMachine.Waiter) -> Bool {
+    content.withLock { $0.needs[waiter] != nil }
+  }
+
+  /// Gives groups the machine's answer. Whoever asks from now on begins a new one.
+  func answer(_ waiters: [SessionMachine.Waiter], _ answer: Answer) {
+    let groups = content.withLock { content in
+      waiters.compactMap { content.needs.removeValue(forKey: $0) }
+        .compactMap { content.groups.removeValue(forKey: $0) }
+    }
+    for group in groups {
+      // Who came first goes first.
+      for member in group.members.sorted(by: { $0.key < $1.key }) { member.value.resume(returning: answer) }
+    }
+  }
+}
