@@ -6,6 +6,17 @@ import Testing
 @testable import Handstamp
 
 @Suite struct `What comes too late or from the wrong place` {
+  @Test func `sends nothing for a session that is over, whoever is signed in by then`() async {
+    let fence = RequestFence()
+    let generation = fence.generation
+    fence.cancelAll()
+    await #expect(throws: RequestFence.RequestFailure.self) {
+      try await fence.run(in: generation) { () async throws(TransportError) in
+        Issue.record("sent all the same")
+      }
+    }
+  }
+
   @Test(arguments: [
     (200, "", true), (400, #"{"error":"invalid_request"}"#, true), (401, #"{"error":"invalid_client"}"#, true),
     (400, "<html>", false), (403, "<html>a captive portal</html>", false), (404, "", false), (407, "", false),

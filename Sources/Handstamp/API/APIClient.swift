@@ -40,12 +40,14 @@ public struct APIClient: Sendable {
     guard Origin(request.url) != nil, Origin(request.url) == Origin(baseURL.absoluteString) else {
       throw .invalidRequest("the address is not of the account's own origin")
     }
+    // Whatever is sent, also after a 401, is sent for the session of now and never for one that follows it.
+    let generation = controller.requests.generation
     do throws(SessionError) {
       let token = try await controller.token()
-      let response = try await fenced(request.authorized(by: token))
+      let response = try await fenced(request.authorized(by: token), in: generation)
       guard response.status == 401 else { return response }
       let newer = try await controller.token(insteadOf: token)
-      let second = try await fenced(request.authorized(by: newer))
+      let second = try await fenced(request.authorized(by: newer), in: generation)
       guard second.status == 401 else { return second }
       throw .tokenRefused
     } catch {
@@ -54,9 +56,11 @@ public struct APIClient: Sendable {
     }
   }
 
-  private func fenced(_ request: TransportRequest) async throws(SessionError) -> TransportResponse {
+  private func fenced(
+    _ request: TransportRequest, in generation: UInt64
+  ) async throws(SessionError) -> TransportResponse {
     do throws(RequestFence.RequestFailure) {
-      return try await controller.requests.run { [transport] () async throws(TransportError) in
+      return try await controller.requests.run(in: generation) { [transport] () async throws(TransportError) in
         try await transport.send(request)
       }
     } catch {

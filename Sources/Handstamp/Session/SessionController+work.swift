@@ -130,17 +130,27 @@ final class RequestFence: Sendable {
   }
   private let content = Locked(Content())
 
-  /// Runs `body` until it is done or the session ends; then throws ``SessionError/signedOut(_:)``.
+  /// How many sessions have ended. What was begun in one generation is nobody's in the next.
+  var generation: UInt64 { content.withLock { $0.generation } }
+
+  /// Runs `body` until it is done or the generation is over; then throws ``SessionError/signedOut(_:)``.
   func run<Result: Sendable>(
-    _ body: @escaping @Sendable () async throws(TransportError) -> Result
+    in generation: UInt64, _ body: @escaping @Sendable () async throws(TransportError) -> Result
   ) async throws(RequestFailure) -> Result {
+    // Asked before a byte goes out, then once more under the lock.
+    guard self.generation == generation else { throw .signedOut }
     let task = Task { () -> Swift.Result<Result, TransportError> in
       do throws(TransportError) { return .success(try await body()) } catch { return .failure(error) }
     }
-    let (number, generation) = content.withLock { content in
+    let number = content.withLock { content -> UInt64? in
+      guard content.generation == generation else { return nil }
       content.last += 1
       content.tasks[content.last] = { task.cancel() }
-      return (content.last, content.generation)
+      return content.last
+    }
+    guard let number else {
+      task.cancel()
+      throw .signedOut
     }
     let result = await withTaskCancellationHandler {
       await task.value
