@@ -40,6 +40,10 @@ struct HelloLane: Lane {
   static func serve<Value>(_ body: (String) async throws -> Value) async throws -> Value {
     let router = Router()
     router.get("/") { _, _ in "hello, world" }
+    router.post("/") { request, _ in
+      let form = try await request.body.collect(upTo: 1 << 16)
+      return ByteBuffer(repeating: UInt8(ascii: "x"), count: form.readableBytes * ExchangeLane.answerToForm)
+    }
     var logger = Logger(label: "handstamp.bench.hello")
     // Being stopped is an error to it.
     logger.logLevel = .critical
@@ -55,6 +59,27 @@ struct HelloLane: Lane {
     for await port in ports { return try await body("http://127.0.0.1:\(port)/") }
     try await serving.value
     throw BenchFault("the server of greetings did not start")
+  }
+}
+
+/// A request and an answer as long as those of a refresh, by the same framework and the same client, with nothing in them.
+/// Not a part of the bound: it tells what HTTP takes of the rest.
+struct ExchangeLane: Lane {
+  let client: HTTPClient
+  let url: String
+  private static let form = ByteBuffer(repeating: UInt8(ascii: "x"), count: 170)
+  static let answerToForm = 5
+
+  mutating func step() async throws {
+    var request = HTTPClientRequest(url: url)
+    request.method = .POST
+    request.headers.add(name: "content-type", value: "application/x-www-form-urlencoded")
+    request.body = .bytes(ExchangeLane.form)
+    let response = try await client.execute(request, timeout: .seconds(20))
+    let body = try await response.body.collect(upTo: 1 << 16)
+    guard response.status == .ok, body.readableBytes == 170 * ExchangeLane.answerToForm else {
+      throw BenchFault("another answer")
+    }
   }
 }
 

@@ -51,16 +51,18 @@ struct ServerSpeed {
       })
     var commits = Lanes(sessions.suffix(most).map { CommitLane(store: server.store, row: $0.row) })
     var hellos = Lanes((0..<most).map { _ in HelloLane(client: client, url: hello) })
+    var exchanges = Lanes((0..<most).map { _ in ExchangeLane(client: client, url: hello) })
     var signatures = Lanes((0..<most).map { _ in SigningLane(signer: signer) })
     for width in widths {
       Progress.say("server, \(width.connections)")
-      var parts = (refresh: Turns(), signing: Turns(), hello: Turns(), commit: Turns())
+      var parts = (refresh: Turns(), signing: Turns(), hello: Turns(), exchange: Turns(), commit: Turns())
       for turn in 0...turns {
         // The first turn opens the connections and fills the caches.
         let counts = turn > 0
         parts.refresh.add(try await refreshes.work(width, for: stretch), counts)
         parts.signing.add(try await signatures.work(width, for: stretch / 2), counts)
         parts.hello.add(try await hellos.work(width, for: stretch / 2), counts)
+        parts.exchange.add(try await exchanges.work(width, for: stretch / 2), counts)
         parts.commit.add(try await commits.work(width, for: stretch / 2), counts)
       }
       let bound = 1 / [parts.signing, parts.hello, parts.commit].map { 1 / $0.rate }.reduce(0, +)
@@ -71,6 +73,9 @@ struct ServerSpeed {
           + " \(parts.refresh.cost.figure) µs of processor each; median of \(turns) turns")
       report.add(group, "ES256 signature alone", parts.signing.rate, "/s", note: parts.signing.note)
       report.add(group, "hello-world HTTP alone", parts.hello.rate, "/s", note: parts.hello.note)
+      report.add(
+        group, "HTTP of a refresh's size alone", parts.exchange.rate, "/s",
+        note: parts.exchange.note + ", not in the bound")
       report.add(group, "durable commit alone", parts.commit.rate, "/s", note: parts.commit.note)
     }
   }
