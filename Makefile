@@ -48,6 +48,7 @@ check: deps lint examples test run ## what CI runs
 
 bench: deps ## measures, in release
 	$(SWIFT) build $(TOOLS) -c release --product handstamp-bench
+	$(SWIFT) build $(TOOLS) -c release --product handstamp
 	@"$$($(SWIFT) build --package-path Tools -c release --show-bin-path)/handstamp-bench"
 
 clean: ## removes what was built

@@ -132,10 +132,10 @@ import Testing
   }
 
   @Test func `counts an end as delivered when the vault has noted it, and not before it has answered`() async throws {
+    let offline = ScriptedBackend.rotating()
+    offline.failRevocations(with: .unreachable(retryAfter: nil))
+    await (try await signedIn(offline)).signOut()
     let backend = ScriptedBackend.rotating()
-    backend.failRevocations(with: .unreachable(retryAfter: nil))
-    await (try await signedIn(backend)).signOut()
-    backend.failRevocations(with: nil)
     let slow = FaultyVault(vault)
     let (reading, noting) = (Gate(), Gate())
     await slow.set { $0.gate = reading }

@@ -93,7 +93,8 @@ extension SessionMachine {
     guard delivered else {
       deliveryFailures += 1
       let delay = policy.retry.delay(afterAttempt: deliveryFailures, entropy: entropy, retryAfter: nil)
-      return [startTimer(.deliver, after: delay)]
+      // Nobody waits for it: never at once, whatever the policy's base.
+      return [startTimer(.deliver, after: max(.seconds(1), delay))]
     }
     deliveryFailures = 0
     outbox[session] = nil
