@@ -36,7 +36,8 @@ let package = Package(
       dependencies: ["HandstampCore", "HandstampVaults", "Handstamp", "HandstampRegistry"],
       swiftSettings: strict),
     .executableTarget(
-      name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampTesting"], swiftSettings: strict),
+      name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampTesting"],
+      path: "Tests/HandstampExplorer", swiftSettings: strict),
     .testTarget(
       name: "HandstampExplorationTests", dependencies: ["HandstampCore", "HandstampRegistry", "HandstampTesting"],
       swiftSettings: strict),
