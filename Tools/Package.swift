@@ -14,6 +14,7 @@ func handstamp(_ products: String...) -> [Target.Dependency] {
   products.map { .product(name: $0, package: "handstamp") }
 }
 let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let jwtKit: Target.Dependency = .product(name: "JWTKit", package: "jwt-kit")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
@@ -23,6 +24,7 @@ let log: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let signals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -59,7 +61,7 @@ let package = Package(
     .target(
       name: "HandstampServer",
       dependencies: handstamp("HandstampCore", "HandstampRegistry")
-        + ["CArgon2", hummingbird, jwtKit, crypto, log, nioCore, httpTypes, lifecycle, signals],
+        + ["CArgon2", hummingbird, hummingbirdCore, jwtKit, crypto, log, nioCore, httpTypes, lifecycle, signals],
       swiftSettings: strict),
     .target(
       name: "AsyncHTTPTransport",
@@ -89,8 +91,9 @@ let package = Package(
       name: "HandstampServerTests",
       dependencies: handstamp("HandstampCore", "HandstampRegistry", "HandstampTesting")
         + [
-          "HandstampServer", "RegistrySQLite", hummingbird, httpClient, jwtKit, crypto, httpTypes, nioCore, nioHTTP1,
-          log,
+          "HandstampServer", "RegistrySQLite", hummingbird, hummingbirdCore, httpClient, jwtKit, crypto, httpTypes,
+          nioCore,
+          nioEmbedded, nioHTTP1, log,
         ],
       swiftSettings: strict),
     .testTarget(

@@ -53,7 +53,7 @@ public struct SessionServer: Sendable {
   ) -> some ApplicationProtocol {
     Application(
       router: router,
-      server: .http1(
+      server: .sturdyHTTP1(
         configuration: .init(idleTimeout: .milliseconds(configuration.idleConnectionLimit.wholeMilliseconds))),
       configuration: ApplicationConfiguration(address: address), onServerRunning: onReady,
       logger: configuration.logger)

@@ -69,7 +69,7 @@ struct OddServer {
     var logger = Logger(label: "odd")
     logger.logLevel = .critical
     let application = Application(
-      router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+      router: router, server: .sturdyHTTP1(), configuration: .init(address: .hostname("127.0.0.1", port: 0)),
       onServerRunning: { channel in port.yield(channel.localAddress?.port ?? 0) }, logger: logger)
     let running = Task { try await application.run() }
     defer { running.cancel() }

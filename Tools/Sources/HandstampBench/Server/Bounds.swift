@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import HandstampCore
 import HandstampRegistry
+import HandstampServer
 import Hummingbird
 import JWTKit
 import Logging
@@ -49,7 +50,7 @@ struct HelloLane: Lane {
     logger.logLevel = .critical
     let (ports, port) = AsyncStream.makeStream(of: Int.self)
     let application = Application(
-      router: router, configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+      router: router, server: .sturdyHTTP1(), configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
       onServerRunning: { port.yield($0.localAddress?.port ?? 0) }, logger: logger)
     let serving = Task {
       defer { port.finish() }
