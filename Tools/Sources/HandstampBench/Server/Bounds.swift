@@ -50,7 +50,8 @@ struct HelloLane: Lane {
     logger.logLevel = .critical
     let (ports, port) = AsyncStream.makeStream(of: Int.self)
     let application = Application(
-      router: router, server: .sturdyHTTP1(), configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+      router: router, server: .sturdyHTTP1(),
+      configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
       onServerRunning: { port.yield($0.localAddress?.port ?? 0) }, logger: logger)
     let serving = Task {
       defer { port.finish() }

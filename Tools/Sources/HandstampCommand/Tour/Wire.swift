@@ -69,7 +69,8 @@ final class Wire: Sendable {
   func run() async throws {
     let logger = Logger(label: "wire") { _ in SwiftLogNoOpLogHandler() }
     let application = Application(
-      responder: self, server: .sturdyHTTP1(), configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+      responder: self, server: .sturdyHTTP1(),
+      configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
       onServerRunning: { [address] channel in address.set("http://127.0.0.1:\(channel.localAddress?.port ?? 0)") },
       logger: logger)
     let group = ServiceGroup(configuration: ServiceGroupConfiguration(services: [application], logger: logger))

@@ -29,7 +29,8 @@ struct Echo: HTTPResponder {
     let seen = Seen()
     let address = OneShot<String>()
     let application = Application(
-      responder: Echo(seen: seen), server: .sturdyHTTP1(), configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+      responder: Echo(seen: seen), server: .sturdyHTTP1(),
+      configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
       onServerRunning: { channel in address.set("http://127.0.0.1:\(channel.localAddress?.port ?? 0)") },
       logger: Logger(label: "echo") { _ in SwiftLogNoOpLogHandler() })
     let serving = Task { try await application.run() }
