@@ -113,4 +113,15 @@ final class StubTransport: Transport {
       try await api.send(Anything())
     }
   }
+  @Test(arguments: [
+    (TransportError.unreachable("connection refused"), Recovery.retry(after: nil)), (.timedOut, .retry(after: nil)),
+    (.cancelled, .none), (.tooLarge, .none), (.invalidRequest("a header with a line break"), .none),
+  ])
+  func `passes on why there was no answer, and blames no session for it`(
+    error: TransportError, recovery: Recovery
+  ) async throws {
+    let (api, _) = try await client { _ throws(TransportError) in throw error }
+    let thrown = await #expect(throws: APIError.unreachable(error)) { try await api.send(Anything()) }
+    #expect(thrown?.recovery == recovery)
+  }
 }

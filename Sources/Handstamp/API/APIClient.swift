@@ -42,15 +42,19 @@ public struct APIClient: Sendable {
     }
     // Whatever is sent, also after a 401, is sent for the session of now and never for one that follows it.
     let generation = controller.requests.generation
-    do throws(SessionError) {
-      let token = try await controller.token()
-      let response = try await fenced(request.authorized(by: token), in: generation)
-      guard response.status == 401 else { return response }
-      let newer = try await controller.token(insteadOf: token)
-      let second = try await fenced(request.authorized(by: newer), in: generation)
-      guard second.status == 401 else { return second }
-      throw .tokenRefused
-    } catch {
+    let token = try await token { () async throws(SessionError) in try await controller.token() }
+    let response = try await fenced(request.authorized(by: token), in: generation)
+    guard response.status == 401 else { return response }
+    let newer = try await self.token { () async throws(SessionError) in try await controller.token(insteadOf: token) }
+    let second = try await fenced(request.authorized(by: newer), in: generation)
+    guard second.status == 401 else { return second }
+    throw .unauthorized(.tokenRefused)
+  }
+
+  private func token(
+    _ get: () async throws(SessionError) -> AccessToken
+  ) async throws(APIError) -> AccessToken {
+    do throws(SessionError) { return try await get() } catch {
       if case .unreachable = error { throw .unreachable(.unreachable("no answer")) }
       throw .unauthorized(error)
     }
@@ -58,17 +62,17 @@ public struct APIClient: Sendable {
 
   private func fenced(
     _ request: TransportRequest, in generation: UInt64
-  ) async throws(SessionError) -> TransportResponse {
+  ) async throws(APIError) -> TransportResponse {
     do throws(RequestFence.RequestFailure) {
       return try await controller.requests.run(in: generation) { [transport] () async throws(TransportError) in
         try await transport.send(request)
       }
     } catch {
       switch error {
-      case .transport(let error): throw SessionError(error)
+      case .transport(let error): throw .unreachable(error)
       case .signedOut:
-        if case .signedOut(let reason) = controller.state { throw .signedOut(reason) }
-        throw .signedOut(.replaced)
+        if case .signedOut(let reason) = controller.state { throw .unauthorized(.signedOut(reason)) }
+        throw .unauthorized(.signedOut(.replaced))
       }
     }
   }

@@ -46,7 +46,8 @@ public enum APIError: ErrorWithRecovery, Hashable {
   public var recovery: Recovery {
     switch self {
     case .unauthorized(let error): error.recovery
-    case .unreachable: .retry(after: nil)
+    case .unreachable(.unreachable), .unreachable(.timedOut): .retry(after: nil)
+    case .unreachable(.cancelled), .unreachable(.tooLarge), .unreachable(.invalidRequest): .none
     case .status, .unreadable, .invalidRequest: .none
     }
   }

@@ -159,7 +159,7 @@ extension SessionError {
     switch error {
     case let error as SessionError: self = error
     case APIError.unauthorized(let error): self = error
-    case APIError.unreachable: self = .unreachable(retryAfter: nil)
+    case APIError.unreachable(let error): self = SessionError(error)
     case APIError.status(let status, let problem):
       self = .refused(code: problem?.code ?? "status_\(status)", detail: problem?.title)
     case is CancellationError: self = .cancelled
