@@ -45,9 +45,17 @@ public struct APIClient: Sendable {
     let token = try await token { () async throws(SessionError) in try await controller.token() }
     let response = try await fenced(request.authorized(by: token), in: generation)
     guard response.status == 401 else { return response }
-    let newer = try await self.token { () async throws(SessionError) in try await controller.token(insteadOf: token) }
+    let newer: AccessToken
+    do throws(APIError) {
+      newer = try await self.token { () async throws(SessionError) in try await controller.token(insteadOf: token) }
+    } catch {
+      // Too young to be replaced, and refused: perhaps the session ended in these seconds.
+      if error == .unauthorized(.tokenRefused) { try await endIfToldSo(by: response, to: request, in: generation) }
+      throw error
+    }
     let second = try await fenced(request.authorized(by: newer), in: generation)
     guard second.status == 401 else { return second }
+    try await endIfToldSo(by: second, to: request, in: generation)
     throw .unauthorized(.tokenRefused)
   }
 

@@ -68,6 +68,8 @@ public struct ServerBackend: Backend {
 
   // MARK: Backend
 
+  public var authority: String? { baseURL.absoluteString }
+
   @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
     let form = FormBody([
       ("grant_type", Secret("refresh_token")), ("refresh_token", token.secret), ("rotation_key", key.wireText),

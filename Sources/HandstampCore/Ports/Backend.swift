@@ -4,6 +4,10 @@ public protocol Backend: Sendable {
   /// Whether the server keeps ``RotationKey``s. Where it does not, a refresh is never asked for without the flight lock.
   var keepsRotationKeys: Bool { get }
 
+  /// An address of the server that issues the tokens: its word, and no other API's, that a session is over ends the session.
+  /// Nothing, which is the default, where no API is believed.
+  var authority: String? { get }
+
   /// Asks for new tokens. The same pair may be sent any number of times.
   ///
   /// Only two failures decide anything: ``SessionError/rejected(_:)`` for exactly HTTP 400 or 401 of the token endpoint with
@@ -17,4 +21,5 @@ public protocol Backend: Sendable {
 
 extension Backend {
   public var keepsRotationKeys: Bool { true }
+  public var authority: String? { nil }
 }
