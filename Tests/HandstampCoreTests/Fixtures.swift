@@ -28,8 +28,14 @@ struct Bench {
   private var waiters: UInt64 = 0
   private var queue: [Machine.Effect] = []
 
-  init(policy: SessionPolicy = SessionPolicy(), vault: VaultEntry? = nil, keepsRotationKeys: Bool = true) {
-    machine = SessionMachine(policy: policy, keepsRotationKeys: keepsRotationKeys)
+  /// Clean-up steps that were asked for and not answered.
+  var cleaning: [(ended: EndedSession, step: String)] = []
+
+  init(
+    policy: SessionPolicy = SessionPolicy(), vault: VaultEntry? = nil, keepsRotationKeys: Bool = true,
+    cleanups: [Cleanup] = []
+  ) {
+    machine = SessionMachine(policy: policy, keepsRotationKeys: keepsRotationKeys, cleanups: cleanups)
     self.vault = vault
   }
 
@@ -51,6 +57,7 @@ struct Bench {
       case .finish(let waiter, let result): outcomes[waiter] = result
       case .askRefresh(let operation, let token, let key): asked.append((operation, token, key))
       case .read, .edit, .lock: queue.append(effect)
+      case .clean(let ended, let step): cleaning.append((ended, step))
       case .audit, .cancelRequests, .unlock, .ignored, .revoke: break
       }
     }
@@ -75,7 +82,8 @@ struct Bench {
         keys += 1
         guard let key = RotationKey.sample(keys) else { continue }
         handle(lockIsFree ? .locked(operation, key) : .lockFailed(operation, key))
-      case .publish, .audit, .startTimer, .resume, .finish, .cancelRequests, .unlock, .ignored, .askRefresh, .revoke:
+      case .publish, .audit, .startTimer, .resume, .finish, .cancelRequests, .unlock, .ignored, .askRefresh, .revoke,
+        .clean:
         continue
       }
     }
@@ -107,10 +115,17 @@ struct Bench {
   }
 
   @discardableResult
-  mutating func signOut(_ reason: EndReason = .signedOut) -> Machine.Waiter {
+  mutating func signOut(_ reason: EndReason = .signedOut, _ plan: SignOutPlan = .standard) -> Machine.Waiter {
     let waiter = waiter()
-    run(.signOut(waiter, reason))
+    run(.signOut(waiter, reason, plan))
     return waiter
+  }
+
+  /// Answers the clean-up step that was asked for first.
+  mutating func clean(succeeding: Bool = true) {
+    guard !cleaning.isEmpty else { return }
+    let (ended, step) = cleaning.removeFirst()
+    run(.cleaned(ended.session, step: step, succeeded: succeeding, entropy: 0))
   }
 
   mutating func answer(_ answer: Machine.RefreshAnswer) {

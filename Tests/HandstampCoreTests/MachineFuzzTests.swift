@@ -27,6 +27,7 @@ private struct Storm {
   var locksHeld: Set<Machine.Operation> = []
   var asked: [(operation: Machine.Operation, token: RefreshToken)] = []
   var revoking: [SessionID] = []
+  var cleaning: [(session: SessionID, step: String)] = []
   var timers: [Machine.Timer: UInt64] = [:]
   var callers: Set<Machine.Waiter> = []
   var signingIn: Set<Machine.Waiter> = []
@@ -39,7 +40,9 @@ private struct Storm {
     let policy = SessionPolicy(
       refresh: RefreshPolicy(aheadOfExpiry: seed % 3 != 0), retry: RetryPolicy(attempts: 2),
       idleLimit: seed % 4 == 0 ? .seconds(2000) : nil, absoluteLimit: seed % 5 == 0 ? .seconds(9000) : nil)
-    machine = SessionMachine(policy: policy, keepsRotationKeys: seed % 2 == 0)
+    machine = SessionMachine(
+      policy: policy, keepsRotationKeys: seed % 2 == 0,
+      cleanups: seed % 3 == 0 ? [] : [Cleanup("always", .always), Cleanup("cookies", .cookies)])
   }
 
   mutating func roll(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
@@ -98,6 +101,7 @@ private struct Storm {
     case 17, 18: answerLock()
     case 19, 20: answerRefresh()
     case 21: answerRevocation()
+    case 22: answerCleaning()
     default: answerVault()
     }
     check()
@@ -180,6 +184,12 @@ private struct Storm {
     handle(.revoked(revoking.removeFirst(), delivered: delivered, entropy: random.next()))
   }
 
+  mutating func answerCleaning(surely: Bool = false) {
+    guard !cleaning.isEmpty else { return }
+    let (session, step) = cleaning.removeFirst()
+    handle(.cleaned(session, step: step, succeeded: surely || roll(3) != 0, entropy: random.next()))
+  }
+
   mutating func answerVault(surely: Bool = false) {
     guard !vaultQueue.isEmpty else { return }
     let troubles: [VaultTrouble] = [.locked, .unavailable("full"), .corrupt]
@@ -234,6 +244,9 @@ private struct Storm {
         if !machine.keepsRotationKeys, locksHeld.isEmpty { faults.append("asked without the lock") }
       case .read, .edit: vaultQueue.append(effect)
       case .revoke(let session, _): revoking.append(session)
+      case .clean(let ended, let step):
+        if ended.session == machine.session { faults.append("cleans up after the session in use") }
+        cleaning.append((ended.session, step))
       case .publish, .audit, .cancelRequests, .ignored: break
       }
     }
@@ -256,6 +269,7 @@ private struct Storm {
         answerLock(surely: true)
         answerRefresh(surely: true)
         answerRevocation(surely: true)
+        answerCleaning(surely: true)
       }
       if let ticket = timers.removeValue(forKey: .retry) { handle(.timer(.retry, ticket: ticket)) }
       if let ticket = timers.removeValue(forKey: .save) { handle(.timer(.save, ticket: ticket)) }
@@ -263,6 +277,7 @@ private struct Storm {
     }
     if !callers.isEmpty { faults.append("\(callers.count) callers wait for ever in \(machine.state)") }
     if !commands.isEmpty { faults.append("\(commands.count) commands wait for ever in \(machine.state)") }
+    if !machine.chores.isEmpty { faults.append("not cleaned up: \(machine.chores)") }
     if !locksHeld.isEmpty { faults.append("locks are held for ever: \(locksHeld)") }
     let shown = machine.session
     handle(.vaultChanged)
@@ -276,7 +291,7 @@ extension SessionMachine.Effect {
     switch self {
     case .read(let own), .edit(let own, _), .lock(let own, _), .askRefresh(let own, _, _), .unlock(let own):
       own == operation
-    case .publish, .audit, .startTimer, .resume, .finish, .cancelRequests, .ignored, .revoke: false
+    case .publish, .audit, .startTimer, .resume, .finish, .cancelRequests, .ignored, .revoke, .clean: false
     }
   }
 }

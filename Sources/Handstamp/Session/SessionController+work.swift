@@ -1,12 +1,12 @@
 /// Performing what the machine decided.
 extension SessionController {
   /// The one way in: decide, derive the snapshot, perform. Never suspends.
-  func post(_ event: SessionMachine.Event) {
-    let effects = machine.handle(event, at: clock.now())
+  func post(_ event: SessionMachine.Event, at time: Moment? = nil) {
+    let effects = machine.handle(event, at: time ?? clock.now())
     renewSnapshot()
     for effect in effects { perform(effect) }
     if case .edited(let operation, _, _) = event { deliveryNotes.remove(operation) }
-    tellDelivered()
+    tellWhoWaits()
   }
 
   /// Most events change no token: thousands who ask at once must not cost as many headers.
@@ -39,6 +39,7 @@ extension SessionController {
       vaultWork.yield(.edit(operation, edit))
     case .lock(let operation, let limit): takeLock(operation, within: limit)
     case .askRefresh(let operation, let token, let key): askRefresh(operation, token, key)
+    case .clean(let ended, let step): clean(ended, step: step)
     case .revoke(let session, let handle): revoke(session, handle)
     }
   }
@@ -47,8 +48,14 @@ extension SessionController {
     timers[timer]?.cancel()
     timers[timer] = Task.detached(priority: .utility) { [weak self, clock] in
       do { try await clock.sleep(for: delay) } catch { return }
-      await self?.post(.timer(timer, ticket: ticket))
+      await self?.fired(timer, ticket: ticket)
     }
+  }
+
+  private func fired(_ timer: SessionMachine.Timer, ticket: UInt64) {
+    // The limit must not strike somebody whose last touch is still on its way.
+    if timer == .limit { tellActivity() }
+    post(.timer(timer, ticket: ticket))
   }
 
   private func takeLock(_ operation: SessionMachine.Operation, within limit: Duration) {

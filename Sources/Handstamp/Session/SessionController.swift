@@ -9,7 +9,13 @@ public actor SessionController {
   let backend: any Backend
   let clock: any SessionClock
   let audit: (any AuditLog)?
+  let cleanups: [String: CleanupStep]
+  /// What became of clean-up steps, newest last.
+  var cleanupLog: [CleanupLogEntry] = []
+  var cleanupCount = 0
   let boot: UInt64
+  /// How often the machine hears of activity; nothing when there is no idle limit.
+  nonisolated let activityStep: Duration?
 
   var machine: SessionMachine
   /// The token that the snapshot was derived from, fences aside.
@@ -19,10 +25,8 @@ public actor SessionController {
       [:]
   /// Commands that were answered before anybody waited.
   var commandResults: [SessionMachine.Waiter: Result<SessionMachine.SignedOutcome, SessionError>] = [:]
-  /// Those who wait until the server knows of every end, and what ends their wait.
-  var deliveryWaiters:
-    [SessionMachine.Waiter: (continuation: CheckedContinuation<Void, Never>, limit: Task<Void, Never>)] =
-      [:]
+  /// Those who wait until the server knows of every end, or until all is cleaned up.
+  var conditionWaiters: [SessionMachine.Waiter: ConditionWaiter] = [:]
   /// Edits that take down what the server knows by now, and that the vault has not answered.
   var deliveryNotes: Set<SessionMachine.Operation> = []
   var locks: [SessionMachine.Operation: any FlightLock] = [:]
@@ -35,6 +39,7 @@ public actor SessionController {
   nonisolated let snapshot = Locked(Snapshot())
   nonisolated let requests = RequestFence()
   nonisolated let tokenWaiters = TokenWaiters()
+  nonisolated let lastUse = Locked(LastUse())
   nonisolated let lastWaiter = Locked<UInt64>(0)
 
   /// Begins to restore the session from `vault` at once.
@@ -44,16 +49,21 @@ public actor SessionController {
   ///   - backend: whoever issues the tokens.
   ///   - policy: when to refresh, how to retry, when the session ends by itself.
   ///   - audit: takes down what happened; entries arrive in order.
+  ///   - cleanups: what the app clears away when a session ends, in this order.
   public init(
     vault: any Vault, backend: any Backend, policy: SessionPolicy = SessionPolicy(),
-    clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil
+    clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil, cleanups: [CleanupStep] = []
   ) {
+    let vault = ProcessVault(vault)
     self.vault = vault
+    self.cleanups = Dictionary(cleanups.map { ($0.cleanup.name, $0) }) { first, _ in first }
     self.backend = backend
     self.clock = clock
     self.audit = audit
     boot = clock.now().boot
-    machine = SessionMachine(policy: policy, keepsRotationKeys: backend.keepsRotationKeys)
+    activityStep = policy.idleLimit.map { min(.seconds(1), $0 / 20) }
+    machine = SessionMachine(
+      policy: policy, keepsRotationKeys: backend.keepsRotationKeys, cleanups: cleanups.map(\.cleanup))
     let hub = StateHub()
     self.hub = hub
     states = SessionStates(hub: hub)
@@ -121,9 +131,11 @@ public actor SessionController {
   ///
   /// A sign-in or a sign-out that begins meanwhile takes its place: then it throws ``SessionError/cancelled``, and the
   /// session that `perform` may still bring home is ended at the server.
+  ///
+  /// - Parameter remember: without it the session lives in memory and ends with the program.
   @discardableResult
   public nonisolated func signIn(
-    _ perform: () async throws -> Grant
+    remember: Bool = true, _ perform: () async throws -> Grant
   ) async throws(SessionError) -> SignedIn {
     let waiter = nextWaiter()
     await post(.signIn(waiter))
@@ -131,7 +143,7 @@ public actor SessionController {
     do { result = .success(try await perform()) } catch { result = .failure(SessionError(signIn: error)) }
     if Task.isCancelled { await post(.gone(waiter)) }
     let fallback = SessionController.randomSessionID()
-    let outcome = await command(waiter, .signInAnswered(waiter, result, fallback: fallback))
+    let outcome = await command(waiter, .signInAnswered(waiter, result, fallback: fallback, remember: remember))
     switch try outcome.get() {
     case .signedIn(let facts): return facts
     case .signedOut, .signedOutNotDurably: throw .cancelled
@@ -140,31 +152,8 @@ public actor SessionController {
 
   /// Takes over tokens that were obtained elsewhere.
   @discardableResult
-  public nonisolated func adopt(_ grant: Grant) async throws(SessionError) -> SignedIn {
-    try await signIn { grant }
-  }
-
-  /// Signs out. Always succeeds here, also without a network: no token leaves from the first moment on, the tombstone is
-  /// written before this returns, and the server is told as soon as it can be reached, also after a restart.
-  @discardableResult
-  public nonisolated func signOut(reason: EndReason = .signedOut) async -> SignOutReport {
-    // The fence, before anything can suspend: the snapshot is what hands out tokens without waiting.
-    snapshot.withLock { $0.raiseFence() }
-    let waiter = nextWaiter()
-    let result = await command(waiter, .signOut(waiter, reason))
-    await lowerFence()
-    switch result {
-    case .success(.signedOutNotDurably(let trouble)): return SignOutReport(notDurable: trouble)
-    case .success(.signedIn), .success(.signedOut), .failure: return SignOutReport()
-    }
-  }
-
-  private func lowerFence() {
-    let new = Snapshot(machine.access, policy: machine.policy.refresh, boot: boot)
-    snapshot.withLock {
-      $0.lowerFence()
-      $0.renew(new)
-    }
+  public nonisolated func adopt(_ grant: Grant, remember: Bool = true) async throws(SessionError) -> SignedIn {
+    try await signIn(remember: remember) { grant }
   }
 
   /// The server said, in its live feed or otherwise, that a session is over. Ends it here if it is the current one.
@@ -172,49 +161,8 @@ public actor SessionController {
     post(.ended(session, reason))
   }
 
-  /// Somebody used the session: moves the idle limit.
-  public func updateActivity() { post(.activity) }
-
   /// The network came back, the app came to the front, the device was unlocked: what waits for its time goes now.
   public func nudge() { post(.nudge) }
-
-  /// Waits until the server knows of every ended session, and the vault that it does; at most for `limit`. Tells whether
-  /// that is so. Cancelling the task ends this wait alone.
-  public nonisolated func endsDelivered(within limit: Duration) async -> Bool {
-    await waitForDelivery(nextWaiter(), within: limit)
-  }
-
-  private func waitForDelivery(_ waiter: SessionMachine.Waiter, within limit: Duration) async -> Bool {
-    if isDelivered { return true }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let end = Task { [clock] in
-          do { try await clock.sleep(for: limit) } catch { return }
-          self.stopWaitingForDelivery(waiter)
-        }
-        deliveryWaiters[waiter] = (continuation, end)
-      }
-    } onCancel: {
-      Task { await self.stopWaitingForDelivery(waiter) }
-    }
-    return isDelivered
-  }
-
-  /// Before the vault has answered, nobody knows.
-  private var isDelivered: Bool {
-    machine.state != .restoring && machine.outbox.isEmpty && deliveryNotes.isEmpty
-  }
-
-  private func stopWaitingForDelivery(_ waiter: SessionMachine.Waiter) {
-    guard let waiting = deliveryWaiters.removeValue(forKey: waiter) else { return }
-    waiting.limit.cancel()
-    waiting.continuation.resume()
-  }
-
-  func tellDelivered() {
-    guard !deliveryWaiters.isEmpty, isDelivered else { return }
-    for waiter in deliveryWaiters.keys { stopWaitingForDelivery(waiter) }
-  }
 
   // MARK: Waiting
 
@@ -244,7 +192,7 @@ public actor SessionController {
     if tokenWaiters.isOpen(waiter) { post(.demand(waiter, need)) }
   }
 
-  private func command(
+  func command(
     _ waiter: SessionMachine.Waiter, _ event: SessionMachine.Event
   ) async -> Result<SessionMachine.SignedOutcome, SessionError> {
     if let result = commandResults.removeValue(forKey: waiter) {
@@ -269,15 +217,6 @@ public actor SessionController {
       for await _ in changes { await self?.post(.vaultChanged) }
     }
   }
-}
-
-/// How a sign-out went. It always holds on this device.
-public struct SignOutReport: Sendable, Hashable {
-  /// Why the store could not take it down, if it could not: it is tried again for as long as the program runs, but a crash
-  /// before that would bring the session back.
-  public var notDurable: VaultTrouble?
-
-  public init(notDurable: VaultTrouble? = nil) { self.notDurable = notDurable }
 }
 
 extension SessionError {

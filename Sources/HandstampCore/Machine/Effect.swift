@@ -20,6 +20,8 @@ extension SessionMachine {
     case edit(Operation, VaultEdit)
     case lock(Operation, within: Duration)
     case askRefresh(Operation, RefreshToken, RotationKey)
+    /// Does one clean-up step, by its name. Repeated from the tombstone until it succeeds.
+    case clean(EndedSession, step: String)
     /// Best effort, repeated from the tombstone until it is delivered.
     case revoke(SessionID, RevocationHandle)
   }

@@ -50,6 +50,8 @@ extension SessionMachine {
     case limit
     /// The next try to tell the server of an end.
     case deliver
+    /// The next try of clean-up steps that failed.
+    case clean
 
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
   }
@@ -69,8 +71,10 @@ extension SessionMachine {
     /// Somebody began to sign in; a former attempt is cancelled.
     case signIn(Waiter)
     /// How it went. The session id serves where the server gave none.
-    case signInAnswered(Waiter, Result<Grant, SessionError>, fallback: SessionID)
-    case signOut(Waiter, EndReason)
+    case signInAnswered(Waiter, Result<Grant, SessionError>, fallback: SessionID, remember: Bool = true)
+    case signOut(Waiter, EndReason, SignOutPlan = .standard)
+    /// A clean-up step was done, or could not be.
+    case cleaned(SessionID, step: String, succeeded: Bool, entropy: UInt64)
     /// The server said, outside any refresh, that a session is over.
     case ended(SessionID, EndReason)
 

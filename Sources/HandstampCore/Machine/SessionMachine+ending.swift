@@ -1,7 +1,7 @@
 /// Sign-in, sign-out, and the other ends of a session.
 extension SessionMachine {
   mutating func signInAnswered(
-    _ waiter: Waiter, _ result: Result<Grant, SessionError>, fallback: SessionID, at now: Moment
+    _ waiter: Waiter, _ result: Result<Grant, SessionError>, fallback: SessionID, remember: Bool, at now: Moment
   ) -> [Effect] {
     let isWanted = signingIn == waiter
     if isWanted { signingIn = nil }
@@ -17,8 +17,8 @@ extension SessionMachine {
         revocation: grant.revocation,
         access: StoredAccess(
           token: grant.tokens.access, lifetime: grant.tokens.life.map { Lifetime(start: now, duration: $0) }),
-        startedAt: now, activeAt: now)
-      return [edit(.begin(session), for: .begin(waiter, session, isWanted: true))]
+        startedAt: now, activeAt: now, isRemembered: remember)
+      return [edit(.begin(session, steps: steps(for: .replaced)), for: .begin(waiter, session, isWanted: true))]
     }
   }
 
@@ -52,6 +52,8 @@ extension SessionMachine {
       leftBehind = nil
       ended.removeAll { $0 == session.id }
       outbox[session.id] = nil
+      chores[session.id] = nil
+      doneChores[session.id] = nil
       delivered.removeAll { $0 == session.id }
       var effects: [Effect] = []
       switch phase {
@@ -66,7 +68,7 @@ extension SessionMachine {
       } else {
         effects.append(.finish(waiter, .failure(.cancelled)))
       }
-      return effects + deliver()
+      return effects + clean() + deliver()
     case .failed(let trouble):
       let effects = orphan(session.id, session.revocation)
       guard isWanted else { return effects }
@@ -78,7 +80,10 @@ extension SessionMachine {
     }
   }
 
-  mutating func signOut(_ waiter: Waiter, _ reason: EndReason, at now: Moment) -> [Effect] {
+  mutating func signOut(
+    _ waiter: Waiter, _ reason: EndReason, _ plan: SignOutPlan, at now: Moment
+  ) -> [Effect] {
+    let steps = steps(of: plan)
     var effects: [Effect] = []
     if let attempt = signingIn {
       signingIn = nil
@@ -93,21 +98,30 @@ extension SessionMachine {
     case .ending(var ending):
       // An edit of its own: the one under way may find its condition unmet, or a sign-in may be queued behind it.
       ending.commands.append(waiter)
+      ending.steps += steps.filter { !ending.steps.contains($0) }
       phase = .ending(ending)
-      return effects + [edit(.endWhatever(reason, at: now), for: .end)]
+      return effects + [edit(.endWhatever(reason, at: now, steps: steps), for: .end)]
     case .live(let live):
-      var ending = Ending(live, reason: reason)
+      var ending = Ending(live, reason: reason, steps: steps)
       ending.commands = [waiter]
-      return effects + end(ending, .endWhatever(reason, at: now))
+      return effects + end(ending, .endWhatever(reason, at: now, steps: steps))
     case .dormant, .restoring, .signedOut, .unavailable:
       let ending = Ending(reason: reason, commands: [waiter])
-      return effects + end(ending, .endWhatever(reason, at: now))
+      return effects + end(ending, .endWhatever(reason, at: now, steps: steps))
     }
   }
 
   mutating func endedByServer(_ session: SessionID, _ reason: EndReason, at now: Moment) -> [Effect] {
     guard case .live(let live) = phase, live.stored.id == session else { return [.ignored] }
-    return end(Ending(live, reason: reason), .end(session, holding: nil, reason: reason, at: now))
+    return end(live, reason, at: now)
+  }
+
+  /// The session in use is over for a reason that nobody chose a plan for.
+  mutating func end(_ live: Live, _ reason: EndReason, at now: Moment) -> [Effect] {
+    let steps = steps(for: reason)
+    return end(
+      Ending(live, reason: reason, steps: steps),
+      .end(live.stored.id, holding: nil, reason: reason, at: now, steps: steps))
   }
 
   /// Raises the fence and asks for the tombstone. Nobody is told before it is written.
@@ -160,6 +174,10 @@ extension SessionMachine {
     effects += resumeAll(.failure(ending.isRejection ? .rejected(ending.reason) : .signedOut(ending.reason)))
     effects.append(.cancelRequests)
     if let lock = ending.lock { effects.append(.unlock(lock)) }
+    if let session = ending.session {
+      add(ending.steps, for: EndedSession(session: session, account: ending.account, reason: ending.reason))
+    }
+    effects += clean()
     for command in ending.commands {
       effects.append(.finish(command, .success(trouble.map { .signedOutNotDurably($0) } ?? .signedOut)))
     }
@@ -167,7 +185,9 @@ extension SessionMachine {
       buryLater = nil
     } else {
       if let session = ending.session, let handle = ending.revocation { outbox[session] = handle }
-      let again = ending.session.map { VaultEdit.end($0, holding: nil, reason: ending.reason, at: now) }
+      let again = ending.session.map {
+        VaultEdit.end($0, holding: nil, reason: ending.reason, at: now, steps: ending.steps)
+      }
       buryLater = BuryLater(
         session: ending.session, edit: again ?? .endWhatever(ending.reason, at: now))
       effects.append(startTimer(.save, after: .seconds(1)))
@@ -201,9 +221,12 @@ extension SessionMachine {
       ]
     case .limit:
       guard case .live(let live) = phase else { return [.ignored] }
-      guard let reason = overdue(live.stored, at: now) else { return scheduleLimit(at: now) }
-      return end(
-        Ending(live, reason: reason), .end(live.stored.id, holding: nil, reason: reason, at: now))
+      switch overdue(live.stored, at: now) {
+      case nil: return scheduleLimit(at: now)
+      case .idle?: return [.read(begin(.idleCheck))]
+      case let reason?: return end(live, reason, at: now)
+      }
+    case .clean: return clean(again: true)
     case .deliver: return deliver()
     }
   }
@@ -222,13 +245,14 @@ extension SessionMachine {
 }
 
 extension SessionMachine.Ending {
-  init(_ live: SessionMachine.Live, reason: EndReason) {
+  init(_ live: SessionMachine.Live, reason: EndReason, steps: [String]) {
     self.init(
       session: live.stored.id, revocation: live.stored.revocation, lock: live.flight?.lock, reason: reason,
-      commands: [])
+      account: live.stored.profile.id, steps: steps, commands: [])
   }
 
   init(reason: EndReason, commands: [SessionMachine.Waiter]) {
-    self.init(session: nil, revocation: nil, lock: nil, reason: reason, commands: commands)
+    self.init(
+      session: nil, revocation: nil, lock: nil, reason: reason, account: nil, steps: [], commands: commands)
   }
 }

@@ -33,7 +33,8 @@ extension SessionMachine {
         return [.resume([waiter], .failure(.tokenRefused))]
       }
       waiters[waiter] = need
-      return settle(at: now)
+      // Served when the refresh that is in the air has come home; thousands may join it.
+      return live.flight == nil ? settle(at: now) : []
     }
   }
 
@@ -154,7 +155,11 @@ extension SessionMachine {
     case .rejected(let reason):
       live.flight?.step = .ending
       phase = .live(live)
-      return [edit(.end(live.stored.id, holding: sent, reason: reason, at: now), for: .reject(reason))]
+      return [
+        edit(
+          .end(live.stored.id, holding: sent, reason: reason, at: now, steps: steps(for: reason)),
+          for: .reject(reason))
+      ]
     case .superseded:
       live.flight?.step = .looking
       phase = .live(live)
@@ -215,7 +220,7 @@ extension SessionMachine {
     switch outcome {
     case .done(let entry):
       note(entry)
-      var ending = Ending(live, reason: reason)
+      var ending = Ending(live, reason: reason, steps: steps(for: reason))
       ending.isRejection = true
       return over(ending, at: now)
     case .conflict(let entry): return moved(to: entry, at: now)

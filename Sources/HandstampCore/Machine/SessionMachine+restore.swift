@@ -21,7 +21,8 @@ extension SessionMachine {
       }
       return effects
     case .rollbackCheck(let sent): return rollbackChecked(sent, reading, at: now)
-    case .begin, .lock, .prepare, .ask, .advance, .save, .reject, .end, .endAgain, .delivered, .touch:
+    case .idleCheck: return idleChecked(reading, at: now)
+    case .begin, .lock, .prepare, .ask, .advance, .save, .reject, .end, .endAgain, .delivered, .cleaned, .touch:
       return [.ignored]
     }
   }
@@ -57,20 +58,20 @@ extension SessionMachine {
         return publish(.unavailable(.rolledBack)) + resumeAll(.failure(.rolledBack)) + deliver()
       }
       leftBehind = nil
-      if let found { return enter(found, action: .restore, at: now) + deliver() }
+      if let found { return enter(found, action: .restore, at: now) + clean() + deliver() }
       phase = .signedOut
       let reason = entry.tombstones.last?.reason ?? lastEndReason
-      return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + deliver()
+      return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + clean() + deliver()
     case .live(var live):
       guard let found else {
         let reason = entry.tombstone(of: live.stored.id)?.reason ?? .erased
-        return over(Ending(live, reason: reason), at: now)
+        return over(Ending(live, reason: reason, steps: steps(for: reason)), at: now)
       }
       guard found.id == live.stored.id else {
         let effects = leave(live, telling: .signedOut(.replaced), for: found.id)
-        return effects + enter(found, action: .adopt, at: now) + deliver()
+        return effects + enter(found, action: .adopt, at: now) + clean() + deliver()
       }
-      guard found != live.stored else { return settle(at: now) + deliver() }
+      guard found != live.stored else { return settle(at: now) + clean() + deliver() }
       if let unsaved = live.unsaved, found.refresh != unsaved.sent { live.unsaved = nil }
       if found.access != live.stored.access { live.mintedAt = found.access?.lifetime?.start ?? now }
       let wasLocked = live.isRefreshLocked
@@ -80,10 +81,10 @@ extension SessionMachine {
       if wasLocked, live.touchedAt == nil { live.stored.activeAt = found.activeAt }
       phase = .live(live)
       if wasLocked, let reason = overdue(live.stored, at: now) {
-        return end(Ending(live, reason: reason), .end(found.id, holding: nil, reason: reason, at: now))
+        return end(live, reason, at: now)
       }
       return publish(live.state) + (wasLocked ? scheduleLimit(at: now) : []) + scheduleRefresh(at: now)
-        + settle(at: now) + deliver()
+        + settle(at: now) + clean() + deliver()
     }
   }
 
@@ -106,6 +107,11 @@ extension SessionMachine {
     for tombstone in entry.tombstones where !delivered.contains(tombstone.session) {
       if let handle = tombstone.revocation { outbox[tombstone.session] = handle }
     }
+    for tombstone in entry.tombstones {
+      add(
+        tombstone.steps,
+        for: EndedSession(session: tombstone.session, account: tombstone.account, reason: tombstone.reason))
+    }
   }
 
   private var lastEndReason: EndReason? {
@@ -119,7 +125,7 @@ extension SessionMachine {
     if let reason = overdue(session, at: now) {
       let live = Live(stored: session)
       phase = .live(live)
-      return end(Ending(live, reason: reason), .end(session.id, holding: nil, reason: reason, at: now))
+      return end(live, reason, at: now)
     }
     epoch += 1
     var live = Live(stored: session, isRefreshLocked: isRefreshLocked)

@@ -47,10 +47,9 @@ extension SessionMachine {
   /// The session was used. The vault learns of it at most once a minute, or ten times within the idle limit.
   mutating func activity(at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, let limit = policy.idleLimit else { return [] }
-    if let reason = overdue(live.stored, at: now) {
-      return end(
-        Ending(live, reason: reason), .end(live.stored.id, holding: nil, reason: reason, at: now))
-    }
+    // It may be told late.
+    if let age = live.stored.activeAt.elapsed(since: now), age > .zero { return [] }
+    if overdue(live.stored, at: now) != nil { return fired(.limit, at: now) }
     live.stored.activeAt = now
     let since = live.touchedAt.map { now.estimatedElapsed(since: $0) } ?? .seconds(1_000_000_000)
     guard since >= min(.seconds(60), limit / 10) else {
@@ -62,9 +61,18 @@ extension SessionMachine {
     return [edit(.touch(live.stored.id, at: now), for: .touch)]
   }
 
+  /// Nobody used the session here for too long. Who used it elsewhere keeps it alive.
+  mutating func idleChecked(_ reading: VaultReading, at now: Moment) -> [Effect] {
+    let effects: [Effect]
+    if case .trouble = reading { effects = [] } else { effects = absorb(reading, at: now) }
+    guard case .live(let live) = phase else { return effects }
+    guard let reason = overdue(live.stored, at: now) else { return effects + scheduleLimit(at: now) }
+    return effects + end(live, reason, at: now)
+  }
+
   mutating func nudge(at now: Moment) -> [Effect] {
     deliveryFailures = 0
-    var effects = deliver()
+    var effects = clean(again: true) + deliver()
     switch phase {
     case .dormant, .signedOut, .ending: return effects
     case .restoring, .unavailable: return effects + look()
@@ -115,8 +123,8 @@ extension SessionMachine {
     case .reject(let reason): return rejected(reason, outcome, at: now)
     case .end: return endAnswered(outcome, at: now)
     case .endAgain: return buriedAgain(outcome, at: now)
-    case .delivered, .touch: return []
-    case .look, .lock, .ask, .rollbackCheck: return [.ignored]
+    case .delivered, .cleaned, .touch: return []
+    case .look, .lock, .ask, .rollbackCheck, .idleCheck: return [.ignored]
     }
   }
 }

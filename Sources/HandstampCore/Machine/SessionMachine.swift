@@ -9,6 +9,8 @@ public struct SessionMachine: Sendable, Hashable {
   public let policy: SessionPolicy
   /// Whether the server knows rotation keys. If not, a refresh is never asked for without the flight lock.
   public let keepsRotationKeys: Bool
+  /// The clean-up steps that this program can do.
+  public let cleanups: [Cleanup]
   /// Raised by every sign-in and sign-out; what belongs to an older one comes to nothing.
   public internal(set) var epoch: UInt64 = 0
 
@@ -35,10 +37,15 @@ public struct SessionMachine: Sendable, Hashable {
   var leftBehind: RefreshToken?
   /// A tombstone that could not be written.
   var buryLater: BuryLater?
+  /// Clean-up steps of ended sessions that are not done yet.
+  package internal(set) var chores: [SessionID: Chores] = [:]
+  /// Those that are: a look that was under way may still show them.
+  var doneChores: [SessionID: Set<String>] = [:]
 
-  public init(policy: SessionPolicy = SessionPolicy(), keepsRotationKeys: Bool = true) {
+  public init(policy: SessionPolicy = SessionPolicy(), keepsRotationKeys: Bool = true, cleanups: [Cleanup] = []) {
     self.policy = policy
     self.keepsRotationKeys = keepsRotationKeys
+    self.cleanups = cleanups
   }
 
   enum Phase: Sendable, Hashable {
@@ -102,9 +109,22 @@ public struct SessionMachine: Sendable, Hashable {
     var revocation: RevocationHandle?
     var lock: Operation?
     var reason: EndReason
+    var account: AccountID?
+    /// Names of the clean-up steps that this end asks for.
+    var steps: [String]
     var commands: [Waiter]
     /// The server rejected it: those who wait are told so.
     var isRejection = false
+  }
+
+  /// What is to be done after one ended session.
+  package struct Chores: Sendable, Hashable {
+    package var ended: EndedSession
+    /// Asked for and not answered.
+    package var running: Set<String> = []
+    /// Failed; tried again later.
+    package var failed: Set<String> = []
+    var attempts = 0
   }
 
   struct BuryLater: Sendable, Hashable {
@@ -126,7 +146,10 @@ public struct SessionMachine: Sendable, Hashable {
     case end
     case endAgain
     case delivered
+    case cleaned
     case touch
+    /// A look before the session ends for want of activity: another process may have been used.
+    case idleCheck
   }
 
   /// Takes an event and says what is to be done about it.
@@ -147,9 +170,11 @@ public struct SessionMachine: Sendable, Hashable {
       let former = signingIn
       signingIn = waiter
       return former.map { [.finish($0, .failure(.cancelled))] } ?? []
-    case .signInAnswered(let waiter, let result, let fallback):
-      return signInAnswered(waiter, result, fallback: fallback, at: now)
-    case .signOut(let waiter, let reason): return signOut(waiter, reason, at: now)
+    case .signInAnswered(let waiter, let result, let fallback, let remember):
+      return signInAnswered(waiter, result, fallback: fallback, remember: remember, at: now)
+    case .signOut(let waiter, let reason, let plan): return signOut(waiter, reason, plan, at: now)
+    case .cleaned(let session, let step, let succeeded, let entropy):
+      return cleaned(session, step, succeeded: succeeded, entropy: entropy)
     case .ended(let session, let reason): return endedByServer(session, reason, at: now)
     case .demand(let waiter, let need): return demand(waiter, need, at: now)
     case .gone(let waiter):
@@ -245,7 +270,7 @@ extension SessionMachine {
     work = work.filter { _, purpose in
       switch purpose {
       case .lock, .prepare, .ask, .advance, .save, .reject, .rollbackCheck, .touch: false
-      case .look, .begin, .end, .endAgain, .delivered: true
+      case .look, .begin, .end, .endAgain, .delivered, .cleaned, .idleCheck: true
       }
     }
     timers[.retry] = nil

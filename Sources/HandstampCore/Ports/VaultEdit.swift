@@ -1,17 +1,23 @@
 /// A change of a vault, as a value: every vault applies the same rules, inside its own lock.
 public enum VaultEdit: Sendable, Hashable {
-  /// A sign-in. A former session becomes a tombstone with the reason ``EndReason/replaced``.
-  case begin(StoredSession)
+  /// A sign-in. A former session becomes a tombstone with the reason ``EndReason/replaced``, and with `steps` if it was another
+  /// account's.
+  case begin(StoredSession, steps: [String] = [])
   /// The write-ahead of a refresh: keeps `key` unless a key is pending already. Only while the session holds `token`.
   case prepare(SessionID, holding: RefreshToken, key: RotationKey)
   /// A refresh came home: stores the successor and clears the pending key. Only while the session holds `sent`.
   case advance(SessionID, sent: RefreshToken, to: RefreshToken, access: StoredAccess, profile: Profile?)
-  /// The session is over. Only while it holds `token`; with nothing for a token, whatever it holds.
-  case end(SessionID, holding: RefreshToken?, reason: EndReason, at: Moment)
+  /// The session is over, and these clean-up steps are to be done. Only while it holds `token`; with nothing for a token,
+  /// whatever it holds.
+  case end(SessionID, holding: RefreshToken?, reason: EndReason, at: Moment, steps: [String] = [])
   /// Sign-out: ends whatever session there is. Never a conflict.
-  case endWhatever(EndReason, at: Moment)
+  case endWhatever(EndReason, at: Moment, steps: [String] = [])
+  /// A session that was never stored is over; what is left of it is kept. Never a conflict.
+  case bury(Tombstone)
   /// The server has been told of this session's end: its tombstone keeps the reason alone.
   case delivered(SessionID)
+  /// These clean-up steps are done.
+  case cleaned(SessionID, steps: [String])
   /// The session was used.
   case touch(SessionID, at: Moment)
 
@@ -32,7 +38,7 @@ public enum VaultEdit: Sendable, Hashable {
   public var replacesCorruptContent: Bool {
     switch self {
     case .begin, .endWhatever: true
-    case .prepare, .advance, .end, .delivered, .touch: false
+    case .prepare, .advance, .end, .bury, .delivered, .cleaned, .touch: false
     }
   }
 
@@ -41,9 +47,10 @@ public enum VaultEdit: Sendable, Hashable {
     var new = entry
     new.revision += 1
     switch self {
-    case .begin(let session):
+    case .begin(let session, let steps):
       if let former = new.session, former.id != session.id {
-        new.bury(former, reason: .replaced, at: session.startedAt)
+        let isAnother = former.profile.id != session.profile.id
+        new.bury(former, reason: .replaced, at: session.startedAt, steps: isAnother ? steps : [])
       }
       new.tombstones.removeAll { $0.session == session.id }
       new.forgetDelivered(keeping: 1)
@@ -58,18 +65,28 @@ public enum VaultEdit: Sendable, Hashable {
       new.session?.pendingKey = nil
       new.session?.access = access
       if let profile { new.session?.profile = profile }
-    case .end(let id, let token, let reason, let time):
+    case .end(let id, let token, let reason, let time, let steps):
       guard let session = entry.session, session.id == id, token == nil || session.refresh == token else {
         return .conflict
       }
-      new.bury(session, reason: reason, at: time)
-    case .endWhatever(let reason, let time):
+      new.bury(session, reason: reason, at: time, steps: steps)
+    case .endWhatever(let reason, let time, let steps):
       guard let session = entry.session else { return .unchanged }
-      new.bury(session, reason: reason, at: time)
+      new.bury(session, reason: reason, at: time, steps: steps)
+    case .bury(let tombstone):
+      if new.session?.id == tombstone.session { new.session = nil }
+      new.add(tombstone)
     case .delivered(let id):
       guard entry.tombstones.contains(where: { $0.session == id && $0.revocation != nil }) else { return .unchanged }
       for index in new.tombstones.indices where new.tombstones[index].session == id {
         new.tombstones[index].revocation = nil
+      }
+      new.forgetDelivered(keeping: 1)
+    case .cleaned(let id, let steps):
+      let isOpen = entry.tombstones.contains { $0.session == id && $0.steps.contains(where: steps.contains) }
+      guard isOpen else { return .unchanged }
+      for index in new.tombstones.indices where new.tombstones[index].session == id {
+        new.tombstones[index].steps.removeAll(where: steps.contains)
       }
       new.forgetDelivered(keeping: 1)
     case .touch(let id, let time):
@@ -81,16 +98,23 @@ public enum VaultEdit: Sendable, Hashable {
 }
 
 extension VaultEntry {
-  fileprivate mutating func bury(_ former: StoredSession, reason: EndReason, at time: Moment) {
+  fileprivate mutating func bury(_ former: StoredSession, reason: EndReason, at time: Moment, steps: [String]) {
     session = nil
-    tombstones.append(
-      Tombstone(session: former.id, reason: reason, endedAt: time, revocation: former.revocation))
+    add(
+      Tombstone(
+        session: former.id, reason: reason, endedAt: time, revocation: former.revocation, account: former.profile.id,
+        steps: steps))
+  }
+
+  fileprivate mutating func add(_ tombstone: Tombstone) {
+    tombstones.removeAll { $0.session == tombstone.session }
+    tombstones.append(tombstone)
     tombstones.removeFirst(max(0, tombstones.count - VaultEdit.tombstoneLimit))
   }
 
-  /// Tombstones that the server knows of exist for the sake of the reason alone; the newest will do.
+  /// Tombstones with nothing left to do exist for the sake of the reason alone; the newest will do.
   fileprivate mutating func forgetDelivered(keeping count: Int) {
-    let delivered = tombstones.filter { $0.revocation == nil }.dropLast(count)
+    let delivered = tombstones.filter(\.isFinished).dropLast(count)
     tombstones.removeAll { delivered.contains($0) }
   }
 }

@@ -31,11 +31,15 @@ public struct StoredSession: Sendable, Hashable {
   public var access: StoredAccess?
   public var startedAt: Moment
   public var activeAt: Moment
+  /// Whether it may be written to a disk. One that is not lives and dies with its program.
+  public var isRemembered: Bool
 
   public init(
     id: SessionID, profile: Profile, refresh: RefreshToken?, pendingKey: RotationKey? = nil,
-    revocation: RevocationHandle?, access: StoredAccess?, startedAt: Moment, activeAt: Moment
+    revocation: RevocationHandle?, access: StoredAccess?, startedAt: Moment, activeAt: Moment,
+    isRemembered: Bool = true
   ) {
+    self.isRemembered = isRemembered
     self.id = id
     self.profile = profile
     self.refresh = refresh
@@ -65,8 +69,19 @@ public struct Tombstone: Sendable, Hashable {
   public var endedAt: Moment
   /// Nothing when the server needs not be told.
   public var revocation: RevocationHandle?
+  public var account: AccountID?
+  /// The names of the clean-up steps that have not been done yet.
+  public var steps: [String]
 
-  public init(session: SessionID, reason: EndReason, endedAt: Moment, revocation: RevocationHandle?) {
+  /// Whether nothing is left to do: it is kept for its reason alone.
+  public var isFinished: Bool { revocation == nil && steps.isEmpty }
+
+  public init(
+    session: SessionID, reason: EndReason, endedAt: Moment, revocation: RevocationHandle?, account: AccountID? = nil,
+    steps: [String] = []
+  ) {
+    self.account = account
+    self.steps = steps
     self.session = session
     self.reason = reason
     self.endedAt = endedAt

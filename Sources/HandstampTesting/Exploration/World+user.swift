@@ -35,16 +35,16 @@ extension World {
     case .endWhatever:
       endedByUser.insert(session)
       buried.insert(session)
-    case .begin(let new) where new.id != session:
+    case .begin(let new, _) where new.id != session:
       endedByUser.insert(session)
       buried.insert(session)
-    case .end(let ended, _, _, _) where ended == session:
+    case .end(let ended, _, _, _, _) where ended == session:
       // The server ends a session like this, or a user whose sign-out could not be written at first.
       if endedByUser.contains(session) { buried.insert(session) }
       for server in sessions where !endedByUser.contains(session) && server.session == session && server.isAlive {
         verdict = .out("a client ended a session that the server accepts")
       }
-    case .begin, .prepare, .advance, .end, .delivered, .touch: break
+    case .begin, .prepare, .advance, .end, .bury, .delivered, .cleaned, .touch: break
     }
   }
 
@@ -62,7 +62,7 @@ extension World {
   /// The edit, with the fault that was planted in it.
   func faulty(_ edit: VaultEdit) -> VaultEdit {
     switch edit {
-    case .end(let session, holding: .some, let reason, let time) where limits.faults.contains(.endsWithoutComparing):
+    case .end(let session, holding: .some, let reason, let time, _) where limits.faults.contains(.endsWithoutComparing):
       .end(vault.session?.id ?? session, holding: nil, reason: reason, at: time)
     case .advance(let session, _, let successor, let access, _)
     where limits.faults.contains(.advancesWithoutComparing):
@@ -71,7 +71,7 @@ extension World {
           id: session, profile: World.profile, refresh: successor,
           revocation: RevocationHandle(session.rawValue), access: access, startedAt: World.start,
           activeAt: World.start))
-    case .begin, .prepare, .advance, .end, .endWhatever, .delivered, .touch: edit
+    case .begin, .prepare, .advance, .end, .endWhatever, .bury, .delivered, .cleaned, .touch: edit
     }
   }
 

@@ -396,6 +396,8 @@ extension World {
         requestsLeft -= 1
         processes[index].asking = operation
         network.append(Message(process: index, operation: operation, token: token, key: key))
+      // The processes of this world register no steps.
+      case .clean: break
       case .revoke(let session, let handle):
         if limits.faults.contains(.noDeadEndRule) { continue }
         // Without a user the only ends are those of a refusal, and the server hears of them at once.

@@ -101,9 +101,11 @@ extension VaultCheck {
     try expect(entry.session == second, "the second sign-in is the session", found: entry)
     try expect(
       entry.tombstone(of: first.id)?.reason == .replaced, "a sign-in buries the session before it", found: entry)
-    entry = try await done(vault, .endWhatever(.signedOut, at: VaultSamples.moment(5)), "a sign-out is stored")
+    entry = try await done(
+      vault, .endWhatever(.signedOut, at: VaultSamples.moment(5), steps: ["jar", "store"]), "a sign-out is stored")
     let expected = Tombstone(
-      session: second.id, reason: .signedOut, endedAt: VaultSamples.moment(5), revocation: second.revocation)
+      session: second.id, reason: .signedOut, endedAt: VaultSamples.moment(5), revocation: second.revocation,
+      account: second.profile.id, steps: ["jar", "store"])
     try expect(entry.session == nil && entry.tombstone(of: second.id) == expected, "a sign-out buries", found: entry)
     var seen = try await stored(other, "tombstones are stored")
     try expect(seen == entry, "tombstones come back as they were stored", found: seen)
@@ -111,6 +113,13 @@ extension VaultCheck {
       entry = try await done(other, .delivered(id), "a delivery is stored")
       try expect(entry.tombstone(of: id)?.revocation == nil, "a delivered revocation is forgotten", found: entry)
     }
+    entry = try await done(other, .cleaned(second.id, steps: ["jar"]), "a clean-up step is stored as done")
+    try expect(entry.tombstone(of: second.id)?.steps == ["store"], "the other step is left", found: entry)
+    entry = try await done(
+      vault,
+      .bury(Tombstone(session: first.id, reason: .idle, endedAt: VaultSamples.moment(6), revocation: nil)),
+      "the end of a session that was never stored is stored")
+    try expect(entry.tombstone(of: first.id)?.reason == .idle, "a burial is kept", found: entry)
     seen = try await stored(vault, "the last tombstone keeps its reason")
     try expect(seen == entry && seen.session == nil, "deliveries come back as they were stored", found: seen)
   }

@@ -13,6 +13,7 @@ extension VaultEntry {
     }
     return tombstones.reduce(session ?? 0) {
       $0 + 256 + $1.session.rawValue.utf8.count + ($1.revocation?.secret.count ?? 0)
+        + ($1.account?.rawValue.utf8.count ?? 0) + $1.steps.reduce(0) { $0 + 8 + $1.utf8.count }
     }
   }
 
@@ -158,10 +159,14 @@ extension Tombstone {
     writer.field(2, reason.rawValue)
     writer.field(3) { endedAt.write(to: &$0) }
     if let revocation { writer.field(4, revocation.secret) }
+    if let account { writer.field(5, account.rawValue) }
+    for step in steps { writer.field(6, step) }
   }
 
   fileprivate init?(fields: UnsafeRawBufferPointer) {
     var session: String?
+    var account: String?
+    var steps: [String] = []
     var reason: EndReason?
     var endedAt: Moment?
     var revocation: RevocationHandle?
@@ -176,11 +181,19 @@ extension Tombstone {
         endedAt = Moment(fields: value)
         return endedAt != nil
       case 4: revocation = RevocationHandle(Secret(bytes: value))
+      case 5:
+        account = FieldReader.text(value)
+        return account != nil
+      case 6:
+        guard let step = FieldReader.text(value) else { return false }
+        steps.append(step)
       default: break
       }
       return true
     }
     guard isTombstone, let session, let reason, let endedAt else { return nil }
-    self.init(session: SessionID(session), reason: reason, endedAt: endedAt, revocation: revocation)
+    self.init(
+      session: SessionID(session), reason: reason, endedAt: endedAt, revocation: revocation,
+      account: account.map { AccountID($0) }, steps: steps)
   }
 }

@@ -54,7 +54,7 @@ extension VaultEdit {
   var endsSession: Bool {
     switch self {
     case .end, .endWhatever: true
-    case .begin, .prepare, .advance, .delivered, .touch: false
+    case .begin, .prepare, .advance, .bury, .delivered, .cleaned, .touch: false
     }
   }
 }

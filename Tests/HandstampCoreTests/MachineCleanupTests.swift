@@ -1,0 +1,182 @@
+import HandstampCore
+import HandstampTesting
+import Testing
+
+@Suite struct `What is cleaned up after a session` {
+  static let steps = [
+    Cleanup("memory", .always), Cleanup("jar", .cookies), Cleanup("settings", .preferences),
+    Cleanup("store", .database),
+  ]
+
+  func signedIn(policy: SessionPolicy = SessionPolicy()) -> Bench {
+    var bench = Bench(policy: policy, cleanups: Self.steps)
+    bench.run(.start)
+    bench.signIn()
+    return bench
+  }
+
+  @Test(arguments: [
+    (SignOutPlan(), ["memory"]), (.expiry, ["memory", "jar"]), (.standard, ["memory", "jar", "settings"]),
+    (.standard.erasing(.database).keeping(.cookies), ["memory", "settings", "store"]),
+    (.everything, ["memory", "jar", "settings", "store"]),
+    (.everything.keeping(.always), ["memory", "jar", "settings", "store"]),
+  ])
+  func `is what the plan says`(_ plan: SignOutPlan, _ names: [String]) {
+    var bench = signedIn()
+    bench.signOut(.signedOut, plan)
+    #expect(bench.cleaning.map(\.step) == names)
+    #expect(bench.vault?.tombstones.last?.steps == names)
+  }
+
+  @Test(arguments: [
+    (EndReason.revoked, ["memory", "jar", "settings"]), (.accountClosed, ["memory", "jar", "settings", "store"]),
+    (.misused, ["memory", "jar"]), (.expired, ["memory", "jar"]),
+  ])
+  func `follows the reason when nobody chose a plan`(_ reason: EndReason, _ names: [String]) {
+    var bench = signedIn()
+    bench.run(.ended(SessionID("s1"), reason))
+    #expect(bench.cleaning.map(\.step) == names)
+  }
+
+  @Test func `begins after everybody was told, and before the sign-out is over`() throws {
+    var bench = signedIn()
+    bench.effects = []
+    let command = bench.signOut()
+    let order = bench.effects.map { effect in
+      switch effect {
+      case .publish: "publish"
+      case .cancelRequests: "cancel"
+      case .clean: "clean"
+      case .finish(command, _): "finish"
+      case .revoke: "revoke"
+      default: ""
+      }
+    }.filter { !$0.isEmpty }
+    #expect(order == ["publish", "cancel", "clean", "clean", "clean", "finish", "revoke"])
+  }
+
+  @Test func `tells whose it was`() {
+    var bench = signedIn()
+    bench.signOut()
+    #expect(
+      bench.cleaning.first?.ended
+        == EndedSession(session: SessionID("s1"), account: AccountID("ada"), reason: .signedOut))
+  }
+
+  @Test func `is finished at the next launch when the program died, step by step`() {
+    var bench = signedIn()
+    bench.signOut()
+    for left in [["memory", "jar", "settings"], ["jar", "settings"], ["settings"]] {
+      #expect(bench.vault?.tombstones.last?.steps == left)
+      var relaunched = Bench(vault: bench.vault, cleanups: Self.steps)
+      relaunched.run(.start)
+      #expect(relaunched.cleaning.map(\.step) == left)
+      bench.clean()
+    }
+    var relaunched = Bench(vault: bench.vault, cleanups: Self.steps)
+    relaunched.run(.start)
+    #expect(relaunched.cleaning.isEmpty)
+  }
+
+  @Test func `leaves steps that another program knows to that one`() {
+    var bench = signedIn()
+    bench.signOut()
+    var other = Bench(vault: bench.vault, cleanups: [Cleanup("jar", .cookies)])
+    other.run(.start)
+    #expect(other.cleaning.map(\.step) == ["jar"])
+    other.clean()
+    #expect(other.vault?.tombstones.last?.steps == ["memory", "settings"])
+  }
+
+  @Test func `is done in every program that showed the session`() {
+    let bench = signedIn()
+    var other = Bench(vault: bench.vault, cleanups: [Cleanup("images", .cookies)])
+    other.run(.start)
+    var first = bench
+    first.signOut()
+    other.vault = first.vault
+    other.run(.vaultChanged)
+    #expect(other.cleaning.map(\.step) == ["images"])
+  }
+
+  @Test func `is tried again when it failed, a bounded number of times, and then when the network is back`() {
+    var bench = signedIn(policy: SessionPolicy(retry: RetryPolicy(attempts: 3)))
+    bench.signOut(.signedOut, SignOutPlan())
+    for _ in 0..<2 {
+      bench.clean(succeeding: false)
+      #expect(bench.cleaning.isEmpty)
+      #expect(bench.timers[.clean].map { $0.after >= .seconds(1) } == true)
+      bench.fire(.clean)
+      #expect(bench.cleaning.map(\.step) == ["memory"])
+    }
+    bench.timers[.clean] = nil
+    bench.clean(succeeding: false)
+    #expect(bench.timers[.clean] == nil)
+    #expect(bench.vault?.tombstones.last?.steps == ["memory"])
+    bench.run(.nudge)
+    bench.clean()
+    #expect(bench.vault?.tombstones.last?.steps == [])
+    #expect(bench.machine.chores.isEmpty)
+  }
+
+  @Test func `happens also when the end could not be written`() {
+    var bench = signedIn()
+    bench.vaultTrouble = .unavailable("full")
+    bench.signOut()
+    #expect(bench.cleaning.map(\.step) == ["memory", "jar", "settings"])
+    bench.vaultTrouble = nil
+    bench.fire(.save)
+    // What was asked for is not asked for twice.
+    #expect(bench.cleaning.count == 3)
+    #expect(bench.vault?.tombstones.last?.steps == ["memory", "jar", "settings"])
+  }
+
+  @Test func `spares the next session of the same account, not that of another`() {
+    var bench = signedIn()
+    bench.signIn(.sample(0, session: "s2"))
+    #expect(bench.cleaning.isEmpty)
+    var grant = Grant.sample(0, session: "s3")
+    grant.profile = Profile(id: AccountID("bob"), name: "Bob")
+    bench.signIn(grant)
+    #expect(bench.cleaning.map(\.step) == ["memory", "jar"])
+    #expect(bench.cleaning.first?.ended.account == AccountID("ada"))
+  }
+
+  @Test func `keeps the tombstone until both are done, the steps and the telling`() {
+    var bench = signedIn()
+    bench.signOut(.signedOut, SignOutPlan())
+    bench.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
+    bench.signIn(.sample(0, session: "s2"))
+    bench.signOut(.signedOut, SignOutPlan())
+    #expect(bench.vault?.tombstones.map(\.session) == [SessionID("s1"), SessionID("s2")])
+    bench.clean()
+    bench.clean()
+    bench.run(.revoked(SessionID("s2"), delivered: true, entropy: 0))
+    #expect(bench.vault?.tombstones.map(\.session) == [SessionID("s2")])
+  }
+}
+
+@Suite struct `An idle limit` {
+  @Test func `spares who was active in another program`() {
+    let policy = SessionPolicy(idleLimit: .seconds(900))
+    var bench = Bench(policy: policy)
+    bench.run(.start)
+    bench.signIn()
+    // No signal tells of it.
+    _ = bench.apply(.touch(SessionID("s1"), at: noon.advanced(by: .seconds(600))))
+    bench.fire(.limit)
+    #expect(bench.machine.access != nil)
+    #expect(bench.timers[.limit]?.after == .seconds(600))
+    bench.fire(.limit)
+    #expect(bench.states.last == .signedOut(.idle))
+  }
+
+  @Test func `holds also when the vault cannot be read`() {
+    var bench = Bench(policy: SessionPolicy(idleLimit: .seconds(900)))
+    bench.run(.start)
+    bench.signIn()
+    bench.vaultTrouble = .locked
+    bench.fire(.limit)
+    #expect(bench.states.last == .signedOut(.idle))
+  }
+}
