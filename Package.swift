@@ -30,7 +30,7 @@ let package = Package(
     .target(name: "HandstampCore", swiftSettings: strict),
     .target(name: "HandstampRegistry", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
     .target(name: "HandstampVaults", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
-    .target(name: "Handstamp", dependencies: ["HandstampCore", "HandstampVaults"], swiftSettings: strict),
+    .target(name: "Handstamp", dependencies: ["HandstampCore", "HandstampVaults", crypto], swiftSettings: strict),
     .target(
       name: "HandstampTesting",
       dependencies: ["HandstampCore", "HandstampVaults", "Handstamp", "HandstampRegistry"],

@@ -54,7 +54,7 @@ final class StubTransport: Transport {
     try await controller.signIn { .sample(0) }
     clock.advance(by: .seconds(60))
     let transport = StubTransport(answer)
-    return (APIClient(baseURL: base, controller: controller, transport: transport), transport)
+    return (APIClient(baseURL: base, controller: controller, transport: transport, failures: .once), transport)
   }
 
   @Test func `attaches the token and decodes the answer`() async throws {

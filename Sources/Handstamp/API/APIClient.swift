@@ -5,13 +5,21 @@ public import Foundation
 public struct APIClient: Sendable {
   public let baseURL: URL
   public let controller: SessionController
+  /// What happens to calls that fail in passing, unless their endpoint says otherwise; for reading methods alone.
+  public let failures: FailurePolicy
   let transport: any Transport
+  let memory = FailureMemory()
 
-  /// - Parameter baseURL: where every endpoint's path is appended; tokens go to its origin alone.
-  public init(baseURL: URL, controller: SessionController, transport: any Transport) {
+  /// - Parameters:
+  ///   - baseURL: where every endpoint's path is appended; tokens go to its origin alone.
+  ///   - failures: what happens to calls by GET, HEAD and OPTIONS that fail in passing; an endpoint may say otherwise.
+  public init(
+    baseURL: URL, controller: SessionController, transport: any Transport, failures: FailurePolicy = .standard
+  ) {
     self.baseURL = baseURL
     self.controller = controller
     self.transport = transport
+    self.failures = failures
   }
 
   /// Sends `endpoint` and decodes the answer.
@@ -20,7 +28,8 @@ public struct APIClient: Sendable {
   /// twice. A sign-out meanwhile ends the call with ``APIError/unauthorized(_:)``.
   public func send<E: Endpoint>(_ endpoint: E) async throws(APIError) -> E.Response {
     let request = try request(for: endpoint)
-    let response = try await respond(to: request, requiresAuth: endpoint.requiresAuth)
+    let response = try await respond(
+      to: request, requiresAuth: endpoint.requiresAuth, failures: endpoint.failures)
     guard (200..<300).contains(response.status) else {
       throw .status(response.status, try? JSONDecoder().decode(Problem.self, from: Data(response.body)))
     }
@@ -32,61 +41,15 @@ public struct APIClient: Sendable {
 
   /// Sends a request as it is, with the token if `requiresAuth`, and hands back whatever came.
   ///
+  /// - Parameter failures: what happens when it fails in passing; by default the client's policy for GET, HEAD and OPTIONS,
+  ///   and ``FailurePolicy/once`` for all others.
   /// - Throws: ``APIError/invalidRequest(_:)`` when the address is not of the account's own origin.
   public func respond(
-    to request: TransportRequest, requiresAuth: Bool = true
+    to request: TransportRequest, requiresAuth: Bool = true, failures: FailurePolicy? = nil
   ) async throws(APIError) -> TransportResponse {
-    guard requiresAuth else { return try await carry(request) }
-    guard Origin(request.url) != nil, Origin(request.url) == Origin(baseURL.absoluteString) else {
-      throw .invalidRequest("the address is not of the account's own origin")
-    }
     // Whatever is sent, also after a 401, is sent for the session of now and never for one that follows it.
-    let generation = controller.requests.generation
-    let token = try await token { () async throws(SessionError) in try await controller.token() }
-    let response = try await fenced(request.authorized(by: token), in: generation)
-    guard response.status == 401 else { return response }
-    let newer: AccessToken
-    do throws(APIError) {
-      newer = try await self.token { () async throws(SessionError) in try await controller.token(insteadOf: token) }
-    } catch {
-      // Too young to be replaced, and refused: perhaps the session ended in these seconds.
-      if error == .unauthorized(.tokenRefused) { try await endIfToldSo(by: response, to: request, in: generation) }
-      throw error
-    }
-    let second = try await fenced(request.authorized(by: newer), in: generation)
-    guard second.status == 401 else { return second }
-    try await endIfToldSo(by: second, to: request, in: generation)
-    throw .unauthorized(.tokenRefused)
-  }
-
-  private func token(
-    _ get: () async throws(SessionError) -> AccessToken
-  ) async throws(APIError) -> AccessToken {
-    do throws(SessionError) { return try await get() } catch {
-      if case .unreachable = error { throw .unreachable(.unreachable("no answer")) }
-      throw .unauthorized(error)
-    }
-  }
-
-  private func fenced(
-    _ request: TransportRequest, in generation: UInt64
-  ) async throws(APIError) -> TransportResponse {
-    do throws(RequestFence.RequestFailure) {
-      return try await controller.requests.run(in: generation) { [transport] () async throws(TransportError) in
-        try await transport.send(request)
-      }
-    } catch {
-      switch error {
-      case .transport(let error): throw .unreachable(error)
-      case .signedOut:
-        if case .signedOut(let reason) = controller.state { throw .unauthorized(.signedOut(reason)) }
-        throw .unauthorized(.signedOut(.replaced))
-      }
-    }
-  }
-
-  private func carry(_ request: TransportRequest) async throws(APIError) -> TransportResponse {
-    do throws(TransportError) { return try await transport.send(request) } catch { throw .unreachable(error) }
+    try await respond(
+      to: request, requiresAuth: requiresAuth, failures: failures, in: controller.requests.generation)
   }
 
   private func request(for endpoint: some Endpoint) throws(APIError) -> TransportRequest {
@@ -101,6 +64,7 @@ public struct APIClient: Sendable {
     let body: Data?
     do { body = try endpoint.body } catch { throw .invalidRequest(describe(error)) }
     if body != nil { headers.append(HeaderField("Content-Type", "application/json")) }
+    if let key = endpoint.idempotencyKey { headers.append(HeaderField("Idempotency-Key", key)) }
     return TransportRequest(
       method: endpoint.method, url: url, headers: headers, body: body.map { Array($0) } ?? [])
   }

@@ -15,6 +15,12 @@ public protocol Endpoint: Sendable {
   var body: Data? { get throws }
   /// Whether the request carries the access token. Yes unless said otherwise.
   var requiresAuth: Bool { get }
+  /// Goes out as `Idempotency-Key`: the server carries the request out once, however often it comes. With it a request of
+  /// any method may be asked again. It must stay the same for every attempt; none unless said otherwise.
+  var idempotencyKey: String? { get }
+  /// What happens when the call fails in passing. Nothing, which is the default, means the client's policy for GET, HEAD and
+  /// OPTIONS, and ``FailurePolicy/once`` for all others.
+  var failures: FailurePolicy? { get }
 }
 
 extension Endpoint {
@@ -22,6 +28,8 @@ extension Endpoint {
   public var query: [URLQueryItem] { [] }
   public var body: Data? { nil }
   public var requiresAuth: Bool { true }
+  public var idempotencyKey: String? { nil }
+  public var failures: FailurePolicy? { nil }
 }
 
 /// The response of an endpoint that answers with nothing.
@@ -48,6 +56,7 @@ public enum APIError: ErrorWithRecovery, Hashable {
     case .unauthorized(let error): error.recovery
     case .unreachable(.unreachable), .unreachable(.timedOut): .retry(after: nil)
     case .unreachable(.cancelled), .unreachable(.tooLarge), .unreachable(.invalidRequest): .none
+    case .status(let status, _) where TransportResponse(status: status).failsInPassing: .retry(after: nil)
     case .status, .unreadable, .invalidRequest: .none
     }
   }
