@@ -20,6 +20,8 @@ public enum SessionError: ErrorWithRecovery, Hashable {
   case refused(code: String, detail: String?)
   /// The server does not speak the protocol that was expected.
   case invalidAnswer(String)
+  /// The backend does not offer this; the text says what.
+  case unsupported(String)
   /// The waiting task was cancelled, or a newer sign-in or a sign-out took this one's place.
   case cancelled
 
@@ -31,7 +33,7 @@ public enum SessionError: ErrorWithRecovery, Hashable {
     case .storage(.locked): .unlockDevice
     case .storage(.corrupt): .signIn
     case .storage(.unavailable): .retry(after: nil)
-    case .tokenRefused, .refused, .invalidAnswer, .cancelled: .none
+    case .tokenRefused, .refused, .invalidAnswer, .unsupported, .cancelled: .none
     }
   }
 }
