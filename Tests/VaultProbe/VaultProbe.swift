@@ -58,10 +58,21 @@ import HandstampVaults
       while readLine() != nil {}
       lock.unlock()
       say("let go")
+    case "account":
+      let id = arguments.first ?? "ada"
+      await edit(.add(ListedAccount(id: AccountID(id), name: id, addedAt: UnixTime(seconds: 1))))
+    case "activate": await edit(.activate(AccountID(arguments.first ?? "ada")))
     case "time": await time(arguments.first.flatMap(Int64.init) ?? 1000)
     default: return false
     }
     return true
+  }
+
+  private func edit(_ edit: AccountsEdit) async {
+    switch await FileAccountsIndex(folder: vault.folder).edit(edit) {
+    case .success(let list): say("accounts \(list.accounts.count)")
+    case .failure(let trouble): say(text(trouble))
+    }
   }
 
   private func edit(_ edit: VaultEdit) async { say(text(await vault.edit(edit))) }

@@ -25,6 +25,7 @@ public final class SessionManager<Content: Sendable> {
   /// Typed calls with the session's token.
   public nonisolated let api: APIClient
 
+  @ObservationIgnored let backend: any Backend
   @ObservationIgnored private let load: @Sendable (APIClient) async throws -> Content
   @ObservationIgnored private var version: UInt64 = 0
   @ObservationIgnored private var session: SessionID?
@@ -32,19 +33,24 @@ public final class SessionManager<Content: Sendable> {
   @ObservationIgnored private var watching: Task<Void, Never>?
   @ObservationIgnored private var versionWaiters: [(version: UInt64, continuation: CheckedContinuation<Void, Never>)] =
     []
+  @ObservationIgnored private var restoreWaiters: [CheckedContinuation<Void, Never>] = []
   @ObservationIgnored private var commands = 0
 
   /// Begins to restore the session at once.
   ///
-  /// - Parameter load: brings what the app needs after sign-in (`me`, `appConfig`). It runs apart from the session: neither
-  ///   its slowness nor its failure delays or ends anything.
+  /// - Parameters:
+  ///   - cleanups: what the app clears away when a session ends, in this order.
+  ///   - load: brings what the app needs after sign-in (`me`, `appConfig`). It runs apart from the session: neither its
+  ///     slowness nor its failure delays or ends anything.
   public init(
     backend: any Backend, vault: any Vault, baseURL: URL, transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil,
-    load: @escaping @Sendable (APIClient) async throws -> Content
+    cleanups: [CleanupStep] = [], load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
-    controller = SessionController(vault: vault, backend: backend, policy: policy, clock: clock, audit: audit)
+    controller = SessionController(
+      vault: vault, backend: backend, policy: policy, clock: clock, audit: audit, cleanups: cleanups)
     api = APIClient(baseURL: baseURL, controller: controller, transport: transport)
+    self.backend = backend
     self.load = load
     let states = controller.hub.subscribe()
     watching = Task { [weak self] in
@@ -59,6 +65,7 @@ public final class SessionManager<Content: Sendable> {
     watching?.cancel()
     loading?.cancel()
     for waiter in versionWaiters { waiter.continuation.resume() }
+    for waiter in restoreWaiters { waiter.resume() }
   }
 
   /// Who is signed in.
@@ -66,25 +73,63 @@ public final class SessionManager<Content: Sendable> {
   public var isAuthenticated: Bool { currentUser != nil }
   public var isAnonymous: Bool { currentUser?.isAnonymous ?? false }
 
+  /// Every change of the session, for any number of observers; each starts with the current state.
+  public nonisolated var states: SessionStates { controller.states }
+
   /// Signs in with whatever `perform` returns. When it returns, ``snapshot`` shows the new session.
-  public func signIn(_ perform: () async throws -> Grant) async throws(SessionError) {
+  ///
+  /// - Parameter remember: without it the session lives in memory and ends with the program.
+  public func signIn(remember: Bool = true, _ perform: () async throws -> Grant) async throws(SessionError) {
+    _ = try await working { () async throws(SessionError) in
+      try await controller.signIn(remember: remember, perform)
+    }
+  }
+
+  /// Takes over tokens that were obtained elsewhere.
+  public func adopt(_ grant: Grant, remember: Bool = true) async throws(SessionError) {
+    try await signIn(remember: remember) { grant }
+  }
+
+  /// Signs out; see ``SessionController/signOut(_:reason:)``. When it returns, ``snapshot`` shows that nobody is signed in.
+  @discardableResult
+  public func signOut(_ plan: SignOutPlan = .standard, reason: EndReason = .signedOut) async -> SignOutReport {
+    begin()
+    let report = await controller.signOut(plan, reason: reason)
+    await end()
+    return report
+  }
+
+  /// Signs out and removes everything of the account from this device.
+  @discardableResult
+  public func signOutAndErase() async -> SignOutReport { await signOut(.everything) }
+
+  /// Returns when it is known whether somebody is signed in, also without a network. That the vault cannot be used is a
+  /// `failure`, which is looked at anew here, whenever a token is asked for, and when the vault is unlocked.
+  @discardableResult
+  public func restoreSession() async -> Loadable<Profile?> {
+    if case .failure = snapshot.session { await controller.nudge() }
+    if isRestoring { await withCheckedContinuation { restoreWaiters.append($0) } }
+    return snapshot.session
+  }
+
+  private var isRestoring: Bool {
+    switch snapshot.session {
+    case .notInitiated, .loading: true
+    case .success, .failure: false
+    }
+  }
+
+  /// Shows that something is under way, until it is not: it always ends.
+  func working<Result>(_ body: () async throws(SessionError) -> Result) async throws(SessionError) -> Result {
     begin()
     do throws(SessionError) {
-      try await controller.signIn(perform)
+      let result = try await body()
       await end()
+      return result
     } catch {
       await end()
       throw error
     }
-  }
-
-  /// Signs out; see ``SessionController/signOut(reason:)``. When it returns, ``snapshot`` shows that nobody is signed in.
-  @discardableResult
-  public func signOut() async -> SignOutReport {
-    begin()
-    let report = await controller.signOut()
-    await end()
-    return report
   }
 
   /// Loads the content again.
@@ -93,13 +138,13 @@ public final class SessionManager<Content: Sendable> {
     startLoading()
   }
 
-  private func begin() {
+  func begin() {
     commands += 1
     snapshot.isWorking = true
   }
 
   /// Waits until the snapshot shows at least what the controller had published by now.
-  private func end() async {
+  func end() async {
     let wanted = controller.hub.current.version
     if version < wanted {
       await withCheckedContinuation { versionWaiters.append((wanted, $0)) }
@@ -132,6 +177,10 @@ public final class SessionManager<Content: Sendable> {
     version = state.version
     for waiter in versionWaiters where waiter.version <= version { waiter.continuation.resume() }
     versionWaiters.removeAll { $0.version <= version }
+    if !isRestoring {
+      for waiter in restoreWaiters { waiter.resume() }
+      restoreWaiters = []
+    }
   }
 
   private func forget(_ new: inout Snapshot) {

@@ -13,13 +13,7 @@ import HandstampCore
 extension SealedFileVault {
   /// The folder, open; nothing when there is none, unless it is to be made.
   func openFolder(making: Bool = false) throws(VaultTrouble) -> PosixFile? {
-    guard folder.hasPrefix("/") else { throw .unavailable("the path of a vault's folder must be absolute") }
-    let opened = making ? try PosixFile.makeFolder(folder) : try PosixFile.folder(folder)
-    guard let opened else { return nil }
-    guard try opened.status().mode & 0o022 == 0 else {
-      throw .unavailable("others may write to the vault's folder: its mode should be 0700")
-    }
-    return opened
+    try VaultFolder.open(folder, making: making)
   }
 
   /// The sealed file's bytes; nothing when there is none. An empty file is none of ours, and not nothing.

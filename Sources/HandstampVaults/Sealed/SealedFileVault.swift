@@ -68,25 +68,13 @@ public struct SealedFileVault: Vault {
   @concurrent public func edit(_ edit: VaultEdit) async -> VaultOutcome {
     do throws(VaultTrouble) {
       guard let folder = try openFolder(making: edit.writesIntoNothing) else { return edit.outcomeOfNothing }
-      let lock = try await storeLock(in: folder)
+      let lock = try await VaultFolder.lock(in: folder, within: patience)
       defer { lock.unlock() }
       reached(.locked)
       return try apply(edit, in: folder)
     } catch {
       return .failed(error)
     }
-  }
-
-  /// The lock under which edits are applied. Whoever is next waits for it while holding another lock, the turn, so that a
-  /// process that has just let go cannot take it again before those who have waited.
-  private func storeLock(in folder: PosixFile) async throws(VaultTrouble) -> LockFile {
-    let deadline = ContinuousClock.now + patience
-    let turn = try LockFile(VaultFiles.turnLock, in: folder)
-    let lock = try LockFile(VaultFiles.storeLock, in: folder)
-    guard try await turn.take(until: deadline, pauses: .inQueue), try await lock.take(until: deadline, pauses: .asNext)
-    else { throw .unavailable("another process does not let go of the vault") }
-    turn.unlock()
-    return lock
   }
 
   /// Excludes other processes and other vaults of this process alike. Nothing, and at once, when there is no lock to be

@@ -22,7 +22,22 @@ extension Vault where Self == PlatformVault {
   ///
   /// Where no such place is known, every use is ``VaultTrouble/unavailable(_:)``.
   public static func platform(_ name: String, account: AccountID = AccountID("default")) -> PlatformVault {
-    SealedFileVault(folder: stateFolder(name) ?? "", account: account)
+    SealedFileVault(folder: stateFolder(name).map { $0 + "/vault" } ?? "", account: account)
+  }
+}
+
+extension AccountsIndex where Self == FileAccountsIndex {
+  /// The list of accounts of the program `name`, beside its vaults.
+  public static func platform(_ name: String) -> FileAccountsIndex {
+    FileAccountsIndex(folder: stateFolder(name).map { $0 + "/vault" } ?? "")
+  }
+}
+
+extension AccountID {
+  /// The folder for what the program `name` keeps of this account beside its secrets: a jar, a database, downloads. Made by
+  /// whoever writes there first. Nothing where no place for it is known.
+  public func folder(of name: String) -> String? {
+    stateFolder(name).map { $0 + "/accounts/" + VaultFiles.digest(of: self) }
   }
 }
 
@@ -32,12 +47,12 @@ private func stateFolder(_ name: String) -> String? {
   let folder = letters.first == "." || letters.isEmpty ? "_" + String(letters) : String(letters)
   #if canImport(Darwin)
     return FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first.map {
-      $0.appendingPathComponent(folder).appendingPathComponent("vault").path
+      $0.appendingPathComponent(folder).path
     }
   #else
     // The XDG base directory specification says that relative paths must be ignored.
-    if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") { return "\(state)/\(folder)/vault" }
-    return homeFolder().map { "\($0)/.local/state/\(folder)/vault" }
+    if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") { return "\(state)/\(folder)" }
+    return homeFolder().map { "\($0)/.local/state/\(folder)" }
   #endif
 }
 

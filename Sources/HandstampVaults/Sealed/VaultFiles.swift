@@ -17,12 +17,16 @@ struct VaultFiles {
 
   /// A digest, because ids may be longer than names can be, differ in letter case alone, or hold a slash.
   init(account: AccountID) {
-    let digits = Array("0123456789abcdef".utf8)
-    let digest = SHA256.hash(data: Array(account.rawValue.utf8)).prefix(20)
-    let name = String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    let name = VaultFiles.digest(of: account)
     vault = name + VaultFiles.vaultEnding
     flightLock = name + ".lock"
     aside = name + ".corrupt-"
+  }
+
+  static func digest(of account: AccountID) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    let digest = SHA256.hash(data: Array(account.rawValue.utf8)).prefix(20)
+    return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 
   func isAside(_ name: String) -> Bool { name.hasPrefix(aside) }

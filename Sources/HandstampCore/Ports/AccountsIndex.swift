@@ -1,0 +1,100 @@
+/// The client's list of accounts, and which of them is the active one. No secret among it: those are in one vault per
+/// account.
+public struct AccountsList: Sendable, Hashable {
+  /// In the order in which they were added.
+  public private(set) var accounts: [ListedAccount]
+  /// The account that is used when none is named.
+  public private(set) var active: AccountID?
+
+  public init(accounts: [ListedAccount] = [], active: AccountID? = nil) {
+    var seen: Set<AccountID> = []
+    self.accounts = accounts.filter { seen.insert($0.id).inserted }
+    self.active = active.flatMap { seen.contains($0) ? $0 : nil }
+  }
+
+  public subscript(id: AccountID) -> ListedAccount? { accounts.first { $0.id == id } }
+
+  /// The account with this tag; tags are told apart by their letters' case.
+  public func account(tagged tag: String) -> ListedAccount? { accounts.first { $0.tag == tag } }
+
+  /// What `edit` makes of the list; nothing when it changes nothing.
+  public func applying(_ edit: AccountsEdit) -> AccountsList? {
+    var new = self
+    switch edit {
+    case .add(let record):
+      if let place = new.accounts.firstIndex(where: { $0.id == record.id }) {
+        new.accounts[place] = record
+        new.accounts[place].addedAt = accounts[place].addedAt
+        new.accounts[place].tag = record.tag ?? accounts[place].tag
+      } else {
+        new.accounts.append(record)
+      }
+      new.claim(record.tag, for: record.id)
+      new.active = new.active ?? record.id
+    case .remove(let id):
+      new.accounts.removeAll { $0.id == id }
+      if new.active == id { new.active = nil }
+    case .activate(let id):
+      guard let id else {
+        new.active = nil
+        break
+      }
+      if new.accounts.contains(where: { $0.id == id }) { new.active = id }
+    case .tag(let id, let tag):
+      guard let place = new.accounts.firstIndex(where: { $0.id == id }) else { return nil }
+      new.accounts[place].tag = tag
+      new.claim(tag, for: id)
+    }
+    return new == self ? nil : new
+  }
+
+  /// One tag names one account: the newest claim holds.
+  private mutating func claim(_ tag: String?, for id: AccountID) {
+    guard let tag else { return }
+    for place in accounts.indices where accounts[place].id != id && accounts[place].tag == tag {
+      accounts[place].tag = nil
+    }
+  }
+}
+
+/// One account as the list shows it, also while it is signed out.
+public struct ListedAccount: Sendable, Hashable, Codable {
+  public var id: AccountID
+  /// What people call it: a name or an address.
+  public var name: String
+  /// The app's own short name for it, such as `work`.
+  public var tag: String?
+  /// Whose account it is, when an app knows several servers.
+  public var server: String?
+  public var addedAt: UnixTime
+
+  public init(id: AccountID, name: String, tag: String? = nil, server: String? = nil, addedAt: UnixTime) {
+    self.id = id
+    self.name = name
+    self.tag = tag
+    self.server = server
+    self.addedAt = addedAt
+  }
+}
+
+/// A change of the list, as a value: every index applies the same rules, inside its own lock.
+public enum AccountsEdit: Sendable, Hashable {
+  /// Adds an account, or renews what is known of it. The first one becomes the active one.
+  case add(ListedAccount)
+  /// Removes it; if it was the active one, none is active.
+  case remove(AccountID)
+  /// Makes it the active one, if it is in the list; nothing for none.
+  case activate(AccountID?)
+  case tag(AccountID, String?)
+}
+
+/// Keeps the list of accounts, for several processes at once.
+public protocol AccountsIndex: Sendable {
+  @concurrent func read() async -> Result<AccountsList, VaultTrouble>
+
+  /// Applies `edit` to what is stored, in one atomic and durable step, and returns what is stored then.
+  @concurrent func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultTrouble>
+
+  /// Yields after another process may have changed the list; may yield too often.
+  func changes() -> AsyncStream<Void>
+}

@@ -1,0 +1,119 @@
+public import HandstampCore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// The list of accounts in a file, `accounts.json`, beside their vaults. It may be shared by several processes.
+///
+/// Every edit replaces the file in one step, under the lock of the vaults' folder, and returns when it has reached the disk.
+/// A file that is no list is ``VaultTrouble/corrupt``; the next edit gives it another name before it takes the place. One
+/// that a newer version wrote is ``VaultTrouble/unavailable(_:)`` and stays as it is.
+public struct FileAccountsIndex: AccountsIndex {
+  /// Where the vaults are, absolute.
+  public let folder: String
+  static let name = "accounts.json"
+  private static let sizeLimit = 8 << 20
+
+  /// Nothing is read or made until it is used.
+  public init(folder: String) { self.folder = folder }
+
+  @concurrent public func read() async -> Result<AccountsList, VaultTrouble> {
+    do throws(VaultTrouble) {
+      guard let folder = try VaultFolder.open(folder) else { return .success(AccountsList()) }
+      return .success(try load(in: folder) ?? AccountsList())
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  @concurrent public func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultTrouble> {
+    do throws(VaultTrouble) {
+      guard let folder = try VaultFolder.open(folder, making: true) else { return .failure(.unavailable("no folder")) }
+      let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
+      defer { lock.unlock() }
+      return .success(try apply(edit, in: folder))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  public func changes() -> AsyncStream<Void> { FileWatch.changes(of: FileAccountsIndex.name, in: folder) }
+
+  private func apply(_ edit: AccountsEdit, in folder: PosixFile) throws(VaultTrouble) -> AccountsList {
+    let found: AccountsList
+    var isBroken = false
+    do throws(VaultTrouble) { found = try load(in: folder) ?? AccountsList() } catch {
+      guard error == .corrupt else { throw error }
+      isBroken = true
+      found = AccountsList()
+    }
+    guard let new = found.applying(edit) else {
+      // What holds already was perhaps written by a process that died before it could sync.
+      try folder.sync(attempt: "syncing the vault's folder")
+      return found
+    }
+    guard let bytes = try? FileAccountsIndex.encoder.encode(Content(new)) else {
+      throw .unavailable("the list of accounts cannot be written")
+    }
+    let partial = "\(UInt64.random(in: 0 ... .max))\(VaultFiles.partialEnding)"
+    do throws(VaultTrouble) {
+      let file = try folder.create(partial)
+      try file.write(Array(bytes), attempt: "writing the list of accounts")
+      try file.sync(attempt: "syncing the list of accounts")
+      if isBroken { try setAside(in: folder) }
+      try folder.rename(partial, to: FileAccountsIndex.name)
+    } catch {
+      try? folder.remove(partial)
+      throw error
+    }
+    try folder.sync(attempt: "syncing the vault's folder")
+    return new
+  }
+
+  private func load(in folder: PosixFile) throws(VaultTrouble) -> AccountsList? {
+    guard let file = try folder.open(FileAccountsIndex.name, flags: O_RDONLY) else { return nil }
+    guard try file.status().isRegular else { throw .unavailable("there is something else in place of the list") }
+    let bytes = try file.readAll(limit: FileAccountsIndex.sizeLimit)
+    guard bytes.count <= FileAccountsIndex.sizeLimit,
+      let version = try? JSONDecoder().decode(Version.self, from: Data(bytes))
+    else { throw .corrupt }
+    guard version.version == 1 else { throw .unavailable("a newer version wrote the list of accounts") }
+    guard let content = try? JSONDecoder().decode(Content.self, from: Data(bytes)) else { throw .corrupt }
+    return AccountsList(accounts: content.accounts, active: content.active)
+  }
+
+  private func setAside(in folder: PosixFile) throws(VaultTrouble) {
+    var number = 1
+    while try !folder.link(FileAccountsIndex.name, as: "\(FileAccountsIndex.name).corrupt-\(number)") { number += 1 }
+  }
+
+  private static var encoder: JSONEncoder {
+    let encoder = JSONEncoder()
+    // A person may look at it.
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    return encoder
+  }
+
+  private struct Version: Decodable { var version: Int }
+
+  private struct Content: Codable {
+    var version = 1
+    var active: AccountID?
+    var accounts: [ListedAccount]
+
+    init(_ list: AccountsList) {
+      accounts = list.accounts
+      active = list.active
+    }
+  }
+}

@@ -1,0 +1,23 @@
+public import HandstampCore
+
+/// A list of accounts in memory, for tests and previews. Given to several, it stands for several processes.
+public final class MemoryAccountsIndex: AccountsIndex {
+  private let list: Locked<AccountsList>
+  private let listeners = ChangeListeners()
+
+  public init(_ list: AccountsList = AccountsList()) { self.list = Locked(list) }
+
+  @concurrent public func read() async -> Result<AccountsList, VaultTrouble> { .success(list.withLock { $0 }) }
+
+  @concurrent public func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultTrouble> {
+    let (stored, wrote) = list.withLock { list in
+      guard let new = list.applying(edit) else { return (list, false) }
+      list = new
+      return (new, true)
+    }
+    if wrote { listeners.signal() }
+    return .success(stored)
+  }
+
+  public func changes() -> AsyncStream<Void> { listeners.stream() }
+}

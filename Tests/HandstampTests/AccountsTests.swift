@@ -1,0 +1,142 @@
+import Foundation
+import Handstamp
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@MainActor @Suite struct `Several accounts` {
+  typealias Session = SessionManager<String>
+  private let clock = ManualClock()
+  private let index = MemoryAccountsIndex()
+  private let vaults = Locked<[AccountID: MemoryVault]>([:])
+
+  private func accounts(_ made: Locked<[AccountID]> = Locked([])) -> Accounts<String> {
+    Accounts(index: index, clock: clock) { [vaults, clock] account in
+      made.withLock { $0.append(account) }
+      let vault = vaults.withLock { vaults in
+        let vault = vaults[account] ?? MemoryVault()
+        vaults[account] = vault
+        return vault
+      }
+      return Session(
+        backend: ScriptedBackend.rotating(), vault: vault, baseURL: base,
+        transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: clock
+      ) { _ in "content" }
+    }
+  }
+
+  private func grant(_ name: String) -> Grant {
+    var grant = Grant.sample(0, session: "session-\(name)")
+    grant.profile = Profile(id: AccountID(name), name: name)
+    return grant
+  }
+
+  @Test func `are listed in their order, the first is active, and only activate moves that`() async throws {
+    let accounts = accounts()
+    let ada = try await accounts.add { self.grant("ada") }
+    let bob = try await accounts.add(tag: "work") { self.grant("bob") }
+    #expect(accounts.accounts.map(\.id) == [ada, bob])
+    #expect(accounts.activeID == ada)
+    #expect(accounts.active?.currentUser?.id == ada)
+    // A call for another account is that account's affair.
+    let token = try await accounts.session(of: bob)?.controller.token()
+    #expect(token == AccessToken("access-session-bob-0"))
+    #expect(accounts.activeID == ada)
+    try await accounts.activate(bob)
+    #expect(accounts.active?.currentUser?.id == bob)
+    #expect(accounts.account(tagged: "work")?.id == bob)
+  }
+
+  @Test func `end one at a time`() async throws {
+    let accounts = accounts()
+    let ada = try await accounts.add { self.grant("ada") }
+    let bob = try await accounts.add { self.grant("bob") }
+    await accounts.session(of: ada)?.signOut()
+    #expect(accounts.session(of: ada)?.isAuthenticated == false)
+    #expect(accounts.session(of: bob)?.isAuthenticated == true)
+    _ = try await accounts.session(of: bob)?.controller.token()
+    // Signed out is not gone: the person may come back.
+    #expect(accounts.accounts.map(\.id) == [ada, bob])
+    try await accounts.remove(ada)
+    #expect(accounts.accounts.map(\.id) == [bob])
+    #expect(accounts.activeID == nil)
+    #expect(accounts.session(of: ada) == nil)
+  }
+
+  @Test func `are back after a launch, and no session is opened before somebody asks for it`() async throws {
+    let first = accounts()
+    for number in 0..<20 { try await first.add { self.grant("a\(number)") } }
+    try await first.activate(AccountID("a7"))
+    let made = Locked<[AccountID]>([])
+    let relaunched = accounts(made)
+    await relaunched.load()
+    #expect(relaunched.accounts.count == 20)
+    #expect(made.withLock { $0 }.isEmpty)
+    let session = try #require(relaunched.active)
+    #expect(await session.restoreSession() == .success(Profile(id: AccountID("a7"), name: "a7")))
+    #expect(made.withLock { $0 } == [AccountID("a7")])
+  }
+
+  @Test func `follow another program's switch`() async throws {
+    let one = accounts()
+    let ada = try await one.add { self.grant("ada") }
+    let bob = try await one.add { self.grant("bob") }
+    let other = accounts()
+    await other.load()
+    #expect(other.activeID == ada)
+    try await one.activate(bob)
+    while other.activeID != bob { await Task.yield() }
+  }
+
+  @Test func `leave no trace of one whose sign-in failed`() async throws {
+    let accounts = accounts()
+    try await accounts.add { self.grant("ada") }
+    var nobody = grant("bob")
+    nobody.profile = nil
+    for result in [Result<Grant, SessionError>.failure(.unreachable(retryAfter: nil)), .success(nobody)] {
+      await #expect(throws: SessionError.self) { @MainActor in _ = try await accounts.add { try result.get() } }
+    }
+    #expect(accounts.accounts.map(\.id) == [AccountID("ada")])
+  }
+
+  @Test func `refuse to activate one that is not there`() async throws {
+    let accounts = accounts()
+    let ada = try await accounts.add { self.grant("ada") }
+    await #expect(throws: SessionError.refused(code: "unknown_account", detail: "bob")) { @MainActor in
+      try await accounts.activate(AccountID("bob"))
+    }
+    #expect(accounts.activeID == ada)
+  }
+}
+
+@Suite struct `A list of accounts` {
+  let ada = ListedAccount(id: AccountID("ada"), name: "Ada", tag: "home", addedAt: UnixTime(seconds: 1))
+  let bob = ListedAccount(id: AccountID("bob"), name: "Bob", tag: "home", addedAt: UnixTime(seconds: 2))
+
+  @Test func `gives a tag to one account alone`() throws {
+    var list = try #require(AccountsList().applying(.add(ada)))
+    list = try #require(list.applying(.add(bob)))
+    #expect(list.account(tagged: "home")?.id == bob.id)
+    #expect(list[ada.id]?.tag == nil)
+  }
+
+  @Test func `keeps the place, the tag and the date of one that signs in again`() throws {
+    var list = try #require(AccountsList().applying(.add(ada)))
+    list = try #require(list.applying(.add(bob)))
+    list = try #require(list.applying(.tag(ada.id, "first")))
+    let again = ListedAccount(id: ada.id, name: "Ada Lovelace", addedAt: UnixTime(seconds: 9))
+    list = try #require(list.applying(.add(again)))
+    #expect(list.accounts.map(\.id) == [ada.id, bob.id])
+    #expect(
+      list[ada.id] == ListedAccount(id: ada.id, name: "Ada Lovelace", tag: "first", addedAt: UnixTime(seconds: 1)))
+  }
+
+  @Test func `is not written when nothing changes`() throws {
+    let list = try #require(AccountsList().applying(.add(ada)))
+    #expect(list.applying(.add(ada)) == nil)
+    #expect(list.applying(.activate(ada.id)) == nil)
+    #expect(list.applying(.activate(AccountID("nobody"))) == nil)
+    #expect(list.applying(.remove(AccountID("nobody"))) == nil)
+    #expect(list.applying(.tag(AccountID("nobody"), "x")) == nil)
+  }
+}

@@ -1,0 +1,68 @@
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `A list of accounts in a file` {
+  let home: NewFolder
+
+  init() throws { home = try NewFolder() }
+
+  var index: FileAccountsIndex { FileAccountsIndex(folder: home.vaults) }
+
+  func record(_ id: String) -> ListedAccount {
+    ListedAccount(id: AccountID(id), name: id, tag: "tag-\(id)", server: "s", addedAt: UnixTime(seconds: 5))
+  }
+
+  @Test func `is empty before anything was written, and makes nothing`() async throws {
+    #expect(try await index.read().get() == AccountsList())
+    #expect(home.names().isEmpty)
+  }
+
+  @Test func `comes back as it was written, for its owner alone, beside the vaults`() async throws {
+    _ = await home.vault().edit(.begin(VaultSamples.session()))
+    let written = try await index.edit(.add(record("ada"))).get()
+    #expect(try await index.read().get() == written)
+    #expect(try home.mode("accounts.json") == 0o600)
+    _ = await home.vault().edit(.endWhatever(.signedOut, at: VaultSamples.moment(3)))
+    #expect(try await index.read().get() == written)
+  }
+
+  @Test func `loses no account of twenty processes at once`() async throws {
+    let children = try (0..<20).map { try Child(home.vaults, "account", "a\($0)") }
+    for child in children { #expect(try await child.end().hasPrefix("accounts ")) }
+    let list = try await index.read().get()
+    #expect(Set(list.accounts.map(\.id)) == Set((0..<20).map { AccountID("a\($0)") }))
+    #expect(list.active == list.accounts.first?.id)
+  }
+
+  @Test func `tells others of a switch`() async throws {
+    _ = await index.edit(.add(record("ada")))
+    _ = await index.edit(.add(record("bob")))
+    var changes = index.changes().makeAsyncIterator()
+    let child = try Child(home.vaults, "activate", "bob")
+    await changes.next()
+    #expect(try await child.end().hasPrefix("accounts "))
+    #expect(try await index.read().get().active == AccountID("bob"))
+  }
+
+  @Test func `is set aside when it is broken, and never lost`() async throws {
+    _ = await index.edit(.add(record("ada")))
+    let bytes = try home.bytes("accounts.json")
+    for broken in [[], Array(bytes.dropLast(3)), Array("{}".utf8), Array("[1]".utf8), [0xff, 0xfe]] {
+      try home.write(broken, to: "accounts.json")
+      #expect(await index.read() == .failure(.corrupt))
+      #expect(try home.bytes("accounts.json") == broken)
+    }
+    #expect(try await index.edit(.add(record("bob"))).get().accounts.map(\.id) == [AccountID("bob")])
+    #expect(try home.bytes("accounts.json.corrupt-1") == [0xff, 0xfe])
+  }
+
+  @Test func `of a newer version is not touched`() async throws {
+    _ = await index.edit(.add(record("ada")))
+    let newer = Array(#"{"version":2,"accounts":{}}"#.utf8)
+    try home.write(newer, to: "accounts.json")
+    guard case .failure(.unavailable) = await index.edit(.add(record("bob"))) else { throw Unexpected() }
+    #expect(try home.bytes("accounts.json") == newer)
+  }
+}
