@@ -140,17 +140,79 @@ import Testing
     bench.signIn(grant)
     #expect(bench.cleaning.map(\.step) == ["memory", "jar"])
     #expect(bench.cleaning.first?.ended.account == AccountID("ada"))
+    // And is done before that one begins.
+    #expect(bench.machine.access == nil)
+    bench.clean()
+    #expect(bench.machine.access == nil)
+    bench.clean()
+    #expect(bench.machine.access?.token == AccessToken("access-s3-0"))
+    #expect(bench.vault?.session?.id == SessionID("s3"))
+  }
+
+  @Test func `holds a sign-in up for ten seconds at the most`() {
+    var bench = signedIn()
+    bench.signOut()
+    bench.signIn(.sample(0, session: "s2"))
+    #expect(bench.machine.access == nil)
+    #expect(bench.timers[.hold]?.after == .seconds(10))
+    bench.fire(.hold)
+    #expect(bench.machine.access?.token == AccessToken("access-s2-0"))
+    // What is still under way is the same person's, and what failed is not tried again.
+    bench.clean(succeeding: false)
+    bench.run(.nudge)
+    #expect(bench.cleaning.count == 2)
+    #expect(bench.vault?.tombstones.allSatisfy { $0.steps.isEmpty } == true)
+  }
+
+  @Test func `never begins while somebody is signed in`() {
+    var bench = signedIn()
+    _ = bench.apply(
+      .bury(
+        Tombstone(
+          session: SessionID("old"), reason: .signedOut, endedAt: noon, revocation: nil, account: AccountID("bob"),
+          steps: ["jar"])))
+    bench.run(.vaultChanged)
+    bench.run(.nudge)
+    #expect(bench.cleaning.isEmpty)
+    bench.signOut(.signedOut, SignOutPlan())
+    #expect(Set(bench.cleaning.map(\.step)) == ["jar", "memory"])
+  }
+
+  @Test func `gives way to a sign-out while it holds a sign-in up`() {
+    var bench = signedIn()
+    bench.signOut()
+    let attempt = bench.waiter()
+    bench.run(.signIn(attempt))
+    bench.run(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("f")))
+    bench.signOut()
+    #expect(bench.outcomes[attempt] == .failure(.cancelled))
+    // Nobody has it: the server ends it.
+    #expect(bench.effects.contains(.revoke(SessionID("s2"), RevocationHandle("handle-s2"))))
+    while !bench.cleaning.isEmpty { bench.clean() }
+    #expect(bench.machine.access == nil)
+    #expect(bench.vault?.session == nil)
+  }
+
+  @Test func `can be asked for after the end, too`() {
+    var bench = signedIn(policy: SessionPolicy(absoluteLimit: .seconds(60)))
+    bench.fire(.limit)
+    while !bench.cleaning.isEmpty { bench.clean() }
+    bench.signOut(.signedOut, .everything)
+    #expect(bench.cleaning.map(\.step) == ["memory", "jar", "settings", "store"])
+    #expect(bench.vault?.tombstones.count == 1)
+    #expect(bench.states.last == .signedOut(.signedOut))
   }
 
   @Test func `keeps the tombstone until both are done, the steps and the telling`() {
     var bench = signedIn()
     bench.signOut(.signedOut, SignOutPlan())
     bench.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
+    #expect(bench.vault?.tombstones.last?.isFinished == false)
+    bench.clean()
     bench.signIn(.sample(0, session: "s2"))
     bench.signOut(.signedOut, SignOutPlan())
+    bench.clean()
     #expect(bench.vault?.tombstones.map(\.session) == [SessionID("s1"), SessionID("s2")])
-    bench.clean()
-    bench.clean()
     bench.run(.revoked(SessionID("s2"), delivered: true, entropy: 0))
     #expect(bench.vault?.tombstones.map(\.session) == [SessionID("s2")])
   }

@@ -245,7 +245,7 @@ private struct Storm {
       case .read, .edit: vaultQueue.append(effect)
       case .revoke(let session, _): revoking.append(session)
       case .clean(let ended, let step):
-        if ended.session == machine.session { faults.append("cleans up after the session in use") }
+        if machine.session != nil { faults.append("cleans up after the session in use") }
         cleaning.append((ended.session, step))
       case .publish, .audit, .cancelRequests, .ignored: break
       }
@@ -272,12 +272,14 @@ private struct Storm {
         answerCleaning(surely: true)
       }
       if let ticket = timers.removeValue(forKey: .retry) { handle(.timer(.retry, ticket: ticket)) }
-      if let ticket = timers.removeValue(forKey: .save) { handle(.timer(.save, ticket: ticket)) }
+      for timer in [Machine.Timer.save, .hold, .clean] {
+        if let ticket = timers.removeValue(forKey: timer) { handle(.timer(timer, ticket: ticket)) }
+      }
       now = now.advanced(by: .seconds(1))
     }
     if !callers.isEmpty { faults.append("\(callers.count) callers wait for ever in \(machine.state)") }
     if !commands.isEmpty { faults.append("\(commands.count) commands wait for ever in \(machine.state)") }
-    if !machine.chores.isEmpty { faults.append("not cleaned up: \(machine.chores)") }
+    if machine.session == nil, !machine.chores.isEmpty { faults.append("not cleaned up: \(machine.chores)") }
     if !locksHeld.isEmpty { faults.append("locks are held for ever: \(locksHeld)") }
     let shown = machine.session
     handle(.vaultChanged)

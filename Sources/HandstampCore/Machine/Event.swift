@@ -52,6 +52,8 @@ extension SessionMachine {
     case deliver
     /// The next try of clean-up steps that failed.
     case clean
+    /// The most that a sign-in waits for clean-up steps.
+    case hold
 
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
   }

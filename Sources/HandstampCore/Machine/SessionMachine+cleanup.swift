@@ -19,8 +19,10 @@ extension SessionMachine {
     }
   }
 
-  /// Asks for every step that is to be done and was not tried yet; with `again`, for those that failed as well.
+  /// Asks for every step that is to be done and was not tried yet; with `again`, for those that failed as well. Never while a
+  /// session is in use, whose things it might take.
   mutating func clean(again: Bool = false) -> [Effect] {
+    if case .live = phase { return [] }
     var effects: [Effect] = []
     for session in chores.keys.sorted() {
       guard var chores = chores[session], again || chores.attempts == 0 else { continue }
@@ -41,13 +43,21 @@ extension SessionMachine {
       chores.failed.insert(step)
       self.chores[session] = chores
       // After these it waits for the network, or the next launch.
-      guard chores.attempts < policy.retry.attempts else { return [] }
+      guard chores.attempts < policy.retry.attempts else { return proceed() }
       let delay = policy.retry.delay(afterAttempt: chores.attempts, entropy: entropy, retryAfter: nil)
-      return [startTimer(.clean, after: max(.seconds(1), delay))]
+      return [startTimer(.clean, after: max(.seconds(1), delay))] + proceed()
     }
     self.chores[session] = chores.running.isEmpty && chores.failed.isEmpty ? nil : chores
     doneChores[session, default: []].insert(step)
     if doneChores.count > 32 { doneChores = doneChores.filter { self.chores[$0.key] != nil || $0.key == session } }
-    return [edit(.cleaned(session, steps: [step]), for: .cleaned)]
+    return [edit(.cleaned(session, steps: [step]), for: .cleaned)] + proceed()
   }
+}
+
+extension SessionMachine {
+  /// The most that a sign-in waits for clean-up steps of former sessions.
+  static let holdLimit: Duration = .seconds(10)
+
+  /// Whether a step is under way.
+  var isCleaning: Bool { chores.values.contains { !$0.running.isEmpty } }
 }

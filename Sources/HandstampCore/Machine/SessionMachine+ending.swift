@@ -18,8 +18,36 @@ extension SessionMachine {
         access: StoredAccess(
           token: grant.tokens.access, lifetime: grant.tokens.life.map { Lifetime(start: now, duration: $0) }),
         startedAt: now, activeAt: now, isRemembered: remember)
-      return [edit(.begin(session, steps: steps(for: .replaced)), for: .begin(waiter, session, isWanted: true))]
+      held = Held(waiter: waiter, session: session)
+      if case .live(let live) = phase, live.stored.profile.id != session.profile.id, !steps(for: .replaced).isEmpty {
+        // The former person's things go before the next one's come.
+        return end(live, .replaced, at: now)
+      }
+      let effects = clean(again: true)
+      guard isCleaning else { return effects + proceed() }
+      return effects + [startTimer(.hold, after: SessionMachine.holdLimit)]
     }
+  }
+
+  /// Stores the sign-in that was held, if nothing is in its way any more.
+  mutating func proceed(anyway: Bool = false) -> [Effect] {
+    guard let held, anyway || !isCleaning else { return [] }
+    if case .ending = phase { return [] }
+    self.held = nil
+    timers[.hold] = nil
+    return [
+      edit(
+        .begin(held.session, steps: steps(for: .replaced)), for: .begin(held.waiter, held.session, isWanted: true))
+    ]
+  }
+
+  /// A sign-in or a sign-out takes the place of the one that was held.
+  mutating func dropHeld() -> [Effect] {
+    guard let held else { return [] }
+    self.held = nil
+    timers[.hold] = nil
+    return orphan(held.session.id, held.session.revocation).filter { $0 != .ignored }
+      + [.finish(held.waiter, .failure(.cancelled))]
   }
 
   /// A sign-in that nobody waits for any more succeeded at the server: end it there.
@@ -52,7 +80,7 @@ extension SessionMachine {
       leftBehind = nil
       ended.removeAll { $0 == session.id }
       outbox[session.id] = nil
-      chores[session.id] = nil
+      chores = chores.filter { $0.key != session.id && $0.value.ended.account != session.profile.id }
       doneChores[session.id] = nil
       delivered.removeAll { $0 == session.id }
       var effects: [Effect] = []
@@ -68,7 +96,7 @@ extension SessionMachine {
       } else {
         effects.append(.finish(waiter, .failure(.cancelled)))
       }
-      return effects + clean() + deliver()
+      return effects + deliver() + proceed()
     case .failed(let trouble):
       let effects = orphan(session.id, session.revocation)
       guard isWanted else { return effects }
@@ -84,7 +112,8 @@ extension SessionMachine {
     _ waiter: Waiter, _ reason: EndReason, _ plan: SignOutPlan, at now: Moment
   ) -> [Effect] {
     let steps = steps(of: plan)
-    var effects: [Effect] = []
+    var effects = dropHeld()
+    doneChores = [:]
     if let attempt = signingIn {
       signingIn = nil
       effects.append(.finish(attempt, .failure(.cancelled)))
@@ -151,7 +180,7 @@ extension SessionMachine {
       guard let found = entry.session, found.id != ending.session else { return lock + over(ending, at: now) }
       if let session = ending.session { remember(session) }
       return lock + resumeAll(.failure(.signedOut(.replaced))) + [.cancelRequests]
-        + enter(found, action: .adopt, at: now) + ending.commands.map { .finish($0, .success(.signedOut)) }
+        + enter(found, action: .adopt, at: now) + ending.commands.map { .finish($0, .success(.signedOut)) } + proceed()
     case .failed(let trouble):
       return over(ending, notDurable: trouble, at: now)
     }
@@ -177,7 +206,8 @@ extension SessionMachine {
     if let session = ending.session {
       add(ending.steps, for: EndedSession(session: session, account: ending.account, reason: ending.reason))
     }
-    effects += clean()
+    effects += clean(again: true)
+    if held != nil, isCleaning { effects.append(startTimer(.hold, after: SessionMachine.holdLimit)) }
     for command in ending.commands {
       effects.append(.finish(command, .success(trouble.map { .signedOutNotDurably($0) } ?? .signedOut)))
     }
@@ -192,7 +222,7 @@ extension SessionMachine {
         session: ending.session, edit: again ?? .endWhatever(ending.reason, at: now))
       effects.append(startTimer(.save, after: .seconds(1)))
     }
-    return effects + deliver()
+    return effects + deliver() + proceed()
   }
 
   mutating func fired(_ timer: Timer, at now: Moment) -> [Effect] {
@@ -227,6 +257,7 @@ extension SessionMachine {
       case let reason?: return end(live, reason, at: now)
       }
     case .clean: return clean(again: true)
+    case .hold: return proceed(anyway: true)
     case .deliver: return deliver()
     }
   }

@@ -58,10 +58,11 @@ extension SessionMachine {
         return publish(.unavailable(.rolledBack)) + resumeAll(.failure(.rolledBack)) + deliver()
       }
       leftBehind = nil
-      if let found { return enter(found, action: .restore, at: now) + clean() + deliver() }
+      if let found { return enter(found, action: .restore, at: now) + deliver() }
+      let wasOut = phase == .signedOut
       phase = .signedOut
       let reason = entry.tombstones.last?.reason ?? lastEndReason
-      return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + clean() + deliver()
+      return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + clean(again: !wasOut) + deliver()
     case .live(var live):
       guard let found else {
         let reason = entry.tombstone(of: live.stored.id)?.reason ?? .erased
@@ -69,9 +70,9 @@ extension SessionMachine {
       }
       guard found.id == live.stored.id else {
         let effects = leave(live, telling: .signedOut(.replaced), for: found.id)
-        return effects + enter(found, action: .adopt, at: now) + clean() + deliver()
+        return effects + enter(found, action: .adopt, at: now) + deliver()
       }
-      guard found != live.stored else { return settle(at: now) + clean() + deliver() }
+      guard found != live.stored else { return settle(at: now) + deliver() }
       if let unsaved = live.unsaved, found.refresh != unsaved.sent { live.unsaved = nil }
       if found.access != live.stored.access { live.mintedAt = found.access?.lifetime?.start ?? now }
       let wasLocked = live.isRefreshLocked
@@ -84,7 +85,7 @@ extension SessionMachine {
         return end(live, reason, at: now)
       }
       return publish(live.state) + (wasLocked ? scheduleLimit(at: now) : []) + scheduleRefresh(at: now)
-        + settle(at: now) + clean() + deliver()
+        + settle(at: now) + deliver()
     }
   }
 

@@ -37,6 +37,8 @@ public struct SessionMachine: Sendable, Hashable {
   var leftBehind: RefreshToken?
   /// A tombstone that could not be written.
   var buryLater: BuryLater?
+  /// A sign-in that has succeeded and waits until the former session's things are cleared away.
+  var held: Held?
   /// Clean-up steps of ended sessions that are not done yet.
   package internal(set) var chores: [SessionID: Chores] = [:]
   /// Those that are: a look that was under way may still show them.
@@ -127,6 +129,11 @@ public struct SessionMachine: Sendable, Hashable {
     var attempts = 0
   }
 
+  struct Held: Sendable, Hashable {
+    var waiter: Waiter
+    var session: StoredSession
+  }
+
   struct BuryLater: Sendable, Hashable {
     var session: SessionID?
     var edit: VaultEdit
@@ -169,7 +176,7 @@ public struct SessionMachine: Sendable, Hashable {
     case .signIn(let waiter):
       let former = signingIn
       signingIn = waiter
-      return former.map { [.finish($0, .failure(.cancelled))] } ?? []
+      return dropHeld() + (former.map { [.finish($0, .failure(.cancelled))] } ?? [])
     case .signInAnswered(let waiter, let result, let fallback, let remember):
       return signInAnswered(waiter, result, fallback: fallback, remember: remember, at: now)
     case .signOut(let waiter, let reason, let plan): return signOut(waiter, reason, plan, at: now)
@@ -281,7 +288,7 @@ extension SessionMachine {
 extension SessionMachine {
   /// Whether that sign-in will still be answered.
   package func isSigningIn(_ waiter: Waiter) -> Bool {
-    signingIn == waiter
+    signingIn == waiter || held?.waiter == waiter
       || work.values.contains { purpose in
         if case .begin(waiter, _, isWanted: true) = purpose { true } else { false }
       }

@@ -10,7 +10,8 @@ public enum VaultEdit: Sendable, Hashable {
   /// The session is over, and these clean-up steps are to be done. Only while it holds `token`; with nothing for a token,
   /// whatever it holds.
   case end(SessionID, holding: RefreshToken?, reason: EndReason, at: Moment, steps: [String] = [])
-  /// Sign-out: ends whatever session there is. Never a conflict.
+  /// Sign-out: ends whatever session there is; where there is none, the steps are added to what is left of the last one.
+  /// Never a conflict.
   case endWhatever(EndReason, at: Moment, steps: [String] = [])
   /// A session that was never stored is over; what is left of it is kept. Never a conflict.
   case bury(Tombstone)
@@ -53,6 +54,10 @@ public enum VaultEdit: Sendable, Hashable {
         new.bury(former, reason: .replaced, at: session.startedAt, steps: isAnother ? steps : [])
       }
       new.tombstones.removeAll { $0.session == session.id }
+      // The same person is back: what is theirs stays.
+      for index in new.tombstones.indices where new.tombstones[index].account == session.profile.id {
+        new.tombstones[index].steps = []
+      }
       new.forgetDelivered(keeping: 1)
       new.session = session
     case .prepare(let id, let token, let key):
@@ -71,7 +76,15 @@ public enum VaultEdit: Sendable, Hashable {
       }
       new.bury(session, reason: reason, at: time, steps: steps)
     case .endWhatever(let reason, let time, let steps):
-      guard let session = entry.session else { return .unchanged }
+      guard let session = entry.session else {
+        // Whoever signs out once more and wants more erased means the session that was there last.
+        guard let last = new.tombstones.indices.last, !Set(steps).isSubset(of: new.tombstones[last].steps) else {
+          return .unchanged
+        }
+        let known = new.tombstones[last].steps
+        new.tombstones[last].steps += steps.filter { !known.contains($0) }
+        break
+      }
       new.bury(session, reason: reason, at: time, steps: steps)
     case .bury(let tombstone):
       if new.session?.id == tombstone.session { new.session = nil }

@@ -20,7 +20,7 @@ struct Bench: AsyncParsableCommand {
   @Option(help: ArgumentHelp("only these parts", valueName: "part")) var only: [Part] = []
 
   enum Part: String, CaseIterable, ExpressibleByArgument {
-    case tokens, waiters, observers, vault, command, server
+    case tokens, waiters, observers, accounts, vault, command, server
   }
 
   func run() async throws {
@@ -42,6 +42,7 @@ struct Bench: AsyncParsableCommand {
     case .tokens: try await TokenPaths().measure(into: &report)
     case .waiters: try await Waiters().measure(into: &report)
     case .observers: try await Observers().measure(into: &report)
+    case .accounts: try await AccountsSpeed(folder: folder.path + "/accounts").measure(into: &report)
     case .vault: try await VaultSpeed(folder: folder.path + "/vault").measure(into: &report)
     case .command: try await ColdStart(folder: folder.path).measure(into: &report)
     case .server: try await ServerSpeed(folder: folder.path + "/server").measure(into: &report)

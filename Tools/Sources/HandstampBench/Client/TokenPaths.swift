@@ -24,6 +24,12 @@ struct TokenPaths {
     let reading = await Timing.nanoseconds(batches: batches, of: count) { count in
       for _ in 0..<count { length &+= clock.uptime() > .zero ? 1 : 0 }
     }
+    let limited = try await Sessions.controller(
+      life: .seconds(3600), backend: Sessions.silent, policy: SessionPolicy(idleLimit: .seconds(900)))
+    let activity = await Timing.nanoseconds(batches: batches, of: count) { count in
+      for _ in 0..<count { limited.updateSessionActivity() }
+    }
+    report.add("client", "updateSessionActivity()", activity, "ns", target: .atMost(100), note: how)
     report.add("client", "the system clock alone", reading, "ns", note: "a part of token()")
   }
 }
