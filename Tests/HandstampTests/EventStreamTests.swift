@@ -1,0 +1,85 @@
+import Testing
+
+@testable import Handstamp
+
+@Suite struct `A reader of server-sent events` {
+  private func read(_ text: String, cut: Int = .max) -> [ServerSentEvent] { read(Array(text.utf8), cut: cut) }
+
+  private func read(_ bytes: [UInt8], cut: Int = .max) -> [ServerSentEvent] {
+    var parser = EventStreamParser()
+    var events: [ServerSentEvent] = []
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      events += parser.parse(rest.prefix(cut))
+      rest = rest.dropFirst(cut)
+    }
+    return events
+  }
+
+  @Test(arguments: [1, 2, 3, 7, 1000])
+  func `reads what is cut anywhere and ended in any way`(cut: Int) {
+    let text = "\u{FEFF}id: 1\nevent: a\ndata: one\ndata:two\n\n: note\r\nid:2\r\ndata:  three\r\n\r\ndata\r\rid\ndata: x\n\n"
+    #expect(
+      read(text, cut: cut) == [
+        ServerSentEvent(id: "1", name: "a", data: "one\ntwo"), ServerSentEvent(id: "2", data: " three"),
+        ServerSentEvent(id: "2", data: ""), ServerSentEvent(id: "", data: "x"),
+      ])
+  }
+
+  @Test func `drops one byte order mark at the start, and no more`() {
+    #expect(read("\u{FEFF}data: a\n\n").map(\.data) == ["a"])
+    #expect(read("\u{FEFF}\u{FEFF}data: a\n\n").isEmpty)
+    #expect(read("data: a\n\n\u{FEFF}data: b\n\n").map(\.data) == ["a"])
+    // What only begins like one is a field that nobody knows.
+    #expect(read([0xEF, 0xBB] + Array("data: a\n\ndata: b\n\n".utf8)).map(\.data) == ["b"])
+    #expect(read([0xEF, 0x0A] + Array("data: a\n\n".utf8)).map(\.data) == ["a"])
+  }
+
+  @Test func `counts no comment toward the limit of an event`() {
+    let comment = ":" + String(repeating: "x", count: 3000) + "\n"
+    let comments = String(repeating: comment, count: 400)
+    #expect(read("data: a\n" + comments + "data: b\n\n").map(\.data) == ["a\nb"])
+  }
+
+  @Test func `drops an event that is too long, whole, and nothing else`() {
+    let limit = EventStreamParser.longestEvent
+    let most = String(repeating: "x", count: limit - 6)
+    #expect(read("data: \(most)\n\n").map(\.data.utf8.count) == [limit - 6])
+    #expect(read("data: \(most)y\n\ndata: b\n\n").map(\.data) == ["b"])
+    // What follows in the same event is no event of its own, and its id counts.
+    let events = read("data: \(most)y\ndata: c\nid: 7\ndata: d\n\ndata: e\n\n")
+    #expect(events == [ServerSentEvent(id: "7", data: "e")])
+  }
+
+  @Test func `tells ids without events, and how long to wait`() {
+    var parser = EventStreamParser()
+    let text = "retry: 2500\nretry: x\nretry:\nid: 4\n\ndata: a\n\nid: 5\ndata: b\n\nid: 6\u{0}\ndata: c\n\n"
+    #expect(
+      parser.items(in: Array(text.utf8)) == [
+        .retry(.milliseconds(2500)), .id("4"), .event(ServerSentEvent(id: "4", data: "a"), hasOwnID: false),
+        .event(ServerSentEvent(id: "5", data: "b"), hasOwnID: true),
+        .event(ServerSentEvent(id: "5", data: "c"), hasOwnID: false),
+      ])
+  }
+
+  @Test(arguments: 0..<50 as Range<UInt64>)
+  func `takes garbage without harm, whatever the cuts`(seed: UInt64) {
+    var random = SeededBytes(state: seed)
+    let alphabet = Array("data:id: \n\r\u{FEFF}event:retry:9\u{0}".utf8) + [0xFF]
+    let bytes = (0..<600).map { _ in alphabet[Int(random.next() % UInt64(alphabet.count))] }
+    let whole = read(bytes)
+    for cut in 1...5 { #expect(read(bytes, cut: cut) == whole) }
+  }
+}
+
+/// SplitMix64.
+struct SeededBytes: RandomNumberGenerator {
+  var state: UInt64
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+}
