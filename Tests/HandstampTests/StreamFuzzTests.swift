@@ -8,7 +8,8 @@ private struct StreamWorld {
   struct OpenLink {
     /// How much of the log it has sent.
     var sent: Int
-    var greets: Bool
+    /// The id of the place where it begins, if it has yet to be told.
+    var greeting: String?
   }
 
   var machine: StreamMachine
@@ -51,15 +52,24 @@ private struct StreamWorld {
     guard !asked.isEmpty else { return }
     let (link, after) = asked.remove(at: below(asked.count))
     let start = after.flatMap { log.firstIndex(of: $0) } ?? log.count - 1
-    open[link] = OpenLink(sent: start + 1, greets: greets)
+    open[link] = OpenLink(sent: start + 1, greeting: greets ? log[start] : nil)
     let renews = below(3) == 0
     post(.opened(link, renewal: renews ? .seconds(1) : nil))
-    // Closed at once by the machine, or in use.
-    if open[link] != nil, greets { send(link, log[start], isGreeting: true) }
   }
 
-  mutating func send(_ link: Link, _ id: String, isGreeting: Bool = false) {
-    post(.message(link, id: id), message: isGreeting ? nil : id)
+  /// The next of a link's log, or its greeting; false when there is nothing.
+  mutating func send(_ link: Link) -> Bool {
+    guard var state = open[link] else { return false }
+    if let id = state.greeting {
+      open[link]?.greeting = nil
+      post(.message(link, id: id))
+      return true
+    }
+    guard state.sent < log.count else { return false }
+    state.sent += 1
+    open[link] = state
+    post(.message(link, id: log[state.sent - 1]), message: log[state.sent - 1])
+    return true
   }
 
   mutating func step() {
@@ -69,11 +79,7 @@ private struct StreamWorld {
     case 0, 1: log.append("\(log.count)")
     case 2, 3, 4:
       guard !links.isEmpty else { return }
-      let link = links[below(links.count)]
-      guard var state = open[link], state.sent < log.count else { return }
-      state.sent += 1
-      open[link] = state
-      send(link, log[state.sent - 1])
+      _ = send(links[below(links.count)])
     case 5: answer()
     case 6:
       guard !links.isEmpty else { return }
@@ -96,10 +102,7 @@ private struct StreamWorld {
     for _ in 0..<1000 {
       while !asked.isEmpty { answer() }
       for link in open.keys.sorted() {
-        while let state = open[link], state.sent < log.count {
-          open[link]?.sent += 1
-          send(link, log[state.sent])
-        }
+        while send(link) {}
       }
       if machine.current != nil, asked.isEmpty { return }
       if let ticket = timers.removeValue(forKey: .reopen) { post(.timer(.reopen, ticket: ticket, entropy: 0)) }

@@ -93,6 +93,16 @@ typealias Link = StreamMachine.Link
     #expect(machine.handle(.message(three, id: "4"), at: .zero) == [.deliver])
   }
 
+  @Test func `drops a message as often as the reader has it, and no oftener`() {
+    var machine = running(after: "0", renewal: .zero)
+    _ = machine.handle(.timer(.renewal, ticket: 3, entropy: 0), at: .zero)
+    #expect(machine.handle(.message(one, id: "5"), at: .zero) == [.deliver])
+    _ = machine.handle(.opened(two, renewal: nil), at: .zero)
+    #expect(machine.handle(.message(two, id: "5"), at: .zero) == [])
+    // A second message of one id, as of a batch.
+    #expect(machine.handle(.message(two, id: "5"), at: .zero) == [.deliver])
+  }
+
   @Test func `gives up a link that is silent for too long, to the instant`() throws {
     var machine = StreamMachine(options: StreamOptions(heartbeat: .seconds(10), missedHeartbeats: 3))
     _ = machine.handle(.start, at: .zero)

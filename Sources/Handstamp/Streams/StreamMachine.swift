@@ -15,8 +15,7 @@ struct StreamMachine: Sendable, Hashable {
   /// A link that is open or opening.
   struct Line: Sendable, Hashable {
     var link: Link
-    /// Where it resumes; what it inherits as `ahead` when it takes over.
-    var after: String?
+    /// What it inherits as `ahead` when it takes over.
     var ahead: [String] = []
     /// When it opened; nothing while it opens.
     var openedAt: Duration?
@@ -88,7 +87,7 @@ struct StreamMachine: Sendable, Hashable {
     timers[.reopen] = nil
     lastLink += 1
     let link = Link(lastLink)
-    successor = Line(link: link, after: position, activeAt: now)
+    successor = Line(link: link, activeAt: now)
     return [
       .open(link, after: position, insteadOf: refused ?? current?.link),
       start(.opening, after: options.silence),
@@ -105,7 +104,6 @@ struct StreamMachine: Sendable, Hashable {
     successor = nil
     timers[.opening] = nil
     refused = nil
-    position = line.after
     // What the former link had yet to pass is before what it brought itself.
     ahead += line.ahead.filter { !ahead.contains($0) }
     ahead.removeFirst(max(0, ahead.count - StreamMachine.mostAhead))
