@@ -13,6 +13,7 @@ public final class ManualClock: SessionClock {
     var lastID: UInt64 = 0
     var cancelled: Set<UInt64> = []
     var sleepers: [Sleeper] = []
+    var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
   }
   private let content: Locked<Content>
 
@@ -25,6 +26,17 @@ public final class ManualClock: SessionClock {
 
   /// How many tasks sleep on this clock.
   public var sleeperCount: Int { content.withLock { $0.sleepers.count } }
+
+  /// Waits until at least that many tasks sleep on this clock: then moving it wakes them.
+  public func sleepers(_ count: Int) async {
+    await withCheckedContinuation { continuation in
+      let isThere = content.withLock { content in
+        if content.sleepers.count < count { content.watchers.append((count, continuation)) }
+        return content.sleepers.count >= count
+      }
+      if isThere { continuation.resume() }
+    }
+  }
 
   /// Moves both clocks forward and wakes whoever's time has come.
   public func advance(by duration: Duration) {
@@ -59,12 +71,16 @@ public final class ManualClock: SessionClock {
     }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-        let isOver: Bool? = content.withLock { content in
-          if content.cancelled.remove(id) != nil { return nil }
-          if duration <= .zero { return true }
+        let (isOver, watchers) = content.withLock { content -> (Bool?, [CheckedContinuation<Void, Never>]) in
+          if content.cancelled.remove(id) != nil { return (nil, []) }
+          if duration <= .zero { return (true, []) }
           content.sleepers.append(Sleeper(id: id, wakes: content.now.uptime + duration, continuation: continuation))
-          return false
+          let count = content.sleepers.count
+          let watchers = content.watchers.filter { $0.count <= count }.map(\.continuation)
+          content.watchers.removeAll { $0.count <= count }
+          return (false, watchers)
         }
+        for watcher in watchers { watcher.resume() }
         switch isOver {
         case nil: continuation.resume(throwing: CancellationError())
         case true?: continuation.resume()

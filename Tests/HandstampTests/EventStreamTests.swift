@@ -18,7 +18,8 @@ import Testing
 
   @Test(arguments: [1, 2, 3, 7, 1000])
   func `reads what is cut anywhere and ended in any way`(cut: Int) {
-    let text = "\u{FEFF}id: 1\nevent: a\ndata: one\ndata:two\n\n: note\r\nid:2\r\ndata:  three\r\n\r\ndata\r\rid\ndata: x\n\n"
+    let text =
+      "\u{FEFF}id: 1\nevent: a\ndata: one\ndata:two\n\n: note\r\nid:2\r\ndata:  three\r\n\r\ndata\r\rid\ndata: x\n\n"
     #expect(
       read(text, cut: cut) == [
         ServerSentEvent(id: "1", name: "a", data: "one\ntwo"), ServerSentEvent(id: "2", data: " three"),

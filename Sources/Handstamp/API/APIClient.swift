@@ -53,13 +53,7 @@ public struct APIClient: Sendable {
   }
 
   private func request(for endpoint: some Endpoint) throws(APIError) -> TransportRequest {
-    guard var parts = URLComponents(url: baseURL, resolvingAgainstBaseURL: true) else {
-      throw .invalidRequest("the base address is none")
-    }
-    let base = parts.path.hasSuffix("/") ? String(parts.path.dropLast()) : parts.path
-    parts.path = base + (endpoint.path.hasPrefix("/") ? "" : "/") + endpoint.path
-    if !endpoint.query.isEmpty { parts.queryItems = (parts.queryItems ?? []) + endpoint.query }
-    guard let url = parts.string else { throw .invalidRequest("the path makes no address") }
+    let url = try address(of: endpoint.path, query: endpoint.query)
     var headers = [HeaderField("Accept", "application/json")]
     let body: Data?
     do { body = try endpoint.body } catch { throw .invalidRequest(describe(error)) }
@@ -67,6 +61,18 @@ public struct APIClient: Sendable {
     if let key = endpoint.idempotencyKey { headers.append(HeaderField("Idempotency-Key", key)) }
     return TransportRequest(
       method: endpoint.method, url: url, headers: headers, body: body.map { Array($0) } ?? [])
+  }
+
+  /// Where `path` is, below the base address.
+  func address(of path: String, query: [URLQueryItem]) throws(APIError) -> String {
+    guard var parts = URLComponents(url: baseURL, resolvingAgainstBaseURL: true) else {
+      throw .invalidRequest("the base address is none")
+    }
+    let base = parts.path.hasSuffix("/") ? String(parts.path.dropLast()) : parts.path
+    parts.path = base + (path.hasPrefix("/") ? "" : "/") + path
+    if !query.isEmpty { parts.queryItems = (parts.queryItems ?? []) + query }
+    guard let url = parts.string else { throw .invalidRequest("the path makes no address") }
+    return url
   }
 
   /// Where a coding error happened, without what stood there.

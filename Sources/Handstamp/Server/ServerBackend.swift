@@ -124,7 +124,7 @@ public struct ServerBackend: Backend {
 
   // MARK: Requests
 
-  private func address(_ path: String) -> String {
+  func address(_ path: String) -> String {
     let base = baseURL.absoluteString
     return (base.hasSuffix("/") ? String(base.dropLast()) : base) + path
   }

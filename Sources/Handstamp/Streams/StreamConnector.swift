@@ -1,0 +1,107 @@
+/// Makes the connections of a live stream: what server-sent events and WebSocket do differently.
+protocol StreamConnector: Sendable {
+  associatedtype Message: Sendable
+
+  /// Connects with `token`, to resume after `id`. What comes, comes in order; the stream ends when the connection does.
+  /// Cancelling the task that reads ends it.
+  @concurrent func connect(
+    with token: AccessToken, after id: String?
+  ) async throws(StreamRefusal) -> AsyncThrowingStream<StreamSignal<Message>, any Error>
+}
+
+/// What comes over a connection.
+enum StreamSignal<Message: Sendable>: Sendable {
+  /// A message, with its own id if it has one.
+  case message(Message, id: String?)
+  /// An id without a message.
+  case passed(id: String)
+  case retry(Duration)
+  /// Something that is no message: a heartbeat.
+  case alive
+}
+
+/// Why there is no connection.
+struct StreamRefusal: Error {
+  var closing: StreamMachine.Closing
+
+  init(_ closing: StreamMachine.Closing) { self.closing = closing }
+
+  /// What an answer other than the one that was hoped for means.
+  init(status: Int, retryAfter: Duration?) {
+    switch status {
+    case 204: closing = .finished
+    case 401: closing = .unauthorized
+    // A page instead of a stream, a redirect: a portal, perhaps, that is gone in a minute.
+    case 200..<400, 408, 425, 429: closing = .unavailable(retryAfter: retryAfter)
+    case 400..<500: closing = .refused(.refused(code: "status_\(status)", detail: nil))
+    default: closing = .unavailable(retryAfter: retryAfter)
+    }
+  }
+
+  init(_ error: TransportError) {
+    switch error {
+    case .unreachable, .timedOut, .cancelled, .tooLarge: closing = .unavailable(retryAfter: nil)
+    case .invalidRequest(let text): closing = .refused(.invalidAnswer(text))
+    }
+  }
+
+  /// Why there is no token.
+  init(_ error: SessionError) {
+    switch error {
+    case .signedOut, .rejected, .noRefreshToken, .rolledBack: closing = .refused(error)
+    case .unreachable(let wait): closing = .unavailable(retryAfter: wait)
+    case .storage, .tokenRefused, .refused, .invalidAnswer, .cancelled: closing = .unavailable(retryAfter: nil)
+    @unknown default: closing = .unavailable(retryAfter: nil)
+    }
+  }
+}
+
+/// Server-sent events over a ``Transport``.
+struct EventConnector: StreamConnector {
+  typealias Message = ServerSentEvent
+
+  let request: TransportRequest
+  let transport: any Transport
+  let clock: any SessionClock
+
+  @concurrent func connect(
+    with token: AccessToken, after id: String?
+  ) async throws(StreamRefusal) -> AsyncThrowingStream<StreamSignal<ServerSentEvent>, any Error> {
+    var request = request.authorized(by: token)
+    request.headers.removeAll { ["last-event-id", "accept", "cache-control"].contains($0.name.lowercased()) }
+    request.headers += [HeaderField("Accept", "text/event-stream"), HeaderField("Cache-Control", "no-store")]
+    if let id { request.headers.append(HeaderField("Last-Event-ID", id)) }
+    let answer: TransportStream
+    do throws(TransportError) { answer = try await transport.open(request) } catch { throw StreamRefusal(error) }
+    let type = answer.headers.first(named: "Content-Type")?.lowercased() ?? ""
+    guard answer.status == 200, type.hasPrefix("text/event-stream") else {
+      let head = TransportResponse(status: answer.status, headers: answer.headers)
+      throw StreamRefusal(status: answer.status, retryAfter: head.retryDelay(at: clock.now().wall))
+    }
+    let (signals, continuation) = AsyncThrowingStream.makeStream(of: StreamSignal<ServerSentEvent>.self)
+    let reading = Task {
+      var parser = EventStreamParser()
+      do {
+        for try await chunk in answer.body {
+          continuation.yield(.alive)
+          for item in parser.items(in: chunk) { continuation.yield(StreamSignal(item)) }
+        }
+        continuation.finish()
+      } catch {
+        continuation.finish(throwing: error)
+      }
+    }
+    continuation.onTermination = { _ in reading.cancel() }
+    return signals
+  }
+}
+
+extension StreamSignal<ServerSentEvent> {
+  fileprivate init(_ item: EventStreamParser.Item) {
+    switch item {
+    case .event(let event, let hasOwnID): self = .message(event, id: hasOwnID ? event.id : nil)
+    case .id(let id): self = .passed(id: id)
+    case .retry(let wait): self = .retry(wait)
+    }
+  }
+}

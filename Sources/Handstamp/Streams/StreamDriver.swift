@@ -1,0 +1,173 @@
+/// Performs what a ``StreamMachine`` decides, for one reader; decides nothing itself.
+actor StreamDriver<Connector: StreamConnector> {
+  typealias Messages = AsyncThrowingStream<Connector.Message, any Error>
+
+  private let connector: Connector
+  private let controller: SessionController
+  /// The session that this stream is for; it ends with it.
+  private let generation: UInt64
+  private let messages: Messages.Continuation
+  private var machine: StreamMachine
+  private var links: [StreamMachine.Link: Task<Void, Never>] = [:]
+  private var tokens: [StreamMachine.Link: AccessToken] = [:]
+  private var timers: [StreamMachine.Timer: Task<Void, Never>] = [:]
+  private var watching: Task<Void, Never>?
+
+  private init(
+    _ connector: Connector, _ controller: SessionController, _ machine: StreamMachine, _ messages: Messages.Continuation
+  ) {
+    self.connector = connector
+    self.controller = controller
+    self.machine = machine
+    self.messages = messages
+    generation = controller.requests.generation
+  }
+
+  /// Begins to connect; what the messages come by. The stream goes on until it is over or nobody holds its iterator.
+  static func start(
+    _ connector: Connector, _ controller: SessionController, options: StreamOptions, after id: String?
+  ) -> (messages: Messages, driver: StreamDriver) {
+    let (messages, continuation) = Messages.makeStream()
+    let driver = StreamDriver(connector, controller, StreamMachine(options: options, after: id), continuation)
+    continuation.onTermination = { _ in Task { await driver.post(.over(.left)) } }
+    Task.detached(priority: .userInitiated) { await driver.begin() }
+    return (messages, driver)
+  }
+
+  private func begin() {
+    guard machine.end == nil else { return }
+    watching = Task.detached(priority: .userInitiated) { [controller, weak self] in
+      var session: SessionID?
+      for await state in controller.states {
+        switch state {
+        case .signedIn(let facts):
+          if let session, session != facts.session { await self?.post(.over(.failed(.signedOut(.replaced)))) }
+          session = facts.session
+        case .signedOut(let reason): await self?.post(.over(.failed(.signedOut(reason))))
+        case .restoring, .unavailable: break
+        @unknown default: break
+        }
+      }
+    }
+    post(.start)
+  }
+
+  /// The one way in. Never suspends.
+  func post(_ event: StreamMachine.Event, _ message: Connector.Message? = nil) {
+    for effect in machine.handle(event, at: controller.clock.uptime()) {
+      switch effect {
+      case .open(let link, let id, let other): open(link, after: id, insteadOf: other.flatMap { tokens[$0] })
+      case .close(let link): close(link)
+      case .deliver: if let message { messages.yield(message) }
+      case .startTimer(let timer, let ticket, let delay): start(timer, ticket, after: delay)
+      case .finish(let end): finish(end)
+      case .ignored: break
+      }
+    }
+    if case .closed(let link, _, _) = event { links[link] = nil }
+  }
+
+  private func close(_ link: StreamMachine.Link) {
+    links.removeValue(forKey: link)?.cancel()
+  }
+
+  private func start(_ timer: StreamMachine.Timer, _ ticket: UInt64, after delay: Duration) {
+    timers[timer]?.cancel()
+    timers[timer] = Task.detached(priority: .userInitiated) { [weak self, clock = controller.clock] in
+      do { try await clock.sleep(for: delay) } catch { return }
+      await self?.post(.timer(timer, ticket: ticket, entropy: .random(in: .min ... .max)))
+    }
+  }
+
+  private func finish(_ end: StreamMachine.End) {
+    watching?.cancel()
+    for task in links.values { task.cancel() }
+    for task in timers.values { task.cancel() }
+    (links, timers, tokens) = ([:], [:], [:])
+    switch end {
+    case .complete, .left: messages.finish()
+    case .failed(let error): messages.finish(throwing: error)
+    }
+  }
+
+  // MARK: One link
+
+  private func open(_ link: StreamMachine.Link, after id: String?, insteadOf refused: AccessToken?) {
+    // Detached, so that it carries neither the reader's cancellation nor its priority.
+    links[link] = Task.detached(priority: .userInitiated) { [weak self, connector, controller, generation] in
+      do throws(StreamRefusal) {
+        let token = try await StreamDriver.token(of: controller, insteadOf: refused)
+        await self?.note(token, of: link)
+        let signals = try await StreamDriver.connect(connector, controller, generation, token, after: id)
+        await self?.post(.opened(link, renewal: controller.renewal(of: token)))
+        do {
+          for try await signal in signals {
+            guard let self, !Task.isCancelled else { return }
+            await self.take(signal, from: link)
+          }
+        } catch {}
+        await self?.post(.closed(link, .ended, entropy: .random(in: .min ... .max)))
+      } catch {
+        await self?.post(.closed(link, error.closing, entropy: .random(in: .min ... .max)))
+      }
+    }
+  }
+
+  private func note(_ token: AccessToken, of link: StreamMachine.Link) {
+    guard links[link] != nil else { return }
+    tokens[link] = token
+    // Only the last two can be asked for.
+    for old in tokens.keys.sorted().dropLast(3) { tokens[old] = nil }
+  }
+
+  private func take(_ signal: StreamSignal<Connector.Message>, from link: StreamMachine.Link) {
+    switch signal {
+    case .message(let message, let id): post(.message(link, id: id), message)
+    case .passed(let id): post(.passed(link, id: id))
+    case .retry(let wait): post(.retry(link, wait))
+    case .alive: post(.alive(link))
+    }
+  }
+
+  private static func token(
+    of controller: SessionController, insteadOf refused: AccessToken?
+  ) async throws(StreamRefusal) -> AccessToken {
+    do throws(SessionError) {
+      if let refused { return try await controller.token(insteadOf: refused) }
+      return try await controller.token()
+    } catch {
+      throw StreamRefusal(error)
+    }
+  }
+
+  /// Connects within the fence, so that no token of a session that is over goes out, nor one of the next.
+  private static func connect(
+    _ connector: Connector, _ controller: SessionController, _ generation: UInt64, _ token: AccessToken,
+    after id: String?
+  ) async throws(StreamRefusal) -> AsyncThrowingStream<StreamSignal<Connector.Message>, any Error> {
+    typealias Answer = Result<AsyncThrowingStream<StreamSignal<Connector.Message>, any Error>, StreamRefusal>
+    let answer: Answer
+    do throws(RequestFence.RequestFailure) {
+      answer = try await controller.requests.run(in: generation) { () async throws(TransportError) -> Answer in
+        do throws(StreamRefusal) { return .success(try await connector.connect(with: token, after: id)) } catch {
+          return .failure(error)
+        }
+      }
+    } catch {
+      if case .signedOut(let reason) = controller.state { throw StreamRefusal(SessionError.signedOut(reason)) }
+      throw StreamRefusal(SessionError.signedOut(.replaced))
+    }
+    return try answer.get()
+  }
+}
+
+extension SessionController {
+  /// How long `token` serves before its refresh is due. Nothing when that is not known; zero when there is another already.
+  nonisolated func renewal(of token: AccessToken) -> Duration? {
+    let (now, until) = snapshot.withLock { ($0.access?.token, $0.servesUntil) }
+    guard let now else { return nil }
+    guard now == token else { return .zero }
+    let left = until - clock.uptime()
+    return left < .seconds(366 * 86_400) ? max(.zero, left) : nil
+  }
+}
