@@ -6,7 +6,8 @@ extension SessionController {
     guard let step = activityStep else { return }
     let now = clock.uptime()
     let isDue = lastUse.withLock { use in
-      use.at = now
+      if use.first == nil { use.first = now }
+      use.last = now
       guard now - use.told >= step || now < use.told else { return false }
       use.told = now
       return true
@@ -14,17 +15,24 @@ extension SessionController {
     if isDue { Task { await self.tellActivity() } }
   }
 
-  /// Tells the machine when the session was used last, which may be a moment ago.
+  /// Tells the machine when the session was used, which may be a moment ago: the first time, which kept it from ending, and
+  /// the last.
   func tellActivity() {
-    guard let used = lastUse.withLock({ use in exchange(&use.at, with: nil) }) else { return }
+    let use = lastUse.withLock { use in
+      defer { (use.first, use.last) = (nil, nil) }
+      return use
+    }
     let now = clock.now()
-    let ago = max(.zero, now.uptime - used)
-    post(.activity, at: Moment(boot: now.boot, uptime: now.uptime - ago, wall: now.wall.advanced(by: .zero - ago)))
+    for used in [use.first, use.last].compactMap({ $0 }) {
+      let ago = max(.zero, now.uptime - used)
+      post(.activity, at: Moment(boot: now.boot, uptime: now.uptime - ago, wall: now.wall.advanced(by: .zero - ago)))
+    }
   }
 
   struct LastUse: Sendable {
-    /// Nothing when the machine knows it.
-    var at: Duration?
+    /// The first and the last time that the machine has not heard of.
+    var first: Duration?
+    var last: Duration?
     var told: Duration = .seconds(-1_000_000_000)
   }
 }

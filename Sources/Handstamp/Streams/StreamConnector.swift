@@ -50,7 +50,8 @@ struct StreamRefusal: Error {
     switch error {
     case .signedOut, .rejected, .noRefreshToken, .rolledBack: closing = .refused(error)
     case .unreachable(let wait): closing = .unavailable(retryAfter: wait)
-    case .storage, .tokenRefused, .refused, .invalidAnswer, .cancelled: closing = .unavailable(retryAfter: nil)
+    case .storage, .tokenRefused, .refused, .invalidAnswer, .unsupported, .cancelled:
+      closing = .unavailable(retryAfter: nil)
     @unknown default: closing = .unavailable(retryAfter: nil)
     }
   }

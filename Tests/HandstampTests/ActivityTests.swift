@@ -1,0 +1,45 @@
+@testable import Handstamp
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `Activity` {
+  private let clock = ManualClock()
+  private let vault = MemoryVault()
+
+  private func controller() -> SessionController {
+    var policy = quiet
+    policy.idleLimit = .seconds(900)
+    return SessionController(vault: vault, backend: ScriptedBackend.rotating(), policy: policy, clock: clock)
+  }
+
+  @Test func `of the last instant before the limit keeps the session, however late it is told`() async throws {
+    let session = controller()
+    try await session.signIn { .sample(0, life: nil) }
+    // The first one is told at once; the others lie in between.
+    session.updateSessionActivity()
+    for _ in 0..<3 {
+      clock.advance(by: .seconds(890))
+      session.updateSessionActivity()
+      clock.advance(by: .milliseconds(200))
+      session.updateSessionActivity()
+      clock.advance(by: .seconds(9.8))
+    }
+    _ = try await session.token()
+    #expect(session.state.isSignedIn)
+    clock.advance(by: .seconds(900))
+    #expect(await first(session.states) { $0.isSignedOut } == .signedOut(.idle))
+  }
+
+  @Test func `is written down rarely, whoever calls and how often`() async throws {
+    let session = controller()
+    try await session.signIn { .sample(0, life: nil) }
+    guard case .value(let before) = await vault.read() else { throw CancellationError() }
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 { group.addTask { for _ in 0..<10_000 { session.updateSessionActivity() } } }
+    }
+    await session.tellActivity()
+    guard case .value(let after) = await vault.read() else { throw CancellationError() }
+    #expect(after.revision - before.revision <= 1)
+  }
+}
