@@ -185,8 +185,11 @@ struct `A vault and its system calls` {
 enum Strace {
   static func isUsable() async -> Bool { await Child.succeeds("strace", "-f", "-o", "/dev/null", "true") }
 
-  static func probe(_ arguments: [String], inject: String) throws -> Child {
-    try Child(["strace", "-f", "-q", "-o", "/dev/null", "-e", "inject=\(inject)", Child.probe] + arguments)
+  /// With a path, calls on that file alone.
+  static func probe(_ arguments: [String], inject: String, path: String? = nil) throws -> Child {
+    let only = path.map { ["-P", $0] } ?? []
+    return try Child(
+      ["strace", "-f", "-q", "-o", "/dev/null"] + only + ["-e", "inject=\(inject)", Child.probe] + arguments)
   }
 
   /// With the paths of descriptors.

@@ -17,6 +17,8 @@ import HandstampVaults
 /// - `read` · `begin <session>` · `prepare <session> <byte>` · `signout`
 /// - `touch <session> <count>`: that many edits, one after the other; prints the last answer only
 /// - `hold`: takes the flight lock, prints `held`, and holds it until its input ends
+/// - `audit <count> <outcome>`: that many entries of the audit log, which may take 32 KiB; prints how far it has come
+/// - `trail`: checks the audit log against the vault
 /// - `time <count>`: prints the microseconds that a read and an edit take
 ///
 /// With `VAULT_PROBE_KILL=<step>` in its environment it kills itself, by SIGKILL, at that step of its first write. With
@@ -62,6 +64,11 @@ import HandstampVaults
       let id = arguments.first ?? "ada"
       await edit(.add(ListedAccount(id: AccountID(id), name: id, addedAt: UnixTime(seconds: 1))))
     case "activate": await edit(.activate(AccountID(arguments.first ?? "ada")))
+    case "audit":
+      guard arguments.count == 2, let count = Int64(arguments[0]) else { return false }
+      await audit(count, outcome: arguments[1])
+    case "trail":
+      do throws(VaultTrouble) { say("\(try await FileAuditLog(vault).trail().verdict)") } catch { say(text(error)) }
     case "time": await time(arguments.first.flatMap(Int64.init) ?? 1000)
     default: return false
     }
@@ -85,6 +92,17 @@ import HandstampVaults
       guard case .done = outcome else { break }
     }
     say(last)
+  }
+
+  private func audit(_ count: Int64, outcome: String) async {
+    let log = FileAuditLog(vault, limit: 32 << 10)
+    if case .value(let entry) = await vault.read(), let head = entry.auditHead { log.found(head) }
+    for number in 0..<count {
+      let time = VaultSamples.moment(number).wall
+      await log.record(
+        AuditEntry(action: .refresh, session: SessionID("s1"), account: AccountID("ada"), at: time, outcome: outcome))
+    }
+    say(log.trouble.map(text) ?? log.head.map { "\($0.sequence)" } ?? "nothing")
   }
 
   private func time(_ count: Int64) async {

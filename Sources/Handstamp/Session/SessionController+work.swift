@@ -21,7 +21,7 @@ extension SessionController {
   private func perform(_ effect: SessionMachine.Effect) {
     switch effect {
     case .publish(let state): hub.publish(state)
-    case .audit(let entry): if audit != nil { auditQueue.yield(entry) }
+    case .audit(let entry): if audit != nil { auditQueue.yield(.entry(entry)) }
     case .startTimer(let timer, let ticket, let delay): start(timer, ticket: ticket, after: delay)
     case .resume(let waiters, let result): tokenWaiters.answer(waiters, result)
     case .finish(let waiter, let result):
@@ -118,12 +118,18 @@ enum VaultWork: Sendable {
   case read(SessionMachine.Operation)
   case edit(SessionMachine.Operation, VaultEdit)
 
-  func done(on vault: any Vault, clock: any SessionClock) async -> SessionMachine.Event {
+  /// An edit takes along how far the audit log has come, and what the vault knows of that goes to the log.
+  func done(on vault: any Vault, clock: any SessionClock, audit: (any AuditLog)?) async -> SessionMachine.Event {
     switch self {
-    case .read(let operation): return .read(operation, await vault.read())
+    case .read(let operation):
+      let reading = await vault.read()
+      if case .value(let entry) = reading { entry.auditHead.map { audit?.found($0) } }
+      return .read(operation, reading)
     case .edit(let operation, let edit):
       let asOf = clock.now()
-      return .edited(operation, await vault.edit(edit), asOf: asOf)
+      let outcome = await vault.edit(audit?.head.map { .noting($0, edit) } ?? edit)
+      if case .done(let entry) = outcome { entry.auditHead.map { audit?.found($0) } }
+      return .edited(operation, outcome, asOf: asOf)
     }
   }
 }

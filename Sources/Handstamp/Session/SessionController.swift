@@ -33,7 +33,7 @@ public actor SessionController {
   var timers: [SessionMachine.Timer: Task<Void, Never>] = [:]
   var watching: Task<Void, Never>?
   let vaultWork: AsyncStream<VaultWork>.Continuation
-  let auditQueue: AsyncStream<AuditEntry>.Continuation
+  nonisolated let auditQueue: AsyncStream<AuditWork>.Continuation
 
   nonisolated let hub: StateHub
   nonisolated let snapshot = Locked(Snapshot())
@@ -69,17 +69,17 @@ public actor SessionController {
     states = SessionStates(hub: hub)
     let (work, vaultWork) = AsyncStream.makeStream(of: VaultWork.self)
     self.vaultWork = vaultWork
-    let (entries, auditQueue) = AsyncStream.makeStream(of: AuditEntry.self)
+    let (entries, auditQueue) = AsyncStream.makeStream(of: AuditWork.self)
     self.auditQueue = auditQueue
     // Weak, so that a controller nobody holds goes away; its streams end with it.
-    Task.detached(priority: .userInitiated) { [weak self, vault, clock] in
+    Task.detached(priority: .userInitiated) { [weak self, vault, clock, audit] in
       for await item in work {
-        let event = await item.done(on: vault, clock: clock)
+        let event = await item.done(on: vault, clock: clock, audit: audit)
         await self?.post(event)
       }
     }
     if let audit {
-      Task.detached(priority: .utility) { for await entry in entries { await audit.record(entry) } }
+      Task.detached(priority: .utility) { for await entry in entries { await entry.done(on: audit) } }
     }
     Task.detached(priority: .userInitiated) { [weak self] in await self?.begin() }
   }

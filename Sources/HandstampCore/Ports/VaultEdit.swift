@@ -21,6 +21,9 @@ public enum VaultEdit: Sendable, Hashable {
   case cleaned(SessionID, steps: [String])
   /// The session was used.
   case touch(SessionID, at: Moment)
+  /// Another edit, and with it how far the audit log has come; never back. Where that edit writes nothing, this writes
+  /// nothing.
+  indirect case noting(AuditHead, VaultEdit)
 
   /// The most tombstones kept; the oldest goes first. They exist only while the server cannot be reached.
   public static let tombstoneLimit = 32
@@ -40,7 +43,13 @@ public enum VaultEdit: Sendable, Hashable {
     switch self {
     case .begin, .endWhatever: true
     case .prepare, .advance, .end, .bury, .delivered, .cleaned, .touch: false
+    case .noting(_, let edit): edit.replacesCorruptContent
     }
+  }
+
+  /// The edit without what it notes besides.
+  public var plain: VaultEdit {
+    if case .noting(_, let edit) = self { edit.plain } else { self }
   }
 
   /// Applies the edit to `entry`. Pure: the vault calls it between its read and its write.
@@ -105,6 +114,10 @@ public enum VaultEdit: Sendable, Hashable {
     case .touch(let id, let time):
       guard entry.session?.id == id else { return .conflict }
       new.session?.activeAt = time
+    case .noting(let head, let edit):
+      guard case .write(let written) = edit.applied(to: entry) else { return edit.applied(to: entry) }
+      new = written
+      if head.sequence > entry.auditHead?.sequence ?? 0 { new.auditHead = head }
     }
     return .write(new)
   }

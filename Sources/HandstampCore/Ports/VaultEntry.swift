@@ -5,11 +5,16 @@ public struct VaultEntry: Sendable, Hashable {
   public var session: StoredSession?
   /// Ended sessions, oldest first: those that the server has not been told about, and the last one for its reason.
   public var tombstones: [Tombstone]
+  /// How far the audit log had come: it may not end before. Lives as long as there is something else to keep.
+  public var auditHead: AuditHead?
 
-  public init(revision: UInt64 = 0, session: StoredSession? = nil, tombstones: [Tombstone] = []) {
+  public init(
+    revision: UInt64 = 0, session: StoredSession? = nil, tombstones: [Tombstone] = [], auditHead: AuditHead? = nil
+  ) {
     self.revision = revision
     self.session = session
     self.tombstones = tombstones
+    self.auditHead = auditHead
   }
 
   public var isEmpty: Bool { session == nil && tombstones.isEmpty }

@@ -45,6 +45,7 @@ extension World {
         verdict = .out("a client ended a session that the server accepts")
       }
     case .begin, .prepare, .advance, .end, .bury, .delivered, .cleaned, .touch: break
+    case .noting(_, let edit): bury(by: edit)
     }
   }
 
@@ -71,7 +72,7 @@ extension World {
           id: session, profile: World.profile, refresh: successor,
           revocation: RevocationHandle(session.rawValue), access: access, startedAt: World.start,
           activeAt: World.start))
-    case .begin, .prepare, .advance, .end, .endWhatever, .bury, .delivered, .cleaned, .touch: edit
+    case .begin, .prepare, .advance, .end, .endWhatever, .bury, .delivered, .cleaned, .touch, .noting: edit
     }
   }
 

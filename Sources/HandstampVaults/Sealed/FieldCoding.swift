@@ -51,6 +51,8 @@ struct FieldWriter {
     for index in 0..<4 { bytes[start + index] = UInt8(truncatingIfNeeded: length >> UInt32(24 - 8 * index)) }
   }
 
+  mutating func raw(_ value: some Collection<UInt8>) { bytes.append(contentsOf: value) }
+
   mutating func number<Number: FixedWidthInteger>(_ number: Number) {
     for shift in stride(from: Number.bitWidth - 8, through: 0, by: -8) {
       bytes.append(UInt8(truncatingIfNeeded: number >> Number(shift)))

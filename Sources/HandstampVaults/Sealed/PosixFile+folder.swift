@@ -56,8 +56,8 @@ extension PosixFile {
   }
 
   /// Opens a file to read and write it, and makes it when it is not there.
-  func openOrCreate(_ name: String) throws(VaultTrouble) -> PosixFile {
-    do throws(PosixError) { return try openAlways(name, flags: O_RDWR | O_CREAT) } catch { throw error.trouble }
+  func openOrCreate(_ name: String, flags: Int32 = 0) throws(VaultTrouble) -> PosixFile {
+    do throws(PosixError) { return try openAlways(name, flags: O_RDWR | O_CREAT | flags) } catch { throw error.trouble }
   }
 
   private func openAlways(_ name: String, flags: Int32) throws(PosixError) -> PosixFile {

@@ -23,7 +23,7 @@ extension SealedFileVault {
     switch edit.applied(to: found.entry) {
     case .conflict: return .conflict(found.entry)
     case .unchanged:
-      if case .endWhatever = edit {
+      if case .endWhatever = edit.plain {
         try erase(alsoVault: found.isBroken, in: folder)
       } else {
         // What holds already was perhaps written by a process that died before it could sync.
@@ -32,7 +32,7 @@ extension SealedFileVault {
       return .done(found.entry)
     case .write(let new):
       try write(new, over: found, ending: edit.endsSession, in: folder)
-      if case .endWhatever = edit { try erase(in: folder) }
+      if case .endWhatever = edit.plain { try erase(in: folder) }
       return .done(new)
     }
   }

@@ -126,6 +126,13 @@ struct SealingKey {
     id = derived.withUnsafeBytes { Array($0) }
   }
 
+  /// The key of an account's audit log. It says nothing about the keys of files.
+  func auditKey(for account: AccountID) -> SymmetricKey {
+    HKDF<SHA256>.deriveKey(
+      inputKeyMaterial: key, info: Array("handstamp audit log ".utf8) + Array(account.rawValue.utf8),
+      outputByteCount: 32)
+  }
+
   func derived(salt: [UInt8]) -> SymmetricKey {
     HKDF<SHA256>.deriveKey(
       inputKeyMaterial: key, salt: salt, info: Array("handstamp vault file".utf8), outputByteCount: 32)

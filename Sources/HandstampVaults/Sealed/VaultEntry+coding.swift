@@ -11,7 +11,7 @@ extension VaultEntry {
       return secrets.reduce(512) { $0 + ($1?.count ?? 0) }
         + session.id.rawValue.utf8.count + session.profile.id.rawValue.utf8.count + session.profile.name.utf8.count
     }
-    return tombstones.reduce(session ?? 0) {
+    return tombstones.reduce((session ?? 0) + 64) {
       $0 + 256 + $1.session.rawValue.utf8.count + ($1.revocation?.secret.count ?? 0)
         + ($1.account?.rawValue.utf8.count ?? 0) + $1.steps.reduce(0) { $0 + 8 + $1.utf8.count }
     }
@@ -20,6 +20,12 @@ extension VaultEntry {
   func write(to writer: inout FieldWriter) {
     if let session { writer.field(1) { session.write(to: &$0) } }
     for tombstone in tombstones { writer.field(2) { tombstone.write(to: &$0) } }
+    if let auditHead {
+      writer.field(3) {
+        $0.number(auditHead.sequence)
+        $0.raw(auditHead.code.bytes)
+      }
+    }
   }
 
   /// Nothing unless `fields` are the fields of an entry.
@@ -33,6 +39,11 @@ extension VaultEntry {
       case 2:
         guard let tombstone = Tombstone(fields: value) else { return false }
         tombstones.append(tombstone)
+      case 3:
+        var reader = FieldReader(value)
+        guard let sequence = reader.number(UInt64.self), let code = reader.take(AuditCode.byteCount), reader.isAtEnd
+        else { return false }
+        auditHead = AuditCode(code).map { AuditHead(sequence: sequence, code: $0) }
       default: break
       }
       return true

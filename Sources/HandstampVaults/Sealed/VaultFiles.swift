@@ -6,6 +6,7 @@ struct VaultFiles {
   static let storeLock = "store.lock"
   static let turnLock = "turn.lock"
   static let vaultEnding = ".vault"
+  static let auditEnding = ".audit"
   static let partialEnding = ".partial"
   static let backupTag = "CACHEDIR.TAG"
 
@@ -13,6 +14,11 @@ struct VaultFiles {
   let vault: String
   /// The lock file, which holds the last revision when there is no sealed file.
   let flightLock: String
+  /// The audit log's newer and older half, what a killed program left of a line, and the lock of all three.
+  let audit: String
+  let olderAudit: String
+  let tornAudit: String
+  let auditLock: String
   private let aside: String
 
   /// A digest, because ids may be longer than names can be, differ in letter case alone, or hold a slash.
@@ -20,6 +26,10 @@ struct VaultFiles {
     let name = VaultFiles.digest(of: account)
     vault = name + VaultFiles.vaultEnding
     flightLock = name + ".lock"
+    audit = name + VaultFiles.auditEnding
+    olderAudit = name + ".audit-older"
+    tornAudit = name + ".audit-torn"
+    auditLock = name + ".audit-lock"
     aside = name + ".corrupt-"
   }
 
@@ -59,6 +69,7 @@ extension VaultEdit {
     switch self {
     case .end, .endWhatever: true
     case .begin, .prepare, .advance, .bury, .delivered, .cleaned, .touch: false
+    case .noting(_, let edit): edit.endsSession
     }
   }
 }

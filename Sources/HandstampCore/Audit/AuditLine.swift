@@ -1,0 +1,72 @@
+/// A record as one line of JSON (RFC 8259), for people and for `jq`:
+///
+///     {"seq":7,"at":"2026-11-21T01:58:08Z","ms":1795226288123,"action":"refresh","outcome":"ok","account":"ada",
+///      "session":"s1","program":"forum","pid":4711,"prev":"…","mac":"…"}
+///
+/// The code covers every byte before `,"mac":`; what follows has one form only, so that no byte can be changed unseen.
+/// Members that are not known are passed over: newer programs may write more.
+public struct AuditLine: Sendable, Hashable {
+  /// No line is longer, whatever the entry holds.
+  public static let limit = 4096
+  /// Ids and words are cut to this many bytes, escapes included.
+  static let textLimit = 512
+  private static let codeMember = Array(#","mac":""#.utf8)
+  private static let codeCount = 43
+
+  public var record: AuditRecord
+  /// What the code was made of.
+  public var covered: [UInt8]
+  public var code: AuditCode
+
+  /// Writes `record` down; `authenticate` makes the code.
+  public init(_ record: AuditRecord, authenticate: ([UInt8]) -> AuditCode) {
+    var json = FlatJSON()
+    json.add("seq", record.sequence)
+    json.add("at", record.entry.at.description)
+    json.add("ms", record.entry.at.milliseconds)
+    json.add("action", record.entry.action.rawValue)
+    json.add("outcome", record.entry.outcome)
+    if let account = record.entry.account { json.add("account", account.rawValue) }
+    if let session = record.entry.session { json.add("session", session.rawValue) }
+    json.add("program", record.writer.program)
+    json.add("pid", record.writer.process)
+    if let kept = record.kept { json.add("kept", kept) }
+    json.add("prev", record.previous.description)
+    covered = json.bytes
+    code = authenticate(covered)
+    self.record = record
+  }
+
+  /// Reads a line, without its line break, and takes nothing of it on trust. Nothing unless it has the form of a record.
+  public init?(_ line: some Collection<UInt8>) {
+    let line = Array(line)
+    let tail = AuditLine.codeMember.count + AuditLine.codeCount + 2
+    guard line.count <= AuditLine.limit, line.count > tail else { return nil }
+    covered = Array(line.dropLast(tail))
+    let end = line.suffix(tail)
+    guard end.starts(with: AuditLine.codeMember), end.suffix(2).elementsEqual(#""}"#.utf8),
+      let bytes = Base64URL.decode(end.dropFirst(AuditLine.codeMember.count).dropLast(2)),
+      let code = AuditCode(bytes), let members = FlatJSON.members(covered + [UInt8(ascii: "}")]),
+      let sequence = members["seq"]?.number(UInt64.self), sequence > 0,
+      let time = members["ms"]?.number(Int64.self),
+      let action = members["action"]?.text, let outcome = members["outcome"]?.text,
+      let program = members["program"]?.text, let process = members["pid"]?.number(Int64.self),
+      let previous = members["prev"]?.text.flatMap({ Base64URL.decode($0) }).flatMap({ AuditCode($0) })
+    else { return nil }
+    self.code = code
+    record = AuditRecord(
+      sequence: sequence,
+      entry: AuditEntry(
+        action: AuditEntry.Action(rawValue: action), session: members["session"]?.text.map { SessionID($0) },
+        account: members["account"]?.text.map { AccountID($0) }, at: UnixTime(milliseconds: time), outcome: outcome),
+      writer: AuditWriter(program: program, process: process),
+      kept: members["kept"]?.number(UInt64.self), previous: previous)
+  }
+
+  /// The line, with its line break.
+  public var bytes: [UInt8] {
+    covered + AuditLine.codeMember + Array(code.description.utf8) + Array("\"}\n".utf8)
+  }
+
+  public var head: AuditHead { AuditHead(sequence: record.sequence, code: code) }
+}

@@ -1,0 +1,251 @@
+import Foundation
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `An audit log in a file` {
+  let home: NewFolder
+
+  init() throws { home = try NewFolder() }
+
+  @Test func `comes back as it was written, for its owner alone`() async throws {
+    let log = home.audit()
+    for number in 1...3 { await log.record(.sample(number)) }
+    let trail = try await log.trail()
+    #expect(trail.verdict == .intact(newer: 3))
+    #expect(trail.items.map { $0.record?.entry } == [.sample(1), .sample(2), .sample(3)])
+    #expect(trail.items.first?.record?.writer == AuditWriter(program: "forum", process: Int64(getpid())))
+    #expect(try home.mode(home.log) == 0o600)
+    #expect(log.trouble == nil && log.head?.sequence == 3)
+  }
+
+  @Test func `joins the vault with the next edit, and a cut before that is found`() async throws {
+    let log = home.audit()
+    for number in 1...3 { await log.record(.sample(number)) }
+    try await home.note(log)
+    await log.record(.sample(4))
+    #expect(try await log.trail().verdict == .intact(newer: 1))
+    let bytes = try home.bytes(home.log)
+    let lines = bytes.split(separator: 10).map { Array($0) + [10] }
+    try home.write(lines.prefix(3).flatMap { $0 }, to: home.log)
+    #expect(try await home.audit().trail().verdict == .intact(newer: 0))
+    try home.write(lines.prefix(2).flatMap { $0 }, to: home.log)
+    #expect(try await home.audit().trail().verdict == .cut(after: 2, head: 3))
+    try home.remove(home.log)
+    #expect(try await home.audit().trail().verdict == .cut(after: 0, head: 3))
+  }
+
+  @Test func `shows a cut for as long as the place is there, though others write on`() async throws {
+    let log = home.audit()
+    for number in 1...5 { await log.record(.sample(number)) }
+    try await home.note(log)
+    let lines = try home.bytes(home.log).split(separator: 10).map { Array($0) + [10] }
+    try home.write(lines.prefix(2).flatMap { $0 }, to: home.log)
+    // Another program, which has read the vault.
+    let other = home.audit()
+    guard case .value(let entry) = await home.vault().read(), let head = entry.auditHead else {
+      Issue.record("no head")
+      return
+    }
+    other.found(head)
+    for number in 6...9 { await other.record(.sample(number)) }
+    try await home.note(other)
+    let trail = try await other.trail()
+    #expect(trail.verdict == .broken(at: 3, .missing))
+    #expect(trail.items[2].record?.entry.outcome == "cut" && trail.items[2].record?.sequence == 6)
+    // The program that was there all the time needs no vault to notice.
+    try home.write([], to: home.log)
+    await log.record(.sample(10))
+    #expect(try await log.trail().verdict == .broken(at: 1, .missing))
+    #expect(log.head?.sequence == 7)
+  }
+
+  @Test func `goes on behind a line that was changed, and does not hide it`() async throws {
+    let log = home.audit()
+    for number in 1...3 { await log.record(.sample(number)) }
+    var bytes = try home.bytes(home.log)
+    let place = try #require(bytes.firstRange(of: Array("outcome 3".utf8)))
+    bytes[place.lowerBound] ^= 1
+    try home.write(bytes, to: home.log)
+    let other = home.audit()
+    await other.record(.sample(4))
+    let trail = try await other.trail()
+    #expect(trail.verdict == .broken(at: 3, .altered))
+    #expect(trail.items.compactMap { $0.record?.entry.outcome }.suffix(2) == ["broken_line", "outcome 4"])
+  }
+
+  @Test(arguments: [1, 20, 400])
+  func `sets a torn line aside, and says so`(count: Int) async throws {
+    let log = home.audit()
+    for number in 1...2 { await log.record(.sample(number)) }
+    try await home.note(log)
+    let bytes = try home.bytes(home.log)
+    try home.write(bytes + [UInt8](repeating: 0x7b, count: count), to: home.log)
+    #expect(try await log.trail().tornBytes == count)
+    #expect(try await log.trail().verdict == .intact(newer: 0))
+    await home.audit().record(.sample(3))
+    let trail = try await log.trail()
+    #expect(trail.verdict == .intact(newer: 2) && trail.tornBytes == 0)
+    #expect(trail.items[2].record?.entry.outcome == "torn_line")
+    #expect(try home.bytes(home.log + "-torn").count == count)
+  }
+
+  @Test func `with more than a line's garbage at its end is broken, and goes on`() async throws {
+    let log = home.audit()
+    for number in 1...2 { await log.record(.sample(number)) }
+    try home.write(home.bytes(home.log) + [UInt8](repeating: 0x7b, count: 9000), to: home.log)
+    await log.record(.sample(3))
+    let trail = try await log.trail()
+    #expect(trail.verdict == .broken(at: 3, .unreadable))
+    #expect(trail.items.last?.record?.entry == .sample(3))
+  }
+
+  @Test func `is bounded: the older half goes, and the chain holds`() async throws {
+    let log = home.audit(limit: 32 << 10)
+    var sizes: [Int] = []
+    for number in 1...400 {
+      await log.record(.sample(number))
+      if number % 100 == 0 {
+        try await home.note(log)
+        #expect(try await log.trail().verdict == .intact(newer: 0))
+      }
+      sizes.append(try home.names(containing: ".audit").map { try home.bytes($0).count }.reduce(0, +))
+    }
+    #expect(sizes.allSatisfy { $0 <= 32 << 10 })
+    let trail = try await log.trail()
+    #expect(trail.items.count > 40 && trail.items.count < 300)
+    #expect(trail.items.last?.record?.entry == .sample(400))
+    // What is kept begins where the rotation says.
+    for name in [home.log + "-older", home.log] {
+      let bytes = try home.bytes(name)
+      let lines = bytes.split(separator: 10).map { Array($0) + [10] }
+      try home.write(lines.dropFirst().flatMap { $0 }, to: name)
+      guard case .broken(_, .missing) = try await log.trail().verdict else {
+        Issue.record("the first line of \(name) was taken out unseen")
+        continue
+      }
+      try home.write(bytes, to: name)
+    }
+    try home.remove(home.log + "-older")
+    guard case .broken(_, .missing) = try await log.trail().verdict else {
+      Issue.record("the older half was taken out unseen")
+      return
+    }
+  }
+
+  @Test func `keeps a cut at the start of the newer half in sight over a rotation`() async throws {
+    let log = home.audit(limit: 32 << 10)
+    var number = 0
+    while !home.names().contains(home.log + "-older") {
+      number += 1
+      await log.record(.sample(number))
+    }
+    for _ in 1...4 { await log.record(.sample(0)) }
+    let lines = try home.bytes(home.log).split(separator: 10).map { Array($0) + [10] }
+    try home.write(lines.dropFirst(2).flatMap { $0 }, to: home.log)
+    let start = try home.bytes(home.log + "-older")
+    while try home.bytes(home.log + "-older") == start { await log.record(.sample(0)) }
+    guard case .broken(_, .missing) = try await log.trail().verdict else {
+      Issue.record("the cut was forgotten")
+      return
+    }
+  }
+
+  @Test func `is another account's log nowhere, and needs its own key`() async throws {
+    await home.audit().record(.sample(1))
+    let ada = home.log
+    let bob = FileAuditLog(home.vault("bob"), program: "forum")
+    await bob.record(.sample(1))
+    let other = try #require(home.names(ending: ".audit").first { $0 != ada })
+    try home.write(home.bytes(ada), to: other)
+    #expect(try await bob.trail().verdict == .broken(at: 1, .altered))
+    try home.write([UInt8](home.bytes("vault.key").reversed()), to: "vault.key")
+    await #expect(throws: VaultTrouble.self) { try await bob.trail() }
+  }
+
+  @Test func `waits in memory for its key, in order, and says what was lost`() async throws {
+    await home.audit().record(.sample(0))
+    let key = try home.bytes("vault.key")
+    try home.remove("vault.key")
+    let log = home.audit()
+    for number in 1...300 { await log.record(.sample(number)) }
+    guard case .unavailable = log.trouble else {
+      Issue.record("\(String(describing: log.trouble))")
+      return
+    }
+    #expect(log.head == nil && !home.names().contains("vault.key"))
+    try home.write(key, to: "vault.key")
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: home.vaults + "/vault.key")
+    await log.record(.sample(301))
+    #expect(log.trouble == nil)
+    let trail = try await log.trail()
+    #expect(trail.verdict == .intact(newer: 258))
+    #expect(trail.items.compactMap { $0.record?.entry.outcome }.prefix(3) == ["outcome 0", "lost_45", "outcome 46"])
+    #expect(trail.items.last?.record?.entry == .sample(301))
+  }
+
+  @Test func `holds none of the secrets of the session`() async throws {
+    let session = VaultSamples.session()
+    _ = await home.vault().edit(.begin(session))
+    await home.audit().record(
+      AuditEntry(
+        action: .signIn, session: session.id, account: session.profile.id, at: session.startedAt.wall, outcome: "ok"))
+    let text = String(decoding: try home.bytes(home.log), as: UTF8.self)
+    for secret in ["s1-refresh-0", "s1-revocation", "s1-token"] { #expect(!text.contains(secret)) }
+  }
+}
+
+@Suite struct `A vault's note of an audit log` {
+  let head = AuditHead(sequence: 7, code: .none)
+
+  @Test(arguments: [("memory", 0), ("file", 1)])
+  func `goes along with an edit, and never back`(kind: (String, Int)) async throws {
+    let home = try NewFolder()
+    let vault: any Vault = kind.1 == 0 ? MemoryVault() : home.vault()
+    let session = VaultSamples.session()
+    func noted(_ edit: VaultEdit, _ sequence: UInt64) async -> UInt64? {
+      switch await vault.edit(.noting(AuditHead(sequence: sequence, code: .none), edit)) {
+      case .done(let entry), .conflict(let entry): entry.auditHead?.sequence
+      case .failed: nil
+      }
+    }
+    #expect(await noted(.begin(session), 7) == 7)
+    #expect(await noted(.touch(session.id, at: VaultSamples.moment(2)), 6) == 7)
+    #expect(await noted(.touch(session.id, at: VaultSamples.moment(3)), 8) == 8)
+    #expect(await noted(.touch(SessionID("stranger"), at: VaultSamples.moment(3)), 9) == 8)
+    #expect(await noted(.delivered(SessionID("stranger")), 9) == 8)
+    _ = await vault.edit(.touch(session.id, at: VaultSamples.moment(4)))
+    #expect(await noted(.endWhatever(.signedOut, at: VaultSamples.moment(5)), 10) == 10)
+    guard case .value(let entry) = await vault.read() else {
+      Issue.record("nothing there")
+      return
+    }
+    #expect(entry.auditHead?.sequence == 10 && entry.session == nil)
+  }
+}
+
+extension AuditEntry {
+  static func sample(_ number: Int) -> AuditEntry {
+    AuditEntry(
+      action: .refresh, session: SessionID("s1"), account: AccountID("ada"),
+      at: VaultSamples.moment(Int64(number)).wall, outcome: "outcome \(number)")
+  }
+}
+
+extension NewFolder {
+  /// Ada's log, as another program would open it.
+  func audit(limit: Int = 1 << 20) -> FileAuditLog { FileAuditLog(vault(), program: "forum", limit: limit) }
+
+  /// The name of ada's log.
+  var log: String { names(ending: ".audit").first ?? "none" }
+
+  func names(containing part: String) -> [String] { names().filter { $0.contains(part) } }
+
+  /// Lets the vault know how far the log has come, with some edit.
+  func note(_ log: FileAuditLog) async throws {
+    guard let head = log.head else { return }
+    let outcome = await vault().edit(.noting(head, .begin(VaultSamples.session())))
+    guard case .done = outcome else { throw VaultTrouble.unavailable("\(outcome)") }
+  }
+}
