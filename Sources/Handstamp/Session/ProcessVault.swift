@@ -14,10 +14,12 @@ final class ProcessVault: Vault {
   }
 
   @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
+    // What an edit notes besides is added behind this vault.
+    let edit = edit.plain
     if case .begin(let new, let steps) = edit { return await begin(new, steps: steps) }
     guard let held = session.withLock({ $0 }) else { return await vault.edit(edit) }
     switch edit {
-    case .begin, .bury, .delivered, .cleaned: return combined(await vault.edit(edit))
+    case .begin, .bury, .delivered, .cleaned, .noting: return combined(await vault.edit(edit))
     case .prepare, .advance, .touch, .end, .endWhatever: break
     }
     switch edit.applied(to: VaultEntry(session: held)) {

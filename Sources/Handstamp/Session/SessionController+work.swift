@@ -118,18 +118,12 @@ enum VaultWork: Sendable {
   case read(SessionMachine.Operation)
   case edit(SessionMachine.Operation, VaultEdit)
 
-  /// An edit takes along how far the audit log has come, and what the vault knows of that goes to the log.
-  func done(on vault: any Vault, clock: any SessionClock, audit: (any AuditLog)?) async -> SessionMachine.Event {
+  func done(on vault: any Vault, clock: any SessionClock) async -> SessionMachine.Event {
     switch self {
-    case .read(let operation):
-      let reading = await vault.read()
-      if case .value(let entry) = reading { entry.auditHead.map { audit?.found($0) } }
-      return .read(operation, reading)
+    case .read(let operation): return .read(operation, await vault.read())
     case .edit(let operation, let edit):
       let asOf = clock.now()
-      let outcome = await vault.edit(audit?.head.map { .noting($0, edit) } ?? edit)
-      if case .done(let entry) = outcome { entry.auditHead.map { audit?.found($0) } }
-      return .edited(operation, outcome, asOf: asOf)
+      return .edited(operation, await vault.edit(edit), asOf: asOf)
     }
   }
 }

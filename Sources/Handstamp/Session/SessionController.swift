@@ -9,6 +9,7 @@ public actor SessionController {
   let backend: any Backend
   let clock: any SessionClock
   let audit: (any AuditLog)?
+  nonisolated let presence: PresenceLock?
   let cleanups: [String: CleanupStep]
   /// What became of clean-up steps, newest last.
   var cleanupLog: [CleanupLogEntry] = []
@@ -49,17 +50,20 @@ public actor SessionController {
   ///   - backend: whoever issues the tokens.
   ///   - policy: when to refresh, how to retry, when the session ends by itself.
   ///   - audit: takes down what happened; entries arrive in order.
+  ///   - presence: stands in front of the tokens; nothing: they are handed out to any caller.
   ///   - cleanups: what the app clears away when a session ends, in this order.
   public init(
     vault: any Vault, backend: any Backend, policy: SessionPolicy = SessionPolicy(),
-    clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil, cleanups: [CleanupStep] = []
+    clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil, presence: PresenceLock? = nil,
+    cleanups: [CleanupStep] = []
   ) {
-    let vault = ProcessVault(vault)
+    let vault = ProcessVault(audit.map { AuditedVault(vault, $0) } ?? vault)
     self.vault = vault
     self.cleanups = Dictionary(cleanups.map { ($0.cleanup.name, $0) }) { first, _ in first }
     self.backend = backend
     self.clock = clock
     self.audit = audit
+    self.presence = presence
     boot = clock.now().boot
     activityStep = policy.idleLimit.map { min(.seconds(1), $0 / 20) }
     machine = SessionMachine(
@@ -72,9 +76,9 @@ public actor SessionController {
     let (entries, auditQueue) = AsyncStream.makeStream(of: AuditWork.self)
     self.auditQueue = auditQueue
     // Weak, so that a controller nobody holds goes away; its streams end with it.
-    Task.detached(priority: .userInitiated) { [weak self, vault, clock, audit] in
+    Task.detached(priority: .userInitiated) { [weak self, vault, clock] in
       for await item in work {
-        let event = await item.done(on: vault, clock: clock, audit: audit)
+        let event = await item.done(on: vault, clock: clock)
         await self?.post(event)
       }
     }
@@ -102,6 +106,11 @@ public actor SessionController {
   ///
   /// - Throws: ``SessionError``; its ``SessionError/recovery`` says what to offer.
   public nonisolated func token(minimumValidity validity: Duration = .zero) async throws(SessionError) -> AccessToken {
+    guard let presence else { return try await unguarded(validity) }
+    return try await guarded(by: presence) { () async throws(SessionError) in try await unguarded(validity) }
+  }
+
+  private nonisolated func unguarded(_ validity: Duration) async throws(SessionError) -> AccessToken {
     if let token = snapshot.withLock({ [clock] in $0.token(at: clock.uptime(), for: validity) }) { return token }
     return try await demand(SessionMachine.Need(validity: validity)).get().token
   }
@@ -111,15 +120,19 @@ public actor SessionController {
   ///
   /// - Throws: ``SessionError/tokenRefused`` when the server minted that very token less than 5 s ago.
   public nonisolated func token(insteadOf refused: AccessToken) async throws(SessionError) -> AccessToken {
-    try await demand(SessionMachine.Need(refused: refused)).get().token
+    let need = SessionMachine.Need(refused: refused)
+    guard let presence else { return try await demand(need).get().token }
+    return try await guarded(by: presence) { () async throws(SessionError) in try await demand(need).get().token }
   }
 
   /// `Bearer …` with the current access token, or nothing while nobody is signed in. No waiting, no I/O, any thread.
   ///
   /// The token may have come to its end; ``token(minimumValidity:)`` sees to that. From the first moment of a sign-out on,
-  /// also by another process that the vault told us of, there is none.
+  /// also by another process that the vault told us of, there is none; nor is there while a ``PresenceLock`` is closed, or
+  /// one that asks for every use.
   public nonisolated var authorizationHeader: String? {
-    snapshot.withLock { $0.header }
+    if let presence, !presence.isOpen { return nil }
+    return snapshot.withLock { $0.header }
   }
 
   /// The state now. ``states`` tells of every change.

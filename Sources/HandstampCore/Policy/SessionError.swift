@@ -22,6 +22,8 @@ public enum SessionError: ErrorWithRecovery, Hashable {
   case invalidAnswer(String)
   /// The backend does not offer this; the text says what.
   case unsupported(String)
+  /// The person at the device was not shown to be there, for this reason. Nothing was erased.
+  case presence(PresenceError)
   /// The waiting task was cancelled, or a newer sign-in or a sign-out took this one's place.
   case cancelled
 
@@ -33,6 +35,7 @@ public enum SessionError: ErrorWithRecovery, Hashable {
     case .storage(.locked): .unlockDevice
     case .storage(.corrupt): .signIn
     case .storage(.unavailable): .retry(after: nil)
+    case .presence(let error): error.recovery
     case .tokenRefused, .refused, .invalidAnswer, .unsupported, .cancelled: .none
     }
   }
@@ -52,6 +55,8 @@ public enum Recovery: Sendable, Hashable {
   case retry(after: Duration?)
   /// The device, or its secret store, must be unlocked; the session comes back by itself.
   case unlockDevice
+  /// Showing that somebody is there: the same call again asks for it.
+  case confirmPresence
   /// Nothing that the session can offer.
   case none
 

@@ -1,0 +1,34 @@
+/// A vault and an audit log that know of each other: every edit takes along how far the log has come, and what the vault
+/// knows of that goes to the log, which can tell by it that it was cut.
+struct AuditedVault: Vault {
+  private let vault: any Vault
+  private let audit: any AuditLog
+
+  init(_ vault: any Vault, _ audit: any AuditLog) {
+    self.vault = vault
+    self.audit = audit
+  }
+
+  @concurrent func read() async -> VaultReading {
+    let reading = await vault.read()
+    if case .value(let entry) = reading { tell(entry) }
+    return reading
+  }
+
+  @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
+    let outcome = await vault.edit(audit.head.map { .noting($0, edit) } ?? edit)
+    switch outcome {
+    case .done(let entry), .conflict(let entry): tell(entry)
+    case .failed: break
+    }
+    return outcome
+  }
+
+  private func tell(_ entry: VaultEntry) {
+    if let head = entry.auditHead { audit.found(head) }
+  }
+
+  @concurrent func lock(within limit: Duration) async -> (any FlightLock)? { await vault.lock(within: limit) }
+
+  func changes() -> AsyncStream<Void> { vault.changes() }
+}
