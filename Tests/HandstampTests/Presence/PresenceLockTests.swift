@@ -43,6 +43,7 @@ import Testing
       #expect(person.reasons.count == count)
       #expect(session.authorizationHeader == nil && lock.state == .locked)
     }
+    clock.advance(by: .seconds(10))
     _ = try await session.token(insteadOf: AccessToken("access-s1-0"))
     #expect(person.reasons.count == 4)
   }
