@@ -12,6 +12,9 @@ let strict: [SwiftSetting] = [
 ]
 
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+/// scrypt. Only where passphrases are: on Apple's systems it would bring a second library of cryptography into every app.
+let scrypt: Target.Dependency = .product(
+  name: "_CryptoExtras", package: "swift-crypto", condition: .when(platforms: [.linux]))
 
 let package = Package(
   name: "handstamp",
@@ -29,7 +32,7 @@ let package = Package(
   targets: [
     .target(name: "HandstampCore", swiftSettings: strict),
     .target(name: "HandstampRegistry", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
-    .target(name: "HandstampVaults", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
+    .target(name: "HandstampVaults", dependencies: ["HandstampCore", crypto, scrypt], swiftSettings: strict),
     .target(name: "Handstamp", dependencies: ["HandstampCore", "HandstampVaults", crypto], swiftSettings: strict),
     .target(
       name: "HandstampTesting",

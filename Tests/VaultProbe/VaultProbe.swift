@@ -18,6 +18,8 @@ import HandstampVaults
 /// - `touch <session> <count>`: that many edits, one after the other; prints the last answer only
 /// - `hold`: takes the flight lock, prints `held`, and holds it until its input ends
 /// - `audit <count> <outcome>`: that many entries of the audit log, which may take 32 KiB; prints how far it has come
+/// - `set <passphrase>` · `change <passphrase> <passphrase>`: seals the vaults' key
+/// - `open <passphrase>`: unlocks, and reads the vault that is sealed so
 /// - `trail`: checks the audit log against the vault
 /// - `time <count>`: prints the microseconds that a read and an edit take
 ///
@@ -69,6 +71,8 @@ import HandstampVaults
       await audit(count, outcome: arguments[1])
     case "trail":
       do throws(VaultTrouble) { say("\(try await FileAuditLog(vault).trail().verdict)") } catch { say(text(error)) }
+    case "set", "change", "open":
+      do throws(PassphraseError) { try await seal(command) } catch { say("\(error)") }
     case "time": await time(arguments.first.flatMap(Int64.init) ?? 1000)
     default: return false
     }
@@ -92,6 +96,18 @@ import HandstampVaults
       guard case .done = outcome else { break }
     }
     say(last)
+  }
+
+  private func seal(_ command: String) async throws(PassphraseError) {
+    let passphrase = Passphrase(folder: vault.folder, cost: PassphraseCost(rounds: 10))
+    let words = arguments.map { Secret($0) }
+    switch (command, words.count) {
+    case ("set", 1): try await passphrase.set(words[0])
+    case ("change", 2): try await passphrase.change(from: words[0], to: words[1])
+    default: try await passphrase.unlock(with: words.first ?? Secret(""))
+    }
+    let sealed = SealedFileVault(folder: vault.folder, account: vault.account, key: .passphrase(passphrase))
+    say(command == "open" ? text(await sealed.read()) : command)
   }
 
   private func audit(_ count: Int64, outcome: String) async {

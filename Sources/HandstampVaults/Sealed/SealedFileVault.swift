@@ -89,8 +89,10 @@ public struct SealedFileVault: Vault {
     }
   }
 
-  /// Yields after every write of this account, one's own included.
+  /// Yields after every write of this account, one's own included, and when its passphrase was given.
   public func changes() -> AsyncStream<Void> {
-    FileWatch.changes(of: files.vault, in: folder)
+    let changes = FileWatch.changes(of: files.vault, in: folder)
+    guard case .passphrase(let passphrase) = key else { return changes }
+    return passphrase.changes(and: changes)
   }
 }

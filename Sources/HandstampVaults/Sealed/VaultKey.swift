@@ -17,6 +17,9 @@ public enum VaultKey: Sendable, Hashable {
   /// A key file in some other place, absolute, made with the first vault when it is missing; its folder must be there.
   /// Its owner and its group may be able to read it.
   case file(String)
+  /// A key that is sealed with a passphrase, in the passphrase's folder. Until it was given, the vault is
+  /// ``VaultTrouble/locked``; it must be set before the first vault is written.
+  case passphrase(Passphrase)
   /// A key that is handed in: at least 32 bytes of a random source. A password is no key.
   case given(Secret)
 }
@@ -51,6 +54,10 @@ struct KeyFile {
 
   /// Nothing when there is no such file.
   func load() throws(VaultTrouble) -> SealingKey? {
+    try loadSecret()?.withExposedBytes(SealingKey.init)
+  }
+
+  func loadSecret() throws(VaultTrouble) -> Secret? {
     guard let file = try folder.open(name, flags: O_RDONLY) else { return nil }
     guard try file.status().mode & forbidden == 0 else {
       throw .unavailable("the key file is open to others: its mode should be 0600")
@@ -58,10 +65,15 @@ struct KeyFile {
     var bytes = try file.readAll(limit: KeyFile.count)
     defer { wipe(&bytes) }
     guard bytes.count == KeyFile.count, bytes.starts(with: KeyFile.magic),
-      SealedFormat.check(bytes[..<40]).elementsEqual(bytes[40...]),
-      let key = bytes.withUnsafeBytes({ SealingKey(UnsafeRawBufferPointer(rebasing: $0[8..<40])) })
+      SealedFormat.check(bytes[..<40]).elementsEqual(bytes[40...])
     else { throw .unavailable("the key file is damaged") }
-    return key
+    return Secret(bytes: bytes[8..<40])
+  }
+
+  /// It is gone from the disk when this returns.
+  func remove() throws(VaultTrouble) {
+    try folder.remove(name)
+    try sync()
   }
 
   /// Makes a new key, unless another process was quicker; then that one. It is on the disk when this returns.
@@ -103,6 +115,7 @@ extension VaultKey {
     switch self {
     case .fileBeside: return try KeyFile(beside: folder).load()
     case .file(let path): return try KeyFile(path: path).load()
+    case .passphrase(let passphrase): return try passphrase.key()
     case .given(let secret):
       guard let key = secret.withExposedBytes(SealingKey.init) else {
         throw .unavailable("the key that was handed in has fewer than \(SealingKey.byteCount) bytes")
@@ -118,6 +131,9 @@ extension VaultKey {
     switch self {
     case .fileBeside: file = KeyFile(beside: folder)
     case .file(let path): file = try KeyFile(path: path)
+    case .passphrase(let passphrase):
+      if let key = try passphrase.key() { return key }
+      throw isNeeded ? VaultKey.missing : .unavailable("no passphrase has been set")
     case .given:
       guard let key = try load(for: folder) else { throw VaultKey.missing }
       return key

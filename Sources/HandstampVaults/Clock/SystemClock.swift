@@ -5,7 +5,13 @@
 #elseif canImport(Musl)
   import Musl
 #endif
-import Foundation
+public import HandstampCore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// The device's clocks. Uptime counts sleep: `CLOCK_BOOTTIME` on Linux, `CLOCK_MONOTONIC` on Apple's systems, where that one
 /// does.

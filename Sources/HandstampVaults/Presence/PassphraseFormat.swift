@@ -1,0 +1,124 @@
+import Crypto
+import HandstampCore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(_CryptoExtras)
+  import _CryptoExtras
+#endif
+
+/// How much work and memory one try takes (scrypt, RFC 7914): 2^n rounds of 1 KiB each.
+public struct PassphraseCost: Sendable, Hashable {
+  /// The binary logarithm of scrypt's N.
+  let rounds: UInt8
+
+  package init(rounds: UInt8) { self.rounds = rounds }
+
+  /// 32 MiB, about a tenth of a second.
+  public static let light = PassphraseCost(rounds: 15)
+  /// 128 MiB, some tenths of a second: what OWASP asks for.
+  public static let standard = PassphraseCost(rounds: 17)
+}
+
+/// The file that holds a vault key sealed with a passphrase; numbers are big-endian.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 8 | `HSTPASS1` |
+/// | 4 | 1 for scrypt, log2 N, r, p |
+/// | 16 | the salt |
+/// | 12 | the nonce |
+/// | 32 + 16 | the key, sealed with ChaCha20-Poly1305 under what scrypt and HKDF make of the passphrase; all before is authenticated |
+/// | 4 | the first bytes of SHA-256 of all before: a damaged file is told from a wrong passphrase |
+enum PassphraseFormat {
+  static let count = 92
+  private static let magic = Array("HSTPASS1".utf8)
+  private static let scrypt: UInt8 = 1
+  private static let blockSize: UInt8 = 8
+  /// 2^18 rounds take 256 MiB: a file cannot ask for more.
+  private static let rounds = 10...18 as ClosedRange<UInt8>
+
+  /// What a file says before anything is derived.
+  struct Header {
+    var cost: PassphraseCost
+    var file: [UInt8]
+
+    init(_ file: [UInt8]) throws(PassphraseError) {
+      guard file.starts(with: magic.dropLast()), file.count > 8 else { throw .damaged }
+      if file[7] != magic[7], (UInt8(ascii: "2")...UInt8(ascii: "9")).contains(file[7]) {
+        throw .storage(.unavailable("a newer version of the program sealed this key"))
+      }
+      guard file.count == count, SealedFormat.check(file[..<88]).elementsEqual(file[88...]), file[7] == magic[7] else {
+        throw .damaged
+      }
+      guard file[8] == scrypt, rounds.contains(file[9]), file[10] == blockSize, file[11] == 1 else {
+        throw .storage(.unavailable("this key is sealed in a way that this version of the program does not know"))
+      }
+      cost = PassphraseCost(rounds: file[9])
+      self.file = file
+    }
+  }
+
+  static func seal(_ key: borrowing [UInt8], with passphrase: borrowing [UInt8], cost: PassphraseCost)
+    throws(PassphraseError) -> [UInt8]
+  {
+    var random = SystemRandomNumberGenerator()
+    var file = magic + [scrypt, cost.rounds, blockSize, 1]
+    for _ in 0..<28 { file.append(.random(in: .min ... .max, using: &random)) }
+    do {
+      let box = try ChaChaPoly.seal(
+        copy key, using: try derive(passphrase, salt: Array(file[12..<28]), cost: cost),
+        nonce: ChaChaPoly.Nonce(data: file[28..<40]), authenticating: file)
+      file += box.ciphertext
+      file += box.tag
+    } catch {
+      throw .storage(.unavailable("sealing failed"))
+    }
+    return file + SealedFormat.check(file[...])
+  }
+
+  /// The key; ``PassphraseError/wrong`` when it does not open. The tag is compared in constant time.
+  static func open(_ header: Header, with passphrase: borrowing [UInt8]) throws(PassphraseError) -> Secret {
+    let file = header.file
+    let wrapping = try derive(passphrase, salt: Array(file[12..<28]), cost: header.cost)
+    do {
+      let box = try ChaChaPoly.SealedBox(
+        nonce: ChaChaPoly.Nonce(data: file[28..<40]), ciphertext: file[40..<72], tag: file[72..<88])
+      var bytes = try ChaChaPoly.open(box, using: wrapping, authenticating: file[..<40])
+      defer { bytes.withUnsafeMutableBytes { wipe($0) } }
+      return Secret(bytes: bytes)
+    } catch {
+      throw .wrong
+    }
+  }
+
+  private static func derive(
+    _ passphrase: borrowing [UInt8], salt: [UInt8], cost: PassphraseCost
+  ) throws(PassphraseError) -> SymmetricKey {
+    let stretched = try stretch(passphrase, salt: salt, cost: cost)
+    return HKDF<SHA256>.deriveKey(
+      inputKeyMaterial: stretched.withExposedBytes { SymmetricKey(data: $0) },
+      info: Array("handstamp passphrase".utf8), outputByteCount: 32)
+  }
+
+  /// scrypt with r = 8 and p = 1.
+  static func stretch(
+    _ passphrase: borrowing [UInt8], salt: [UInt8], cost: PassphraseCost
+  ) throws(PassphraseError) -> Secret {
+    #if canImport(_CryptoExtras)
+      do {
+        let key = try KDF.Scrypt.deriveKey(
+          from: copy passphrase, salt: salt, outputByteCount: 32, rounds: 1 << Int(cost.rounds),
+          blockSize: Int(blockSize), parallelism: 1)
+        return key.withUnsafeBytes { Secret(bytes: $0) }
+      } catch {
+        throw .storage(.unavailable("not enough memory for the passphrase"))
+      }
+    #else
+      throw .storage(.unavailable("there are no passphrases on this system: use its own presence check"))
+    #endif
+  }
+}

@@ -1,0 +1,74 @@
+import HandstampCore
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// How often in a row a passphrase was wrong, and when last.
+///
+/// Time is counted by the clock that nobody can set. After a restart, and when that clock ran back, the wait begins anew.
+struct PassphraseTries: Sendable, Hashable {
+  var failures: UInt32 = 0
+  var last: Moment
+
+  /// How long after the last try the next one is looked at.
+  ///
+  /// | failures | wait |
+  /// |---|---|
+  /// | up to 4 | none |
+  /// | 5 | 30 s |
+  /// | 6 | 1 min |
+  /// | 12 and more | 1 h |
+  static func wait(after failures: UInt32) -> Duration {
+    guard failures >= 5 else { return .zero }
+    return min(.seconds(30) * (1 << min(failures - 5, 16)), .seconds(3600))
+  }
+
+  func remaining(at now: Moment) -> Duration {
+    let wait = PassphraseTries.wait(after: failures)
+    guard let elapsed = now.elapsed(since: last) else { return wait }
+    return max(.zero, wait - elapsed)
+  }
+}
+
+/// The tries that are on the disk: written down before each is looked at, so that a kill does not make it undone.
+struct PassphraseTriesFile {
+  static let name = "passphrase.tries"
+  private static let magic = Array("HSTTRIES".utf8)
+  let folder: PosixFile
+
+  /// What cannot be read counts as enough for a wait.
+  func load(at now: Moment) throws(VaultTrouble) -> PassphraseTries {
+    guard let file = try folder.open(PassphraseTriesFile.name, flags: O_RDONLY) else {
+      return PassphraseTries(last: now)
+    }
+    let bytes = try file.readAll(limit: 64)
+    // Made by a process that died before it could count.
+    if bytes.isEmpty { return PassphraseTries(last: now) }
+    let tries: PassphraseTries? = bytes.withUnsafeBytes { bytes in
+      guard bytes.starts(with: PassphraseTriesFile.magic) else { return nil }
+      var reader = FieldReader(UnsafeRawBufferPointer(rebasing: bytes.dropFirst(8)))
+      guard let failures = reader.number(UInt32.self), let rest = reader.take(32), reader.isAtEnd,
+        let last = Moment(fields: rest)
+      else { return nil }
+      return PassphraseTries(failures: failures, last: last)
+    }
+    return tries ?? PassphraseTries(failures: 5, last: now)
+  }
+
+  func store(_ tries: PassphraseTries) throws(VaultTrouble) {
+    var writer = FieldWriter()
+    writer.raw(PassphraseTriesFile.magic)
+    writer.number(tries.failures)
+    tries.last.write(to: &writer)
+    let file = try folder.openOrCreate(PassphraseTriesFile.name)
+    try file.write(writer.bytes, attempt: "counting a try")
+    try file.sync(attempt: "counting a try")
+  }
+
+  func forget() throws(VaultTrouble) { try folder.remove(PassphraseTriesFile.name) }
+}
