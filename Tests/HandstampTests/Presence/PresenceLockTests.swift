@@ -64,7 +64,7 @@ import Testing
     _ = try await session.token()
     #expect(await states.next() == .confirming)
     #expect(await states.next() == .open)
-    while clock.sleeperCount == 0 { await Task.yield() }
+    await clock.sleepers(1)
     clock.advance(by: .seconds(60) - .nanoseconds(1))
     #expect(session.authorizationHeader != nil)
     clock.advance(by: .nanoseconds(1))
@@ -187,12 +187,15 @@ import Testing
   @Test func `is renewed and signed out behind a closed lock`() async throws {
     let person = ScriptedPresence { _ in .declined }
     let lock = PresenceLock(person, policy: .untilExit, reason: "to read", clock: clock)
+    let gate = Gate()
     let session = SessionController(
-      vault: MemoryVault(), backend: backend, policy: SessionPolicy(), clock: clock, presence: lock)
+      vault: MemoryVault(), backend: ScriptedBackend.held(by: gate), policy: SessionPolicy(), clock: clock,
+      presence: lock)
     try await session.signIn { .sample(0) }
-    while clock.sleeperCount == 0 { await Task.yield() }
+    await clock.sleepers(1)
     clock.advance(by: .seconds(590))
-    while backend.calls.isEmpty { await Task.yield() }
+    await gate.arrivals(1)
+    gate.open()
     _ = await session.signOut()
     #expect(session.state.isSignedOut && person.reasons.isEmpty)
   }
