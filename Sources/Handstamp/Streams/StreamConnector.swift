@@ -49,6 +49,8 @@ struct StreamRefusal: Error {
   init(_ error: SessionError) {
     switch error {
     case .signedOut, .rejected, .noRefreshToken, .rolledBack: closing = .refused(error)
+    // A stream that tried again would ask a person again and again.
+    case .presence: closing = .refused(error)
     case .unreachable(let wait): closing = .unavailable(retryAfter: wait)
     case .storage, .tokenRefused, .refused, .invalidAnswer, .unsupported, .cancelled:
       closing = .unavailable(retryAfter: nil)
