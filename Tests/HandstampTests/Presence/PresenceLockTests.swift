@@ -120,6 +120,7 @@ import Testing
     let (session, lock) = try await session(person, .untilExit)
     let callers = (0..<3).map { _ in Task { try await session.token().text } }
     while lock.content.withLock({ $0.waiters.count }) < 3 { await Task.yield() }
+    await gate.arrivals(1)
     for caller in callers.prefix(2) {
       caller.cancel()
       await #expect(throws: SessionError.cancelled) { try await caller.value }
