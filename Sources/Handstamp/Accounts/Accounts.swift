@@ -169,18 +169,25 @@ public final class Accounts<Content: Sendable> {
 extension Accounts {
   /// The accounts of the program `name`, such as `org.example.forum`, at one backend: list, vaults and folders are where the
   /// platform keeps such things. A sign-out whose plan includes the database removes the account's folder.
+  ///
+  /// - Parameters:
+  ///   - audits: whether each account has an audit log, see ``FileAuditLog``.
+  ///   - presence: one lock for all accounts.
   public convenience init(
     _ name: String, backend: any Backend, baseURL: URL, transport: any Transport = URLSessionTransport(),
-    policy: SessionPolicy = SessionPolicy(), cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] },
+    policy: SessionPolicy = SessionPolicy(), audits: Bool = false, presence: PresenceLock? = nil,
+    cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] },
     load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
     self.init(index: .platform(name)) { account in
       let data = account.folder(of: name).map {
         CleanupStep.removal(of: URL(fileURLWithPath: $0, isDirectory: true), "account_folder", .database)
       }
+      let vault = PlatformVault.platform(name, account: account)
       return SessionManager(
-        backend: backend, vault: .platform(name, account: account), baseURL: baseURL, transport: transport,
-        policy: policy, cleanups: cleanups(account) + [data].compactMap { $0 }, load: load)
+        backend: backend, vault: vault, baseURL: baseURL, transport: transport, policy: policy,
+        audit: audits ? FileAuditLog(vault) : nil, presence: presence,
+        cleanups: cleanups(account) + [data].compactMap { $0 }, load: load)
     }
   }
 }

@@ -39,16 +39,19 @@ public final class SessionManager<Content: Sendable> {
   /// Begins to restore the session at once.
   ///
   /// - Parameters:
+  ///   - presence: stands in front of the tokens; nothing: they are handed out to any caller.
   ///   - cleanups: what the app clears away when a session ends, in this order.
   ///   - load: brings what the app needs after sign-in (`me`, `appConfig`). It runs apart from the session: neither its
   ///     slowness nor its failure delays or ends anything.
   public init(
     backend: any Backend, vault: any Vault, baseURL: URL, transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil,
-    cleanups: [CleanupStep] = [], load: @escaping @Sendable (APIClient) async throws -> Content
+    presence: PresenceLock? = nil, cleanups: [CleanupStep] = [],
+    load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
     controller = SessionController(
-      vault: vault, backend: backend, policy: policy, clock: clock, audit: audit, cleanups: cleanups)
+      vault: vault, backend: backend, policy: policy, clock: clock, audit: audit, presence: presence,
+      cleanups: cleanups)
     api = APIClient(baseURL: baseURL, controller: controller, transport: transport)
     self.backend = backend
     self.load = load
