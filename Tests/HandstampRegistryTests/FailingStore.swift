@@ -29,6 +29,15 @@ final class FailingStore: RegistryStore {
   @concurrent func account(email normalised: String) async throws(RegistryStoreError) -> AccountRecord? {
     await inner.account(email: normalised)
   }
+  @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
+    await inner.account(identity: identity)
+  }
+  @concurrent func ticket(_ id: TicketID) async throws(RegistryStoreError) -> Ticket? {
+    await inner.ticket(id)
+  }
+  @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
+    await inner.prune(retention, limit: limit)
+  }
   @concurrent func events(
     after id: EventID, account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredEvent] {

@@ -1,12 +1,5 @@
 import Foundation
 
-struct SignInBody: Encodable {
-  var email: String
-  var password: String
-  var username: String?
-  var device: ServerBackend.Device
-}
-
 /// A form (RFC 6749 appendix B). Every byte that is not unreserved is escaped.
 struct FormBody {
   var bytes: [UInt8] = []
@@ -96,7 +89,7 @@ extension SessionError {
     }
   }
 
-  /// What an answer of a sign-in other than 2xx means.
+  /// What an answer of the JSON API other than 2xx means.
   init(refusal response: TransportResponse) {
     switch response.status {
     case 429, 500...: self = .unreachable(retryAfter: response.retryAfter)
@@ -104,6 +97,15 @@ extension SessionError {
       guard let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body)), let code = problem.code
       else {
         self = .invalidAnswer("status \(response.status) without a problem document")
+        return
+      }
+      // About the access token, not about what was asked. The session's end is told where it is refreshed.
+      if response.status == 401, code == "session_ended" || code.hasPrefix("token_") {
+        self = .tokenRefused
+        return
+      }
+      if code == "not_offered" {
+        self = .unsupported(problem.title ?? "this")
         return
       }
       self = .refused(code: code, detail: problem.detail ?? problem.title)

@@ -1,7 +1,7 @@
 public import Foundation
 
 /// Speaks with Handstamp's own session server.
-public struct ServerBackend: Backend {
+public struct ServerBackend: AccountBackend {
   public let baseURL: URL
   let transport: any Transport
   let device: Device
@@ -39,31 +39,11 @@ public struct ServerBackend: Backend {
     self.transport = transport
   }
 
-  // MARK: Sign-up and sign-in
-
-  /// Makes an account and signs in.
-  ///
-  /// - Throws: ``SessionError/refused(code:detail:)`` with the server's code, such as `email_taken` or `weak_password`.
-  public func signUp(email: String, password: Secret, username: String) async throws(SessionError) -> Grant {
-    try await signIn(at: "/v1/sign-up", email: email, password: password, username: username)
-  }
-
   /// Signs in with a password.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` when the two do not fit.
   public func password(_ email: String, _ password: Secret) async throws(SessionError) -> Grant {
-    try await signIn(at: "/v1/sign-in", email: email, password: password, username: nil)
-  }
-
-  private func signIn(
-    at path: String, email: String, password: Secret, username: String?
-  ) async throws(SessionError) -> Grant {
-    let body = password.withExposed { password in
-      try? JSONEncoder().encode(SignInBody(email: email, password: password, username: username, device: device))
-    }
-    let response = try await post(path, json: body ?? Data())
-    guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
-    return try Grant(signIn: response.body)
+    try await signIn(email: email, password: password)
   }
 
   // MARK: Backend
@@ -129,19 +109,29 @@ public struct ServerBackend: Backend {
     return (base.hasSuffix("/") ? String(base.dropLast()) : base) + path
   }
 
-  private func post(_ path: String, json: Data) async throws(SessionError) -> TransportResponse {
-    try await post(path, type: "application/json", body: Array(json))
-  }
-
   private func post(_ path: String, form: FormBody) async throws(SessionError) -> TransportResponse {
-    try await post(path, type: "application/x-www-form-urlencoded", body: form.bytes)
+    try await send("POST", path, type: "application/x-www-form-urlencoded", body: form.bytes, token: nil)
   }
 
-  private func post(_ path: String, type: String, body: [UInt8]) async throws(SessionError) -> TransportResponse {
-    let request = TransportRequest(
-      method: "POST", url: address(path),
-      headers: [HeaderField("Content-Type", type), HeaderField("Accept", "application/json")], body: body,
-      answerLimit: 1 << 20)
+  /// Sends a JSON body, or none.
+  func send(
+    _ method: String, _ path: String, json: (any Encodable)? = nil, token: AccessToken? = nil
+  ) async throws(SessionError) -> TransportResponse {
+    let body: [UInt8]?
+    do { body = try json.map { Array(try JSONEncoder().encode($0)) } } catch {
+      throw .refused(code: "invalid_request", detail: "it cannot be written as JSON")
+    }
+    return try await send(method, path, type: body == nil ? nil : "application/json", body: body ?? [], token: token)
+  }
+
+  private func send(
+    _ method: String, _ path: String, type: String?, body: [UInt8], token: AccessToken?
+  ) async throws(SessionError) -> TransportResponse {
+    var headers = [HeaderField("Accept", "application/json")]
+    if let type { headers.append(HeaderField("Content-Type", type)) }
+    var request = TransportRequest(
+      method: method, url: address(path), headers: headers, body: body, answerLimit: 1 << 20)
+    if let token { request = request.authorized(by: token) }
     do throws(TransportError) { return try await transport.send(request) } catch { throw SessionError(error) }
   }
 }

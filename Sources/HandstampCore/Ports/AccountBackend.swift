@@ -48,6 +48,19 @@ public enum SignUpOutcome: Sendable, Hashable {
   case signedIn(Grant)
   /// A mail with a link is on its way, if the address can have an account. The session comes with the link.
   case confirmationSent
+
+  /// The grant, for whoever cannot wait for a mail.
+  ///
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `confirmation_sent`.
+  public var grant: Grant {
+    get throws(SessionError) {
+      switch self {
+      case .signedIn(let grant): return grant
+      case .confirmationSent:
+        throw .refused(code: "confirmation_sent", detail: "A mail with a link is on its way; go on from there.")
+      }
+    }
+  }
 }
 
 extension AccountBackend {

@@ -5,10 +5,7 @@ extension Registry {
   public func openAccount(
     email: EmailAddress?, username: String, passwordHash: Secret?, now: UnixTime
   ) async throws(RegistryError) -> AccountRecord {
-    var source = source
-    let record = AccountRecord(
-      id: AccountID("acc_" + SessionBytes(from: &source).id.rawValue), email: email, username: username,
-      passwordHash: passwordHash, createdAt: now)
+    let record = newAccount(email: email, username: username, passwordHash: passwordHash, now: now)
     do throws(RegistryStoreError) {
       _ = try await store.write([.createAccount(record)], events: [])
       return record
@@ -44,22 +41,47 @@ extension Registry {
     }
   }
 
-  /// Sets a new password and ends every session but the one that asks, in one write (OWASP ASVS 7.4.3). A sign-in that was
-  /// checked against the old password fails.
+  /// Sets a new password and, if asked, ends every session but the one that asks, in one write (OWASP ASVS 7.4.3). A sign-in
+  /// that was checked against the old password fails, and a mail with which the password could be reset is good for nothing.
   public func setPassword(
-    of record: AccountRecord, hash: Secret, keeping kept: SessionID?, now: UnixTime
+    of record: AccountRecord, hash: Secret, keeping kept: SessionID?, endingOthers: Bool = true, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
     var changed = record
     changed.passwordHash = hash
     let event = RegistryEvent(kind: .credentialChange, account: record.id, session: kept, at: now)
     return try await end(
-      .revoked, now: now, with: [.replaceAccount(changed, expecting: record.revision)], events: [event]
+      .revoked, now: now,
+      with: [
+        .replaceAccount(changed, expecting: record.revision),
+        .voidTickets(.passwordReset, subject: record.id.rawValue),
+      ],
+      events: [event]
     ) { () throws(RegistryStoreError) in
-      try await store.sessions(of: record.id).filter { $0.id != kept }
+      endingOthers ? try await store.sessions(of: record.id).filter { $0.id != kept } : []
     }
   }
 
-  /// Closes an account and ends all its sessions, in one write.
+  /// Deletes an account for good, in one write: its address, name, password and identity are forgotten, all its sessions end.
+  /// The id stays taken, so that nobody ever has it again.
+  public func deleteAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> EndOutcome {
+    let husk = AccountRecord(
+      id: record.id, email: nil, username: "", passwordHash: nil, createdAt: record.createdAt,
+      closedAt: record.closedAt ?? now)
+    let event = RegistryEvent(kind: .accountPurged, account: record.id, at: now)
+    return try await end(
+      .accountClosed, now: now,
+      with: [
+        .replaceAccount(husk, expecting: record.revision),
+        .voidTickets(.passwordReset, subject: record.id.rawValue),
+        .voidTickets(.upgrade, subject: record.id.rawValue),
+      ],
+      events: [event]
+    ) { () throws(RegistryStoreError) in
+      try await store.sessions(of: record.id)
+    }
+  }
+
+  /// Closes an account and ends all its sessions, in one write. It keeps its address.
   public func closeAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> EndOutcome {
     var changed = record
     changed.closedAt = record.closedAt ?? now
@@ -73,7 +95,8 @@ extension Registry {
 }
 
 extension AccountRecord {
-  fileprivate var advanced: AccountRecord {
+  /// The record as it is after one more write.
+  var advanced: AccountRecord {
     var record = self
     record.revision += 1
     return record

@@ -71,6 +71,39 @@ extension Registry {
     return try await replace(row, by: seen) != nil
   }
 
+  /// Gives the device of a session another name. Fails with ``RegistryError/missing`` when the account has no such session
+  /// that lasts.
+  public func rename(
+    _ id: SessionID, of account: AccountID, to name: String, now: UnixTime
+  ) async throws(RegistryError) -> SessionRow {
+    try await change(id, of: account, now: now) { row in
+      row.device = DeviceInfo(id: row.device.id, name: name, platform: row.device.platform)
+    }
+  }
+
+  /// Notes where a push message for the device of a session may be sent; nothing for nowhere. Forgotten when the session ends.
+  /// Fails with ``RegistryError/missing`` when the account has no such session that lasts.
+  @discardableResult
+  public func setPushToken(
+    _ token: Secret?, for id: SessionID, of account: AccountID, now: UnixTime
+  ) async throws(RegistryError) -> SessionRow {
+    try await change(id, of: account, now: now) { $0.pushToken = token }
+  }
+
+  private func change(
+    _ id: SessionID, of account: AccountID, now: UnixTime, _ change: (inout SessionRow) -> Void
+  ) async throws(RegistryError) -> SessionRow {
+    for _ in 0..<Registry.attempts {
+      guard let row = try await session(id, now: now), row.account == account else { throw .missing }
+      var next = row
+      change(&next)
+      guard next != row else { return row }
+      next.revision += 1
+      if try await replace(row, by: next) != nil { return next }
+    }
+    throw Registry.contention
+  }
+
   /// Ends whatever `rows` names and is not over, in one write. A session that had expired unnoticed says so.
   func end(
     _ reason: EndReason, now: UnixTime, with more: [RegistryChange] = [], events moreEvents: [RegistryEvent] = [],
@@ -107,7 +140,9 @@ extension Registry {
       case .expectAccount(let id, let revision):
         let stored = try await reading { () throws(RegistryStoreError) in try await store.account(id) }
         if stored?.revision != revision { return false }
-      case .createSession, .replaceSession, .createAccount: continue
+      case .useTicket(let id):
+        if try await ticket(id) == nil { return false }
+      case .createSession, .replaceSession, .createAccount, .createTicket, .voidTickets: continue
       }
     }
     return true

@@ -10,6 +10,12 @@ public enum RegistryError: Error, Sendable, Hashable {
   case accountClosed
   /// There is no such account, or no such session of this account.
   case missing
+  /// The secret of a mail is unknown, was used, is over, or a later one took its place.
+  case linkInvalid
+  /// The account is none of a guest's, or has become a full one meanwhile.
+  case notGuest
+  /// The value was seen before: somebody sends a sign-in of another provider a second time.
+  case nonceUsed
   /// The address belongs to an account.
   case emailTaken
 }

@@ -59,6 +59,8 @@ public struct SessionRow: Sendable, Hashable {
   public var idleLimit: Duration?
   /// The JWK thumbprint that tokens are bound to (RFC 9449 section 6). Not yet used.
   public var dpopThumbprint: String?
+  /// Where a push message for the device may be sent. Gone with the session's end, and never shown.
+  public var pushToken: Secret?
   /// One more with every write, so that a writer can tell that somebody else was faster.
   public var revision: Int64
 
@@ -66,7 +68,8 @@ public struct SessionRow: Sendable, Hashable {
     session: SessionBytes, account: AccountID, device: DeviceInfo, kind: SessionKind,
     counter: UInt64 = 0, ring: KeyRing = KeyRing(), createdAt: UnixTime, rotatedAt: UnixTime? = nil,
     lastSeenAt: UnixTime? = nil, end: SessionEnd? = nil, absoluteExpiry: UnixTime? = nil,
-    idleLimit: Duration? = nil, dpopThumbprint: String? = nil, revision: Int64 = 0
+    idleLimit: Duration? = nil, dpopThumbprint: String? = nil, pushToken: Secret? = nil,
+    revision: Int64 = 0
   ) {
     self.session = session
     self.account = account
@@ -81,6 +84,7 @@ public struct SessionRow: Sendable, Hashable {
     self.absoluteExpiry = absoluteExpiry
     self.idleLimit = idleLimit
     self.dpopThumbprint = dpopThumbprint
+    self.pushToken = pushToken
     self.revision = revision
   }
 }
@@ -120,6 +124,7 @@ extension SessionRow {
   func ended(_ reason: EndReason, at now: UnixTime) -> SessionRow {
     var row = self
     row.end = row.end ?? SessionEnd(at: now, reason: reason)
+    row.pushToken = nil
     row.revision += 1
     return row
   }

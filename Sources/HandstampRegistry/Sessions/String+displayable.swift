@@ -2,6 +2,8 @@ extension String {
   /// The text without what could lead a terminal, a page or a log astray: control characters, line separators, and the marks
   /// that turn the direction of writing. Cut after `limit` bytes, between characters.
   package func displayable(limit: Int) -> String {
+    // What was cleaned before, as everything that comes from a store, need not be taken apart.
+    if utf8.count <= limit, unicodeScalars.allSatisfy(String.isDisplayable) { return self }
     var text = ""
     for character in self {
       let kept = String(String.UnicodeScalarView(character.unicodeScalars.filter(String.isDisplayable)))

@@ -11,6 +11,8 @@ public struct RegistryEvent: Sendable, Hashable {
     case credentialChange = "credential-change"
     /// The account was closed (RISC section 2.3).
     case accountDisabled = "account-disabled"
+    /// The account was deleted, for good (RISC section 2.2).
+    case accountPurged = "account-purged"
   }
 
   public var kind: Kind

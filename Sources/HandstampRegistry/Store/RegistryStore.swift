@@ -23,6 +23,16 @@ public protocol RegistryStore: Sendable {
   /// The account whose address has that ``EmailAddress/normalised`` form.
   @concurrent func account(email normalised: String) async throws(RegistryStoreError) -> AccountRecord?
 
+  /// The account of that identity.
+  @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord?
+
+  /// The ticket of that id; nothing when there is none, or no more.
+  @concurrent func ticket(_ id: TicketID) async throws(RegistryStoreError) -> Ticket?
+
+  /// Forgets what is over, at most `limit` of each kind: the oldest events, ended sessions, tickets that expired. Never a
+  /// session that was not ended. Returns how many were forgotten; of those that may be, none is left when it is zero.
+  @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int
+
   /// At most `limit` events after the one of that id, in the order of their ids; of one account, or of all.
   @concurrent func events(
     after id: EventID, account: AccountID?, limit: Int
@@ -40,11 +50,17 @@ public enum RegistryChange: Sendable, Hashable {
   /// Fails with `missing` when there is none, with `changed` when its revision is not the expected one. Stored with
   /// revision `expecting + 1`. Account, kind and time of creation never change.
   case replaceSession(SessionRow, expecting: Int64)
-  /// Fails with `exists` when its id or its address is taken. Stored with revision 0.
+  /// Fails with `exists` when its id, its address or its identity is taken. Stored with revision 0.
   case createAccount(AccountRecord)
   /// Fails with `missing` when there is none, with `changed` when its revision is not the expected one, with `exists` when
-  /// its new address is another account's. Stored with revision `expecting + 1`.
+  /// its new address or identity is another account's. Stored with revision `expecting + 1`.
   case replaceAccount(AccountRecord, expecting: Int64)
+  /// Fails with `exists` when its id is taken.
+  case createTicket(Ticket)
+  /// Takes a ticket away. Fails with `missing` when there is none, as when somebody else used it.
+  case useTicket(TicketID)
+  /// Takes away all tickets of that purpose and subject. Never fails.
+  case voidTickets(Ticket.Purpose, subject: String)
   /// Changes nothing. Fails with `missing` when there is no such account, with `changed` when its revision is another: what
   /// was decided about an account holds only while it stays as it was.
   case expectAccount(AccountID, revision: Int64)

@@ -37,6 +37,14 @@ enum RegistrySamples {
       at: start.advanced(by: .milliseconds(number)))
   }
 
+  static func ticket(
+    _ number: Int, _ purpose: Ticket.Purpose = .passwordReset, subject: String = "ada", lasting: Duration = .seconds(60)
+  ) -> Ticket {
+    Ticket(
+      id: TicketID(of: Secret("secret \(number)"), purpose: purpose), purpose: purpose, subject: subject, account: ada,
+      createdAt: start, expiresAt: start.advanced(by: lasting))
+  }
+
   /// Every optional field with and without a value, every reason, the ends of every range, and texts that break a query
   /// made by gluing.
   static var oddSessions: [SessionRow] {
@@ -52,7 +60,7 @@ enum RegistrySamples {
         session: bytes(2), account: ada, device: odd, kind: .plain, counter: 1 << 55, ring: full, createdAt: start,
         rotatedAt: start.advanced(by: .seconds(1)), lastSeenAt: start.advanced(by: .milliseconds(2001)),
         absoluteExpiry: start.advanced(by: .seconds(86_400)), idleLimit: .milliseconds(3_600_001),
-        dpopThumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"),
+        dpopThumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I", pushToken: Secret("push '; -- 📱")),
       SessionRow(
         session: bytes(3), account: ada, device: session(3).device, kind: .keyed, counter: 2,
         ring: ring(.known(.zero), .known(KeyMark(rawValue: .max))), createdAt: UnixTime(milliseconds: -1),

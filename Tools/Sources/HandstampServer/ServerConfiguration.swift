@@ -1,3 +1,4 @@
+import Foundation
 public import HandstampCore
 public import Logging
 
@@ -7,6 +8,8 @@ public struct ServerConfiguration: Sendable {
   public enum SignUp: String, Sendable, Hashable, CaseIterable {
     /// A session at once. An address that has an account already is told so: not for servers open to the world.
     case open
+    /// The same answer for every address; the account, and its session, come with the link of a mail.
+    case confirmed
     /// Nobody can sign up.
     case closed
   }
@@ -19,6 +22,15 @@ public struct ServerConfiguration: Sendable {
   /// How long an access token is good. From 1 s; what is shorter counts as 1 s. Default 10 min.
   public var accessTokenLife: Duration
   public var signUp: SignUp
+  /// Whom mails are from. Nothing: `handstamp@` and the host of the issuer.
+  public var mailFrom: String?
+  /// What a mail's link looks like, with `{token}` and, if wanted, `{action}`, which is `confirm` or `reset`: an address of
+  /// the operator's app or page. Nothing: mails have a code to be typed in.
+  public var mailLink: String?
+  /// The least time between two mails of one kind to one address; a request in between has the same answer, and no mail.
+  public var mailInterval: Duration
+  /// How many mails may wait to be written; more are answered 503.
+  public var mailQueue: Int
   /// What apps read at `GET /v1/app-config`: a JSON object of the operator's.
   public var appConfig: String
   public var passwordHashing: Argon2Parameters
@@ -45,6 +57,10 @@ public struct ServerConfiguration: Sendable {
     clientID: String = "handstamp",
     accessTokenLife: Duration = .seconds(600),
     signUp: SignUp = .open,
+    mailFrom: String? = nil,
+    mailLink: String? = nil,
+    mailInterval: Duration = .seconds(60),
+    mailQueue: Int = 256,
     appConfig: String = "{}",
     passwordHashing: Argon2Parameters = .recommended,
     hashingThreads: Int = 2,
@@ -61,6 +77,10 @@ public struct ServerConfiguration: Sendable {
     self.clientID = clientID
     self.accessTokenLife = max(.seconds(1), accessTokenLife)
     self.signUp = signUp
+    self.mailFrom = mailFrom
+    self.mailLink = mailLink
+    self.mailInterval = mailInterval
+    self.mailQueue = mailQueue
     self.appConfig = appConfig
     self.passwordHashing = passwordHashing
     self.hashingThreads = hashingThreads
@@ -72,5 +92,10 @@ public struct ServerConfiguration: Sendable {
     self.idleConnectionLimit = idleConnectionLimit
     self.logger = logger
     self.now = now
+  }
+
+  /// Whom mails are from.
+  var sender: String {
+    mailFrom ?? "handstamp@" + (URLComponents(string: issuer)?.host ?? "localhost")
   }
 }

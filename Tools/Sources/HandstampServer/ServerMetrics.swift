@@ -6,6 +6,18 @@ public final class ServerMetrics: Sendable {
   public struct Snapshot: Sendable, Hashable {
     public var signUps = 0
     public var signIns = 0
+    /// Accounts opened for guests.
+    public var guests = 0
+    /// Guests' accounts that became full ones.
+    public var upgrades = 0
+    /// Passwords changed or reset.
+    public var passwordChanges = 0
+    public var accountsDeleted = 0
+    public var mailsSent = 0
+    /// Mails that were not handed over.
+    public var mailsFailed = 0
+    /// Rows that were forgotten because they were over for long.
+    public var pruned = 0
     /// Sign-ins with a wrong address or password.
     public var refusedSignIns = 0
     /// Argon2 runs, whatever for.

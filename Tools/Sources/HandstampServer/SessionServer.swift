@@ -15,16 +15,20 @@ public struct SessionServer: Sendable {
   let tokens: AccessTokens
   let passwords: PasswordPool
   let hub: EventHub
+  let mailer: (any Mailer)?
+  let desk: MailDesk
   let keySet: FixedDocument
   let appConfig: FixedDocument
   private let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
 
   /// - Parameters:
   ///   - keys: what access tokens are signed with.
+  ///   - mailer: where mails go. Without one nobody can reset a password.
   ///   - middlewares: see every request first, and every answer last: tests hold or lose answers there.
-  /// - Throws: ``AppConfigFault`` when the app configuration is no JSON object.
+  /// - Throws: ``AppConfigFault`` when the app configuration is no JSON object, ``MailSetUpFault`` when addresses are to be
+  ///   confirmed without a mailer, or when mails would have no usable sender.
   public init(
-    configuration: ServerConfiguration, registry: Registry, keys: SigningKeys,
+    configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = []
   ) async throws {
     self.configuration = configuration
@@ -39,6 +43,10 @@ public struct SessionServer: Sendable {
       parameters: configuration.passwordHashing, width: configuration.hashingThreads,
       capacity: configuration.hashingQueue, metrics: metrics)
     hub = EventHub()
+    guard mailer == nil || Mailbox(configuration.sender) != nil else { throw MailSetUpFault.badSender }
+    guard configuration.signUp != .confirmed || mailer != nil else { throw MailSetUpFault.noMailer }
+    self.mailer = mailer
+    desk = MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
     appConfig = try FixedDocument(appConfig: configuration.appConfig)
   }
@@ -69,6 +77,14 @@ public struct SessionServer: Sendable {
     for route in routes { router.on(RouterPath(route.path), method: route.method, use: route.handler) }
     return router
   }
+}
+
+/// Why a server cannot write the mails that its configuration asks for.
+public enum MailSetUpFault: Error, Sendable, Hashable {
+  /// Addresses are to be confirmed, and there is no mailer.
+  case noMailer
+  /// Mails would be from something that is no plain address.
+  case badSender
 }
 
 extension SessionServer: CustomStringConvertible, CustomReflectable {

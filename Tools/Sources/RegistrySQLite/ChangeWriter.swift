@@ -24,18 +24,24 @@ struct ChangeWriter {
         try db.cachedStatement(sql: "SELECT revision FROM account WHERE id = ?"), arguments: [id.rawValue])
       guard let stored else { throw RegistryStoreError.missing }
       guard stored == revision else { throw RegistryStoreError.changed }
+    case .createTicket(let ticket): try insert(ticket)
+    case .useTicket(let id):
+      try run("DELETE FROM ticket WHERE id = ?", [Data(id.bytes)])
+      if db.changesCount == 0 { throw RegistryStoreError.missing }
+    case .voidTickets(let purpose, let subject):
+      try run("DELETE FROM ticket WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
     }
   }
 
   private func insert(_ row: SessionRow) throws {
     try run(
-      "INSERT INTO session (\(SessionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+      "INSERT INTO session (\(SessionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
       [
         Data(row.session.bytes), row.account.rawValue, row.device.id.rawValue, row.device.name, row.device.platform,
         row.kind.rawValue, try stored(row.counter), Data(row.ring.bytes), row.createdAt.milliseconds,
         row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds, row.end?.at.milliseconds, row.end?.reason.rawValue,
         row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
-        row.dpopThumbprint,
+        row.dpopThumbprint, bytes(row.pushToken),
       ])
   }
 
@@ -46,28 +52,29 @@ struct ChangeWriter {
       try run(
         """
         UPDATE session SET counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
-          expiry = ?, dpop_thumbprint = ?, revision = revision + 1
+          expiry = ?, dpop_thumbprint = ?, push_token = ?, revision = revision + 1
         WHERE id = ? AND account = ? AND revision = ? AND ended_at IS NULL AND device_id = ? AND device_name = ?
           AND platform = ?
         """,
         [
           try stored(row.counter), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
           row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
-          row.dpopThumbprint,
+          row.dpopThumbprint, bytes(row.pushToken),
         ] + key + [row.device.id.rawValue, row.device.name, row.device.platform])
       if db.changesCount == 1 { return }
     }
     try run(
       """
       UPDATE session SET counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
-        expiry = ?, dpop_thumbprint = ?, device_id = ?, device_name = ?, platform = ?, ended_at = ?, end_reason = ?,
+        expiry = ?, dpop_thumbprint = ?, push_token = ?, device_id = ?, device_name = ?, platform = ?, ended_at = ?, end_reason = ?,
         revision = revision + 1
       WHERE id = ? AND account = ? AND revision = ?
       """,
       [
         try stored(row.counter), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
         row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
-        row.dpopThumbprint, row.device.id.rawValue, row.device.name, row.device.platform, row.end?.at.milliseconds,
+        row.dpopThumbprint, bytes(row.pushToken), row.device.id.rawValue, row.device.name, row.device.platform,
+        row.end?.at.milliseconds,
         row.end?.reason.rawValue,
       ] + key)
     if db.changesCount == 1 { return }
@@ -80,23 +87,23 @@ struct ChangeWriter {
     // SQLite ends a text there: two ids would be one.
     guard !record.id.rawValue.utf8.contains(0) else { throw RegistryStoreError.unavailable("an id contains NUL") }
     try run(
-      "INSERT INTO account (\(AccountRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+      "INSERT INTO account (\(AccountRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
       [
-        record.id.rawValue, record.email?.normalised, record.email?.typed, record.username, hash(of: record),
-        record.createdAt.milliseconds, record.closedAt?.milliseconds,
+        record.id.rawValue, record.email?.normalised, record.email?.typed, record.identity?.key, record.username,
+        bytes(record.passwordHash), record.createdAt.milliseconds, record.closedAt?.milliseconds,
       ])
   }
 
   private func update(_ record: AccountRecord, _ expecting: Int64) throws {
     try run(
       """
-      UPDATE account SET email = ?, email_typed = ?, username = ?, password_hash = ?, closed_at = ?,
+      UPDATE account SET email = ?, email_typed = ?, identity = ?, username = ?, password_hash = ?, closed_at = ?,
         revision = revision + 1
       WHERE id = ? AND revision = ?
       """,
       [
-        record.email?.normalised, record.email?.typed, record.username, hash(of: record), record.closedAt?.milliseconds,
-        record.id.rawValue, expecting,
+        record.email?.normalised, record.email?.typed, record.identity?.key, record.username,
+        bytes(record.passwordHash), record.closedAt?.milliseconds, record.id.rawValue, expecting,
       ])
     if db.changesCount == 1 { return }
     let known = try Int64.fetchOne(
@@ -114,7 +121,17 @@ struct ChangeWriter {
     return EventID(rawValue: db.lastInsertedRowID)
   }
 
-  private func hash(of record: AccountRecord) -> Data? { record.passwordHash?.withExposedBytes { Data($0) } }
+  private func insert(_ ticket: Ticket) throws {
+    try run(
+      "INSERT INTO ticket (\(Ticket.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      [
+        Data(ticket.id.bytes), ticket.purpose.rawValue, ticket.subject, ticket.account?.rawValue,
+        ticket.email?.normalised, ticket.email?.typed, ticket.username, bytes(ticket.passwordHash),
+        ticket.createdAt.milliseconds, ticket.expiresAt.milliseconds,
+      ])
+  }
+
+  private func bytes(_ secret: Secret?) -> Data? { secret?.withExposedBytes { Data($0) } }
 
   private func stored(_ counter: UInt64) throws -> Int64 {
     guard let counter = Int64(exactly: counter) else { throw RegistryStoreError.unavailable("a counter is too great") }

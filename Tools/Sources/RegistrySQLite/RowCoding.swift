@@ -45,7 +45,8 @@ struct UnreadableRow: Error {}
 extension SessionRow {
   static let columns = """
     id, account, device_id, device_name, platform, kind, counter, ring, created_at, rotated_at, last_seen_at, ended_at, \
-    end_reason, absolute_expiry, idle_limit, expiry, dpop_thumbprint, revision
+    end_reason, absolute_expiry, idle_limit, expiry, dpop_thumbprint, push_token, \
+    revision
     """
 
   init(row: Row) throws {
@@ -70,21 +71,44 @@ extension SessionRow {
       createdAt: created, rotatedAt: rotated, lastSeenAt: seen,
       end: endedAt.map { SessionEnd(at: $0, reason: reason ?? .rejected) }, absoluteExpiry: absolute,
       idleLimit: idle.map { .milliseconds($0) }, dpopThumbprint: try columns.optional(),
-      revision: try columns.value())
+      pushToken: try columns.optional(Data.self).map { Secret(bytes: $0) }, revision: try columns.value())
   }
 }
 
 extension AccountRecord {
-  static let columns = "id, email, email_typed, username, password_hash, created_at, closed_at, revision"
+  static let columns = "id, email, email_typed, identity, username, password_hash, created_at, closed_at, revision"
 
   init(row: Row) throws {
     var columns = Columns(row)
     let id = AccountID(try columns.value())
     let (email, typed) = (try columns.optional(String.self), try columns.optional(String.self))
+    let key = try columns.optional(String.self)
+    let identity = key.flatMap { ExternalIdentity(key: $0) }
+    guard key == nil || identity != nil else { throw UnreadableRow() }
     self.init(
-      id: id, email: email.map { EmailAddress(stored: typed ?? $0, normalised: $0) }, username: try columns.value(),
+      id: id, email: email.map { EmailAddress(stored: typed ?? $0, normalised: $0) }, identity: identity,
+      username: try columns.value(),
       passwordHash: try columns.optional(Data.self).map { Secret(bytes: $0) }, createdAt: try columns.time(),
       closedAt: try columns.optionalTime(), revision: try columns.value())
+  }
+}
+
+extension Ticket {
+  static let columns =
+    "id, purpose, subject, account, email, email_typed, username, password_hash, created_at, expires_at"
+
+  init(row: Row) throws {
+    var columns = Columns(row)
+    guard let id = TicketID(try columns.value(Data.self)) else { throw UnreadableRow() }
+    let purpose: Purpose = try columns.word()
+    let subject = try columns.value(String.self)
+    let account = try columns.optional(String.self).map { AccountID($0) }
+    let (email, typed) = (try columns.optional(String.self), try columns.optional(String.self))
+    self.init(
+      id: id, purpose: purpose, subject: subject, account: account,
+      email: email.map { EmailAddress(stored: typed ?? $0, normalised: $0) }, username: try columns.value(),
+      passwordHash: try columns.optional(Data.self).map { Secret(bytes: $0) }, createdAt: try columns.time(),
+      expiresAt: try columns.time())
   }
 }
 

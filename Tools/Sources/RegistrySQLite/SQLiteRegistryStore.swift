@@ -82,6 +82,23 @@ public final class SQLiteRegistryStore: RegistryStore {
     try await account("email", normalised)
   }
 
+  @concurrent public func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
+    try await account("identity", identity.key)
+  }
+
+  @concurrent public func ticket(_ id: TicketID) async throws(RegistryStoreError) -> Ticket? {
+    try await read { db in
+      let statement = try db.cachedStatement(sql: "SELECT \(Ticket.columns) FROM ticket WHERE id = ?")
+      return try Row.fetchOne(statement, arguments: [Data(id.bytes)]).map(Ticket.init(row:))
+    }
+  }
+
+  @concurrent public func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
+    do { return try await pool.write { db in try Pruning(db: db).prune(retention, limit: max(limit, 0)) } } catch {
+      throw .trouble(error)
+    }
+  }
+
   @concurrent public func events(
     after id: EventID, account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredEvent] {

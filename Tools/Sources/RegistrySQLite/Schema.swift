@@ -9,6 +9,9 @@ enum Schema {
     migrator.registerMigration("1") { db in
       try db.execute(sql: first)
     }
+    migrator.registerMigration("2") { db in
+      try db.execute(sql: second)
+    }
     return migrator
   }
 
@@ -71,6 +74,32 @@ enum Schema {
     ) STRICT;
 
     CREATE INDEX event_account ON event (account, id);
+    """
+
+  /// Accounts of other identity providers, tickets, push tokens, and what pruning looks for.
+  private static let second = """
+    ALTER TABLE account ADD COLUMN identity TEXT;
+    CREATE UNIQUE INDEX account_identity ON account (identity) WHERE identity IS NOT NULL;
+
+    ALTER TABLE session ADD COLUMN push_token BLOB;
+    CREATE INDEX session_ended ON session (ended_at) WHERE ended_at IS NOT NULL;
+
+    -- Secrets that were mailed, as hashes, and values that count once.
+    CREATE TABLE ticket (
+      id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 32),
+      purpose TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      account TEXT,
+      email TEXT,
+      email_typed TEXT,
+      username TEXT NOT NULL,
+      password_hash BLOB,
+      created_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE INDEX ticket_subject ON ticket (subject, purpose);
+    CREATE INDEX ticket_expiry ON ticket (expires_at);
     """
 
   /// Binds a new database to its keys, and refuses one that is bound to others. Keys that were added are noted.

@@ -19,7 +19,7 @@ import Testing
       let backend = server.backend(kind)
       let controller = SessionController(vault: MemoryVault(), backend: backend)
       let facts = try await controller.signIn {
-        try await backend.signUp(email: "ada@example.org", password: password, username: "Ada")
+        try await backend.signUp(email: "ada@example.org", password: password, username: "Ada").grant
       }
       #expect(facts.profile.name == "Ada")
       let api = APIClient(baseURL: server.url, controller: controller, transport: kind.make())
@@ -81,7 +81,7 @@ import Testing
   func `a second device shows up in the live feed, and is out when it is ended`(_ kind: Kind) async throws {
     try await RealServer.run { server in
       let first = server.backend(kind, device: "phone")
-      let grant = try await first.signUp(email: "ada@example.org", password: password, username: "Ada")
+      let grant = try await first.signUp(email: "ada@example.org", password: password, username: "Ada").grant
       let events = try await first.events(token: grant.tokens.access)
       let feed = Task { () -> [String] in
         var names: [String] = []

@@ -29,17 +29,20 @@ struct RealServer: Sendable {
   let server: SessionServer
 
   static func run<Value>(
-    life: Duration = .seconds(600), _ body: (RealServer) async throws -> Value
+    life: Duration = .seconds(600), mailer: (any Mailer)? = nil,
+    _ configure: (inout ServerConfiguration) -> Void = { _ in }, body: (RealServer) async throws -> Value
   ) async throws -> Value {
     var configuration = ServerConfiguration(
       issuer: "https://id.example.org", passwordHashing: .forTests,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
       now: { SystemClock().now().wall })
     configuration.accessTokenLife = life
+    configure(&configuration)
     var random = SystemRandomNumberGenerator()
     let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
     let server = try await SessionServer(
-      configuration: configuration, registry: Registry(store: MemoryRegistryStore(), mint: mint), keys: SigningKeys())
+      configuration: configuration, registry: Registry(store: MemoryRegistryStore(), mint: mint), keys: SigningKeys(),
+      mailer: mailer)
     let running = try await server.start()
     guard let url = URL(string: "http://127.0.0.1:\(running.port)") else { throw CancellationError() }
     do {

@@ -34,6 +34,15 @@ import Testing
     @concurrent func account(email normalised: String) async throws(RegistryStoreError) -> AccountRecord? {
       try await store.account(email: normalised)
     }
+    @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
+      try await store.account(identity: identity)
+    }
+    @concurrent func ticket(_ id: TicketID) async throws(RegistryStoreError) -> Ticket? {
+      try await store.ticket(id)
+    }
+    @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
+      try await store.prune(retention, limit: limit)
+    }
     @concurrent func events(
       after id: EventID, account: AccountID?, limit: Int
     ) async throws(RegistryStoreError) -> [StoredEvent] {

@@ -22,7 +22,7 @@ struct Signup: SessionCommand {
     let name = name ?? String(email.prefix { $0 != "@" })
     let identity = attempt.client.identity
     try await attempt.signIn { () async throws(SessionError) -> Grant in
-      try await identity.signUp(email: email, password: password, username: name)
+      try await identity.signUp(email: email, password: password, username: name).grant
     }
   }
 }

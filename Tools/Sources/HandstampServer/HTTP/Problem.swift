@@ -81,6 +81,22 @@ extension Problem {
     return problem
   }()
 
+  /// As an answer to somebody who is signed in: their access token is good, so it is no 401.
+  static let wrongPassword = Problem(.forbidden, "wrong_credentials", "The password is wrong")
+
+  static let signUpClosed = Problem(.forbidden, "sign_up_closed", "Nobody can sign up here")
+
+  static let notGuest = Problem(.conflict, "not_anonymous", "The account is a full one already")
+
+  /// Whether it was ever good is not told.
+  static let linkInvalid = Problem(
+    .badRequest, "link_invalid", "The link is not valid", detail: "It was used, is over, or a later one took its place."
+  )
+
+  static let badIDToken = Problem(.forbidden, "id_token_invalid", "The other provider's sign-in is not valid here")
+
+  static func notOffered(_ title: String) -> Problem { Problem(.forbidden, "not_offered", title) }
+
   static let emailTaken = Problem(.conflict, "email_taken", "There is an account with this email address already")
 
   /// A request without a token (RFC 6750 section 3.1: no error code then).

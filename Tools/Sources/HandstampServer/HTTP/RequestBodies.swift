@@ -22,6 +22,17 @@ extension Request {
     }
   }
 
+  /// The same; nothing for a request without a body.
+  func optionalJSON<Value: StrictlyDecodable>(as type: Value.Type, upTo limit: Int) async throws -> Value? {
+    if headers[.contentType] == nil {
+      guard try await wholeBody(upTo: limit).readableBytes == 0 else {
+        throw Problem.unsupportedMediaType("application/json")
+      }
+      return nil
+    }
+    return try await json(as: type, upTo: limit)
+  }
+
   /// The body as a value that knows its own fields. The problem never repeats what was sent.
   func json<Value: StrictlyDecodable>(as type: Value.Type, upTo limit: Int) async throws -> Value {
     let buffer = try await wholeBody(of: "application/json", upTo: limit)

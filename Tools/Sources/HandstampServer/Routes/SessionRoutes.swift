@@ -5,22 +5,6 @@ import Hummingbird
 import Logging
 
 extension SessionServer {
-  /// `GET /v1/me`: who is signed in.
-  @concurrent func me(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let bearer = try await bearer(of: request, context)
-    let account: AccountRecord?
-    do throws(RegistryError) { account = try await registry.account(bearer.account) } catch {
-      throw problem(error, context)
-    }
-    guard let account else { throw Problem.notFound }
-    var json = account.profile
-    json.add("email", ifPresent: account.email?.typed)
-    json.add("session_id", bearer.session.rawValue)
-    json.add("created_at", account.createdAt.description)
-    json.add("created_at_ms", account.createdAt.milliseconds)
-    return .json(json)
-  }
-
   /// `GET /v1/sessions`: every device that the account is signed in on, those seen last first.
   @concurrent func listSessions(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, context)
@@ -39,7 +23,7 @@ extension SessionServer {
   /// unknown, or somebody else's, is 404 either way.
   @concurrent func endSession(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, context)
-    guard let id = context.parameters.get("id").map({ SessionID(String($0)) }) else { throw Problem.notFound }
+    let id = try context.sessionID
     try await end(context) { now throws(RegistryError) in
       try await registry.end(
         id, of: bearer.account, reason: id == bearer.session ? .signedOut : .revoked, now: now)
@@ -78,7 +62,7 @@ extension SessionServer {
 
   /// Ends sessions and tells the open streams. Returns how many ended.
   @discardableResult
-  private func end(
+  func end(
     _ context: ServerContext, _ work: (UnixTime) async throws(RegistryError) -> EndOutcome
   ) async throws(Problem) -> Int {
     do throws(RegistryError) {
@@ -112,7 +96,7 @@ extension Response {
 
 extension SessionRow {
   /// One device in the list, as its owner sees it.
-  fileprivate func description(current: SessionID) -> JSONText {
+  func description(current: SessionID) -> JSONText {
     var json = JSONText()
     json.add("id", id.rawValue)
     json.add("current", id == current)

@@ -7,23 +7,20 @@ import Logging
 extension SessionServer {
   /// `POST /v1/sign-up`: a new account and its first session.
   @concurrent func signUp(_ request: Request, _ context: ServerContext) async throws -> Response {
-    guard configuration.signUp == .open else {
-      throw Problem(.forbidden, "sign_up_closed", "Nobody can sign up here")
-    }
+    guard configuration.signUp != .closed else { throw Problem.signUpClosed }
     let body = try await request.json(as: SignUpBody.self, upTo: configuration.bodyLimit)
     try PasswordRule.check(new: body.password)
+    if configuration.signUp == .confirmed {
+      return try await confirmationSent(to: body, context) { hash, now throws(RegistryError) in
+        try await registry.beginSignUp(email: body.email, username: body.username, passwordHash: hash, now: now)
+      }
+    }
     // Hashed before the address is looked up: the time of the answer is the same either way.
     let hash = try await hashing { () throws(PasswordPool.Busy) in try await passwords.hash(body.password) }
-    let account: AccountRecord
-    do throws(RegistryError) {
-      account = try await registry.openAccount(
-        email: body.email, username: body.username, passwordHash: hash, now: configuration.now())
-    } catch {
-      throw problem(error, context)
+    return try await begin(status: .created, context) { now throws(RegistryError) in
+      try await registry.signUp(
+        email: body.email, username: body.username, passwordHash: hash, device: body.device, now: now)
     }
-    metrics.update { $0.signUps += 1 }
-    context.logger.info("Account opened", metadata: ["handstamp.account": "\(account.id)"])
-    return try await session(of: account, on: body.device, status: .created, context)
   }
 
   /// `POST /v1/sign-in`: a session for whoever knows the password.
@@ -43,29 +40,33 @@ extension SessionServer {
       context.logger.info("Sign-in refused")
       throw Problem.wrongCredentials
     }
-    return try await session(of: account, on: body.device, status: .ok, context)
+    return try await begin(status: .ok, context) { now throws(RegistryError) in
+      try await registry.createSession(for: account, device: body.device, now: now)
+    }
   }
 
-  private func session(
-    of account: AccountRecord, on device: DeviceInfo, status: HTTPResponse.Status, _ context: ServerContext
+  /// Begins a session, tells the open streams, and makes the answer of it. 201 when it opened the account, too.
+  func begin(
+    status: HTTPResponse.Status, _ context: ServerContext,
+    _ work: (UnixTime) async throws(RegistryError) -> NewSession
   ) async throws -> Response {
     let new: NewSession
-    do throws(RegistryError) {
-      new = try await registry.createSession(for: account, device: device, now: configuration.now())
-    } catch {
-      throw problem(error, context)
+    do throws(RegistryError) { new = try await work(configuration.now()) } catch { throw problem(error, context) }
+    hub.announce(new.account.id)
+    metrics.update {
+      $0.signIns += 1
+      if status == .created { $0.signUps += 1 }
     }
-    hub.announce(account.id)
-    metrics.update { $0.signIns += 1 }
     context.logger.info(
-      "Signed in", metadata: ["handstamp.account": "\(account.id)", "handstamp.session": "\(new.row.id)"])
+      status == .created ? "Account opened" : "Signed in",
+      metadata: ["handstamp.account": "\(new.account.id)", "handstamp.session": "\(new.row.id)"])
     var json = try tokenAnswer(new.row, new.refreshToken)
     json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
-    json.add("profile", account.profile)
+    json.add("profile", new.account.profile)
     return .json(json, status: status)
   }
 
-  private func hashing<Value: Sendable>(
+  func hashing<Value: Sendable>(
     _ work: () async throws(PasswordPool.Busy) -> Value
   ) async throws(Problem) -> Value {
     do throws(PasswordPool.Busy) { return try await work() } catch { throw .busy }
@@ -89,6 +90,9 @@ extension SessionServer {
     switch error {
     case .emailTaken: return .emailTaken
     case .missing: return .notFound
+    case .linkInvalid: return .linkInvalid
+    case .notGuest: return .notGuest
+    case .nonceUsed: return .badIDToken
     case .accountClosed: return .wrongCredentials
     // The password may have changed meanwhile; it must be checked again.
     case .accountChanged: return .unavailable
@@ -106,7 +110,7 @@ extension SessionServer {
       context.logger.error("Store unavailable", metadata: ["handstamp.cause": "\(cause)"])
     case .unknownKey(let id):
       context.logger.error("Token of a key that is not in the key file", metadata: ["handstamp.kid": "\(id)"])
-    case .accountChanged, .accountClosed, .missing, .emailTaken: break
+    case .accountChanged, .accountClosed, .missing, .emailTaken, .linkInvalid, .notGuest, .nonceUsed: break
     }
   }
 }
@@ -117,7 +121,7 @@ extension AccountRecord {
     var json = JSONText()
     json.add("id", id.rawValue)
     json.add("name", username)
-    json.add("is_anonymous", email == nil)
+    json.add("is_anonymous", isGuest)
     return json
   }
 }

@@ -51,6 +51,21 @@ final class FaultyStore: RegistryStore {
     return await base.account(email: normalised)
   }
 
+  @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
+    try check(writing: false)
+    return await base.account(identity: identity)
+  }
+
+  @concurrent func ticket(_ id: TicketID) async throws(RegistryStoreError) -> Ticket? {
+    try check(writing: false)
+    return await base.ticket(id)
+  }
+
+  @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
+    try check(writing: true)
+    return await base.prune(retention, limit: limit)
+  }
+
   @concurrent func events(
     after id: EventID, account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredEvent] {

@@ -29,7 +29,7 @@ struct TestServer: Sendable {
   /// Runs `body` against a server of its own, and stops the server.
   static func run<Value>(
     limits: RegistryLimits = RegistryLimits(), clock: TestClock = TestClock(),
-    middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = [],
+    middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = [], mailer: (any Mailer)? = nil,
     _ configure: (inout ServerConfiguration) -> Void = { _ in },
     body: (TestServer) async throws -> Value
   ) async throws -> Value {
@@ -43,7 +43,7 @@ struct TestServer: Sendable {
     let store = FaultyStore()
     let server = try await SessionServer(
       configuration: configuration, registry: Registry(store: store, mint: mint, limits: limits), keys: keys,
-      middlewares: middlewares)
+      mailer: mailer, middlewares: middlewares)
     let running = try await server.start()
     let test = TestServer(
       server: server, client: WireClient(base: running.url), clock: clock, keys: keys, store: store, mint: mint,

@@ -1,0 +1,140 @@
+import HandstampCore
+
+/// What a memory store holds, and how a change is made and taken back.
+struct MemoryContents {
+  private(set) var sessions: [SessionID: SessionRow] = [:]
+  /// Those that were not ended.
+  private var live: [AccountID: Set<SessionID>] = [:]
+  private(set) var accounts: [AccountID: AccountRecord] = [:]
+  private(set) var emails: [String: AccountID] = [:]
+  private(set) var identities: [ExternalIdentity: AccountID] = [:]
+  private(set) var tickets: [TicketID: Ticket] = [:]
+  private var events: [StoredEvent] = []
+  /// How many events were forgotten: all before ``events``.
+  private var forgotten = 0
+
+  var lastEventID: EventID { EventID(rawValue: Int64(forgotten + events.count)) }
+
+  func live(of account: AccountID) -> [SessionRow] {
+    (live[account] ?? []).compactMap { sessions[$0] }
+  }
+
+  func events(after id: EventID, account: AccountID?, limit: Int) -> [StoredEvent] {
+    // The id of an event is its place in the line, those that were forgotten counted.
+    let start = max(Int(clamping: max(id.rawValue, 0)) - forgotten, 0)
+    let matching = events.dropFirst(start).lazy.filter { account == nil || $0.event.account == account }
+    return Array(matching.prefix(limit))
+  }
+
+  mutating func append(_ new: [RegistryEvent]) -> [StoredEvent] {
+    let stored = new.enumerated().map { offset, event in
+      StoredEvent(id: EventID(rawValue: Int64(forgotten + events.count + offset + 1)), event: event)
+    }
+    events.append(contentsOf: stored)
+    return stored
+  }
+
+  mutating func prune(_ retention: Retention, limit: Int) -> Int {
+    let old = events.prefix(limit).prefix { $0.event.at < retention.eventsBefore }.count
+    events.removeFirst(old)
+    forgotten += old
+    let ended = sessions.values.filter(retention.covers).map(\.id).sorted().prefix(limit)
+    for id in ended { sessions[id] = nil }
+    let over = tickets.values.filter { $0.expiresAt <= retention.now }.map(\.id).sorted().prefix(limit)
+    for id in over { tickets[id] = nil }
+    return old + ended.count + over.count
+  }
+
+  /// What a change may overwrite.
+  enum Former {
+    case session(SessionRow?, SessionRow)
+    case account(AccountRecord?, AccountRecord)
+    case tickets([TicketID: Ticket])
+    case nothing
+  }
+
+  func former(_ change: RegistryChange) -> Former {
+    switch change {
+    case .createSession(let row), .replaceSession(let row, _): .session(sessions[row.id], row)
+    case .createAccount(let record), .replaceAccount(let record, _): .account(accounts[record.id], record)
+    case .createTicket, .useTicket, .voidTickets: .tickets(tickets)
+    case .expectAccount: .nothing
+    }
+  }
+
+  mutating func restore(_ former: Former) {
+    switch former {
+    case .session(let old, let new):
+      sessions[new.id] = old
+      live[new.account]?.remove(new.id)
+      if let old, old.end == nil { live[old.account, default: []].insert(old.id) }
+    case .account(let old, let new):
+      if let email = new.email, emails[email.normalised] == new.id { emails[email.normalised] = nil }
+      if let identity = new.identity, identities[identity] == new.id { identities[identity] = nil }
+      accounts[new.id] = old
+      if let email = old?.email { emails[email.normalised] = new.id }
+      if let identity = old?.identity { identities[identity] = new.id }
+    case .tickets(let old): tickets = old
+    case .nothing: return
+    }
+  }
+
+  mutating func apply(_ change: RegistryChange) throws(RegistryStoreError) {
+    switch change {
+    case .createSession(var row):
+      guard accounts[row.account] != nil else { throw .missing }
+      guard sessions[row.id] == nil else { throw .exists }
+      row.revision = 0
+      try store(row)
+    case .replaceSession(var row, let expecting):
+      guard let stored = sessions[row.id] else { throw .missing }
+      guard stored.revision == expecting, stored.account == row.account else { throw .changed }
+      row.revision = expecting + 1
+      try store(row)
+    case .createAccount(var record):
+      guard accounts[record.id] == nil else { throw .exists }
+      record.revision = 0
+      try store(record)
+    case .replaceAccount(var record, let expecting):
+      guard let stored = accounts[record.id] else { throw .missing }
+      guard stored.revision == expecting else { throw .changed }
+      record.revision = expecting + 1
+      try store(record)
+      if let email = stored.email, email.normalised != record.email?.normalised { emails[email.normalised] = nil }
+      if let identity = stored.identity, identity != record.identity { identities[identity] = nil }
+    case .expectAccount(let id, let revision):
+      guard let stored = accounts[id] else { throw .missing }
+      guard stored.revision == revision else { throw .changed }
+    case .createTicket(let ticket):
+      guard tickets[ticket.id] == nil else { throw .exists }
+      tickets[ticket.id] = ticket
+    case .useTicket(let id):
+      guard tickets.removeValue(forKey: id) != nil else { throw .missing }
+    case .voidTickets(let purpose, let subject):
+      tickets = tickets.filter { $0.value.purpose != purpose || $0.value.subject != subject }
+    }
+  }
+
+  private mutating func store(_ row: SessionRow) throws(RegistryStoreError) {
+    if row.end == nil {
+      let rivals = live(of: row.account).contains { $0.id != row.id && $0.device.id == row.device.id }
+      guard !rivals else { throw .exists }
+      live[row.account, default: []].insert(row.id)
+    } else {
+      live[row.account]?.remove(row.id)
+    }
+    sessions[row.id] = row
+  }
+
+  private mutating func store(_ record: AccountRecord) throws(RegistryStoreError) {
+    if let email = record.email {
+      guard emails[email.normalised] == nil || emails[email.normalised] == record.id else { throw .exists }
+    }
+    if let identity = record.identity {
+      guard identities[identity] == nil || identities[identity] == record.id else { throw .exists }
+      identities[identity] = record.id
+    }
+    if let email = record.email { emails[email.normalised] = record.id }
+    accounts[record.id] = record
+  }
+}
