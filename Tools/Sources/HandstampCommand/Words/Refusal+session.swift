@@ -28,6 +28,10 @@ extension Refusal {
     case .refused(let code, let detail): self.init(code: code, detail: detail)
     case .invalidAnswer(let text):
       self.init(.failure, "\(server.text) answers in an unknown way: \(plain(text))", hint: "is it a handstamp server?")
+    case .unsupported(let what):
+      self.init(.failure, "\(server.text) does not offer this: \(plain(what))", hint: "ask its operator")
+    case .presence:
+      self.init(.failure, "nobody has shown to be there", hint: "run the same command again at a terminal")
     case .cancelled: self.init(.cancelled, "cancelled", hint: "run the same command again")
     @unknown default: self.init(.failure, "the session cannot be used", hint: "run: handstamp status")
     }
