@@ -52,7 +52,7 @@ public struct APIClient: Sendable {
       to: request, requiresAuth: requiresAuth, failures: failures, in: controller.requests.generation)
   }
 
-  private func request(for endpoint: some Endpoint) throws(APIError) -> TransportRequest {
+  func request(for endpoint: some Endpoint) throws(APIError) -> TransportRequest {
     let url = try address(of: endpoint.path, query: endpoint.query)
     var headers = [HeaderField("Accept", "application/json")]
     let body: Data?

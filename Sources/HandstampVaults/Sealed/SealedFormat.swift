@@ -133,8 +133,7 @@ struct SealingKey {
       outputByteCount: 32)
   }
 
-  func derived(salt: [UInt8]) -> SymmetricKey {
-    HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: key, salt: salt, info: Array("handstamp vault file".utf8), outputByteCount: 32)
+  func derived(salt: [UInt8], for purpose: String = "handstamp vault file") -> SymmetricKey {
+    HKDF<SHA256>.deriveKey(inputKeyMaterial: key, salt: salt, info: Array(purpose.utf8), outputByteCount: 32)
   }
 }

@@ -1,0 +1,116 @@
+/// Sending what waits.
+extension RequestQueue {
+  /// Sends what waits, in order, until the queue is empty or something stands in the way. Whoever asks meanwhile gets the
+  /// same report.
+  @discardableResult
+  public func replay() async -> ReplayReport {
+    if let replaying { return await replaying.value }
+    let task = Task { await self.sendAll() }
+    replaying = task
+    return await task.value
+  }
+
+  /// Replays now, whenever something is taken in, when somebody signs in, and after a failure by the back-off of `retry`.
+  /// Returns when its task is cancelled. To be run once; an app that learns of a network that came back calls
+  /// ``replay()``.
+  public func run(retry: RetryPolicy = RetryPolicy(base: .seconds(1), cap: .seconds(300))) async {
+    let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    wake = continuation
+    let watching = Task { [controller = api.controller] in
+      for await state in controller.states { if case .signedIn = state { continuation.yield() } }
+    }
+    continuation.yield()
+    var failures = 0
+    var timer: Task<Void, Never>?
+    for await _ in wakes {
+      timer?.cancel()
+      guard case .unreachable(let retryAfter)? = await replay().stop else {
+        failures = 0
+        continue
+      }
+      failures += 1
+      let wait = retry.delay(afterAttempt: failures, entropy: .random(in: .min ... .max), retryAfter: retryAfter)
+      timer = Task { [clock = api.controller.clock] in
+        if (try? await clock.sleep(for: wait)) != nil { continuation.yield() }
+      }
+    }
+    timer?.cancel()
+    watching.cancel()
+    wake = nil
+  }
+
+  private func sendAll() async -> ReplayReport {
+    defer { replaying = nil }
+    var result = ReplayReport()
+    do throws(QueueError) { try await load() } catch {
+      if case .storage(let trouble) = error { result.stop = .storage(trouble) }
+      return result
+    }
+    while let next = waiting.first {
+      // The generation before the state: if it is still that one when the request goes out, so is the account.
+      let generation = api.controller.requests.generation
+      guard case .signedIn(let facts) = api.controller.state, facts.profile.id == account else {
+        result.stop = .otherAccount
+        return result
+      }
+      sending = next.id
+      let answer: Result<TransportResponse, APIError>
+      do throws(APIError) {
+        answer = .success(
+          try await api.respond(to: next.request, requiresAuth: true, failures: .once, in: generation))
+      } catch {
+        answer = .failure(error)
+      }
+      sending = nil
+      // Cleared meanwhile: it is nobody's any more.
+      guard waiting.first?.id == next.id else { continue }
+      switch Verdict(answer, now: api.controller.clock.now().wall) {
+      case .stop(let stop):
+        waiting[0].attempts += 1
+        result.stop = stop
+        return result
+      case .sent(let response):
+        result.sent.append(next.id)
+        forgetFirst(&result)
+        await report(.sent(next, response))
+      case .refused(let response):
+        result.refused.append(next.id)
+        forgetFirst(&result)
+        await report(.refused(next, response))
+      }
+      if result.stop != nil { return result }
+    }
+    return result
+  }
+
+  /// What cannot be taken off the disk is gone here all the same; after a restart it would be sent again, under its key.
+  private func forgetFirst(_ result: inout ReplayReport) {
+    let rest = Array(waiting.dropFirst())
+    do throws(QueueError) { try save(rest) } catch {
+      waiting = rest
+      if case .storage(let trouble) = error { result.stop = .storage(trouble) }
+    }
+  }
+}
+
+/// What an answer means to a queued request.
+private enum Verdict {
+  case sent(TransportResponse)
+  case refused(TransportResponse?)
+  case stop(ReplayReport.Stop)
+
+  init(_ answer: Result<TransportResponse, APIError>, now: UnixTime) {
+    switch answer {
+    case .success(let response):
+      switch response.status {
+      case 200..<300: self = .sent(response)
+      case 300..<500 where !response.failsInPassing && response.status != 401: self = .refused(response)
+      default: self = .stop(.unreachable(retryAfter: response.retryDelay(at: now)))
+      }
+    case .failure(.unauthorized(let error)): self = .stop(.paused(error))
+    case .failure(.unreachable(.tooLarge)), .failure(.unreachable(.invalidRequest)), .failure(.invalidRequest):
+      self = .refused(nil)
+    case .failure: self = .stop(.unreachable(retryAfter: nil))
+    }
+  }
+}
