@@ -30,12 +30,17 @@ public final class URLSessionTransport: Transport {
     let task = session.dataTask(with: try urlRequest(request))
     let (answers, continuation) = AsyncStream.makeStream(of: Result<TransportResponse, TransportError>.self)
     receiver.expect(task, .whole(continuation, limit: request.answerLimit))
+    let deadline = URLSessionTransport.deadline(request.timeout) {
+      continuation.yield(.failure(.timedOut))
+      continuation.finish()
+    }
+    defer { deadline.cancel() }
     task.resume()
-    for await answer in answers { return try answer.get() }
-    #if canImport(Darwin)
-      task.cancel()
-    #endif
-    receiver.forget(task)
+    for await answer in answers {
+      if case .failure(.timedOut) = answer { giveUp(task) }
+      return try answer.get()
+    }
+    giveUp(task)
     throw .cancelled
   }
 
@@ -49,13 +54,38 @@ public final class URLSessionTransport: Transport {
       guard receiver.forget(task) else { return }
       DispatchQueue.global().async { task.cancel() }
     }
+    let deadline = URLSessionTransport.deadline(request.timeout) {
+      head.yield(.failure(.timedOut))
+      head.finish()
+    }
+    defer { deadline.cancel() }
     task.resume()
     for await answer in heads {
-      let head = try answer.get()
-      return TransportStream(status: head.status, headers: head.headers, body: body)
+      if case .success(let head) = answer {
+        return TransportStream(status: head.status, headers: head.headers, body: body)
+      }
+      chunks.finish()
+      _ = try answer.get()
     }
     chunks.finish()
     throw .cancelled
+  }
+
+  /// `URLSession`'s own timer starts anew with every byte; this one does not, so that a server which trickles cannot hold a
+  /// caller for ever.
+  private static func deadline(_ limit: Duration, _ over: @escaping @Sendable () -> Void) -> Task<Void, Never> {
+    Task.detached(priority: .userInitiated) {
+      if (try? await Task.sleep(for: limit)) != nil { over() }
+    }
+  }
+
+  /// Its answer is nobody's any more. On Linux it is not cancelled, because the answer may be arriving; what comes is
+  /// dropped, see ``Receiver``.
+  private func giveUp(_ task: URLSessionDataTask) {
+    #if canImport(Darwin)
+      task.cancel()
+    #endif
+    receiver.forget(task)
   }
 
   private func urlRequest(
@@ -147,22 +177,37 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     let number = dataTask.taskIdentifier
     let bytes = Array(data)
-    let chunks = exchanges.withLock { exchanges -> AsyncThrowingStream<[UInt8], any Error>.Continuation? in
-      guard let exchange = exchanges[number] else { return nil }
-      switch exchange.expected {
-      case .stream(_, let chunks): return chunks
-      case .whole(let answer, let limit):
-        guard exchange.body.count + bytes.count <= limit else {
-          exchanges[number] = nil
-          answer.yield(.failure(.tooLarge))
-          answer.finish()
-          return nil
+    let isWanted = exchanges.withLock { exchanges -> Bool in
+      // Never a copy of the exchange: its body would be copied with every chunk.
+      switch exchanges[number]?.expected {
+      case nil: return false
+      case .stream(_, let chunks)?:
+        chunks.yield(bytes)
+        return true
+      case .whole(let answer, let limit)?:
+        if (exchanges[number]?.body.count ?? 0) + bytes.count <= limit {
+          exchanges[number]?.body += bytes
+          return true
         }
-        exchanges[number]?.body += bytes
-        return nil
+        exchanges[number] = nil
+        answer.yield(.failure(.tooLarge))
+        answer.finish()
+        return false
       }
     }
-    chunks?.yield(bytes)
+    if !isWanted { end(dataTask) }
+  }
+
+  /// Ends a download that nobody wants, from outside the callback.
+  ///
+  /// On Linux a cancellation must not meet the end of the answer (decision 6): with less than a megabyte to come, the rest is
+  /// cheaper than that risk and is let through.
+  private func end(_ task: URLSessionDataTask) {
+    #if !canImport(Darwin)
+      let expected = task.countOfBytesExpectedToReceive
+      if expected > 0, expected - task.countOfBytesReceived < 1 << 20 { return }
+    #endif
+    DispatchQueue.global().async { task.cancel() }
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {

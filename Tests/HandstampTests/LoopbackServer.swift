@@ -1,0 +1,84 @@
+import Foundation
+import HandstampCore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// An HTTP server on the loopback interface that writes what a test says, byte by byte. A thread per connection.
+final class LoopbackServer: Sendable {
+  /// One request, to be answered by writing.
+  struct Connection: Sendable {
+    let path: String
+    fileprivate let descriptor: Int32
+
+    /// False when the other side has gone.
+    @discardableResult
+    func write(_ bytes: [UInt8]) -> Bool {
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        guard count > 0 else { return false }
+        rest = rest.dropFirst(count)
+      }
+      return true
+    }
+
+    @discardableResult
+    func write(_ text: String) -> Bool { write(Array(text.utf8)) }
+
+    /// Returns when the other side has gone, or `limit` passed.
+    func hasGone(within limit: Duration) -> Bool {
+      var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      guard poll(&poller, 1, Int32(limit / .milliseconds(1))) > 0 else { return false }
+      var byte: UInt8 = 0
+      return recv(descriptor, &byte, 1, 0) <= 0
+    }
+  }
+
+  let url: String
+  private let descriptor: Int32
+
+  init(_ handler: @escaping @Sendable (Connection) -> Void) throws {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let descriptor = descriptor
+    let isBound = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, size) == 0 && listen(descriptor, 128) == 0 && getsockname(descriptor, $0, &size) == 0
+      }
+    }
+    guard isBound else { throw TransportError.unreachable("no loopback") }
+    url = "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))"
+    Thread.detachNewThread {
+      while case let client = accept(descriptor, nil, nil), client >= 0 {
+        Thread.detachNewThread {
+          LoopbackServer.serve(client, handler)
+          close(client)
+        }
+      }
+    }
+  }
+
+  deinit {
+    shutdown(descriptor, Int32(SHUT_RDWR))
+    close(descriptor)
+  }
+
+  private static func serve(_ descriptor: Int32, _ handler: (Connection) -> Void) {
+    var head: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while !String(decoding: head, as: UTF8.self).contains("\r\n\r\n") {
+      let count = recv(descriptor, &buffer, buffer.count, 0)
+      guard count > 0 else { return }
+      head += buffer[..<count]
+    }
+    let words = String(decoding: head, as: UTF8.self).split(separator: " ")
+    handler(Connection(path: words.count > 1 ? String(words[1]) : "", descriptor: descriptor))
+  }
+}

@@ -1,0 +1,86 @@
+import HandstampCore
+import HandstampTesting
+import Testing
+
+@testable import Handstamp
+
+@Suite(.timeLimit(.minutes(2))) struct `URLSession as a transport` {
+  private let transport = URLSessionTransport()
+
+  @Test func `waits for a whole answer as long as it may, however steadily it trickles`() async throws {
+    let server = try LoopbackServer { connection in
+      connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+      while connection.write("1\r\nx\r\n"), !connection.hasGone(within: .milliseconds(50)) {}
+    }
+    let request = TransportRequest(method: "GET", url: server.url, timeout: .milliseconds(400))
+    let start = ContinuousClock.now
+    await #expect(throws: TransportError.timedOut) { try await transport.send(request) }
+    #expect(ContinuousClock.now - start >= .milliseconds(400))
+  }
+
+  @Test func `waits for a stream's head as long as it may, and ends the request`() async throws {
+    let gone = Gate()
+    let server = try LoopbackServer { connection in
+      while !connection.hasGone(within: .milliseconds(50)) {}
+      gone.open()
+    }
+    let request = TransportRequest(method: "GET", url: server.url, timeout: .milliseconds(300))
+    await #expect(throws: TransportError.timedOut) { try await transport.open(request) }
+    await gone.wait()
+  }
+
+  @Test func `goes on with a stream when its head's time is over`() async throws {
+    let gate = Gate()
+    let server = try LoopbackServer { connection in
+      connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
+      while !connection.hasGone(within: .milliseconds(400)) { if !connection.write("b") { break } }
+      gate.open()
+    }
+    let stream = try await transport.open(TransportRequest(method: "GET", url: server.url, timeout: .milliseconds(200)))
+    var text: [UInt8] = []
+    for try await chunk in stream.body { text += chunk }
+    #expect(text == Array("ab".utf8))
+  }
+
+  @Test func `ends a download that is too large`() async throws {
+    let gone = Gate()
+    let server = try LoopbackServer { connection in
+      connection.write("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+      let block = [UInt8](repeating: 65, count: 1 << 16)
+      // Were it not ended, it would be a gigabyte.
+      for _ in 0..<15_000 { if !connection.write(block) { return gone.open() } }
+    }
+    let request = TransportRequest(method: "GET", url: server.url, answerLimit: 1 << 20)
+    await #expect(throws: TransportError.tooLarge) { try await transport.send(request) }
+    await gone.wait()
+  }
+
+  @Test func `lives through answers that are a byte too large, many at once`() async throws {
+    let server = try LoopbackServer { connection in
+      let isChunked = connection.path == "/chunked"
+      connection.write("HTTP/1.1 200 OK\r\n")
+      connection.write(isChunked ? "Transfer-Encoding: chunked\r\n\r\n3e9\r\n" : "Content-Length: 1001\r\n\r\n")
+      connection.write([UInt8](repeating: 65, count: 1001))
+      if isChunked { connection.write("\r\n0\r\n\r\n") }
+    }
+    for path in ["/counted", "/chunked"] {
+      for _ in 0..<10 {
+        let calls = (0..<16).map { _ in
+          Task { [transport] in
+            try await transport.send(TransportRequest(method: "GET", url: server.url + path, answerLimit: 1000))
+          }
+        }
+        for call in calls { await #expect(throws: TransportError.tooLarge) { try await call.value } }
+      }
+    }
+  }
+
+  @Test func `brings a large answer in one piece`() async throws {
+    let server = try LoopbackServer { connection in
+      connection.write("HTTP/1.1 200 OK\r\nContent-Length: 8000000\r\n\r\n")
+      connection.write([UInt8](repeating: 65, count: 8_000_000))
+    }
+    let response = try await transport.send(TransportRequest(method: "GET", url: server.url))
+    #expect(response.body.count == 8_000_000)
+  }
+}
