@@ -29,32 +29,6 @@ import Testing
     await gone.wait()
   }
 
-  @Test func `goes on with a stream when its head's time is over`() async throws {
-    let gate = Gate()
-    let server = try LoopbackServer { connection in
-      connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
-      while !connection.hasGone(within: .milliseconds(400)) { if !connection.write("b") { break } }
-      gate.open()
-    }
-    let stream = try await transport.open(TransportRequest(method: "GET", url: server.url, timeout: .milliseconds(200)))
-    var text: [UInt8] = []
-    for try await chunk in stream.body { text += chunk }
-    #expect(text == Array("ab".utf8))
-  }
-
-  @Test func `ends a download that is too large`() async throws {
-    let gone = Gate()
-    let server = try LoopbackServer { connection in
-      connection.write("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
-      let block = [UInt8](repeating: 65, count: 1 << 16)
-      // Were it not ended, it would be a gigabyte.
-      for _ in 0..<15_000 { if !connection.write(block) { return gone.open() } }
-    }
-    let request = TransportRequest(method: "GET", url: server.url, answerLimit: 1 << 20)
-    await #expect(throws: TransportError.tooLarge) { try await transport.send(request) }
-    await gone.wait()
-  }
-
   @Test func `lives through answers that are a byte too large, many at once`() async throws {
     let server = try LoopbackServer { connection in
       let isChunked = connection.path == "/chunked"
