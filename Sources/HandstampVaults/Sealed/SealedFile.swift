@@ -61,7 +61,8 @@ package struct SealedFile: Sendable {
       let box = try AES.GCM.SealedBox(combined: bytes[SealedFile.headerCount...])
       return Array(
         try AES.GCM.open(
-          box, using: key.derived(salt: Array(header[16...]), for: "handstamp sealed file " + purpose), authenticating: authenticated(header)))
+          box, using: key.derived(salt: Array(header[16...]), for: "handstamp sealed file " + purpose),
+          authenticating: authenticated(header)))
     } catch {
       throw .corrupt
     }
@@ -80,7 +81,8 @@ package struct SealedFile: Sendable {
     let sealed: [UInt8]
     do {
       let box = try AES.GCM.seal(
-        content, using: key.derived(salt: salt, for: "handstamp sealed file " + purpose), authenticating: authenticated(header))
+        content, using: key.derived(salt: salt, for: "handstamp sealed file " + purpose),
+        authenticating: authenticated(header))
       sealed = header + Array(box.nonce) + box.ciphertext + box.tag
     } catch {
       throw .unavailable("sealing failed")
