@@ -17,6 +17,7 @@ public struct SessionServer: Sendable {
   let hub: EventHub
   let mailer: (any Mailer)?
   let desk: MailDesk
+  let identityTokens: IdentityTokens?
   let keySet: FixedDocument
   let appConfig: FixedDocument
   private let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
@@ -24,11 +25,13 @@ public struct SessionServer: Sendable {
   /// - Parameters:
   ///   - keys: what access tokens are signed with.
   ///   - mailer: where mails go. Without one nobody can reset a password.
+  ///   - apple: how Sign in with Apple is taken. Nothing: it is not.
   ///   - middlewares: see every request first, and every answer last: tests hold or lose answers there.
   /// - Throws: ``AppConfigFault`` when the app configuration is no JSON object, ``MailSetUpFault`` when addresses are to be
   ///   confirmed without a mailer, or when mails would have no usable sender.
   public init(
     configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
+    apple: AppleSignIn? = nil,
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = []
   ) async throws {
     self.configuration = configuration
@@ -46,6 +49,7 @@ public struct SessionServer: Sendable {
     guard mailer == nil || Mailbox(configuration.sender) != nil else { throw MailSetUpFault.badSender }
     guard configuration.signUp != .confirmed || mailer != nil else { throw MailSetUpFault.noMailer }
     self.mailer = mailer
+    identityTokens = apple.map { IdentityTokens($0, now: configuration.now) }
     desk = MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
     appConfig = try FixedDocument(appConfig: configuration.appConfig)

@@ -27,6 +27,7 @@ extension SessionServer {
       Route(.post, "/v1/sign-up/confirm", confirmSignUp),
       Route(.post, "/v1/sign-in", signIn),
       Route(.post, "/v1/sign-in/anonymous", signInAnonymously),
+      Route(.post, "/v1/sign-in/apple", signInWithApple),
       Route(.post, "/v1/upgrade", upgrade),
       Route(.post, "/v1/password", changePassword),
       Route(.post, "/v1/password-reset", requestReset),
