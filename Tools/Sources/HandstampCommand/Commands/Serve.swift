@@ -28,7 +28,13 @@ struct Serve: AsyncParsableCommand {
   @Option(help: "how long an access token is good (default: 10m)") var accessTokenLife: String?
   @Option(help: "ends a session after this long without use (default: 90d)") var idleLimit: String?
   @Option(help: "ends a session this long after sign-in (default: 365d)") var absoluteLimit: String?
-  @Option(help: "open or closed (default: open on loopback, else closed)") var signUp: String?
+  @Option(help: "open, confirmed (by mail) or closed (default: open on loopback, else confirmed)") var signUp: String?
+  @Option(help: "a folder that mails are put into (default: mail in the folder of the server)") var mailFolder: String?
+  @Option(help: "the program that sends mails instead, such as /usr/sbin/sendmail") var sendmail: String?
+  @Option(help: "whom mails are from (default: handstamp@ and the issuer's host)") var mailFrom: String?
+  @Option(help: "what links in mails look like, with {token} and {action} (default: mails have a code)")
+  var mailLink: String?
+  @Option(help: "how long ended sessions and events are kept (default: 30d)") var retention: String?
   @Option(help: "a file with the JSON object that apps read at /v1/app-config") var appConfig: String?
   @Option(help: "trace, debug, info, notice, warning or error (default: info)") var logLevel: String?
   @Flag(help: .hidden) var untilStdinEnds = false
@@ -37,7 +43,8 @@ struct Serve: AsyncParsableCommand {
     let settings = try ServeSettings(
       flags: [
         .data: data, .host: host, .port: port, .issuer: issuer, .accessTokenLife: accessTokenLife,
-        .idleLimit: idleLimit, .absoluteLimit: absoluteLimit, .signUp: signUp, .appConfig: appConfig,
+        .idleLimit: idleLimit, .absoluteLimit: absoluteLimit, .signUp: signUp, .mailFolder: mailFolder,
+        .sendmail: sendmail, .mailFrom: mailFrom, .mailLink: mailLink, .retention: retention, .appConfig: appConfig,
         .logLevel: logLevel,
       ].compactMapValues { $0 }, environment: ProcessInfo.processInfo.environment, file: config)
     let (store, keys) = try settings.openFolder()

@@ -12,6 +12,11 @@ struct ServeSettings {
     case idleLimit = "idle-limit"
     case absoluteLimit = "absolute-limit"
     case signUp = "sign-up"
+    case mailFolder = "mail-folder"
+    case sendmail
+    case mailFrom = "mail-from"
+    case mailLink = "mail-link"
+    case retention
     case appConfig = "app-config"
     case logLevel = "log-level"
 
@@ -36,6 +41,9 @@ struct ServeSettings {
   let accessTokenLife: Duration
   let limits: RegistryLimits
   let signUp: ServerConfiguration.SignUp
+  let mailer: any Mailer
+  let mailFrom: String?
+  let mailLink: String?
   let appConfig: String
   let logLevel: Logger.Level
 
@@ -83,12 +91,31 @@ struct ServeSettings {
     let standard = RegistryLimits()
     limits = RegistryLimits(
       absoluteLimit: try span(.absoluteLimit, or: standard.absoluteLimit ?? .seconds(365 * 86_400)),
-      idleLimit: try span(.idleLimit, or: standard.idleLimit ?? .seconds(90 * 86_400)))
+      idleLimit: try span(.idleLimit, or: standard.idleLimit ?? .seconds(90 * 86_400)),
+      retention: try span(.retention, or: standard.retention))
     let isLoopback = host == "localhost" || host == "::1" || host.hasPrefix("127.")
     guard
-      let signUp = ServerConfiguration.SignUp(rawValue: values[.signUp]?.text ?? (isLoopback ? "open" : "closed"))
-    else { throw refuse(.signUp, "neither open nor closed") }
+      let signUp = ServerConfiguration.SignUp(rawValue: values[.signUp]?.text ?? (isLoopback ? "open" : "confirmed"))
+    else { throw refuse(.signUp, "neither open nor confirmed nor closed") }
     self.signUp = signUp
+    switch (values[.mailFolder]?.text, values[.sendmail]?.text) {
+    case (nil, nil): mailer = MailFolder(path: data + "/mail")
+    case (let folder?, nil):
+      guard !folder.isEmpty else { throw refuse(.mailFolder, "no folder") }
+      mailer = MailFolder(path: folder)
+    case (nil, let program?):
+      guard program.hasPrefix("/"), access(program, X_OK) == 0 else { throw refuse(.sendmail, "no program") }
+      mailer = Sendmail(program: program)
+    case (.some, .some):
+      throw Refusal(.usage, "mails go to a folder or to a program, not to both", hint: "take one of the two away")
+    }
+    mailFrom = values[.mailFrom]?.text
+    if let mailFrom, Mailbox(mailFrom) == nil { throw refuse(.mailFrom, "no plain address") }
+    mailLink = values[.mailLink]?.text
+    if let mailLink {
+      let isLine = mailLink.unicodeScalars.allSatisfy { $0.value > 32 && $0.value != 127 }
+      guard isLine, mailLink.contains("{token}") else { throw refuse(.mailLink, "no address with {token} in it") }
+    }
     guard let logLevel = Logger.Level(rawValue: values[.logLevel]?.text ?? "info") else {
       throw refuse(.logLevel, "no level")
     }
@@ -134,8 +161,12 @@ extension ServeSettings.Key {
     case .host: "an IP address or a name of this machine, such as 127.0.0.1"
     case .port: "a number from 0 to 65535, 0 for any free one"
     case .issuer: "an https address without a slash at its end, such as https://id.example.org"
-    case .accessTokenLife, .idleLimit, .absoluteLimit: "write it as 90s, 10m, 12h or 30d"
-    case .signUp: "write open or closed"
+    case .accessTokenLife, .idleLimit, .absoluteLimit, .retention: "write it as 90s, 10m, 12h or 30d"
+    case .signUp: "write open, confirmed or closed"
+    case .mailFolder: "name a folder for mails, which is made when it is missing"
+    case .sendmail: "name the system's mail program, such as /usr/sbin/sendmail"
+    case .mailFrom: "an address such as accounts@example.org"
+    case .mailLink: "an address of your app or page, such as https://app.example.org/{action}#{token}"
     case .appConfig: "name a file with a JSON object"
     case .logLevel: "one of trace, debug, info, notice, warning, error"
     }
@@ -155,13 +186,17 @@ extension ServeSettings {
     var logger = Logger(label: "handstamp.server") { _ in JSONLines() }
     logger.logLevel = level
     let configuration = ServerConfiguration(
-      issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, appConfig: appConfig, logger: logger)
+      issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, mailFrom: mailFrom, mailLink: mailLink,
+      appConfig: appConfig, logger: logger)
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
     let signing = try SigningKeyFile(path: data + "/signing.pem").keys()
     do {
-      return try await SessionServer(configuration: configuration, registry: registry, keys: signing)
+      return try await SessionServer(
+        configuration: configuration, registry: registry, keys: signing, mailer: mailer)
     } catch let fault as AppConfigFault {
       throw Refusal(.usage, plain("\(fault)"), hint: Key.appConfig.hint)
+    } catch is MailSetUpFault {
+      throw Refusal(.usage, "mails from handstamp@ and the issuer's host cannot be sent", hint: Key.mailFrom.hint)
     }
   }
 }

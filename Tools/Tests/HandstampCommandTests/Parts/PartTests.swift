@@ -129,7 +129,23 @@ import Testing
       return try ServeSettings(flags: flags, environment: [:], file: nil).signUp.rawValue
     }
     #expect(try signUp([:]) == "open")
-    #expect(try signUp([.host: "0.0.0.0"]) == "closed")
+    #expect(try signUp([.host: "0.0.0.0"]) == "confirmed")
     #expect(try signUp([.host: "0.0.0.0", .signUp: "open"]) == "open")
+  }
+
+  @Test func `put mails into a folder of the server's, unless told`() throws {
+    func mailer(_ flags: [ServeSettings.Key: String]) throws -> any Mailer {
+      try ServeSettings(flags: flags.merging([.data: "/x"]) { $1 }, environment: [:], file: nil).mailer
+    }
+    #expect(try (mailer([:]) as? MailFolder)?.path == "/x/mail")
+    #expect(try (mailer([.mailFolder: "/y"]) as? MailFolder)?.path == "/y")
+    #expect(try (mailer([.sendmail: "/bin/sh"]) as? Sendmail)?.program == "/bin/sh")
+    for flags: [ServeSettings.Key: String] in [
+      [.sendmail: "/no/such/program"], [.sendmail: "sh"], [.sendmail: "/bin/sh", .mailFolder: "/y"],
+      [.mailFrom: "a, b@example.org"], [.mailLink: "https://app.example.org/"], [.mailLink: "x\n{token}"],
+      [.retention: "0s"], [.mailFolder: ""],
+    ] {
+      #expect(throws: Refusal.self) { try mailer(flags) }
+    }
   }
 }

@@ -9,7 +9,8 @@ extension Processes {
   @Suite struct `handstamp serve` {
     @Test(arguments: [
       (["--port", "70000"], "--port: 70000 is no port"), (["--access-token-life", "0s"], "--access-token-life"),
-      (["--access-token-life", "10"], "no duration"), (["--sign-up", "maybe"], "neither open nor closed"),
+      (["--access-token-life", "10"], "no duration"),
+      (["--sign-up", "maybe"], "neither open nor confirmed nor closed"),
       (["--log-level", "loud"], "no level"), (["--issuer", "example"], "no issuer"),
       (["--app-config", "/none"], "no file"), (["--config", "/none"], "cannot be read"),
     ])

@@ -1,0 +1,112 @@
+import HandstampCore
+import HandstampTesting
+import Testing
+
+@testable import HandstampRegistry
+
+@Suite struct `A mailed link` {
+  private let device = DeviceInfo(id: DeviceID("d"), name: "d", platform: "linux")
+
+  @Test func `is a secret of 256 bits whose hash alone is stored`() async throws {
+    let world = try await World()
+    let link = try await world.registry.beginReset(of: world.ada, now: start)
+    #expect(link.secret.count == 5 + 43)
+    #expect(LinkSecret(presented: link.secret) == link)
+    #expect(LinkSecret(presented: Secret("hst1.x")) == nil)
+    #expect(LinkSecret(presented: Secret("hsl1." + String(repeating: "A", count: 60))) == nil)
+    let ids = Ticket.Purpose.allCases.map { TicketID(of: link.secret, purpose: $0) }
+    #expect(Set(ids).count == ids.count)
+  }
+
+  @Test func `is used once by many at once`() async throws {
+    let world = try await World()
+    let link = try await world.registry.beginReset(of: world.ada, now: start)
+    let results = await withTaskGroup(of: String.self) { group in
+      for number in 0..<16 {
+        group.addTask {
+          do throws(RegistryError) {
+            _ = try await world.registry.resetPassword(with: link, hash: Secret("hash \(number)"), now: start)
+            return "done"
+          } catch {
+            return "\(error)"
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(results.count { $0 == "done" } == 1)
+    #expect(results.count { $0 == "linkInvalid" } == 15)
+    let events = try await world.events()
+    #expect(events.count { $0.kind == .credentialChange } == 1)
+  }
+
+  @Test func `is not for an account without a password, or one that is closed`() async throws {
+    let world = try await World()
+    let guest = try await world.registry.openAccount(email: nil, username: "", passwordHash: nil, now: start)
+    await #expect(throws: RegistryError.missing) { try await world.registry.beginReset(of: guest, now: start) }
+    let link = try await world.registry.beginReset(of: world.ada, now: start)
+    _ = try await world.registry.closeAccount(world.ada, now: start)
+    await #expect(throws: RegistryError.linkInvalid) {
+      try await world.registry.resetPassword(with: link, hash: Secret("x"), now: start)
+    }
+  }
+
+  @Test func `stays good when its use could not be written`() async throws {
+    let store = FailingStore()
+    let world = try await World(store: store)
+    let email = try #require(EmailAddress("new@example.org"))
+    let link = try await world.registry.beginSignUp(email: email, username: "N", passwordHash: Secret("h"), now: start)
+    store.fail(.unavailable("disk"))
+    await #expect(throws: RegistryError.unavailable("disk")) {
+      try await world.registry.confirm(link, device: device, now: start)
+    }
+    store.fail(nil)
+    let new = try await world.registry.confirm(link, device: device, now: start)
+    #expect(new.account.email == email)
+    #expect(try await world.registry.account(email: email) == new.account)
+    await #expect(throws: RegistryError.linkInvalid) {
+      try await world.registry.confirm(link, device: device, now: start)
+    }
+  }
+}
+
+@Suite struct `An account of another provider` {
+  private let identity = ExternalIdentity(issuer: "https://a.example", subject: "1")
+
+  private func nonce(_ text: String) -> Ticket {
+    Ticket(
+      id: TicketID(of: Secret(text), purpose: .nonce), purpose: .nonce, subject: "", createdAt: start,
+      expiresAt: after(.seconds(600)))
+  }
+
+  @Test func `is opened once, and its nonce counts once`() async throws {
+    let world = try await World()
+    func signIn(_ text: String, device: String) async throws -> NewSession {
+      try await world.registry.signIn(
+        as: identity, username: "Zoë", device: DeviceInfo(id: DeviceID(device), name: "d", platform: ""),
+        nonce: nonce(text), now: start)
+    }
+    let sessions = try await withThrowingTaskGroup(of: NewSession.self) { group in
+      for number in 0..<8 { group.addTask { try await signIn("n\(number)", device: "d\(number)") } }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(Set(sessions.map(\.account.id)).count == 1)
+    #expect(Set(sessions.map(\.row.id)).count == 8)
+    await #expect(throws: RegistryError.nonceUsed) { try await signIn("n3", device: "other") }
+    let account = try #require(sessions.first?.account)
+    #expect(!account.isGuest)
+    let again = try await signIn("n9", device: "d1")
+    #expect(again.events.map(\.event.reason) == [.replaced, nil])
+    _ = try await world.registry.deleteAccount(
+      try #require(try await world.registry.account(account.id)), now: start)
+    #expect(try await signIn("n10", device: "d1").account.id != account.id)
+  }
+
+  @Test(arguments: ["", "1:", "9:abc", "-1:abc", "x:abc", "abc", "99999999999999999999:a"])
+  func `is not read from a key that makes no sense`(_ key: String) {
+    let identity = ExternalIdentity(key: key)
+    #expect(identity == nil || identity?.key == key)
+    if key != "1:" { #expect(identity == nil) }
+    #expect(ExternalIdentity(key: self.identity.key) == self.identity)
+  }
+}
