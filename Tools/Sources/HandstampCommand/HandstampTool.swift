@@ -3,6 +3,8 @@ import ArgumentParser
 /// The program `handstamp`: signs someone in at a terminal and hands out tokens that work.
 @main
 struct HandstampTool: AsyncParsableCommand {
+  static let version = "unreleased"
+
   static let configuration = CommandConfiguration(
     commandName: "handstamp",
     abstract: "signs in, stays signed in, and hands out tokens that work",
@@ -13,6 +15,7 @@ struct HandstampTool: AsyncParsableCommand {
       environment:
         HANDSTAMP_HOME    the folder of vault, locks and settings, together (default: $XDG_STATE_HOME/handstamp,
                           which is ~/.local/state/handstamp unless set)
+        HANDSTAMP_ACCOUNT the account to use, whichever is the active one; --account comes before it
         HANDSTAMP_TOKEN   an access token that is used instead of the session's, and never stored
 
       exit codes:
@@ -24,14 +27,16 @@ struct HandstampTool: AsyncParsableCommand {
         6   no answer from the server, try again later
         64  wrong usage
       """,
+    version: version,
     subcommands: [
-      Signup.self, Login.self, Status.self, Token.self, Request.self, Sessions.self, Revoke.self, Logout.self,
-      Serve.self, Tour.self,
+      Signup.self, Login.self, Accounts.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self, Watch.self,
+      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Doctor.self, Serve.self, Tour.self,
     ])
 
   static func main() async {
+    Inheritance.remember()
     do {
-      var command = try parseAsRoot()
+      var command = try await asyncParseAsRoot()
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {
@@ -40,6 +45,13 @@ struct HandstampTool: AsyncParsableCommand {
     } catch {
       leave(error)
     }
+  }
+
+  /// What explains the command that was meant.
+  private static var help: String {
+    let known = configuration.subcommands.compactMap { $0.configuration.commandName ?? "\($0)".lowercased() }
+    let meant = CommandLine.arguments.dropFirst().first { known.contains($0) }
+    return meant.map { "handstamp \($0) --help" } ?? "handstamp --help"
   }
 
   /// Says what went wrong and ends the program with the code for it.
@@ -51,7 +63,7 @@ struct HandstampTool: AsyncParsableCommand {
     default:
       let code = exitCode(for: error)
       if code == .success || code != .validationFailure { exit(withError: error) }
-      refusal = Refusal(.usage, plain(message(for: error)), hint: "handstamp help shows what there is")
+      refusal = Refusal(.usage, plain(message(for: error)), hint: "see: \(help)")
     }
     Terminal.say("handstamp: \(refusal.message)")
     Terminal.say("hint: \(refusal.hint)")

@@ -8,9 +8,15 @@ enum Caller: Sendable {
   case session(Client)
   case environment(AccessToken, ServerAddress)
 
-  static func current() throws(Refusal) -> Caller {
-    guard let token = EnvironmentToken.current else { return .session(try Client.remembered()) }
-    guard let server = try Home.current().settings().server else { throw .noServer }
+  static func current(_ options: AccountOptions) async throws(Refusal) -> Caller {
+    guard let token = EnvironmentToken.current else { return .session(try await Client.chosen(options)) }
+    if options.account != nil { try EnvironmentToken.refuse(to: "--account") }
+    let home = try Home.current()
+    let book = try await AccountBook(of: home)
+    // The variable names the server as well: the token may be no other's.
+    if let named = options.named { return .environment(token, try book.account(named).server) }
+    let last = try home.settings().server
+    guard let server = book.activeAccount?.server ?? last else { throw .noServer }
     return .environment(token, server)
   }
 
@@ -25,18 +31,28 @@ enum Caller: Sendable {
   func respond(to request: TransportRequest) async throws(Refusal) -> TransportResponse {
     switch self {
     case .session(let client):
-      do throws(APIError) { return try await client.api.respond(to: request) } catch {
-        if error == .unauthorized(.tokenRefused), let reason = await client.reasonOfEnd() {
-          throw Refusal(SessionError.rejected(reason), server: client.server)
+      do throws(APIError) {
+        let response = try await WaitLine.shared.during(server.text) { () async throws(APIError) in
+          try await client.api.respond(to: request)
         }
-        throw Refusal(error, server: client.server)
+        await client.settle()
+        return response
+      } catch {
+        if error == .unauthorized(.tokenRefused), let reason = await client.reasonOfEnd() {
+          throw Refusal(SessionError.rejected(reason), account: client.account)
+        }
+        throw Refusal(error, server: client.server).about(client.account)
       }
     case .environment(let token, let server):
       guard server.covers(request.url) else { throw Refusal(.invalidRequest("another origin"), server: server) }
       var request = request
       request.headers.append(HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 }))
       let response: TransportResponse
-      do throws(TransportError) { response = try await AsyncHTTPTransport.shared.send(request) } catch {
+      do throws(TransportError) {
+        response = try await WaitLine.shared.during(server.text) { () async throws(TransportError) in
+          try await AsyncHTTPTransport.shared.send(request)
+        }
+      } catch {
         throw Refusal(.unreachable(error), server: server)
       }
       guard response.status != 401 else { throw EnvironmentToken.refused }

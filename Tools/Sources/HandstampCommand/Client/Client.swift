@@ -4,10 +4,10 @@ import Handstamp
 import HandstampCore
 import HandstampVaults
 
-/// The session of this installation at one server.
+/// One account's session.
 struct Client: Sendable {
   let home: Home
-  let server: ServerAddress
+  let account: Account
   let vault: SealedFileVault
   let identity: ServerBackend
   let controller: SessionController
@@ -16,34 +16,64 @@ struct Client: Sendable {
 
   /// Begins to restore the session. Nothing is sent but the news of ended sessions, which the server has not heard of yet.
   ///
-  /// - Parameter isShortLived: whether the program ends before it matters what other processes do meanwhile.
+  /// - Parameters:
+  ///   - isShortLived: whether the program ends before it matters what other processes do meanwhile.
+  ///   - minimumAge: how young a token cannot be replaced.
   init(
-    home: Home, server: ServerAddress, deviceName: String? = nil, clock: any SessionClock = SystemClock(),
-    isShortLived: Bool = true
+    home: Home, account: Account, clock: any SessionClock = SystemClock(), isShortLived: Bool = true,
+    minimumAge: Duration = .seconds(5)
   ) throws(Refusal) {
-    guard let base = URL(string: server.text) else {
-      throw Refusal(.usage, "the address of the server is none", hint: "run: handstamp login --server URL")
-    }
+    let base = try account.server.url
     self.home = home
-    self.server = server
-    vault = home.vault(for: server)
-    let device = ServerBackend.Device(id: try home.device(), name: deviceName ?? Client.hostName)
-    identity = ServerBackend(baseURL: base, device: device, transport: AsyncHTTPTransport.shared)
+    self.account = account
+    vault = home.vault(of: account.id)
+    identity = try Client.identity(at: account.server, home: home)
     watch = DeliveryWatch(identity)
     // Short-lived: no timer of its own, and no long patience with a server that does not answer.
     let policy = SessionPolicy(
-      refresh: RefreshPolicy(aheadOfExpiry: false), retry: RetryPolicy(attempts: 3, cap: .seconds(5)))
+      refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: minimumAge),
+      retry: RetryPolicy(attempts: 3, cap: .seconds(5)))
     let shared: any Vault = isShortLived ? UnwatchedVault(base: vault) : vault
-    controller = SessionController(vault: shared, backend: watch, policy: policy, clock: clock)
+    let log = CommandLog(base: FileAuditLog(vault, program: "handstamp"))
+    controller = SessionController(vault: shared, backend: watch, policy: policy, clock: clock, audit: log)
     api = APIClient(baseURL: base, controller: controller, transport: AsyncHTTPTransport.shared)
   }
 
-  /// The session of the server that is remembered.
-  static func remembered() throws(Refusal) -> Client {
+  /// The session of the account that was named, else of the active one.
+  static func chosen(
+    _ options: AccountOptions, isShortLived: Bool = true, minimumAge: Duration = .seconds(5)
+  ) async throws(Refusal) -> Client {
     let home = try Home.current()
-    guard let server = try home.settings().server else { throw .nobody }
-    return try Client(home: home, server: server)
+    let account = try options.chosen(try await AccountBook(of: home))
+    return try Client(home: home, account: account, isShortLived: isShortLived, minimumAge: minimumAge)
   }
+
+  /// Speaks with a server, before it is known for whom.
+  static func identity(
+    at server: ServerAddress, home: Home, deviceName: String? = nil
+  ) throws(Refusal) -> ServerBackend {
+    let device = ServerBackend.Device(id: try home.device(), name: deviceName ?? hostName)
+    return ServerBackend(baseURL: try server.url, device: device, transport: AsyncHTTPTransport.shared)
+  }
+
+  var server: ServerAddress { account.server }
+
+  /// A token, or a refusal.
+  func token(minimumValidity: Duration = .zero) async throws(Refusal) -> AccessToken {
+    do throws(SessionError) {
+      let token = try await WaitLine.shared.during(server.text) { () async throws(SessionError) in
+        try await controller.token(minimumValidity: minimumValidity)
+      }
+      await settle()
+      return token
+    } catch {
+      await settle()
+      throw Refusal(error, account: account)
+    }
+  }
+
+  /// Returns when what happened is in the audit log: to be called before the program ends.
+  func settle() async { await controller.auditWritten() }
 
   /// The state once the vault has answered.
   func restored() async -> SessionState {

@@ -20,34 +20,40 @@ extension SessionCommand {
 
 /// Sessions that ended without a network.
 enum PendingEnds {
-  /// Tells every server that has to be told. Costs one read of a small file where none has.
+  /// Tells every server that has to be told, all at once. Costs one read of a small file per account where none has.
   static func deliver(within limit: Duration = .seconds(1)) async {
-    guard let home = try? Home.current(), var settings = try? home.settings(), let server = settings.server else {
-      return
+    guard let home = try? Home.current(), let book = try? await AccountBook(of: home) else { return }
+    await withTaskGroup(of: Void.self) { group in
+      for account in book.accounts {
+        group.addTask { _ = await deliver(to: account, home, within: limit) }
+      }
+      for departure in book.former { group.addTask { _ = await deliver(to: Account(departure), home, within: limit) } }
+      let departures = Departures(of: home)
+      for (departure, path) in departures.all {
+        group.addTask { if await deliver(to: Account(departure), home, within: limit) { departures.remove(path) } }
+      }
     }
-    await deliver(to: server, home, within: limit)
-    guard let former = settings.formerServers else { return }
-    var left: [ServerAddress] = []
-    for server in former where await !deliver(to: server, home, within: limit) { left.append(server) }
-    guard left != former else { return }
-    settings.formerServers = left.isEmpty ? nil : left
-    // Next time, if it cannot be written now.
-    try? home.save(settings)
   }
 
   /// Whether the server knows of every end.
-  @discardableResult
-  private static func deliver(to server: ServerAddress, _ home: Home, within limit: Duration) async -> Bool {
-    switch await home.vault(for: server).read() {
+  private static func deliver(to account: Account, _ home: Home, within limit: Duration) async -> Bool {
+    switch await home.vault(of: account.id).read() {
     case .absent: return true
     case .value(let entry):
       guard entry.tombstones.contains(where: { $0.revocation != nil }) else { return true }
-      guard let client = try? Client(home: home, server: server), await client.deliverEnds(within: limit) else {
+      guard let client = try? Client(home: home, account: account), await client.deliverEnds(within: limit) else {
         return false
       }
-      Terminal.say("\(server.text) has been told of an earlier sign-out")
+      Terminal.say("\(account.server.text) has been told of an earlier sign-out")
       return true
     case .accessOnly, .trouble: return false
     }
+  }
+}
+
+extension Account {
+  /// One that is on no list any more.
+  fileprivate init(_ departure: Departures.Departure) {
+    self.init(id: departure.account, server: departure.server, name: "", addedAt: UnixTime(milliseconds: 0))
   }
 }

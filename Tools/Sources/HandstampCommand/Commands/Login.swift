@@ -7,96 +7,55 @@ import HandstampVaults
 /// `handstamp login`.
 struct Login: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "signs in",
+    abstract: "signs in to one more account, or anew to one that is known, and makes it the active one",
     discussion: "the password is asked for at a prompt, or read as one line from stdin; signing in twice is no error")
 
-  @Argument(help: "the email address") var email: String?
+  @Argument(help: "the email address (default: that of --account)") var email: String?
   @Flag(help: "sign in again, even if the session is good") var force = false
   @Option(help: "how this device is listed (default: the host's name)") var deviceName: String?
+  @OptionGroup var list: ListingOptions
   @OptionGroup var server: ServerOptions
+  @OptionGroup var account: AccountOptions
 
   func perform() async throws {
     try EnvironmentToken.refuse(to: "login")
-    let attempt = try SignInAttempt(server: server, deviceName: deviceName)
-    if !force, try await attempt.isAlreadySignedIn(as: email) { return }
-    let email = try email ?? Terminal.line("email", hint: "name it: handstamp login EMAIL")
+    let tag = try list.tag()
+    // Who names another address, or another server, does not mean the shell's account.
+    let named = email == nil && server.server == nil ? account.named : account.account
+    let attempt = try await SignInAttempt(server: server, account: named, deviceName: deviceName)
+    if !force, let known = try await attempt.alreadySignedIn(as: email) {
+      return try await attempt.keep(known, tag: tag, activate: list.activates)
+    }
+    let email = try email ?? attempt.named?.address ?? Terminal.line("email", hint: "name it: handstamp login EMAIL")
     let password = try Terminal.secret("password")
-    let identity = attempt.client.identity
-    try await attempt.signIn { () async throws(SessionError) -> Grant in
+    let identity = attempt.identity
+    try await attempt.signIn(name: email, tag: tag, activate: list.activates) {
+      () async throws(SessionError) -> Grant in
       try await identity.password(email, password)
     }
   }
 }
 
-/// What sign-up and sign-in have in common.
-struct SignInAttempt {
-  let client: Client
-  private let home: Home
-  private let settings: Settings
+/// How an account that is signed in to is listed.
+struct ListingOptions: ParsableArguments {
+  @Option(name: .customLong("tag"), help: "a short name of your own for the account, such as work")
+  var typedTag: String?
+  @Flag(help: "leave the active account the active one") var noSwitch = false
 
-  init(server: ServerOptions, deviceName: String?) throws(Refusal) {
-    home = try Home.current()
-    settings = try home.settings()
-    client = try Client(home: home, server: try server.address(settings), deviceName: deviceName)
-  }
+  var activates: Bool { !noSwitch }
 
-  /// Whether the session that there is will do. Asks the server, if it has to be a certain account's.
-  ///
-  /// - Throws: a refusal when somebody else is signed in.
-  func isAlreadySignedIn(as email: String?) async throws(Refusal) -> Bool {
-    if let current = settings.server, current != client.server { try await refuseToLeave(current) }
-    guard case .signedIn(let facts) = await client.restored() else { return false }
-    if let email {
-      guard let found = try await accountEmail() else { return false }
-      guard found.lowercased() == email.lowercased() else {
-        throw Refusal(
-          .failure, "signed in as \(facts.profile.name) already, with another address",
-          hint: "run: handstamp logout, or add --force")
-      }
+  /// - Throws: a refusal for what could not be written after `--account`.
+  func tag() throws(Refusal) -> String? {
+    guard let tag = typedTag else { return nil }
+    let isWord = !tag.isEmpty && tag.count <= 64 && !tag.hasPrefix("-") && !tag.contains { $0.isWhitespace }
+    guard isWord, tag.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
+      throw Refusal(.usage, "this is no tag", hint: "a tag is one word, such as work")
     }
-    try remember()
-    Terminal.say("signed in as \(facts.profile.name) at \(client.server.text) already")
-    return true
-  }
-
-  /// The address of the account that is signed in; nothing when its session turns out to be over.
-  private func accountEmail() async throws(Refusal) -> String? {
-    do throws(Refusal) {
-      return try await Caller.session(client).call("GET", "/v1/me", as: WhoAmI.self).email ?? ""
-    } catch {
-      if error.code == .signInNeeded { return nil }
-      throw error
-    }
-  }
-
-  /// Two servers at once are two homes.
-  private func refuseToLeave(_ current: ServerAddress) async throws(Refusal) {
-    guard case .value(let entry) = await home.vault(for: current).read(), let session = entry.session else { return }
-    throw Refusal(
-      .failure, "signed in as \(session.profile.name) at \(current.text) already",
-      hint: "run: handstamp logout, or use another HANDSTAMP_HOME")
-  }
-
-  func signIn(_ perform: () async throws(SessionError) -> Grant) async throws(Refusal) {
-    if let current = settings.server, current != client.server { try await refuseToLeave(current) }
-    let facts: SignedIn
-    do throws(SessionError) { facts = try await client.controller.signIn(perform) } catch {
-      throw Refusal(error, server: client.server)
-    }
-    try remember()
-    Terminal.say("signed in as \(facts.profile.name) at \(client.server.text)")
-  }
-
-  private func remember() throws(Refusal) {
-    var settings = settings
-    settings.move(to: client.server)
-    if settings != self.settings { try home.save(settings) }
+    return tag
   }
 }
 
-/// `GET /v1/me`.
-struct WhoAmI: Decodable, Sendable {
-  var id: String
-  var name: String
-  var email: String?
+extension Account {
+  /// The address to sign in with, if that is known.
+  fileprivate var address: String? { name.contains("@") ? name : nil }
 }

@@ -21,6 +21,7 @@ struct Request: SessionCommand {
   var header: [String] = []
   @Option(help: "how long to wait for the answer") var timeout = Span(.seconds(20))
   @OptionGroup var output: OutputOptions
+  @OptionGroup var account: AccountOptions
   @Argument(help: "a path, or an address of the same server") var place: String
 
   struct Answer: Document {
@@ -38,7 +39,7 @@ struct Request: SessionCommand {
   }
 
   func perform() async throws {
-    let caller = try Caller.current()
+    let caller = try await Caller.current(account)
     let response = try await caller.respond(to: try request(to: caller.server))
     if output.json {
       let text = String(validating: response.body, as: UTF8.self)

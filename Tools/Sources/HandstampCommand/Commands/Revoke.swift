@@ -12,11 +12,12 @@ struct Revoke: SessionCommand {
   @Argument(help: "the session to end") var session: String?
   @Flag(help: "end all sessions but this one") var others = false
   @Flag(help: "end all sessions, this one as well") var all = false
+  @OptionGroup var account: AccountOptions
 
   private struct Ended: Decodable { var ended: Int? }
 
   func perform() async throws {
-    let caller = try Caller.current()
+    let caller = try await Caller.current(account)
     switch (session, others, all) {
     case (let id?, false, false): try await end(id, by: caller)
     case (nil, true, false):

@@ -7,6 +7,7 @@ struct Sessions: SessionCommand {
   static let configuration = CommandConfiguration(abstract: "lists every device that the account is signed in on")
 
   @OptionGroup var output: OutputOptions
+  @OptionGroup var account: AccountOptions
 
   struct Answer: Document {
     struct Item: Encodable {
@@ -24,7 +25,7 @@ struct Sessions: SessionCommand {
   }
 
   func perform() async throws {
-    let caller = try Caller.current()
+    let caller = try await Caller.current(account)
     let sessions = try await caller.call("GET", "/v1/sessions", as: SessionList.self).sessions
     if output.json {
       Answer(sessions: sessions.map(Answer.Item.init)).print()
@@ -71,7 +72,7 @@ extension Sessions.Answer.Item {
 
 extension String {
   /// What another device calls itself must not move the cursor.
-  fileprivate var onOneLine: String {
+  var onOneLine: String {
     String(String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
   }
 }

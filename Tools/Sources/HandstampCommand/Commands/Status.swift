@@ -16,22 +16,31 @@ struct Status: SessionCommand {
   @Flag(help: "tell the state by the exit code") var check = false
   @Flag(help: "ask the server whether it accepts the session") var verify = false
   @OptionGroup var output: OutputOptions
+  @OptionGroup var account: AccountOptions
 
   func perform() async throws {
-    let home = try Home.current()
-    let server = try home.settings().server
-    let reading = if let server { await home.vault(for: server).read() } else { VaultReading.absent }
-    var report = StatusReport(home: home, server: server, reading: reading, now: SystemClock().now())
-    if verify, server != nil { try await self.verify(&report) }
-    if output.json { report.print() } else { for line in report.lines { Terminal.out(line) } }
-    if report.pendingEnds > 0 {
-      Terminal.say("\(report.pendingEnds) ended session(s) of which the server has not heard yet")
-    }
+    var report = try await report(of: try Home.current())
+    if verify, report.name != nil { try await self.verify(&report) }
+    report.show(output)
     if check, report.exitStatus != .ok { throw ExitCode(report.exitStatus.rawValue) }
   }
 
+  private func report(of home: Home) async throws(Refusal) -> StatusReport {
+    let now = SystemClock().now()
+    // What keeps the list from being read is an answer as well.
+    if case .failure(let trouble) = await home.index.read() {
+      return StatusReport(home: home, account: nil, reading: .trouble(trouble), now: now)
+    }
+    let book = try await AccountBook(of: home)
+    let account = account.named == nil ? book.activeAccount : try account.chosen(book)
+    let reading = if let account { await home.vault(of: account.id).read() } else { VaultReading.absent }
+    var report = StatusReport(home: home, account: account, reading: reading, now: now)
+    if account == nil, !book.accounts.isEmpty { report.reason = StatusReport.noActiveAccount }
+    return report
+  }
+
   private func verify(_ report: inout StatusReport) async throws {
-    let caller = try Caller.current()
+    let caller = try await Caller.current(account)
     do {
       _ = try await caller.call("GET", "/v1/me", as: WhoAmI.self)
       report.verified = true
@@ -59,9 +68,14 @@ struct StatusReport: Document {
     var expiresAtEpoch: Int64?
   }
 
+  static let noActiveAccount = "no_active_account"
+
   var schemaVersion = 1
   var home: String
   var server: String?
+  /// What the account is called on this device.
+  var name: String?
+  var tag: String?
   var state: State
   /// Why nobody is signed in, or why the vault cannot be used.
   var reason: String?
@@ -78,9 +92,11 @@ struct StatusReport: Document {
   /// What the server says; nothing unless it was asked.
   var verified: Bool?
 
-  init(home: Home, server: ServerAddress?, reading: VaultReading, now: Moment) {
+  init(home: Home, account: HandstampCommand.Account?, reading: VaultReading, now: Moment) {
     self.home = home.path
-    self.server = server?.text
+    server = account?.server.text
+    name = account?.name
+    tag = account?.tag
     environmentToken = EnvironmentToken.current != nil
     switch reading {
     case .absent: state = .signedOut
@@ -127,7 +143,8 @@ struct StatusReport: Document {
   private var timeLeft: Duration?
 
   private enum CodingKeys: String, CodingKey {
-    case schemaVersion, home, server, state, reason, account, session, signedInAt, signedInAtEpoch, accessToken,
+    case schemaVersion, home, server, name, tag, state, reason, account, session, signedInAt, signedInAtEpoch,
+      accessToken,
       refreshable, pendingEnds, environmentToken, verified
   }
 
@@ -141,18 +158,40 @@ struct StatusReport: Document {
     }
   }
 
+  /// Prints it, for people or for programs.
+  func show(_ output: OutputOptions) {
+    if output.json { print() } else { for line in lines { Terminal.out(line) } }
+    if pendingEnds > 0 { Terminal.say("\(pendingEnds) ended session(s) of which the server has not heard yet") }
+  }
+
+  private var endWords: String? { reason.flatMap { EndReason(rawValue: $0) }?.words }
+
+  /// For people, in a column.
+  var stateWords: String {
+    switch state {
+    case .signedIn: "signed in"
+    case .signedOut: "signed out" + (endWords.map { ": \($0)" } ?? "")
+    case .locked: "locked"
+    case .corrupt: "vault damaged"
+    case .unavailable: "vault not usable"
+    }
+  }
+
   /// For people.
-  var lines: [String] {
+  private var lines: [String] {
     var rows: [[String]] = []
     switch state {
     case .signedIn: rows.append(["signed in", account?.name ?? ""])
     case .signedOut:
-      let words = reason.flatMap { EndReason(rawValue: $0) }?.words
-      rows.append(["signed out", words ?? "nobody is signed in"])
+      rows.append([
+        "signed out",
+        endWords ?? (reason == StatusReport.noActiveAccount ? "no account is active" : "nobody is signed in"),
+      ])
     case .locked: rows.append(["locked", "the vault must be unlocked"])
     case .corrupt: rows.append(["vault damaged", "nothing was erased"])
     case .unavailable: rows.append(["vault not usable", plain(reason ?? "")])
     }
+    if let name { rows.append(["account", tag.map { "\(name) (\($0))" } ?? name]) }
     if let server { rows.append(["server", server]) }
     if let session { rows.append(["session", session]) }
     if let signedInAt { rows.append(["since", signedInAt]) }

@@ -12,6 +12,7 @@ struct Token: SessionCommand {
   @Option(help: "how long it must last yet, such as 60s or 5m; at most four fifths of a token's life can be had")
   var minValidity = Span(.zero)
   @OptionGroup var output: OutputOptions
+  @OptionGroup var account: AccountOptions
 
   struct Answer: Document {
     var schemaVersion = 1
@@ -23,15 +24,13 @@ struct Token: SessionCommand {
   }
 
   func perform() async throws {
-    if let token = EnvironmentToken.current { return show(token, source: "environment", endsAt: nil) }
-    let client = try Client.remembered()
-    do throws(SessionError) {
-      let token = try await client.controller.token(minimumValidity: minValidity.duration)
-      let endsAt = output.json ? await client.end(of: token) : nil
-      show(token, source: "session", endsAt: endsAt)
-    } catch {
-      throw Refusal(error, server: client.server)
+    if let token = EnvironmentToken.current {
+      if account.account != nil { try EnvironmentToken.refuse(to: "--account") }
+      return show(token, source: "environment", endsAt: nil)
     }
+    let client = try await Client.chosen(account)
+    let token = try await client.token(minimumValidity: minValidity.duration)
+    show(token, source: "session", endsAt: output.json ? await client.end(of: token) : nil)
   }
 
   private func show(_ token: AccessToken, source: String, endsAt: UnixTime?) {

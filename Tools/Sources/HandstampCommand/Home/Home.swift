@@ -24,11 +24,11 @@ struct Home: Sendable, Hashable {
   private var settingsPath: String { path + "/settings.json" }
   private var devicePath: String { path + "/device" }
 
-  /// The vault of whoever is signed in at `server`. Each server has one of its own, so that what is left of a session is
-  /// never told to another server.
-  func vault(for server: ServerAddress) -> SealedFileVault {
-    SealedFileVault(folder: vaultFolder, account: AccountID(server.text))
-  }
+  /// The vault of one account at one server, so that what is left of a session is never told to another server.
+  func vault(of account: AccountID) -> SealedFileVault { SealedFileVault(folder: vaultFolder, account: account) }
+
+  /// The list of accounts, beside their vaults.
+  var index: FileAccountsIndex { FileAccountsIndex(folder: vaultFolder) }
 
   /// What was remembered at sign-in; nothing before the first.
   func settings() throws(Refusal) -> Settings {
@@ -82,7 +82,7 @@ struct Home: Sendable, Hashable {
     Refusal(.failure, "\(path) cannot be read", hint: "put it right, or take it away: the vault does not depend on it")
   }
 
-  private func unwritable() -> Refusal {
+  func unwritable() -> Refusal {
     Refusal(
       .failure, "\(path) cannot be written", hint: "see to its owner, its mode and its disk, or set HANDSTAMP_HOME")
   }
@@ -90,19 +90,10 @@ struct Home: Sendable, Hashable {
 
 /// What is remembered and no secret.
 struct Settings: Codable, Hashable, Sendable {
-  /// Where one is signed in, or was last.
+  /// Where one signed in last.
   var server: ServerAddress?
-  /// Where one was before, and which may still have to be told of an end.
+  /// Where one was before there was a list of accounts.
   var formerServers: [ServerAddress]?
-
-  /// Moves to `server`.
-  mutating func move(to server: ServerAddress) {
-    var former = formerServers ?? []
-    if let current = self.server { former.append(current) }
-    former.removeAll { $0 == server }
-    var seen: Set<ServerAddress> = []
-    former = former.filter { seen.insert($0).inserted }
-    formerServers = former.isEmpty ? nil : former
-    self.server = server
-  }
+  /// Whether the list of accounts names all that there are. An installation that is older has one per server.
+  var hasList: Bool?
 }

@@ -41,6 +41,15 @@ struct ServerAddress: Hashable, Sendable, Codable {
     host == "localhost" || host.hasPrefix("127.") || host == "::1" || host == "[::1]"
   }
 
+  var url: URL {
+    get throws(Refusal) {
+      guard let url = URL(string: text) else {
+        throw Refusal(.usage, "the address of the server is none", hint: "run: handstamp login --server URL")
+      }
+      return url
+    }
+  }
+
   /// Whether `url` is of the same scheme, host and port (RFC 6454 section 4), so that a token may go there.
   func covers(_ url: String) -> Bool {
     guard let own = Origin(text), let other = Origin(url) else { return false }
@@ -83,9 +92,9 @@ struct ServerOptions: ParsableArguments {
   var clearText = false
 
   /// The one that was named, else the one that is remembered.
-  func address(_ settings: Settings) throws(Refusal) -> ServerAddress {
+  func address(or known: ServerAddress?) throws(Refusal) -> ServerAddress {
     if let server { return try ServerAddress(parsing: server, allowingClearText: clearText) }
-    guard let known = settings.server else { throw .noServer }
+    guard let known else { throw .noServer }
     return known
   }
 }

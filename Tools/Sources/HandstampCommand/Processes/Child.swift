@@ -23,9 +23,10 @@ final class Child: Sendable {
   ///   - input: what it reads. Without any, its standard input stays open for as long as this object lives.
   ///   - terminal: what it reads from instead.
   ///   - log: where its standard error goes, instead of into the outcome.
+  ///   - screen: the same, where it is a terminal.
   init(
     _ arguments: [String], variables: [String: String] = [:], input: String? = nil, terminal: FileHandle? = nil,
-    log: String? = nil
+    log: String? = nil, screen: FileHandle? = nil
   ) throws {
     process = Process()
     process.executableURL = URL(fileURLWithPath: try Child.program())
@@ -36,7 +37,9 @@ final class Child: Sendable {
     let (stdin, stdout, stderr) = (Pipe(), Pipe(), Pipe())
     if let terminal { process.standardInput = terminal } else { process.standardInput = stdin }
     process.standardOutput = stdout
-    if let log {
+    if let screen {
+      process.standardError = screen
+    } else if let log {
       _ = FileManager.default.createFile(atPath: log, contents: nil, attributes: [.posixPermissions: 0o600])
       guard let handle = FileHandle(forWritingAtPath: log) else { throw TourFailure("\(log) cannot be written") }
       process.standardError = handle
@@ -44,13 +47,15 @@ final class Child: Sendable {
       process.standardError = stderr
     }
     self.input = stdin.fileHandleForWriting
-    let (out, words) = (Child.reading(stdout, firstLine: firstLine), log == nil ? Child.reading(stderr) : nil)
+    let (out, words) = (
+      Child.reading(stdout, firstLine: firstLine), log == nil && screen == nil ? Child.reading(stderr) : nil
+    )
     let status = OneShot<Int32>()
     process.terminationHandler = { process in
       status.set(
         process.terminationReason == .uncaughtSignal ? 128 + process.terminationStatus : process.terminationStatus)
     }
-    try process.run()
+    try Child.withoutBlockedSignals { [process] in try process.run() }
     if let input {
       try? self.input.write(contentsOf: Data(input.utf8))
       try? self.input.close()
@@ -73,6 +78,16 @@ final class Child: Sendable {
   func line() async throws -> String { try await firstLine.value() }
 
   func send(_ signal: Int32) { if process.isRunning { kill(process.processIdentifier, signal) } }
+
+  /// Dispatch's threads block most signals, and whatever is started on one inherits that.
+  static func withoutBlockedSignals(_ body: () throws -> Void) rethrows {
+    var none = sigset_t()
+    var former = sigset_t()
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, &former)
+    defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
+    try body()
+  }
 
   /// This program's own file; in a test it stands beside the test's.
   static func program() throws -> String {

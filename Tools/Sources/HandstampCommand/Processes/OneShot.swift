@@ -11,6 +11,8 @@ final class OneShot<Value: Sendable>: Sendable {
 
   init() {}
 
+  var hasHappened: Bool { state.withLock { $0.value != nil } }
+
   /// It has happened. Later calls change nothing.
   func set(_ value: Value) {
     let waiting = state.withLock { state in

@@ -30,7 +30,7 @@ final class Load: Sendable {
     var devices: [Device] = []
     for number in 0..<count {
       let clock = ShiftedClock()
-      let client = try stage.client(Home(path: "\(stage.folder)/load-\(number)"), clock: clock)
+      let client = try await stage.client(Home(path: "\(stage.folder)/load-\(number)"), clock: clock)
       let password = Secret(stage.password)
       try await client.controller.signIn { try await client.identity.password(stage.email, password) }
       devices.append(Device(client: client, clock: clock))

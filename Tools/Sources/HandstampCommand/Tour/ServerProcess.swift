@@ -48,6 +48,9 @@ final class ServerProcess: Sendable {
     try expect(outcome.status == status, "the server ended with \(outcome.status)")
   }
 
+  /// A signal that does not end it.
+  func send(_ signal: Int32) { running.withLock { $0?.child.send(signal) } }
+
   /// Without waiting, and without asking.
   func abandon() { running.withLock { $0?.child.send(SIGKILL) } }
 

@@ -32,8 +32,14 @@ final class Stage: Sendable {
   func saw(_ text: String) { Terminal.out("     \(text)") }
 
   /// A client in this process, on the vault of `home`, as the command line has it.
-  func client(_ home: Home, clock: any SessionClock = SystemClock()) throws -> Client {
-    try Client(home: home, server: address, clock: clock, isShortLived: false)
+  func client(_ home: Home, clock: any SessionClock = SystemClock()) async throws -> Client {
+    try Client(home: home, account: try await account(of: home), clock: clock, isShortLived: false)
+  }
+
+  /// The active account of a device; on a new one the place where an account may be.
+  func account(of home: Home) async throws -> Account {
+    if let active = try await AccountBook(of: home).activeAccount { return active }
+    return Account(id: Account.soleID(at: address), server: address, name: email, addedAt: UnixTime(milliseconds: 0))
   }
 
   /// Runs `handstamp` on a device, to its end, and insists on its exit code.
@@ -60,7 +66,7 @@ final class Stage: Sendable {
 
   /// What the vault of a device holds.
   func entry(of home: Home) async throws -> VaultEntry {
-    switch await home.vault(for: address).read() {
+    switch try await home.vault(of: account(of: home).id).read() {
     case .value(let entry): return entry
     case .absent: return VaultEntry()
     case .accessOnly, .trouble: throw TourFailure("the vault of \(home.path) cannot be read")

@@ -34,10 +34,10 @@ extension Step {
   }
 
   static func secondDevice(_ stage: Stage) async throws -> String {
-    let firstFeed = try await LiveFeed(try stage.client(stage.first))
+    let firstFeed = try await LiveFeed(try await stage.client(stage.first))
     try await stage.login(stage.second, deviceName: "second device")
     let appeared = try await firstFeed.next("session-established")
-    let client = try stage.client(stage.second)
+    let client = try await stage.client(stage.second)
     let session = try await stage.session(of: stage.second)
     try expect(appeared.session == session.id.rawValue, "another session appeared")
     stage.saw("the first device sees the second appear in its live feed")
@@ -52,7 +52,7 @@ extension Step {
       throw TourFailure("the second device's states ended")
     }
     let start = ContinuousClock.now
-    let caller = Caller.session(try stage.client(stage.first))
+    let caller = Caller.session(try await stage.client(stage.first))
     _ = try await caller.call("DELETE", "/v1/sessions/\(session.id)", as: [String: Int].self)
     let refused = try await stage.status(of: "/v1/me", with: token)
     let refusal = ContinuousClock.now - start
@@ -68,18 +68,18 @@ extension Step {
 
   static func thief(_ stage: Stage) async throws -> String {
     try await stage.login(stage.second, deviceName: "second device")
-    let feed = try await LiveFeed(try stage.client(stage.second))
+    let feed = try await LiveFeed(try await stage.client(stage.second))
     guard let copied = try await stage.session(of: stage.first).refresh else { throw TourFailure("there is no token") }
     let session = try await stage.session(of: stage.first).id
     // The thief has a key of his own, and is first.
     var random = SystemRandomNumberGenerator()
-    let identity = try stage.client(stage.first).identity
+    let identity = try await stage.client(stage.first).identity
     let loot = try await identity.refresh(copied, key: RotationKey(from: &random)).get()
     try expect(try await stage.status(of: "/v1/me", with: loot.tokens.access).status == 200, "the thief got nothing")
     stage.saw("a thief with a copied refresh token is first, and gets in")
 
     let clock = ShiftedClock()
-    let victim = try stage.client(stage.first, clock: clock)
+    let victim = try await stage.client(stage.first, clock: clock)
     clock.advance(by: .seconds(3600))
     do throws(SessionError) {
       _ = try await victim.controller.token()

@@ -14,7 +14,7 @@ extension Step {
   private static func refreshInFlight(_ stage: Stage) async throws {
     try await stage.login(stage.first, deviceName: "first device")
     let clock = ShiftedClock()
-    let client = try stage.client(stage.first, clock: clock)
+    let client = try await stage.client(stage.first, clock: clock)
     _ = try await client.controller.token()
     clock.advance(by: .seconds(3600))
     let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())

@@ -18,7 +18,7 @@ extension Step {
 
   /// Waits for the real end of a real token.
   static func thousandTasks(_ stage: Stage) async throws -> String {
-    let client = try stage.client(stage.first)
+    let client = try await stage.client(stage.first)
     let old = try await client.controller.token()
     try await stage.expiry(of: stage.first)
     stage.wire.forget()
@@ -62,7 +62,7 @@ extension Step {
 
   static func lostAnswer(_ stage: Stage) async throws -> String {
     let clock = ShiftedClock()
-    let client = try stage.client(stage.first, clock: clock)
+    let client = try await stage.client(stage.first, clock: clock)
     _ = try await client.controller.token()
     clock.advance(by: .seconds(600))
     stage.saw("the device's clock is put 10 minutes ahead: the token is over")

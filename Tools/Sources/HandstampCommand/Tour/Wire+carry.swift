@@ -39,7 +39,8 @@ extension Wire: HTTPResponder {
       return state.refreshes.count - 1
     }
     defer { state.withLock { $0.inTheAir -= 1 } }
-    let answer = try await transport.send(request)
+    var answer = try await transport.send(request)
+    shorten(&answer)
     let tokens = try? JSONDecoder().decode([String: Value].self, from: Data(answer.body))
     let (fate, delay) = state.withLock { state in
       if state.refreshes.indices.contains(number) {
@@ -67,6 +68,12 @@ extension Wire: HTTPResponder {
     return response(answer)
   }
 
+  private func shorten(_ answer: inout TransportResponse) {
+    guard let seconds = state.withLock({ $0.expiresIn }) else { return }
+    let text = String(decoding: answer.body, as: UTF8.self)
+    answer.body = Array(text.replacing(#/"expires_in":[0-9]+/#, with: "\"expires_in\":\(seconds)").utf8)
+  }
+
   private func stream(
     _ outgoing: TransportRequest, _ request: Hummingbird.Request
   ) async throws(TransportError) -> Response {
@@ -74,6 +81,8 @@ extension Wire: HTTPResponder {
     return Response(
       status: .init(code: answer.status), headers: Wire.fields(answer.headers),
       body: .init { writer in
+        self.state.withLock { $0.openStreams += 1 }
+        defer { self.state.withLock { $0.openStreams -= 1 } }
         try await request.body.consumeWithCancellationOnInboundClose { _ in
           for try await chunk in answer.body { try await writer.write(ByteBuffer(bytes: chunk)) }
         }

@@ -33,9 +33,12 @@ final class Wire: Sendable {
     var target = ""
     var refreshes: [Refresh] = []
     var inTheAir = 0
+    var openStreams = 0
     var mostInTheAir = 0
     var fates: [Fate] = []
     var delay = Duration.zero
+    /// What answers to refreshes say of a token's life, instead of what the server says; in seconds.
+    var expiresIn: Int?
     var secrets: Set<String> = []
   }
   let state = Mutex(State())
@@ -51,6 +54,9 @@ final class Wire: Sendable {
   /// Every answer to a refresh takes so much longer.
   func delayAnswers(by delay: Duration) { state.withLock { $0.delay = delay } }
 
+  /// Tokens are good for so many seconds from here on, as far as clients are told; nothing: as the server says.
+  func saysTokensLast(_ seconds: Int?) { state.withLock { $0.expiresIn = seconds } }
+
   /// Begins to count anew.
   func forget() {
     state.withLock { state in
@@ -61,6 +67,8 @@ final class Wire: Sendable {
 
   var refreshes: [Refresh] { state.withLock { $0.refreshes } }
   var mostInTheAir: Int { state.withLock { $0.mostInTheAir } }
+  /// Live feeds that are open at both ends.
+  var openStreams: Int { state.withLock { $0.openStreams } }
   var inTheAir: Int { state.withLock { $0.inTheAir } }
   /// Every token, key and password that went by.
   var secrets: Set<String> { state.withLock { $0.secrets } }

@@ -2,6 +2,19 @@ import Handstamp
 import HandstampCore
 
 extension Refusal {
+  /// What the error of an account's session means at a terminal.
+  init(_ error: SessionError, account: Account) {
+    self = Refusal(error, server: account.server).about(account)
+  }
+
+  /// With hints that name the account, where it was named.
+  func about(_ account: Account) -> Refusal {
+    guard hint.hasPrefix("run: handstamp login"), let named = account.namedAs else { return self }
+    var refusal = self
+    refusal.hint += " --account \(named)"
+    return refusal
+  }
+
   /// What a session's error means at a terminal.
   init(_ error: SessionError, server: ServerAddress) {
     switch error {

@@ -9,6 +9,9 @@ struct Refusal: Error, Equatable {
     self.message = message
     self.hint = hint
   }
+
+  /// The same in other words.
+  func saying(_ message: String) -> Refusal { Refusal(code, message, hint: hint) }
 }
 
 /// How the program ends. `handstamp --help` lists them.
@@ -20,6 +23,9 @@ enum ExitReason: Int32, Sendable {
   case vault = 5
   case network = 6
   case usage = 64
+  /// What `exec` was to run cannot be run, as shells say it.
+  case notRunnable = 126
+  case notFound = 127
 }
 
 /// A sentence of somebody else's in the program's own manner: without a capital at its start and a full stop at its end.

@@ -4,13 +4,25 @@ import HandstampCore
 /// Data on stdout, words on stderr.
 enum Terminal {
   /// One line of data.
-  static func out(_ line: String) { write(Array((line + "\n").utf8), to: STDOUT_FILENO) }
+  static func out(_ line: String) {
+    WaitLine.shared.makeRoom()
+    write(Array((line + "\n").utf8), to: STDOUT_FILENO)
+  }
 
   /// Data as it is.
-  static func out(bytes: [UInt8]) { write(bytes, to: STDOUT_FILENO) }
+  static func out(bytes: [UInt8]) {
+    WaitLine.shared.makeRoom()
+    write(bytes, to: STDOUT_FILENO)
+  }
 
   /// One line of words.
-  static func say(_ line: String) { write(Array((line + "\n").utf8), to: STDERR_FILENO) }
+  static func say(_ line: String) {
+    WaitLine.shared.makeRoom()
+    write(Array((line + "\n").utf8), to: STDERR_FILENO)
+  }
+
+  /// A part of a line, on stderr.
+  static func writeRaw(_ text: String) { write(Array(text.utf8), to: STDERR_FILENO) }
 
   /// Unbuffered, so that nothing is lost however the program ends.
   private static func write(_ bytes: [UInt8], to descriptor: Int32) {

@@ -25,7 +25,7 @@ extension Processes {
     @Test func `see when one of them signs out, and in again`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
-        let client = try stage.client(stage.first)
+        let client = try await stage.client(stage.first)
         #expect(try await client.controller.token().secret.count > 0)
         var states = client.controller.states.makeAsyncIterator()
         func wait(for wanted: @escaping (SessionState) -> Bool) async -> Bool {

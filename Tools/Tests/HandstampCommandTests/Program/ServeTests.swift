@@ -40,7 +40,7 @@ extension Processes {
     {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
-        let feed = try await LiveFeed(try stage.client(stage.first))
+        let feed = try await LiveFeed(try await stage.client(stage.first))
         try await stage.server.stop()
         _ = feed
         stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))

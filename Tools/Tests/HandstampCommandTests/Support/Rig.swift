@@ -10,7 +10,8 @@ import Testing
 /// A real server in a process of its own, behind a network that tests can hold, and room for devices.
 enum Rig {
   static func run(
-    accessTokenLife: String = "10m", _ body: @escaping @Sendable (Stage) async throws -> Void
+    accessTokenLife: String = "10m", limit: Duration = .seconds(120),
+    _ body: @escaping @Sendable (Stage) async throws -> Void
   ) async throws {
     try await Rig.inFolder { folder in
       try FileManager.default.createDirectory(atPath: folder + "/logs", withIntermediateDirectories: true)
@@ -22,7 +23,7 @@ enum Rig {
       let address = try await within(.seconds(10), "the wire") { try await wire.address.value() }
       wire.lead(to: try await server.start(accessTokenLife: accessTokenLife))
       let stage = Stage(folder: folder, server: server, wire: wire, address: try ServerAddress(parsing: address))
-      try await within(.seconds(120), "the test") { try await body(stage) }
+      try await within(limit, "the test") { try await body(stage) }
     }
   }
 
