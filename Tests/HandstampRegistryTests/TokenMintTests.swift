@@ -176,3 +176,15 @@ import Testing
     #expect(drawn.allSatisfy { $0?.count == 32 })
   }
 }
+
+@Suite struct `A token mint's description` {
+  @Test func `shows no key, and nothing that was derived of one`() throws {
+    let mint = TokenMint(try masterKeys("k1"))
+    var dumped = ""
+    dump(mint, to: &dumped)
+    for text in ["\(mint)", String(reflecting: mint), dumped] {
+      #expect(!text.contains("SymmetricKey"))
+      #expect(!text.contains("elements\n"))
+    }
+  }
+}

@@ -1,21 +1,26 @@
 import Crypto
 import HandstampCore
 
-/// The three functions of cryptography that tokens are made with.
+/// The functions of cryptography that tokens are made with.
 enum Derivation {
-  /// HKDF-SHA-256 (RFC 5869) without salt; `purpose` and `context` make the info.
-  static func key(from master: Secret, purpose: String, context: [UInt8], size: Int) -> [UInt8] {
+  /// The first half of HKDF-SHA-256 (RFC 5869 section 2.2) without salt: the same for everything that is derived of a key.
+  static func extract(_ master: Secret) -> SymmetricKey {
     let input = master.withExposedBytes { SymmetricKey(data: $0) }
-    let key = HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: input, info: Array(purpose.utf8) + context, outputByteCount: size)
-    return key.withUnsafeBytes { Array($0) }
+    return SymmetricKey(data: HKDF<SHA256>.extract(inputKeyMaterial: input, salt: [UInt8]()))
+  }
+
+  /// The second half (section 2.3); `purpose` and `context` make the info.
+  static func key(from extracted: SymmetricKey, purpose: String, context: [UInt8], size: Int) -> SymmetricKey {
+    HKDF<SHA256>.expand(
+      pseudoRandomKey: extracted, info: Array(purpose.utf8) + context, outputByteCount: size)
   }
 
   /// HMAC-SHA-256 under a key derived for one purpose and one session, truncated to 16 bytes (RFC 2104 section 5).
-  static func mac(of message: [UInt8], master: Secret, purpose: String, session: SessionBytes) -> [UInt8] {
-    let key = key(from: master, purpose: purpose, context: session.bytes, size: 32)
-    let code = HMAC<SHA256>.authenticationCode(for: message, using: SymmetricKey(data: key))
-    return Array(code.prefix(16))
+  static func mac(
+    of message: [UInt8], extracted: SymmetricKey, purpose: String, session: SessionBytes
+  ) -> [UInt8] {
+    let key = key(from: extracted, purpose: purpose, context: session.bytes, size: 32)
+    return Array(HMAC<SHA256>.authenticationCode(for: message, using: key).prefix(16))
   }
 
   /// The first eight bytes of SHA-256.

@@ -1,3 +1,4 @@
+import Crypto
 public import HandstampCore
 
 /// Names one master key; the part of a token that says which key made its MAC.
@@ -60,7 +61,11 @@ public struct MasterKeys: Sendable {
   /// Sixteen bytes that only the key of that name makes for that instance, and that tell nothing about it. A database keeps
   /// them, so that it is never opened with another key file. Nothing when there is no such key.
   public func checkValue(of id: KeyID, for instance: InstanceID) -> [UInt8]? {
-    keys[id].map { Derivation.key(from: $0, purpose: "hsc1", context: Array(instance.rawValue.utf8), size: 16) }
+    keys[id].map { key in
+      Derivation.key(
+        from: Derivation.extract(key), purpose: "hsc1", context: Array(instance.rawValue.utf8), size: 16
+      ).withUnsafeBytes { Array($0) }
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+import Crypto
 public import HandstampCore
 
 /// Makes and reads refresh tokens and revocation handles. No token is stored anywhere: it is genuine when its MAC is.
@@ -19,7 +20,13 @@ public struct TokenMint: Sendable {
   /// The keys that tokens are made and checked with.
   public let keys: MasterKeys
 
-  public init(_ keys: MasterKeys) { self.keys = keys }
+  /// What is derived of each key for every token alike; once instead of twice a refresh.
+  private let extracted: ExtractedKeys
+
+  public init(_ keys: MasterKeys) {
+    self.keys = keys
+    extracted = ExtractedKeys(keys)
+  }
 
   /// The token that says `claims`, made with the current key. The same claims make the same token, until the key changes.
   public func refreshToken(_ claims: RefreshClaims) -> RefreshToken {
@@ -61,8 +68,8 @@ public struct TokenMint: Sendable {
 
   private func seal(_ body: [UInt8], prefix: String, session: SessionBytes, message: [UInt8]) -> Secret {
     // `MasterKeys` holds a key for `current`: without one there would be no value of that type.
-    let master = keys.keys[keys.current] ?? Secret("")
-    let mac = Derivation.mac(of: message, master: master, purpose: prefix, session: session)
+    let key = extracted.keys[keys.current] ?? SymmetricKey(size: .bits256)
+    let mac = Derivation.mac(of: message, extracted: key, purpose: prefix, session: session)
     return Secret("\(prefix).\(keys.current).\(Base64URL.encode(body + mac))")
   }
 
@@ -87,10 +94,20 @@ public struct TokenMint: Sendable {
   private func check<Claims>(
     _ parts: Parts, prefix: String, session: SessionBytes, message: [UInt8], claims: () -> Claims
   ) -> TokenReading<Claims> {
-    guard let master = keys.keys[parts.key] else { return .unknownKey(parts.key) }
-    let mac = Derivation.mac(of: message, master: master, purpose: prefix, session: session)
+    guard let key = extracted.keys[parts.key] else { return .unknownKey(parts.key) }
+    let mac = Derivation.mac(of: message, extracted: key, purpose: prefix, session: session)
     return constantTimeEqual(mac, parts.mac) ? .genuine(claims()) : .forged
   }
+}
+
+/// Secrets as good as the master keys themselves: shown nowhere.
+private struct ExtractedKeys: Sendable, CustomStringConvertible, CustomReflectable {
+  let keys: [KeyID: SymmetricKey]
+
+  init(_ keys: MasterKeys) { self.keys = keys.keys.mapValues(Derivation.extract) }
+
+  var description: String { "<redacted>" }
+  var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// What a presented text turned out to be.

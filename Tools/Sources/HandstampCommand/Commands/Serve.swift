@@ -53,6 +53,9 @@ struct Serve: AsyncParsableCommand {
     if host != "127.0.0.1", host != "localhost", host != "::1", settings.signUp == .open {
       logger.warning("Anybody who reaches this server can sign up")
     }
+    if host != "127.0.0.1", host != "localhost", host != "::1", let folder = settings.mailer as? MailFolder {
+      logger.warning("Mails are put into a folder, none is sent", metadata: ["handstamp.folder": "\(folder.path)"])
+    }
     do {
       try await serve(server, on: host, port: settings.port)
     } catch is CancellationError {

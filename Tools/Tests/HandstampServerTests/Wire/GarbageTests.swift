@@ -32,6 +32,36 @@ import Testing
     }
   }
 
+  @Test func `from somebody who is signed in is no better, and costs them nothing`() async throws {
+    let post = Post()
+    try await TestServer.run(mailer: post) { test in
+      let session = try await test.signUp()
+      let hashes = test.metrics.passwordHashes
+      for (method, path) in [
+        ("POST", "/v1/sign-in/anonymous"), ("POST", "/v1/upgrade"), ("POST", "/v1/sign-up/confirm"),
+        ("POST", "/v1/password"), ("POST", "/v1/password-reset"), ("POST", "/v1/password-reset/confirm"),
+        ("PATCH", "/v1/sessions/\(session.id)"), ("PUT", "/v1/device/push-token"),
+      ] {
+        // Each of the two that need less than these hold has its own tests.
+        for body in Self.bodies where !body.hasPrefix("{\"email\":\"a@b\",") || path != "/v1/password-reset" {
+          let answer = try await test.client.send(
+            method, path, token: session.access, headers: ["Content-Type": "application/json"], body: Array(body.utf8))
+          #expect(answer.status == 400, "\(path) \(body.prefix(60))")
+          #expect(answer.isProblem)
+        }
+      }
+      for body in Self.bodies {
+        let answer = try await test.client.send(
+          "DELETE", "/v1/me", token: session.access, headers: ["Content-Type": "application/json"],
+          body: Array(body.utf8))
+        #expect(answer.status == (body == "{}" ? 403 : 400), "\(body.prefix(60))")
+      }
+      #expect(test.metrics.passwordHashes == hashes + 1)
+      #expect(try await test.client.get("/v1/me", token: session.access).json["name"] == "Ada")
+      #expect(post.all.isEmpty)
+    }
+  }
+
   @Test func `as an unknown field is named a mistake, with the names that are known`() async throws {
     try await TestServer.run { test in
       let body = TestServer.signInBody("a@b").replacing("{\"email\"", with: "{\"admin\":true,\"email\"")
