@@ -6,7 +6,7 @@ ROOT := -j $(JOBS)
 SOURCES := Package.swift Sources Tests Tools/Package.swift Tools/Sources Tools/Tests \
   $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
-.PHONY: help deps build run test check explore server examples lint format bench clean
+.PHONY: help deps build run test check check-deep explore simulate server examples lint format bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,6 +29,11 @@ test: deps ## all tests of all packages
 explore: ## every order of events within bounds, client and server together (release; some minutes)
 	$(SWIFT) run $(ROOT) -c release HandstampExplorer
 
+simulate: ## SEEDS=n histories of client, server, user and thief, on all cores; SEED=n shows one
+	@$(SWIFT) build $(ROOT) -c release --product HandstampSimulator
+	@"$$($(SWIFT) build -c release --show-bin-path)/HandstampSimulator" \
+	  $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),20000))
+
 server: deps ## a server for trying things out, on http://127.0.0.1:8080
 	@$(SWIFT) build $(TOOLS) --product handstamp
 	@"$$($(SWIFT) build --package-path Tools --show-bin-path)/handstamp" serve --data .build/server --port 8080
@@ -45,6 +50,12 @@ format: ## puts the format right
 	$(SWIFT) format --in-place --recursive --parallel $(SOURCES)
 
 check: deps lint examples test run ## what CI runs
+
+check-deep: ## the client's tests under ThreadSanitizer, and the long explorations and simulations
+	TSAN_OPTIONS=halt_on_error=1 $(SWIFT) test $(ROOT) --sanitize=thread --scratch-path .build/tsan \
+	  --filter 'HandstampTests|HandstampCoreTests|HandstampVaultsTests'
+	$(MAKE) explore
+	$(MAKE) simulate SEEDS=$(or $(SEEDS),200000)
 
 bench: deps ## measures, in release
 	$(SWIFT) build $(TOOLS) -c release --product handstamp-bench

@@ -41,8 +41,12 @@ let package = Package(
     .executableTarget(
       name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampTesting"],
       path: "Tests/HandstampExplorer", swiftSettings: strict),
+    .executableTarget(
+      name: "HandstampSimulator", dependencies: ["HandstampTesting"],
+      path: "Tests/HandstampSimulator", swiftSettings: strict),
     .testTarget(
-      name: "HandstampExplorationTests", dependencies: ["HandstampCore", "HandstampRegistry", "HandstampTesting"],
+      name: "HandstampExplorationTests",
+      dependencies: ["HandstampCore", "HandstampRegistry", "HandstampVaults", "HandstampTesting"],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampCoreTests", dependencies: ["HandstampCore", "HandstampTesting"], swiftSettings: strict),

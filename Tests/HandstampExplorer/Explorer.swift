@@ -1,9 +1,9 @@
 import HandstampCore
 import HandstampTesting
 
-/// Explores client and server together, then plays seeded histories, and prints what was found.
+/// Explores client and server together, and prints what was found.
 ///
-/// `--small` keeps the explorations within the limits of the tests; `--seeds N` says how many histories to play.
+/// `--small` keeps the explorations within the limits of the tests.
 @main
 struct Explorer {
   static func main() {
@@ -21,17 +21,6 @@ struct Explorer {
         "\(Double(Int(seconds * 100)) / 100) s")
       if !kept { for finding in found.findings { print("     \(finding.verdict): \(finding.path)") } }
     }
-    let seeds =
-      CommandLine.arguments.firstIndex(of: "--seeds")
-      .flatMap { CommandLine.arguments.dropFirst($0 + 1).first }.flatMap { UInt64($0) } ?? 20_000
-    let start = clock.now
-    for seed in 0..<seeds {
-      let run = Simulation(seed: seed)
-      guard let verdict = run.verdict else { continue }
-      failed = true
-      print("FAIL seed \(seed): \(verdict) after \(run.history)")
-    }
-    print("\(seeds) histories,", Int(Double(seeds) / ((clock.now - start) / .seconds(1))), "a second")
     print(failed ? "some promises are broken" : "every promise holds, and every planted fault is found")
     if failed { exitProcess(1) }
   }

@@ -177,7 +177,9 @@ extension SessionMachine {
       let lock = ending.lock.map { [Effect.unlock($0)] } ?? []
       ending.lock = nil
       note(entry)
-      guard let found = entry.session, found.id != ending.session else { return lock + over(ending, at: now) }
+      guard let found = entry.session, found.id != ending.session, !ended.contains(found.id) else {
+        return lock + over(ending, at: now)
+      }
       if let session = ending.session { remember(session) }
       return lock + resumeAll(.failure(.signedOut(.replaced))) + [.cancelRequests]
         + enter(found, action: .adopt, at: now) + ending.commands.map { .finish($0, .success(.signedOut)) } + proceed()

@@ -84,7 +84,11 @@ public struct SessionMachine: Sendable, Hashable {
     mutating func adopt(_ session: StoredSession) {
       let activeAt = stored.activeAt
       stored = session
-      if activeAt.estimatedElapsed(since: session.activeAt) > .zero { stored.activeAt = activeAt }
+      // Within one boot the wall clock, which may have been set back, has no say.
+      let isNewer =
+        activeAt.boot == session.activeAt.boot
+        ? activeAt.uptime > session.activeAt.uptime : activeAt.wall > session.activeAt.wall
+      if isNewer { stored.activeAt = activeAt }
     }
   }
 

@@ -11,35 +11,54 @@ package struct ModelServer: Sendable, Hashable {
   private var row: SessionRow
   /// What the store would show if its last commit were lost.
   private var previous: SessionRow?
+  private let servesAnyKey: Bool
+  package let profile: Profile
 
-  package init(rules: Rules, number: Int = 0) {
+  /// - Parameter limit: how long the server lets the session last.
+  package init(
+    rules: Rules, number: Int = 0, person: String = "ada", servesAnyKey: Bool = false,
+    at time: UnixTime = World.start.wall, limit: Duration? = nil
+  ) {
     rotation = Rotation(rules: rules)
+    self.servesAnyKey = servesAnyKey
+    profile = Profile(id: AccountID(person), name: person)
     var bytes = NumberGenerator(number: UInt64(number))
     row = SessionRow(
-      session: SessionBytes(from: &bytes), account: AccountID("ada"),
-      device: DeviceInfo(id: DeviceID("d"), name: "d", platform: "test"), kind: .keyed, createdAt: ModelServer.time)
+      session: SessionBytes(from: &bytes), account: profile.id,
+      device: DeviceInfo(id: DeviceID("d"), name: "d", platform: "test"), kind: .keyed, createdAt: time,
+      absoluteExpiry: limit.map { time.advanced(by: $0) })
   }
 
-  private static let time = UnixTime(seconds: 1_800_000_000)
+  /// In every token of this server, so that it is recognised wherever it should not be.
+  package static let secretWord = "s3cr3t"
 
   package var session: SessionID { row.session.id }
-  package var isAlive: Bool { row.end == nil }
   package var canLoseCommit: Bool { previous != nil }
 
-  package var firstGrant: Grant {
-    grant(RefreshClaims(session: row.session, counter: 0, mark: .zero))
+  package func isAlive(at time: UnixTime) -> Bool { row.over(at: time) == nil }
+  package func end(at time: UnixTime) -> EndReason? { row.over(at: time) }
+
+  package func firstGrant(life: Duration? = nil, at time: UnixTime = World.start.wall) -> Grant {
+    grant(RefreshClaims(session: row.session, counter: 0, mark: .zero), life: life, at: time)
   }
 
-  package mutating func present(_ token: RefreshToken, key: RotationKey?) -> SessionMachine.RefreshAnswer {
+  package mutating func present(
+    _ token: RefreshToken, key: RotationKey?, life: Duration? = nil, at time: UnixTime = World.start.wall
+  ) -> SessionMachine.RefreshAnswer {
     guard let claims = claims(of: token) else { return .rejected(.rejected) }
+    var mark = key.map { KeyMark(of: $0) }
+    if servesAnyKey, claims.counter < row.counter, case .known(let known)? = row.ring.entries.last,
+      claims.counter + 1 == row.counter
+    {
+      mark = known
+    }
     let verdict = rotation.decide(
-      row: row, token: claims, key: key.map { KeyMark(of: $0) }, drawn: KeyMark(rawValue: claims.counter + 0xd00),
-      now: ModelServer.time)
+      row: row, token: claims, key: mark, drawn: KeyMark(rawValue: claims.counter + 0xd00), now: time)
     switch verdict {
     case .rotate(let row, let successor), .fastForward(let row, let successor, _):
       store(row)
-      return .granted(grant(successor))
-    case .again(let successor): return .granted(grant(successor))
+      return .granted(grant(successor, life: life, at: time))
+    case .again(let successor): return .granted(grant(successor, life: life, at: time))
     case .superseded: return .superseded
     case .theft(let row, _):
       store(row)
@@ -52,8 +71,21 @@ package struct ModelServer: Sendable, Hashable {
   /// Whether `token` is one of this session's.
   package func issued(_ token: RefreshToken) -> Bool { claims(of: token) != nil }
 
-  package mutating func revoke() {
-    row.end = row.end ?? SessionEnd(at: ModelServer.time, reason: .revoked)
+  /// Whether this session's API takes that token now.
+  package func accepts(_ access: AccessToken, goingByTokenAlone: Bool, at time: UnixTime) -> Bool {
+    guard let ends = ModelServer.ends(access, of: session) else { return false }
+    return time.milliseconds < ends && (goingByTokenAlone || isAlive(at: time))
+  }
+
+  /// When a token of `session` ends; nothing for any other.
+  package static func ends(_ access: AccessToken, of session: SessionID) -> Int64? {
+    let parts = access.secret.withExposed { $0.split(separator: " ").map(String.init) }
+    guard parts.count == 6, parts[0] == "a", parts[2] == session.rawValue else { return nil }
+    return Int64(parts[5])
+  }
+
+  package mutating func revoke(_ reason: EndReason = .revoked, at time: UnixTime = World.start.wall) {
+    row.end = row.end ?? SessionEnd(at: time, reason: reason)
   }
 
   /// The store forgets its last rotation. Ends are never forgotten: their commits are durable, a lost one is beyond repair.
@@ -70,16 +102,18 @@ package struct ModelServer: Sendable, Hashable {
     row.revision = 0
   }
 
-  private func grant(_ claims: RefreshClaims) -> Grant {
-    let text = "\(session.rawValue) \(claims.counter) \(claims.mark.rawValue)"
+  private func grant(_ claims: RefreshClaims, life: Duration?, at time: UnixTime) -> Grant {
+    let text = "\(ModelServer.secretWord) \(session.rawValue) \(claims.counter) \(claims.mark.rawValue)"
+    let ends = life.map { time.advanced(by: $0).milliseconds } ?? .max
     return Grant(
-      tokens: TokenSet(access: AccessToken("a" + text), life: nil, refresh: RefreshToken(text)), session: session,
-      profile: World.profile, revocation: RevocationHandle(session.rawValue))
+      tokens: TokenSet(access: AccessToken("a \(text) \(ends)"), life: life, refresh: RefreshToken(text)),
+      session: session, profile: profile,
+      revocation: RevocationHandle("\(ModelServer.secretWord) revokes \(session.rawValue)"))
   }
 
   private func claims(of token: RefreshToken) -> RefreshClaims? {
     let parts = token.secret.withExposed { $0.split(separator: " ").map(String.init) }
-    guard parts.count == 3, parts[0] == session.rawValue, let counter = UInt64(parts[1]), let mark = UInt64(parts[2])
+    guard parts.count == 4, parts[1] == session.rawValue, let counter = UInt64(parts[2]), let mark = UInt64(parts[3])
     else { return nil }
     return RefreshClaims(session: row.session, counter: counter, mark: KeyMark(rawValue: mark))
   }

@@ -1,0 +1,163 @@
+import HandstampCore
+
+/// What must hold after every move, and after every effect. The numbers are those of docs/testing.md.
+extension World {
+  /// What has become of the promise.
+  mutating func judge() {
+    let isAlive = sessions.last?.isAlive(at: serverTime) == true
+    if let thief {
+      if sessions.last?.end(at: serverTime) == .misused || !isAlive {
+        verdict = .detected
+      } else if thief.successes >= 2, thief.victimSteps >= 2 {
+        verdict = .coexist
+      } else if life == nil {
+        judgeThief()
+      }
+      return
+    }
+    if limits.signOuts > 0 || limits.vaultTroubles > 0 || life != nil { return judgeUser() }
+    if !isAlive { verdict = .out("the server ended the session") }
+    for process in processes where process.isOut { verdict = .out("a client is \(process.machine.state)") }
+  }
+
+  /// Whether the thief has the session, and the victim, who has none, has not told anybody.
+  mutating func judgeThief() {
+    guard verdict == nil, let thief, thief.successes >= 2, processes.contains(where: \.isOut) else { return }
+    verdict = .takeover
+  }
+
+  /// What must hold at every instant, whatever the user does.
+  private mutating func judgeUser() {
+    if let stored = vault.session {
+      if buried.contains(stored.id) { fail(5, "an ended session is back in the vault") }
+      if !endedRightly.contains(stored.id), let server = sessions.first(where: { $0.session == stored.id }) {
+        switch server.end(at: serverTime) {
+        case .expired, .idle: break
+        case .some: fail(2, "the server ended a session that nobody ended")
+        case nil: if life != nil { judgeAcceptance(of: stored, by: server) }
+        }
+      }
+    }
+    for process in processes where process.signingOut != nil && process.machine.session == process.signingOut {
+      if process.machine.access != nil { fail(5, "a token behind the fence") }
+    }
+  }
+
+  /// Invariant 2: what the vault holds, the server would accept now.
+  private mutating func judgeAcceptance(of stored: StoredSession, by server: ModelServer) {
+    guard ledger.judged?.stored != stored || ledger.judged?.server != server, let token = stored.refresh else { return }
+    ledger.judged = (stored, server)
+    var server = server
+    let fresh = RotationKey(bytes: [UInt8](repeating: 0xee, count: RotationKey.byteCount))
+    guard case .granted = server.present(token, key: stored.pendingKey ?? fresh, at: serverTime) else {
+      return fail(2, "the vault holds a token that the server would refuse")
+    }
+  }
+
+  /// A process has just been shown the vault.
+  mutating func judgeRead(_ reading: VaultReading, by index: Int) {
+    guard life != nil, !processes[index].isBehind else { return }
+    switch reading {
+    case .trouble, .accessOnly: return
+    case .value, .absent: break
+    }
+    let looksAgain = processes[index].queue.contains { if case .read = $0 { true } else { false } }
+    guard !looksAgain, let session = processes[index].machine.session, vaultState != .unavailable, vaultState != .locked
+    else { return }
+    if vault.session?.id != session { fail(5, "p\(index) read the vault and goes on with \(session)") }
+  }
+
+  /// The server has answered somebody, thief or not.
+  mutating func judgeAnswer(_ answer: SessionMachine.RefreshAnswer, to token: RefreshToken, _ key: RotationKey?) {
+    guard life != nil, case .granted = answer, let key else { return }
+    if let former = ledger.accepted[token], former != key, limits.lostCommits == 0 {
+      fail(6, "two keys were accepted with one token")
+    }
+    ledger.accepted[token] = key
+  }
+
+  /// A refresh goes out.
+  mutating func judgeSending(_ token: RefreshToken, _ key: RotationKey, by index: Int) {
+    guard life != nil else { return }
+    if durable.session?.refresh != token || durable.session?.pendingKey != key {
+      fail(3, "p\(index) sent a pair that a power cut would lose")
+    }
+    if let former = ledger.sent[token], former != key { fail(1, "one token was sent with two keys") }
+    ledger.sent[token] = key
+    guard limits.lockWorks, !ledger.lockWasRefused, thief == nil else { return }
+    guard let server = sessions.first(where: { $0.issued(token) }), !endedRightly.contains(server.session) else {
+      return
+    }
+    let isSecond = network.contains { $0.operation != nil && $0.process != index && server.issued($0.token) }
+    if isSecond { fail(1, "two refreshes are in the air") }
+  }
+
+  mutating func judgeEffect(_ effect: SessionMachine.Effect, of index: Int, isDurable: Bool) {
+    switch effect {
+    case .publish(let state):
+      if state == processes[index].shown { fail(10, "a state was shown twice") }
+      switch state {
+      case .signedIn(let facts):
+        if !ledger.stored.contains(facts.session) { fail(3, "\(facts.session) was shown before it was durable") }
+      case .signedOut(let reason):
+        if !isDurable, let stored = vault.session, isOver(reason, stored.id, at: now) { endedRightly.insert(stored.id) }
+        guard isDurable, case .signedIn(let former) = processes[index].shown, vaultState != .unconfirmed,
+          vault.session?.id == former.session, !endedRightly.contains(former.session)
+        else { break }
+        let isOut = processes[index].signOutIsOut
+        fail(isOut ? 5 : 4, "p\(index) shows \(String(describing: reason)), and the vault holds the session")
+      case .restoring, .unavailable: break
+      }
+      judgeWords(state)
+    case .audit(var entry):
+      if limits.faults.contains(.auditNamesTokens), let access = processes[index].machine.access {
+        entry.outcome = access.token.secret.withExposed { $0 }
+      }
+      judgeWords(entry)
+    case .finish(_, .success(.signedIn(let facts))):
+      if processes[index].shown != .signedIn(facts), !limits.faults.contains(.statesAreLost) {
+        fail(10, "a sign-in was over before it was shown")
+      }
+    case .resume(_, .success(let access)):
+      guard let lifetime = access.lifetime, lifetime.remaining(at: now) > .zero else { break }
+      let ends = sessions.lazy.compactMap { ModelServer.ends(access.token, of: $0.session) }.first
+      if let ends, serverTime.milliseconds >= ends { fail(0, "a token was handed out that had expired") }
+    case .resume(_, .failure(let error)): judgeWords(error)
+    case .clean(let ended, _):
+      if processes[index].machine.session != nil { fail(5, "a clean-up for \(ended.session) meets the next session") }
+    case .edit(_, .end(let session, holding: nil, reason: .replaced, at: _, steps: _)):
+      // Somebody else signs in.
+      if processes[index].isSigningIn { endedRightly.insert(session) }
+    case .askRefresh, .startTimer, .finish, .cancelRequests, .unlock, .ignored, .read, .edit, .lock, .revoke: break
+    }
+  }
+
+  /// A machine has handled an event, and all was done about it.
+  mutating func judgeProcess(_ index: Int) {
+    let process = processes[index]
+    if process.shown != process.machine.state { fail(10, "p\(index) was not shown \(process.machine.state)") }
+    guard case .signedIn(let facts) = process.machine.state else {
+      if process.machine.access != nil { fail(10, "a token, and nobody is shown to be signed in") }
+      return
+    }
+    if let session = process.machine.session, session != facts.session { fail(10, "half a state was shown") }
+  }
+
+  /// Invariant 9: nothing that is shown or written down holds a secret.
+  mutating func judgeWords(_ value: some Any) {
+    guard life?.looksForSecrets == true else { return }
+    if "\(value)".contains(ModelServer.secretWord) || String(reflecting: value).contains(ModelServer.secretWord) {
+      fail(9, "a secret among words")
+    }
+  }
+}
+
+extension World.Process {
+  /// Whether this process took the session for over.
+  var isOut: Bool {
+    switch machine.state {
+    case .restoring, .signedIn: false
+    case .signedOut, .unavailable: true
+    }
+  }
+}

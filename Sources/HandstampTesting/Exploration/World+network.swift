@@ -1,0 +1,96 @@
+import HandstampCore
+
+/// What goes between processes and server, and who listens in.
+extension World {
+  mutating func deliver(_ index: Int, keepsCopy: Bool, answerArrives: Bool) {
+    guard network.indices.contains(index) else { return }
+    let message = network[index]
+    if keepsCopy {
+      duplicatesLeft -= 1
+      network[index].operation = nil
+    } else {
+      network.remove(at: index)
+    }
+    let answer = present(message.token, key: message.key)
+    guard let operation = message.operation else { return }
+    ledger.garbageTo.remove(message.process)
+    answered(operation, of: message.process, by: answerArrives ? answer : .none(retryAfter: nil, entropy: entropy()))
+  }
+
+  mutating func send(
+    _ token: RefreshToken, _ key: RotationKey, for operation: SessionMachine.Operation?, by index: Int
+  ) {
+    judgeSending(token, key, by: index)
+    network.append(Message(process: index, operation: operation, token: token, key: key))
+  }
+
+  /// The answer, for whoever still waits for it.
+  mutating func answered(
+    _ operation: SessionMachine.Operation, of index: Int, by answer: SessionMachine.RefreshAnswer
+  ) {
+    guard let place = processes[index].asking.firstIndex(of: operation) else { return }
+    processes[index].asking.remove(at: place)
+    perform(.answered(operation, answer), by: index)
+  }
+
+  mutating func giveUp(_ index: Int) {
+    guard let operation = processes[index].asking.first else { return }
+    abandon(operation, of: index)
+    answered(operation, of: index, by: .none(retryAfter: nil, entropy: entropy()))
+  }
+
+  private mutating func abandon(_ operation: SessionMachine.Operation, of index: Int) {
+    guard let sent = network.firstIndex(where: { $0.process == index && $0.operation == operation }) else { return }
+    if limits.delays { network[sent].operation = nil } else { network.remove(at: sent) }
+  }
+
+  mutating func crash(_ index: Int) {
+    for operation in processes[index].asking { abandon(operation, of: index) }
+    if holder?.process == index { holder = nil }
+    if limits.faults.contains(.keyIsNotDurable) { vault = durable }
+    // Whoever saw the program die does not count on a sign-in that had not been answered.
+    if let session = processes[index].signingInTo { endedRightly.insert(session) }
+    let drawn = processes[index].keysDrawn
+    processes[index] = newProcess()
+    processes[index].keysDrawn = drawn
+    perform(.start, by: index)
+  }
+
+  mutating func end(_ session: SessionID, reason: EndReason = .revoked) {
+    for index in sessions.indices where sessions[index].session == session {
+      sessions[index].revoke(reason, at: serverTime)
+    }
+  }
+
+  mutating func present(_ token: RefreshToken, key: RotationKey?) -> SessionMachine.RefreshAnswer {
+    for index in sessions.indices where sessions[index].issued(token) {
+      let answer = sessions[index].present(token, key: key, life: life?.tokenLife, at: serverTime)
+      judgeAnswer(answer, to: token, key)
+      return answer
+    }
+    return .rejected(.rejected)
+  }
+
+  mutating func steal() {
+    guard let session = vault.session, let token = session.refresh else { return }
+    let key: RotationKey? =
+      switch limits.thief {
+      case .tokenAndKey: session.pendingKey
+      case .token, .tokenWithoutSendingKeys, nil: nil
+      }
+    thief = Thief(token: token, key: key)
+  }
+
+  mutating func thiefRefresh() {
+    guard var thief else { return }
+    let bytes = [0xff, UInt8(thief.tries)] + [UInt8](repeating: 0, count: 14)
+    let key = limits.thief == .tokenWithoutSendingKeys ? nil : thief.key ?? RotationKey(bytes: bytes)
+    thief.tries += 1
+    if case .granted(let grant) = present(thief.token, key: key), let token = grant.tokens.refresh {
+      thief.token = token
+      thief.key = nil
+      thief.successes += 1
+    }
+    self.thief = thief
+  }
+}

@@ -1,0 +1,89 @@
+import HandstampCore
+
+/// Feeding a machine, and performing what it decides.
+extension World {
+  mutating func perform(_ event: SessionMachine.Event, by index: Int) {
+    let effects = processes[index].machine.handle(event, at: now)
+    let isDurable = !effects.contains {
+      if case .audit(let entry) = $0 { entry.outcome == "not_durable" } else { false }
+    }
+    for effect in effects {
+      if ledger.trace != nil, effect != .ignored { tell("        p\(index) " + short(effect)) }
+      if life != nil { judgeEffect(effect, of: index, isDurable: isDurable) }
+      perform(effect, by: index)
+    }
+    // A late answer to a sign-in that was given up has none itself.
+    if case .signInAnswered = event, !processes[index].machine.isSigningIn(World.signingIn) {
+      processes[index].signingInTo = nil
+    }
+    if life == nil { canonicalize(index) } else { judgeProcess(index) }
+  }
+
+  private mutating func perform(_ effect: SessionMachine.Effect, by index: Int) {
+    switch effect {
+    case .publish(let state): if !limits.faults.contains(.statesAreLost) { processes[index].shown = state }
+    case .audit, .cancelRequests, .ignored: break
+    case .finish(World.command, _):
+      if let session = processes[index].signingOut { endedRightly.insert(session) }
+      processes[index].signingOut = nil
+      processes[index].signOutIsOut = false
+    case .finish(_, let result):
+      if case .failure = result, let session = processes[index].signingInTo {
+        // Who is told that it failed does not count on it.
+        endedRightly.insert(session)
+      }
+      processes[index].signingInTo = nil
+    case .startTimer(let timer, let ticket, let delay):
+      processes[index].timers[timer] = Ticking(ticket: ticket, due: life == nil ? nil : clock.uptime + delay)
+    case .resume(_, let result):
+      processes[index].waits = false
+      if case .success = result { processes[index].answer = true } else { processes[index].answer = false }
+    case .unlock(let operation): if holder == Holder(process: index, operation: operation) { holder = nil }
+    case .read(let operation): processes[index].queue.append(.read(operation))
+    case .edit(let operation, let edit):
+      processes[index].queue.append(.edit(operation, edit))
+      if limits.faults.contains(.sendsBeforeWriting), case .prepare(_, let token, let key) = edit {
+        send(token, key, for: nil, by: index)
+      }
+    case .lock(let operation, let limit):
+      processes[index].lockWanted = LockRequest(operation: operation, until: life == nil ? nil : clock.uptime + limit)
+    case .askRefresh(let operation, let token, let key):
+      requestsLeft -= 1
+      processes[index].asking.append(operation)
+      send(token, key, for: operation, by: index)
+    case .clean(let ended, let step):
+      guard life != nil else { return }
+      if limits.faults.contains(.cleanupIsNotedFirst) {
+        perform(.cleaned(ended.session, step: step, succeeded: true, entropy: entropy()), by: index)
+      } else {
+        processes[index].cleaning.append(Chore(ended: ended, step: step))
+      }
+    case .revoke(let session, let handle):
+      if limits.faults.contains(.noDeadEndRule) { return }
+      // Without a user the only ends are those of a refusal, and the server hears of them at once.
+      if limits.signOuts > 0 || life != nil { processes[index].revoking[session] = handle } else { end(session) }
+    }
+  }
+
+  /// Renumbers a machine's operations, so that its history does not tell two equal states apart.
+  private mutating func canonicalize(_ index: Int) {
+    let (machine, renamed) = processes[index].machine.canonical()
+    processes[index].machine = machine
+    func new(_ operation: SessionMachine.Operation) -> SessionMachine.Operation { renamed[operation] ?? .init(0) }
+    processes[index].queue = processes[index].queue.map { job in
+      switch job {
+      case .read(let operation): .read(new(operation))
+      case .edit(let operation, let edit): .edit(new(operation), edit)
+      }
+    }
+    for position in network.indices where network[position].process == index {
+      network[position].operation = network[position].operation.map(new)
+    }
+    processes[index].asking = processes[index].asking.map(new)
+    if let wanted = processes[index].lockWanted { processes[index].lockWanted?.operation = new(wanted.operation) }
+    processes[index].timers = processes[index].timers.compactMapValues { ticking in
+      renamed[.init(ticking.ticket)].map { Ticking(ticket: $0.number, due: ticking.due) }
+    }
+    if let held = holder, held.process == index { holder?.operation = new(held.operation) }
+  }
+}

@@ -1,0 +1,110 @@
+import HandstampCore
+
+extension World {
+  /// Lets everything that is under way come to its end, without further trouble, and then asks every process for a token.
+  /// Whoever should have one gets one; whoever should not, does not; and the server knows of every end.
+  package mutating func settle() {
+    guard verdict == nil else { return }
+    if ledger.trace != nil { tell("\(clockText) no more trouble from here on") }
+    vaultState = .works
+    requestsLeft = max(requestsLeft, 1000)
+    troublesLeft = 0
+    signOutsLeft = 0
+    for index in processes.indices {
+      perform(.nudge, by: index)
+      processes[index].isBehind = true
+    }
+    drain()
+    let hadSession = usable != nil
+    guard verdict == nil else { return }
+    for index in processes.indices where !processes[index].waits {
+      processes[index].waits = true
+      processes[index].answer = nil
+      let access = processes[index].machine.access
+      perform(.demand(World.waiter, .init(refused: access?.token)), by: index)
+    }
+    drain()
+    guard thief == nil else { return judgeThief() }
+    for (index, process) in processes.enumerated() where verdict == nil {
+      if process.waits { fail(0, "somebody waits for ever: p\(index)") }
+      if let stored = usable {
+        if process.answer != true { fail(0, "p\(index) is signed in, and has no token: \(process.machine.state)") }
+        if process.machine.access == nil { fail(0, "p\(index) did not hear of \(stored.id)") }
+      } else if process.machine.access != nil || process.answer == true && !hadSession {
+        fail(5, "p\(index) is signed out, and yet has a token")
+      }
+    }
+    for server in sessions where buried.contains(server.session) && server.isAlive(at: serverTime) {
+      fail(5, "the server was not told of an end")
+    }
+    if life != nil { judgeEnd() }
+  }
+
+  /// The stored session, unless it is one whose sign-in was reported as failed and that the server was told to end.
+  private var usable: StoredSession? {
+    guard let stored = vault.session, let server = sessions.first(where: { $0.session == stored.id }) else {
+      return nil
+    }
+    return endedRightly.contains(stored.id) && !server.isAlive(at: serverTime) ? nil : stored
+  }
+
+  /// What is left when all is done.
+  private mutating func judgeEnd() {
+    for (session, steps) in ledger.ordered.sorted(by: { $0.key < $1.key }) {
+      let account = sessions.first { $0.session == session }?.profile.id
+      // The same person came back: what is theirs stays.
+      let cameBack = sessions.contains {
+        $0.profile.id == account && $0.session != session && ledger.stored.contains($0.session)
+      }
+      let left = steps.subtracting(ledger.cleaned[session] ?? [])
+      // Nothing is cleared while somebody is signed in, whose things it might take; then it must be noted.
+      let noted = vault.session == nil ? [] : Set(vault.tombstone(of: session)?.steps ?? [])
+      if !cameBack, !left.isSubset(of: noted) { fail(5, "not all was cleared after \(session)") }
+    }
+    guard life?.looksForSecrets == true else { return }
+    judgeWords(vault)
+    for process in processes { judgeWords(process.machine) }
+  }
+
+  private mutating func drain() {
+    // Bounded: a run that does not come to rest within so many moves never does.
+    for _ in 0..<10_000 {
+      guard let next = moves().first(where: \.isWork) ?? waiting() else { return }
+      make(next)
+      if verdict != nil { return }
+    }
+    fail(0, "it does not come to rest")
+  }
+
+  /// Time passes for what is tried again by itself, and not for what begins by itself.
+  private func waiting() -> Move? {
+    guard life != nil else { return nil }
+    var dues: [Duration] = []
+    for process in processes {
+      for (timer, ticking) in process.timers {
+        switch timer {
+        case .retry, .save, .deliver, .clean, .hold: if let due = ticking.due { dues.append(due) }
+        case .refresh, .limit: break
+        }
+      }
+      if let until = process.lockWanted?.until { dues.append(until) }
+    }
+    guard let due = dues.min() else { return nil }
+    return .pass(max(.zero, due - clock.uptime))
+  }
+}
+
+extension World.Move {
+  /// Whether it brings what was begun to its end.
+  fileprivate var isWork: Bool {
+    switch self {
+    case .vault, .grantLock, .refuseLock, .deliver(_, keepsCopy: false), .timer, .notice, .revoke(_, _, arrives: true),
+      .signInAnswered(_, arrives: true), .clean(_, succeeds: true):
+      true
+    case .demand, .deliver, .deliverInVain, .timeOut, .crash, .loseCommit, .steal, .thiefRefresh, .signIn, .signOut,
+      .revoke, .vaultFails, .vaultRecovers, .signInAnswered, .call, .activity, .clean, .crashAfterWrite, .pass,
+      .setClock, .reboot, .revokeElsewhere, .hearOfEnd, .answerGarbage, .forge, .nonsense:
+      false
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import HandstampCore
+
+/// A history in words, for people.
+extension World {
+  /// Uptime and what the wall shows.
+  var clockText: String {
+    guard life != nil else { return "-" }
+    let milliseconds = clock.uptime.milliseconds
+    return "boot \(clock.boot) +\(milliseconds / 1000).\(milliseconds % 1000 / 100) s \(clock.wall)"
+  }
+
+  func short(_ effect: SessionMachine.Effect) -> String {
+    switch effect {
+    case .publish(let state): "shows \(short(state))"
+    case .audit(let entry): "notes \(entry.action.rawValue) \(entry.outcome)"
+    case .startTimer(let timer, _, let delay): "timer \(timer) in \(delay)"
+    case .resume(let waiters, .success): "\(waiters.count) get a token"
+    case .resume(let waiters, .failure(let error)): "\(waiters.count) get \(error)"
+    case .finish(_, let result): "finishes with \(result)"
+    case .cancelRequests: "cancels requests"
+    case .unlock(let operation): "unlocks \(operation)"
+    case .ignored: "ignores it"
+    case .read(let operation): "reads \(operation)"
+    case .edit(let operation, let edit): "edits \(operation): \(short(edit))"
+    case .lock(let operation, _): "wants the lock \(operation)"
+    case .askRefresh(let operation, let token, let key): "asks \(operation) \(short(token)) with key \(short(key))"
+    case .clean(let ended, let step): "cleans \(step) after \(short(ended.session))"
+    case .revoke(let session, _): "tells the server of the end of \(short(session))"
+    }
+  }
+
+  private func short(_ state: SessionState) -> String {
+    switch state {
+    case .restoring: "restoring"
+    case .signedOut(let reason): "signed out (\(reason?.rawValue ?? "nobody yet"))"
+    case .signedIn(let facts): "signed in \(facts.profile.name) \(short(facts.session))"
+    case .unavailable(let error): "unavailable: \(error)"
+    }
+  }
+
+  private func short(_ edit: VaultEdit) -> String {
+    switch edit {
+    case .begin(let session, _): "begin \(short(session.id))"
+    case .prepare(let session, let token, let key): "prepare \(short(session)) \(short(token)) key \(short(key))"
+    case .advance(let session, let sent, let next, _, _): "advance \(short(session)) \(short(sent)) → \(short(next))"
+    case .end(let session, let token, let reason, _, _):
+      "end \(short(session)) \(token.map { "holding \(short($0))" } ?? "") \(reason.rawValue)"
+    case .endWhatever(let reason, _, _): "end whatever: \(reason.rawValue)"
+    case .bury(let tombstone): "bury \(short(tombstone.session))"
+    case .delivered(let session): "delivered \(short(session))"
+    case .cleaned(let session, let steps): "cleaned \(short(session)): \(steps.joined(separator: " "))"
+    case .noting(_, let edit): short(edit)
+    case .touch(let session, _): "touch \(short(session))"
+    }
+  }
+
+  /// Sessions by number, tokens by session and counter.
+  private func short(_ session: SessionID) -> String {
+    sessions.firstIndex { $0.session == session }.map { "s\($0)" } ?? session.rawValue
+  }
+
+  private func short(_ token: RefreshToken) -> String {
+    let parts = token.secret.withExposed { $0.split(separator: " ").map(String.init) }
+    return parts.count == 4 ? "\(short(SessionID(parts[1]))).T\(parts[2])" : "T?"
+  }
+
+  private func short(_ key: RotationKey) -> String { String(key.wireText.withExposed { $0 }.prefix(4)) }
+}

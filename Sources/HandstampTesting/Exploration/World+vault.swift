@@ -1,0 +1,178 @@
+import HandstampCore
+
+/// The vault that all processes share, and the flight lock.
+extension World {
+  mutating func workVault(_ index: Int) {
+    guard !processes[index].queue.isEmpty else { return }
+    switch processes[index].queue.removeFirst() {
+    case .read(let operation):
+      let reading = read(by: index)
+      perform(.read(operation, reading), by: index)
+      judgeRead(reading, by: index)
+    case .edit(let operation, let edit):
+      let outcome = write(edit, by: index)
+      perform(.edited(operation, outcome, asOf: now), by: index)
+    }
+  }
+
+  private func read(by index: Int) -> VaultReading {
+    if limits.faults.contains(.staleReads), let session = processes[index].machine.session {
+      // What it knows already, once more.
+      var entry = vault
+      if entry.session?.id != session, let server = sessions.first(where: { $0.session == session }) {
+        let grant = server.firstGrant(life: life?.tokenLife, at: serverTime)
+        entry = VaultEntry(
+          session: StoredSession(
+            id: session, profile: server.profile, refresh: grant.tokens.refresh, revocation: grant.revocation,
+            access: StoredAccess(token: grant.tokens.access, lifetime: nil), startedAt: now, activeAt: now))
+        return .value(entry)
+      }
+    }
+    switch vaultState {
+    case .works, .full, .unconfirmed: return vault.isEmpty ? .absent : .value(vault)
+    case .unavailable, .locked:
+      if limits.faults.contains(.troubleReadsAsAbsence) { return .absent }
+      return .trouble(vaultState == .locked ? .locked : .unavailable("out of order"))
+    case .accessOnly:
+      guard let session = vault.session, let access = session.access else { return .trouble(.locked) }
+      return .accessOnly(session.id, session.profile, access)
+    }
+  }
+
+  /// Applies an edit as a vault does.
+  mutating func write(_ asked: VaultEdit, by index: Int) -> VaultOutcome {
+    switch vaultState {
+    case .works, .unconfirmed: break
+    case .unavailable: return .failed(.unavailable("out of order"))
+    case .full: return .failed(.unavailable("full"))
+    case .locked, .accessOnly: return .failed(.locked)
+    }
+    if ledger.jobs != nil { ledger.jobs?.append(VaultRecord(process: index, edit: asked)) }
+    let edit = faulty(asked)
+    if limits.faults.contains(.signOutWritesNothing), case .endWhatever = edit {
+      var pretended = vault
+      pretended.session = nil
+      return .done(pretended)
+    }
+    switch edit.applied(to: vault) {
+    case .write(var new):
+      new.revision = 0  // Two histories that end alike are one state.
+      if case .advance = edit, thief.map({ $0.successes > 0 }) ?? false { thief?.victimSteps += 1 }
+      bury(by: edit, of: index)
+      if case .touch(let session, let time) = asked { ledger.usedAt[session] = time }
+      vault = new
+      for other in processes.indices where other != index && limits.signals { processes[other].isBehind = true }
+      if isDurable(edit) {
+        if vaultState != .unconfirmed { durable = new }
+        if let session = new.session?.id { ledger.stored.insert(session) }
+      }
+      return vaultState == .unconfirmed ? .failed(.unavailable("not synced")) : .done(new)
+    case .unchanged:
+      guard vaultState == .works else { return .failed(.unavailable("not synced")) }
+      // It says that the edit holds durably, whoever wrote it.
+      durable = vault
+      return .done(vault)
+    case .conflict:
+      return .conflict(vault)
+    }
+  }
+
+  private func isDurable(_ edit: VaultEdit) -> Bool {
+    switch edit {
+    case .prepare: !limits.faults.contains(.keyIsNotDurable)
+    case .begin: !limits.faults.contains(.signInIsNotDurable)
+    case .advance, .end, .endWhatever, .bury, .delivered, .cleaned, .touch, .noting: true
+    }
+  }
+
+  /// Takes down what a sign-out or a new sign-in ends, and sees to it that nothing else ends anything.
+  private mutating func bury(by edit: VaultEdit, of index: Int) {
+    guard let stored = vault.session else { return }
+    let session = stored.id
+    switch edit {
+    case .endWhatever(_, _, let steps): bury(session, doing: steps)
+    case .begin(let new, let steps) where new.id != session:
+      bury(session, doing: new.profile.id == stored.profile.id ? [] : steps)
+    case .end(let ended, _, let reason, let time, let steps) where ended == session:
+      if isOver(reason, session, at: time) { return bury(session, doing: steps) }
+      // The server ends a session like this, or a user whose sign-out could not be written at first.
+      if endedRightly.contains(session) { bury(session, doing: steps) }
+      for server in sessions
+      where !endedRightly.contains(session) && server.session == session && server.isAlive(at: serverTime) {
+        if life == nil {
+          verdict = .out("a client ended a session that the server accepts")
+        } else {
+          let invariant = ledger.garbageTo.contains(index) ? 7 : 4
+          fail(invariant, "a client ended a session that the server accepts, because of \(reason)")
+        }
+      }
+    case .begin, .prepare, .advance, .end, .bury, .delivered, .cleaned, .touch, .noting: break
+    }
+  }
+
+  private mutating func bury(_ session: SessionID, doing steps: [String]) {
+    endedRightly.insert(session)
+    guard vaultState != .unconfirmed else { return }
+    buried.insert(session)
+    if life != nil { ledger.ordered[session, default: []].formUnion(steps) }
+  }
+
+  /// Whether the client's policy ends that session at `time`, for this reason.
+  func isOver(_ reason: EndReason?, _ session: SessionID, at time: Moment) -> Bool {
+    guard let stored = vault.session, stored.id == session else { return false }
+    switch reason {
+    case .expired: return isOver(stored.startedAt, life?.absoluteLimit, at: time)
+    case .idle:
+      return isOver(stored.activeAt, life?.idleLimit, at: time)
+        && isOver(ledger.usedAt[session] ?? stored.activeAt, life?.idleLimit, at: time)
+    case .signedOut, .revoked, .replaced, .misused, .accountClosed, .rejected, .erased, nil: return false
+    }
+  }
+
+  private func isOver(_ start: Moment, _ limit: Duration?, at time: Moment) -> Bool {
+    limit.map { time.estimatedElapsed(since: start) >= $0 } ?? false
+  }
+
+  /// The edit, with the fault that was planted in it.
+  private func faulty(_ edit: VaultEdit) -> VaultEdit {
+    switch edit {
+    case .end(let session, holding: .some, let reason, let time, _) where limits.faults.contains(.endsWithoutComparing):
+      .end(vault.session?.id ?? session, holding: nil, reason: reason, at: time)
+    case .advance(let session, _, let successor, let access, _)
+    where limits.faults.contains(.advancesWithoutComparing):
+      .begin(
+        StoredSession(
+          id: session, profile: Profile(id: AccountID("ada"), name: "ada"), refresh: successor,
+          revocation: RevocationHandle(session.rawValue), access: access, startedAt: now, activeAt: now))
+    case .advance(let session, let sent, _, let access, let profile) where limits.faults.contains(.successorIsNotStored):
+      .advance(session, sent: sent, to: sent, access: access, profile: profile)
+    case .prepare(let session, holding: let token, let key)
+    where limits.faults.contains(.preparesWithoutComparing) && vault.session?.refresh == token
+      && vault.session?.id == session:
+      if var stored = vault.session {
+        .begin(
+          {
+            stored.pendingKey = key; return stored
+          }())
+      } else {
+        edit
+      }
+    case .touch(let session, _) where limits.faults.contains(.activityIsIgnored):
+      .touch(session, at: vault.session?.startedAt ?? now)
+    case .begin, .prepare, .advance, .end, .endWhatever, .bury, .delivered, .cleaned, .touch, .noting: edit
+    }
+  }
+
+  mutating func answerLock(_ index: Int, granted: Bool) {
+    guard let operation = processes[index].lockWanted?.operation else { return }
+    processes[index].lockWanted = nil
+    processes[index].keysDrawn += 1
+    let drawn = processes[index].keysDrawn
+    let bytes =
+      [UInt8(index), UInt8(truncatingIfNeeded: drawn), UInt8(truncatingIfNeeded: drawn >> 8)]
+      + [UInt8](repeating: 0, count: 13)
+    guard let key = RotationKey(bytes: bytes) else { return }
+    if granted { holder = Holder(process: index, operation: operation) } else { ledger.lockWasRefused = true }
+    perform(granted ? .locked(operation, key) : .lockFailed(operation, key), by: index)
+  }
+}

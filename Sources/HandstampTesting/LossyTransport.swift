@@ -1,0 +1,139 @@
+public import HandstampCore
+
+/// A network that loses, doubles and delays what another transport would carry, by seed or by order.
+///
+/// ```swift
+/// let network = LossyTransport(URLSessionTransport(), seed: 7, odds: .bad)   // as bad as a train
+/// network.expect(.answerLost)                                               // the next one, whatever the seed says
+/// let server = ServerBackend(baseURL: url, device: device, transport: network)
+/// ```
+public final class LossyTransport: Transport {
+  /// What becomes of one request.
+  public enum Fate: Sendable, Hashable {
+    case carried
+    /// It never arrives: ``TransportError/timedOut``.
+    case requestLost
+    /// It arrives and is carried out; the answer is lost: ``TransportError/timedOut``.
+    case answerLost
+    /// It arrives twice, one after the other; the first answer comes back.
+    case doubled
+    /// It leaves that much later, by the transport's clock.
+    case delayed(Duration)
+    /// It arrives, and this comes back instead of the answer, as from a proxy or a captive portal.
+    case answered(TransportResponse)
+  }
+
+  /// How likely each fate is, from 0 to 1. What is left of 1 is carried as it should be.
+  public struct Odds: Sendable, Hashable {
+    public var requestLost: Double
+    public var answerLost: Double
+    public var doubled: Double
+    public var delayed: Double
+    /// Delays are between nothing and this.
+    public var longestDelay: Duration
+
+    public init(
+      requestLost: Double = 0, answerLost: Double = 0, doubled: Double = 0, delayed: Double = 0,
+      longestDelay: Duration = .seconds(5)
+    ) {
+      self.requestLost = requestLost
+      self.answerLost = answerLost
+      self.doubled = doubled
+      self.delayed = delayed
+      self.longestDelay = longestDelay
+    }
+
+    /// Everything arrives.
+    public static let good = Odds()
+    /// Every second request meets something.
+    public static let bad = Odds(requestLost: 0.15, answerLost: 0.2, doubled: 0.15)
+  }
+
+  private struct Content: Sendable {
+    var random: SplitMix64
+    var expected: [Fate] = []
+    var met: [Fate] = []
+  }
+
+  private let base: any Transport
+  private let odds: Odds
+  private let clock: any SessionClock
+  private let content: Locked<Content>
+
+  /// - Parameters:
+  ///   - seed: the same seed gives the same fates, in the order in which requests are sent.
+  ///   - clock: what delays are measured by; with a ``ManualClock`` a request leaves when the test moves it.
+  public init(
+    _ base: any Transport, seed: UInt64 = 0, odds: Odds = .good, clock: any SessionClock = ManualClock()
+  ) {
+    self.base = base
+    self.odds = odds
+    self.clock = clock
+    content = Locked(Content(random: SplitMix64(state: seed)))
+  }
+
+  /// The next request meets this; several queue up.
+  public func expect(_ fate: Fate) { content.withLock { $0.expected.append(fate) } }
+
+  /// What every request so far met, in their order.
+  public var fates: [Fate] { content.withLock { $0.met } }
+
+  @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    switch draw() {
+    case .carried: return try await base.send(request)
+    case .requestLost: throw .timedOut
+    case .answerLost:
+      _ = try await base.send(request)
+      throw .timedOut
+    case .doubled:
+      let answer = try await base.send(request)
+      do throws(TransportError) { _ = try await base.send(request) } catch {}
+      return answer
+    case .delayed(let duration):
+      do { try await clock.sleep(for: duration) } catch { throw .cancelled }
+      return try await base.send(request)
+    case .answered(let answer):
+      _ = try await base.send(request)
+      return answer
+    }
+  }
+
+  /// A stream whose request or answer is lost does not open; one that is doubled opens once.
+  @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    switch draw() {
+    case .carried, .doubled: return try await base.open(request)
+    case .requestLost, .answerLost: throw .timedOut
+    case .delayed(let duration):
+      do { try await clock.sleep(for: duration) } catch { throw .cancelled }
+      return try await base.open(request)
+    case .answered(let answer):
+      let (body, continuation) = AsyncThrowingStream.makeStream(of: [UInt8].self)
+      continuation.yield(answer.body)
+      continuation.finish()
+      return TransportStream(status: answer.status, headers: answer.headers, body: body)
+    }
+  }
+
+  private func draw() -> Fate {
+    let odds = odds
+    return content.withLock { content in
+      let fate = content.expected.isEmpty ? odds.draw(&content.random) : content.expected.removeFirst()
+      content.met.append(fate)
+      return fate
+    }
+  }
+}
+
+extension LossyTransport.Odds {
+  fileprivate func draw(_ random: inout SplitMix64) -> LossyTransport.Fate {
+    var rest = Double.random(in: 0..<1, using: &random)
+    for (odds, fate) in [
+      (requestLost, LossyTransport.Fate.requestLost), (answerLost, .answerLost), (doubled, .doubled),
+    ] {
+      if rest < odds { return fate }
+      rest -= odds
+    }
+    if rest < delayed { return .delayed(longestDelay * Double.random(in: 0..<1, using: &random)) }
+    return .carried
+  }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import Handstamp
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+/// Where sessions are lost elsewhere: a list of failures found by running other clients against a rotating server. The name says
+/// what happens, the comment what we do. The ones about storage, sign-out and leftovers are in ScenarioTests+ends.swift.
+@Suite struct `Where other clients lose a session` {
+  /// One refresh serves everybody; who comes late gets the token that came home.
+  @Test func `01 many ask at once for a token that has expired`() async throws {
+    let test = try SessionTest()
+    try await test.signIn("ada")
+    test.clock.advance(by: .seconds(601))
+    let callers = (0..<500).map { _ in Task { try await test.token() } }
+    var tokens: Set<AccessToken> = []
+    for caller in callers { tokens.insert(try await caller.value) }
+    #expect(tokens.count == 1)
+    #expect(await test.server.rotations == 1)
+    #expect(await test.server.repeats == 0)
+  }
+
+  /// The refused token is named, so that whoever comes second finds the newer one: one refresh, and every call is sent again.
+  @Test func `02 many calls are answered 401 at once`() async throws {
+    let test = try SessionTest()
+    try await test.signIn("ada")
+    let old = try await test.token()
+    test.clock.advance(by: .seconds(60))
+    let refused = old.secret.withExposed { "Bearer " + $0 }
+    let transport = StubTransport { request in
+      .init(status: request.headers.first(named: "Authorization") == refused ? 401 : 200, body: Array("{}".utf8))
+    }
+    let api = APIClient(baseURL: base, controller: test.session, transport: transport)
+    let calls = (0..<20).map { _ in Task { _ = try await api.send(Anything()) } }
+    for call in calls { try await call.value }
+    #expect(await test.server.rotations == 1)
+  }
+
+  /// Nobody's task carries the refresh: cancelling the first caller ends that wait alone.
+  @Test func `03 the first caller is cancelled in the middle of the refresh`() async throws {
+    let gate = Gate()
+    let backend = ScriptedBackend.held(by: gate)
+    let clock = ManualClock()
+    let session = SessionController(vault: MemoryVault(), backend: backend, policy: quiet, clock: clock)
+    try await session.signIn { .sample(0) }
+    clock.advance(by: .seconds(601))
+    let leader = Task { try await session.token() }
+    await gate.arrivals(1)
+    let follower = Task { try await session.token() }
+    leader.cancel()
+    await #expect(throws: SessionError.cancelled) { try await leader.value }
+    gate.open()
+    #expect(try await follower.value.text == "access-s1-1")
+    #expect(backend.calls.count == 1)
+  }
+
+  /// Only `invalid_grant` in JSON with 400 or 401 from the token endpoint decides anything. All else keeps the session, and the
+  /// same pair goes out again later.
+  @Test(arguments: Garbage.answers.map(\.name))
+  func `04 a refresh is answered by a proxy, a portal or a broken server`(name: String) async throws {
+    let answer = try #require(Garbage.answers.first { $0.name == name }?.answer)
+    let clock = ManualClock()
+    let network = LossyTransport(StubTransport { _ in answer })
+    let server = ServerBackend(
+      baseURL: base, device: ServerBackend.Device(id: DeviceID("d"), name: "d"), transport: network)
+    let session = SessionController(vault: MemoryVault(), backend: server, policy: quiet, clock: clock)
+    try await session.signIn { .sample(0) }
+    clock.advance(by: .seconds(601))
+    await #expect(throws: SessionError.self) { try await session.token() }
+    #expect(session.state.isSignedIn)
+    #expect(!network.fates.isEmpty)
+  }
+
+  /// The lock makes one wait for the other, and the vault tells it that there is nothing left to do: one rotation. Without the
+  /// lock both would send the same pair.
+  @Test func `09 an app and its extension refresh at once`() async throws {
+    let test = try SessionTest()
+    try await test.signIn("ada")
+    let other = test.secondProcess()
+    await first(other.states) { $0.isSignedIn }
+    test.clock.advance(by: .seconds(601))
+    async let one = test.token()
+    async let two = other.token()
+    _ = try await (one, two)
+    #expect(await test.server.rotations == 1)
+    #expect(test.session.state.isSignedIn)
+    #expect(other.state.isSignedIn)
+  }
+
+  /// The pair is written down before it is sent, so the question can be asked again, also after a restart; the server knows the
+  /// key and gives the same successor.
+  @Test func `10 the answer is lost after the server has rotated`() async throws {
+    let test = try SessionTest()
+    try await test.signIn("ada")
+    test.clock.advance(by: .seconds(601))
+    for _ in 0..<5 { await test.server.loseNextAnswer() }
+    await #expect(throws: SessionError.self) { try await test.token() }
+    _ = try await test.relaunch().token()
+    #expect(await test.server.rotations == 1)
+    #expect(await test.server.repeats >= 1)
+    #expect(test.session.state.isSignedIn)
+  }
+
+  /// Attempts wait longer and longer, and between two rounds there is a pause: over an hour without a network, a handful.
+  @Test func `12 a refresh ahead of expiry meets no network`() async throws {
+    let clock = ManualClock()
+    let backend = ScriptedBackend { _, _, _ in .failure(.unreachable(retryAfter: nil)) }
+    let session = SessionController(vault: MemoryVault(), backend: backend, policy: SessionPolicy(), clock: clock)
+    try await session.signIn { .sample(0) }
+    for _ in 0..<360 {
+      await clock.sleepers(1)
+      clock.advance(by: .seconds(10))
+    }
+    #expect(backend.calls.count > 1)
+    #expect(backend.calls.count <= 360 * 4)
+    #expect(Set(backend.calls.map(\.key)).count == 1)
+    #expect(session.state.isSignedIn)
+  }
+
+  /// The margin shrinks with the life of the token: a token of a minute is replaced twelve seconds before its end.
+  @Test(arguments: [60, 5, 1, 0])
+  func `13 tokens last a minute, or less`(seconds: Int) async throws {
+    let clock = ManualClock()
+    let backend = ScriptedBackend.rotating(life: .seconds(seconds))
+    let session = SessionController(vault: MemoryVault(), backend: backend, policy: SessionPolicy(), clock: clock)
+    try await session.signIn { .sample(0, life: .seconds(seconds)) }
+    for round in 1...5 {
+      await clock.sleepers(1)
+      clock.advance(by: .seconds(60))
+      _ = try await session.token()
+      #expect(backend.calls.count >= round)
+    }
+    #expect(session.state.isSignedIn)
+  }
+
+  /// A token that was minted for the caller satisfies the caller; asking for more than a token's life is clamped. The successor
+  /// is stored whatever was asked.
+  @Test func `14 a caller asks for more than a token's life`() async throws {
+    let test = try SessionTest()
+    try await test.signIn("ada")
+    let first = try await test.token()
+    test.clock.advance(by: .seconds(300))
+    let second = try await test.session.token(minimumValidity: .seconds(86_400))
+    #expect(second != first)
+    #expect(try await test.session.token(minimumValidity: .seconds(86_400)) == second)
+    test.clock.advance(by: .seconds(601))
+    _ = try await test.relaunch().token()
+    #expect(await test.server.rotations == 2)
+  }
+
+  /// The header comes from a snapshot behind a lock held for nanoseconds: no actor, no queue, no semaphore to wait on.
+  @Test func `15 a token is read synchronously while everybody is busy`() async throws {
+    actor Busy {
+      let session: SessionController
+      init(_ session: SessionController) { self.session = session }
+      func read() -> String? { session.authorizationHeader }
+    }
+    let gate = Gate()
+    let clock = ManualClock()
+    let backend = ScriptedBackend.held(by: gate)
+    let session = SessionController(vault: MemoryVault(), backend: backend, policy: quiet, clock: clock)
+    try await session.signIn { .sample(0) }
+    clock.advance(by: .seconds(601))
+    let waiting = Task { try await session.token() }
+    await gate.arrivals(1)
+    let readers = (0..<200).map { _ in Task { await Busy(session).read() } }
+    for reader in readers { #expect(await reader.value == "Bearer access-s1-0") }
+    gate.open()
+    _ = try await waiting.value
+    #expect(session.authorizationHeader == "Bearer access-s1-1")
+  }
+}

@@ -1,0 +1,184 @@
+import Foundation
+import Handstamp
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+/// A token endpoint in memory, spoken to over a transport.
+private struct TokenEndpoint: Transport {
+  let server: TestServer
+
+  @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    let form = form(request.body)
+    if request.url.hasSuffix("/oauth/revoke") {
+      do throws(SessionError) { try await server.revoke(RevocationHandle(form["token"] ?? "")) } catch {
+        return .init(status: 503)
+      }
+      return .init(status: 200)
+    }
+    guard let key = RotationKey(wireText: form["rotation_key"] ?? "") else {
+      return refusal("invalid_request")
+    }
+    switch await server.refresh(RefreshToken(form["refresh_token"] ?? ""), key: key) {
+    case .success(let grant):
+      let access = grant.tokens.access.secret.withExposed { $0 }
+      let refresh = grant.tokens.refresh?.secret.withExposed { $0 } ?? ""
+      let text =
+        #"{"access_token":"\#(access)","token_type":"Bearer","expires_in":600,"refresh_token":"\#(refresh)","#
+        + #""session_id":"\#(grant.session?.rawValue ?? "")"}"#
+      return .init(status: 200, body: Array(text.utf8))
+    case .failure(.rejected): return refusal("invalid_grant")
+    case .failure: return .init(status: 503)
+    }
+  }
+
+  @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    throw .unreachable("no streams here")
+  }
+
+  private func refusal(_ error: String) -> TransportResponse {
+    .init(status: 400, body: Array(#"{"error":"\#(error)"}"#.utf8))
+  }
+
+  private func form(_ body: [UInt8]) -> [String: String] {
+    var parts = URLComponents()
+    parts.percentEncodedQuery = String(decoding: body, as: UTF8.self)
+    return (parts.queryItems ?? []).reduce(into: [:]) { $0[$1.name] = $1.value }
+  }
+}
+
+/// Takes every refusal for the server's word: what many clients do.
+private struct Gullible: Backend {
+  let transport: any Transport
+  let server: TestServer
+
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
+    do throws(TransportError) {
+      let answer = try await transport.send(TransportRequest(method: "POST", url: "https://example.org/oauth/token"))
+      guard answer.status < 400 else { return .failure(.rejected(.rejected)) }
+    } catch { return .failure(.unreachable(retryAfter: nil)) }
+    return await server.refresh(token, key: key)
+  }
+
+  @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError) { try await server.revoke(handle) }
+}
+
+@Suite struct `What tests are made of` {
+  private let clock = ManualClock()
+
+  @Test func `checkBackend passes our own backend`() async throws {
+    let server = try TestServer(clock: clock)
+    try await checkBackend(over: TokenEndpoint(server: server)) { transport in
+      ServerBackend(
+        baseURL: base, device: ServerBackend.Device(id: DeviceID("d"), name: "d"), transport: transport)
+    } signIn: { _ in
+      try await server.signIn("ada")
+    }
+  }
+
+  @Test func `checkBackend finds a backend that believes garbage`() async throws {
+    let server = try TestServer(clock: clock)
+    let thrown = await #expect(throws: BrokenPromise.self) {
+      try await checkBackend(over: StubTransport { _ in .init(status: 200) }) { transport in
+        Gullible(transport: transport, server: server)
+      } signIn: { _ in
+        try await server.signIn("ada")
+      }
+    }
+    #expect(thrown?.promise == "garbage decides nothing")
+  }
+
+  @Test(arguments: 0..<10 as Range<UInt64>)
+  func `a simulated history goes through a vault that keeps to the rules`(seed: UInt64) async throws {
+    try await Simulation(seed: seed, traced: true).check { MemoryVault() }
+  }
+
+  @Test func `a simulated history shows a vault that loses an edit`() async throws {
+    await #expect(throws: BrokenPromise.self) {
+      for seed in 0..<20 as Range<UInt64> {
+        let vault = FaultyVault(MemoryVault())
+        await vault.set { $0.loses = { if case .advance = $0 { true } else { false } } }
+        try await Simulation(seed: seed, traced: true).check {
+          vault
+        } again: {
+          // A second process does not see what the first has not written.
+          await $0.cutPower()
+          return $0
+        }
+        await vault.cutPower()
+      }
+    }
+  }
+
+  @Test func `a lossy network does what it is told, then what its seed says`() async throws {
+    let sent = StubTransport { _ in .init(status: 200) }
+    let network = LossyTransport(sent, seed: 7, odds: .bad, clock: clock)
+    let request = TransportRequest(method: "GET", url: "https://example.org")
+    for fate in [LossyTransport.Fate.requestLost, .answerLost] {
+      network.expect(fate)
+      await #expect(throws: TransportError.timedOut) { try await network.send(request) }
+    }
+    network.expect(.doubled)
+    #expect(try await network.send(request).status == 200)
+    network.expect(.answered(.init(status: 502)))
+    #expect(try await network.send(request).status == 502)
+    #expect(await sent.requests().count == 4)
+    network.expect(.delayed(.seconds(3)))
+    async let late = network.send(request)
+    await clock.sleepers(1)
+    #expect(await sent.requests().count == 4)
+    clock.advance(by: .seconds(3))
+    #expect(try await late.status == 200)
+
+    let twin = LossyTransport(sent, seed: 7, odds: .bad)
+    let rest = LossyTransport(sent, seed: 7, odds: .bad)
+    for _ in 0..<50 {
+      _ = try? await twin.send(request)
+      _ = try? await rest.send(request)
+    }
+    #expect(twin.fates == rest.fates)
+    #expect(Set(twin.fates).count == 4)
+  }
+
+  @Test func `a session survives a network that loses half of everything`() async throws {
+    let server = try TestServer(clock: clock)
+    let network = LossyTransport(TokenEndpoint(server: server), seed: 3, odds: .bad)
+    let backend = ServerBackend(
+      baseURL: base, device: ServerBackend.Device(id: DeviceID("d"), name: "d"), transport: network)
+    let patient = SessionPolicy(
+      refresh: RefreshPolicy(aheadOfExpiry: false), retry: RetryPolicy(attempts: 100, base: .zero))
+    let session = SessionController(vault: MemoryVault(), backend: backend, policy: patient, clock: clock)
+    try await session.signIn { try await server.signIn("ada") }
+    for _ in 0..<30 {
+      clock.advance(by: .seconds(601))
+      _ = try await session.token()
+    }
+    #expect(await server.rotations == 30)
+    #expect(network.fates.contains(.answerLost))
+  }
+
+  @Test func `a faulty vault is slow, full and torn`() async throws {
+    let vault = FaultyVault(MemoryVault(), clock: clock)
+    let session = VaultSamples.session()
+    _ = await vault.edit(.begin(session))
+    await vault.set { $0.delay = .seconds(3) }
+    async let slow = vault.read()
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(3))
+    guard case .value = await slow else {
+      Issue.record("a slow vault answers in the end")
+      return
+    }
+    await vault.set { $0 = .full }
+    #expect(await vault.edit(.touch(session.id, at: clock.now())) == .failed(.unavailable("no space left")))
+    await vault.set { $0 = .init() }
+    await vault.tear()
+    #expect(await vault.read() == .trouble(.corrupt))
+    #expect(await vault.edit(.touch(session.id, at: clock.now())) == .failed(.corrupt))
+    guard case .done(let entry) = await vault.edit(.begin(VaultSamples.session("s2"))) else {
+      Issue.record("a sign-in takes the place of what is torn")
+      return
+    }
+    #expect(entry.session?.id == SessionID("s2"))
+  }
+}
