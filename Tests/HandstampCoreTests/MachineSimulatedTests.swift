@@ -1,0 +1,43 @@
+import HandstampCore
+import HandstampTesting
+import Testing
+
+/// Defects that simulated histories showed, each by itself.
+@Suite struct `A machine, where a simulation found it wrong` {
+  @Test func `sees that another process was used, also after the wall clock was set back`() {
+    let limit = Duration.seconds(900)
+    var bench = Bench(policy: SessionPolicy(idleLimit: limit))
+    bench.signIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.now = Moment(
+      boot: bench.now.boot, uptime: bench.now.uptime, wall: bench.now.wall.advanced(by: .seconds(-86_400)))
+    _ = bench.apply(.touch(SessionID("s1"), at: bench.now))
+    bench.now = bench.now.advanced(by: .seconds(400))
+    bench.fire(.limit)
+    #expect(bench.states.last != .signedOut(.idle))
+    #expect(bench.machine.access != nil)
+  }
+
+  @Test func `adopts no session whose sign-in it has reported as failed`() {
+    var bench = Bench()
+    bench.signIn()
+    // A second sign-in is written, and its vault says that it was not.
+    let attempt = bench.waiter()
+    bench.handle(.signIn(attempt))
+    let effects = bench.handle(
+      .signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("fallback")))
+    for case .edit(let operation, let edit) in effects {
+      _ = bench.apply(edit)
+      bench.handle(.edited(operation, .failed(.unavailable("not synced")), asOf: bench.now))
+    }
+    #expect(bench.outcomes[attempt] == .failure(.storage(.unavailable("not synced"))))
+    // Then the server ends the first one, which the vault does not hold any more.
+    bench.handle(.ended(SessionID("s1"), .revoked))
+    bench.vaultTrouble = nil
+    bench.work()
+    for state in bench.states {
+      if case .signedIn(let facts) = state { #expect(facts.session == SessionID("s1")) }
+    }
+    #expect(bench.machine.access == nil)
+  }
+}
