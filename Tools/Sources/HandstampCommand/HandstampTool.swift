@@ -26,6 +26,7 @@ struct HandstampTool: AsyncParsableCommand {
         5   the vault is locked or cannot be used
         6   no answer from the server, try again later
         64  wrong usage
+        126, 127  what exec was to run cannot be run, or is not there
       """,
     version: version,
     subcommands: [

@@ -53,7 +53,7 @@ extension CompletionKind {
     let (answers, answered) = AsyncStream.makeStream(of: [String].self)
     Task.detached {
       guard case .success(let list) = await index.read() else { return answered.finish() }
-      let names = list.accounts.flatMap { [$0.tag, $0.name].compactMap { $0 } }
+      let names = list.accounts.flatMap { [$0.tag, $0.name].compactMap { $0?.onOneLine } }
       var seen: Set<String> = []
       answered.yield(names.filter { seen.insert($0).inserted })
     }

@@ -33,7 +33,7 @@ struct Sessions: SessionCommand {
       var rows = [["", "SESSION", "DEVICE", "PLATFORM", "SIGNED IN", "LAST SEEN"]]
       for session in sessions {
         rows.append([
-          session.current ? "*" : "", session.id, session.device.name.onOneLine, session.device.platform.onOneLine,
+          session.current ? "*" : "", session.id, session.device.name, session.device.platform,
           UnixTime(milliseconds: session.created_at_ms).description,
           UnixTime(milliseconds: session.last_seen_at_ms).description,
         ])
@@ -67,12 +67,5 @@ extension Sessions.Answer.Item {
       id: item.id, current: item.current, deviceName: item.device.name, platform: item.device.platform,
       createdAt: created.description, createdAtEpoch: created.seconds, lastSeenAt: lastSeen.description,
       lastSeenAtEpoch: lastSeen.seconds)
-  }
-}
-
-extension String {
-  /// What another device calls itself must not move the cursor.
-  var onOneLine: String {
-    String(String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
   }
 }

@@ -110,6 +110,8 @@ final class Child: Sendable {
           firstLine.set(String(decoding: bytes[..<end], as: UTF8.self))
         }
       }
+      // The object that holds it may live on for long.
+      try? handle.close()
       firstLine?.set("")
       all.set(String(decoding: bytes, as: UTF8.self))
     }

@@ -29,6 +29,7 @@ struct Table {
 
   /// One line per row; columns as wide as they must be.
   var lines: [String] {
+    let rows = rows.map { $0.map(\.onOneLine) }
     let count = rows.map(\.count).max() ?? 0
     let widths = (0..<count).map { column in rows.map { $0.indices.contains(column) ? $0[column].count : 0 }.max() ?? 0
     }

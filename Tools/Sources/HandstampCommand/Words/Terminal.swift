@@ -18,7 +18,7 @@ enum Terminal {
   /// One line of words.
   static func say(_ line: String) {
     WaitLine.shared.makeRoom()
-    write(Array((line + "\n").utf8), to: STDERR_FILENO)
+    write(Array((line.onOneLine + "\n").utf8), to: STDERR_FILENO)
   }
 
   /// A part of a line, on stderr.
@@ -118,5 +118,12 @@ enum Terminal {
     tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
     defer { tcsetattr(STDIN_FILENO, TCSAFLUSH, &former) }
     return try body()
+  }
+}
+
+extension String {
+  /// What a server, or another device, calls itself or somebody must not move the cursor.
+  var onOneLine: String {
+    String(String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
   }
 }

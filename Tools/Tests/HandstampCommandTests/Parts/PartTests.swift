@@ -1,6 +1,7 @@
 import Foundation
 import HandstampCore
 import HandstampServer
+import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
@@ -147,5 +148,47 @@ import Testing
     ] {
       #expect(throws: Refusal.self) { try mailer(flags) }
     }
+  }
+}
+
+@Suite struct `An account's name on the command line` {
+  private let server = try? ServerAddress(parsing: "https://id.example.org")
+
+  private func account(_ id: String, _ name: String, tag: String? = nil) throws -> Account {
+    Account(
+      id: Account.id(of: AccountID(id), at: try #require(server)), server: try #require(server), name: name, tag: tag,
+      addedAt: UnixTime(milliseconds: 0))
+  }
+
+  private func book(_ accounts: [Account], active: Int? = nil) async throws -> AccountBook {
+    let folder = NSTemporaryDirectory() + "handstamp-test-\(UInt64.random(in: 0 ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let home = Home(path: folder)
+    for account in accounts { _ = try await home.index.edit(.add(account.listed)).get() }
+    if let active { _ = try await home.index.edit(.activate(accounts[active].id)).get() }
+    return try await AccountBook(of: home)
+  }
+
+  @Test func `is a tag first, then an id, then a name, then the start of an address`() async throws {
+    let all = [
+      try account("1", "ada@example.org", tag: "work"), try account("work", "bob@example.org"),
+      try account("3", "1"), try account("4", "work@example.org"),
+    ]
+    let book = try await book(all)
+    #expect(try book.account("work").id == all[0].id)
+    #expect(try book.account("1").id == all[0].id, "an id comes before a name")
+    #expect(try book.account("4").id == all[3].id)
+    #expect(try book.account("BOB@example.org").id == all[1].id)
+    #expect(try book.account("ada").id == all[0].id)
+    #expect(try book.account(all[3].id.rawValue).id == all[3].id)
+    #expect(throws: Refusal.self) { try book.account("exam") }
+    #expect(throws: Refusal.self) { try book.account("Work@") }
+  }
+
+  @Test func `is the active one's where none is given`() async throws {
+    let all = [try account("1", "ada@example.org"), try account("2", "bob@example.org")]
+    #expect(try await book(all, active: 1).account(nil).id == all[1].id)
+    let none = try await book([])
+    #expect(throws: Refusal.nobody) { try none.account(nil) }
   }
 }
