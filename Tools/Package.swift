@@ -25,6 +25,8 @@ let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioWebSocket: Target.Dependency = .product(name: "NIOWebSocket", package: "swift-nio")
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let signals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -38,6 +40,7 @@ let package = Package(
     .library(name: "HandstampServer", targets: ["HandstampServer"]),
     .library(name: "RegistrySQLite", targets: ["RegistrySQLite"]),
     .library(name: "AsyncHTTPTransport", targets: ["AsyncHTTPTransport"]),
+    .library(name: "WebSocketTransport", targets: ["WebSocketTransport"]),
   ],
   dependencies: [
     .package(name: "handstamp", path: ".."),
@@ -49,6 +52,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
@@ -66,6 +70,10 @@ let package = Package(
     .target(
       name: "AsyncHTTPTransport",
       dependencies: handstamp("HandstampCore") + [httpClient, nioCore, nioHTTP1, nioPosix],
+      swiftSettings: strict),
+    .target(
+      name: "WebSocketTransport",
+      dependencies: handstamp("HandstampCore", "Handstamp") + [nioCore, nioHTTP1, nioPosix, nioSSL, nioWebSocket],
       swiftSettings: strict),
     .executableTarget(
       name: "HandstampCommand",
@@ -99,7 +107,10 @@ let package = Package(
     .testTarget(
       name: "ClientServerTests",
       dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting")
-        + ["HandstampServer", "AsyncHTTPTransport", hummingbird, httpTypes, nioCore, log],
+        + [
+          "HandstampServer", "AsyncHTTPTransport", "WebSocketTransport", hummingbird, httpTypes, nioCore, nioHTTP1,
+          nioPosix, nioWebSocket, log,
+        ],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampCommandTests",
