@@ -108,6 +108,7 @@ import Testing
     bench.signOut()
     bench.vaultTrouble = nil
     var other = Bench(vault: bench.vault)
+    other.now = bench.now.advanced(by: .milliseconds(1))
     other.run(.start)
     other.signIn(.sample(0, session: "s2"))
     bench.vault = other.vault

@@ -26,6 +26,10 @@ public final class Accounts<Content: Sendable> {
   @ObservationIgnored private var watching: Task<Void, Never>?
   /// Reads and edits come one after the other, so that an old answer never covers a newer one.
   @ObservationIgnored private var last: Task<Void, Never>?
+  /// Adding and removing one account come one after the other, too.
+  @ObservationIgnored private var busy: [AccountID: Task<Void, Never>] = [:]
+  /// Sessions of removed accounts that have something left to do.
+  @ObservationIgnored private var leaving: [AccountID: Task<Void, Never>] = [:]
   @ObservationIgnored private let clock: any SessionClock
 
   /// Begins to read the list at once.
@@ -46,7 +50,10 @@ public final class Accounts<Content: Sendable> {
     }
   }
 
-  isolated deinit { watching?.cancel() }
+  isolated deinit {
+    watching?.cancel()
+    for task in leaving.values { task.cancel() }
+  }
 
   // MARK: Reading
 
@@ -86,15 +93,17 @@ public final class Accounts<Content: Sendable> {
     let grant: Grant
     do { grant = try await perform() } catch { throw SessionError(signIn: error) }
     guard let profile = grant.profile else { throw .invalidAnswer("the grant does not say whose it is") }
-    let isNew = places[profile.id] == nil
-    // In this order: an account in the list without a session can be signed in to, one that no list knows is lost.
-    try await change(
-      .add(ListedAccount(id: profile.id, name: profile.name, tag: tag, addedAt: clock.now().wall)))
-    do throws(SessionError) {
-      try await openSession(of: profile.id).signIn(remember: remember) { grant }
-    } catch {
-      if isNew { _ = try? await change(.remove(profile.id)) }
-      throw error
+    try await alone(profile.id) { () async throws(SessionError) in
+      let isNew = self.places[profile.id] == nil
+      // In this order: an account in the list without a session can be signed in to, one that no list knows is lost.
+      try await self.change(
+        .add(ListedAccount(id: profile.id, name: profile.name, tag: tag, addedAt: self.clock.now().wall)))
+      do throws(SessionError) {
+        try await self.openSession(of: profile.id).signIn(remember: remember) { grant }
+      } catch {
+        if isNew { _ = try? await self.change(.remove(profile.id)) }
+        throw error
+      }
     }
     return profile.id
   }
@@ -110,20 +119,51 @@ public final class Accounts<Content: Sendable> {
 
   public func setTag(_ tag: String?, of id: AccountID) async throws(SessionError) { try await change(.tag(id, tag)) }
 
-  /// Signs an account out and takes it off the list. If it was the active one, none is.
+  /// Signs an account out and takes it off the list. If it was the active one, none is. The server is told as soon as it can
+  /// be reached, also by the next launch.
   @discardableResult
   public func remove(
     _ id: AccountID, _ plan: SignOutPlan = .everything
   ) async throws(SessionError) -> SignOutReport {
-    let report = await openSession(of: id).signOut(plan)
-    // The list keeps what could not be taken down: its vault may still hold the session.
-    if let trouble = report.notDurable { throw .storage(trouble) }
-    try await change(.remove(id))
-    sessions[id] = nil
-    return report
+    try await alone(id) { () async throws(SessionError) in
+      let report = await self.openSession(of: id).signOut(plan)
+      // The list keeps what could not be taken down: its vault may still hold the session.
+      if let trouble = report.notDurable { throw .storage(trouble) }
+      try await self.change(.remove(id, isLeaving: true))
+      return report
+    }
   }
 
   // MARK: Parts
+
+  private func alone<Success: Sendable>(
+    _ id: AccountID, _ body: @escaping @MainActor () async throws(SessionError) -> Success
+  ) async throws(SessionError) -> Success {
+    let turn = Task { [former = busy[id]] () -> Result<Success, SessionError> in
+      await former?.value
+      do throws(SessionError) { return .success(try await body()) } catch { return .failure(error) }
+    }
+    busy[id] = Task { _ = await turn.value }
+    return try await turn.value.get()
+  }
+
+  /// Keeps the sessions of removed accounts for as long as they have something to do; opens those that an earlier launch
+  /// left.
+  private func follow(_ ids: [AccountID]) {
+    for id in ids where leaving[id] == nil {
+      let session = openSession(of: id)
+      leaving[id] = Task { [weak self] in
+        let isSettled = await session.controller.settled()
+        await self?.left(id, isSettled)
+      }
+    }
+  }
+
+  private func left(_ id: AccountID, _ isSettled: Bool) async {
+    leaving[id] = nil
+    if places[id] == nil { sessions[id] = nil }
+    if isSettled { _ = try? await change(.left(id)) }
+  }
 
   private func openSession(of id: AccountID) -> SessionManager<Content> {
     if let session = sessions[id] { return session }
@@ -163,6 +203,7 @@ public final class Accounts<Content: Sendable> {
     guard new != snapshot else { return }
     places = Dictionary(new.list.accounts.enumerated().map { ($1.id, $0) }) { first, _ in first }
     snapshot = new
+    follow(new.list.leaving)
   }
 }
 

@@ -10,7 +10,7 @@ final class ProcessVault: Vault {
 
   @concurrent func read() async -> VaultReading {
     guard let session = session.withLock({ $0 }) else { return await vault.read() }
-    return .value(VaultEntry(session: session, tombstones: await tombstones()))
+    return .value(await entry(of: session))
   }
 
   @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
@@ -23,56 +23,79 @@ final class ProcessVault: Vault {
     case .prepare, .advance, .touch, .end, .endWhatever: break
     }
     switch edit.applied(to: VaultEntry(session: held)) {
-    case .unchanged: return .done(VaultEntry(session: held, tombstones: await tombstones()))
-    case .conflict: return .conflict(VaultEntry(session: held, tombstones: await tombstones()))
+    case .unchanged: return .done(await entry(of: held))
+    case .conflict: return .conflict(await entry(of: held))
     case .write(let new):
-      session.withLock { $0 = new.session }
-      guard let tombstone = new.tombstones.last else {
-        return .done(VaultEntry(session: new.session, tombstones: await tombstones()))
+      if let changed = new.session {
+        session.withLock { $0 = changed }
+        return .done(await entry(of: changed))
       }
+      guard let tombstone = new.tombstones.last else { return .done(await entry(of: held)) }
+      // It stays until its end is written down, or nobody would know the reason, nor the server of the end.
       let buried = await vault.edit(.bury(tombstone))
-      guard case .endWhatever = edit, case .done = buried else { return buried }
+      guard case .done = buried else { return buried }
+      session.withLock { $0 = nil }
+      guard case .endWhatever = edit else { return buried }
       // Whoever signs out means what another program may have stored meanwhile, too.
       return await vault.edit(edit)
     }
   }
 
+  /// The new session first: while it cannot be stored the former one goes on, and nothing may tell the server of its end.
   private func begin(_ new: StoredSession, steps: [String]) async -> VaultOutcome {
-    if let former = session.withLock({ $0 }), former.id != new.id {
-      let isAnother = former.profile.id != new.profile.id
-      let buried = await vault.edit(
-        .bury(
-          Tombstone(
-            session: former.id, reason: .replaced, endedAt: new.startedAt, revocation: former.revocation,
-            account: former.profile.id, steps: isAnother ? steps : [])))
-      guard case .done = buried else { return buried }
+    // The stored one ends, or the next launch would bring it back.
+    let edit: VaultEdit =
+      new.isRemembered ? .begin(new, steps: steps) : .endWhatever(.replaced, at: new.startedAt, steps: steps)
+    let outcome = await vault.edit(edit)
+    guard case .done(var entry) = outcome else { return outcome }
+    let former = session.withLock { session in
+      defer { session = new.isRemembered ? nil : new }
+      return session
     }
-    guard !new.isRemembered else {
-      let outcome = await vault.edit(.begin(new, steps: steps))
-      if case .done = outcome { session.withLock { $0 = nil } }
-      return outcome
+    if let former, former.id != new.id {
+      let tombstone = Tombstone(
+        session: former.id, reason: .replaced, endedAt: new.startedAt, revocation: former.revocation,
+        account: former.profile.id, steps: former.profile.id == new.profile.id ? [] : steps)
+      if case .done(let later) = await vault.edit(.bury(tombstone)) {
+        entry = later
+      } else {
+        // The server is told of it all the same, for as long as the program runs.
+        entry.tombstones.append(tombstone)
+      }
     }
-    // Or the next launch would bring the former one back.
-    let outcome = await vault.edit(.endWhatever(.replaced, at: new.startedAt, steps: steps))
-    guard case .done(let entry) = outcome else { return outcome }
-    session.withLock { $0 = new }
-    return .done(VaultEntry(revision: entry.revision, session: new, tombstones: entry.tombstones))
+    guard !new.isRemembered else { return .done(entry) }
+    await spare(new, among: entry.tombstones)
+    return .done(shown(entry, with: new))
+  }
+
+  /// As in ``VaultEdit/begin(_:steps:)``: the same person is back, so what is theirs stays, and a session that was signed in
+  /// to again is not over.
+  private func spare(_ new: StoredSession, among tombstones: [Tombstone]) async {
+    for tombstone in tombstones {
+      if tombstone.session == new.id { _ = await vault.edit(.delivered(new.id)) }
+      if tombstone.account == new.profile.id, !tombstone.steps.isEmpty {
+        _ = await vault.edit(.cleaned(tombstone.session, steps: tombstone.steps))
+      }
+    }
   }
 
   private func combined(_ outcome: VaultOutcome) -> VaultOutcome {
     guard let session = session.withLock({ $0 }) else { return outcome }
-    func with(_ entry: VaultEntry) -> VaultEntry {
-      VaultEntry(revision: entry.revision, session: session, tombstones: entry.tombstones)
-    }
     switch outcome {
-    case .done(let entry): return .done(with(entry))
-    case .conflict(let entry): return .conflict(with(entry))
+    case .done(let entry): return .done(shown(entry, with: session))
+    case .conflict(let entry): return .conflict(shown(entry, with: session))
     case .failed: return outcome
     }
   }
 
-  private func tombstones() async -> [Tombstone] {
-    if case .value(let entry) = await vault.read() { entry.tombstones } else { [] }
+  private func entry(of session: StoredSession) async -> VaultEntry {
+    if case .value(let entry) = await vault.read() { return shown(entry, with: session) }
+    return VaultEntry(session: session)
+  }
+
+  private func shown(_ entry: VaultEntry, with session: StoredSession) -> VaultEntry {
+    VaultEntry(
+      revision: entry.revision, session: session, tombstones: entry.tombstones.filter { $0.session != session.id })
   }
 
   @concurrent func lock(within limit: Duration) async -> (any FlightLock)? { await vault.lock(within: limit) }

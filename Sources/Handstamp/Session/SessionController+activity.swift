@@ -18,6 +18,8 @@ extension SessionController {
   /// Tells the machine when the session was used, which may be a moment ago: the first time, which kept it from ending, and
   /// the last.
   func tellActivity() {
+    // Nobody to tell yet: it is kept until the session is restored.
+    guard machine.session != nil else { return }
     let use = lastUse.withLock { use in
       defer { (use.first, use.last) = (nil, nil) }
       return use

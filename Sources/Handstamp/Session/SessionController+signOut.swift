@@ -16,7 +16,6 @@ extension SessionController {
     let waiter = nextWaiter()
     let before = await cleanupCount
     let result = await command(waiter, .signOut(waiter, reason, plan))
-    await lowerFence()
     var report = SignOutReport(cleanup: await cleanupReport(since: before, within: SessionController.cleanupPatience))
     if case .success(.signedOutNotDurably(let trouble)) = result { report.notDurable = trouble }
     return report
@@ -38,6 +37,8 @@ extension SessionController {
     let current = EndedSession(session: facts.session, account: facts.profile.id, reason: .expired)
     var report = CleanupReport()
     for step in await machine.cleanups where scopes.contains(step.scope) {
+      // Never what belongs to a session that took its place.
+      guard case .signedIn(let now) = state, now.session == facts.session else { break }
       do {
         try await cleanups[step.name]?.run(current)
         report.cleared.append(step.name)
@@ -48,7 +49,8 @@ extension SessionController {
     return report
   }
 
-  private func lowerFence() {
+  /// The machine has heard of a sign-out: from here on it is the one that gives no token.
+  func lowerFence() {
     let new = Snapshot(machine.access, policy: machine.policy.refresh, boot: boot)
     snapshot.withLock {
       $0.lowerFence()
@@ -61,6 +63,9 @@ extension SessionController {
   public nonisolated func endsDelivered(within limit: Duration) async -> Bool {
     await wait(nextWaiter(), until: .delivered, within: limit)
   }
+
+  /// Waits until nothing is left to do for ended sessions, or somebody is signed in. Cancelling the task ends this wait.
+  func settled() async -> Bool { await wait(nextWaiter(), until: .settled, within: .seconds(7 * 86_400)) }
 
   // MARK: Clean-up
 
@@ -113,6 +118,12 @@ extension SessionController {
     // Before the vault has answered, nobody knows.
     case .delivered: machine.state != .restoring && machine.outbox.isEmpty && deliveryNotes.isEmpty
     case .cleaned: machine.chores.values.allSatisfy(\.running.isEmpty)
+    case .settled:
+      switch machine.state {
+      case .signedIn: true
+      case .signedOut: machine.outbox.isEmpty && deliveryNotes.isEmpty && machine.chores.isEmpty
+      case .restoring, .unavailable: false
+      }
     }
   }
 
@@ -127,7 +138,7 @@ extension SessionController {
     for (waiter, waiting) in conditionWaiters where holds(waiting.condition) { stopWaiting(waiter) }
   }
 
-  enum Condition: Sendable { case delivered, cleaned }
+  enum Condition: Sendable { case delivered, cleaned, settled }
 
   struct ConditionWaiter: Sendable {
     let condition: Condition

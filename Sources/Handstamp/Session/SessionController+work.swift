@@ -9,6 +9,9 @@ extension SessionController {
     tellWhoWaits()
   }
 
+  /// Whether the session in use may be written to a disk.
+  var isRemembered: Bool { machine.isRemembered }
+
   /// Most events change no token: thousands who ask at once must not cost as many headers.
   private func renewSnapshot() {
     let access = machine.access

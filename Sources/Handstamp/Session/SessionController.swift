@@ -189,7 +189,7 @@ public actor SessionController {
   /// Waits with everybody who needs the same; only the first of them comes into the actor.
   private nonisolated func demand(_ need: SessionMachine.Need) async -> Result<StoredAccess, SessionError> {
     let waiter = nextWaiter()
-    return await withTaskCancellationHandler {
+    let answer = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         guard tokenWaiters.join(waiter, need, continuation) else { return }
         Task.detached(priority: .userInitiated) { await self.ask(waiter, need) }
@@ -198,6 +198,9 @@ public actor SessionController {
       guard let deserted = tokenWaiters.leave(waiter, need) else { return }
       Task { await self.post(.gone(deserted)) }
     }
+    // A sign-out that the machine had yet to hear of when it answered.
+    if case .success = answer, snapshot.withLock({ $0.fences > 0 }) { return .failure(.signedOut(.signedOut)) }
+    return answer
   }
 
   private func ask(_ waiter: SessionMachine.Waiter, _ need: SessionMachine.Need) {
@@ -216,6 +219,7 @@ public actor SessionController {
     return await withCheckedContinuation { continuation in
       commandWaiters[waiter] = continuation
       post(event)
+      if case .signOut = event { lowerFence() }
       // An event that made no sense any more has no answer.
       if case .signInAnswered = event, commandWaiters[waiter] != nil, !machine.isSigningIn(waiter) {
         commandWaiters.removeValue(forKey: waiter)?.resume(returning: .failure(.cancelled))

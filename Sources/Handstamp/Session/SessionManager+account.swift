@@ -30,8 +30,10 @@ extension SessionManager {
     try await working { () async throws(SessionError) in
       let backend = try accountBackend
       let token = try await controller.token()
+      // A guest who is not remembered is not written to a disk by becoming somebody.
+      let remember = await controller.isRemembered
       return try await enter(
-        try await backend.upgrade(email: email, password: password, username: username, token: token), true)
+        try await backend.upgrade(email: email, password: password, username: username, token: token), remember)
     }
   }
 
@@ -69,7 +71,12 @@ extension SessionManager {
     try await working { () async throws(SessionError) in
       let backend = try accountBackend
       let token = try await controller.token()
+      let state = controller.state
       try await backend.deleteAccount(password: password, token: token)
+      // Not a session that took its place meanwhile.
+      if case .signedIn(let before) = state, case .signedIn(let now) = controller.state, before.session != now.session {
+        return SignOutReport()
+      }
       return await controller.signOut(.everything, reason: .accountClosed)
     }
   }

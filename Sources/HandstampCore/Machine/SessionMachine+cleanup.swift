@@ -20,9 +20,12 @@ extension SessionMachine {
   }
 
   /// Asks for every step that is to be done and was not tried yet; with `again`, for those that failed as well. Never while a
-  /// session is in use, whose things it might take.
+  /// session is in use, or may be, whose things it might take.
   mutating func clean(again: Bool = false) -> [Effect] {
-    if case .live = phase { return [] }
+    switch phase {
+    case .dormant, .restoring, .live, .unavailable: return []
+    case .signedOut, .ending: break
+    }
     var effects: [Effect] = []
     for session in chores.keys.sorted() {
       guard var chores = chores[session], again || chores.attempts == 0 else { continue }
@@ -37,20 +40,22 @@ extension SessionMachine {
     return effects
   }
 
-  mutating func cleaned(_ session: SessionID, _ step: String, succeeded: Bool, entropy: UInt64) -> [Effect] {
+  mutating func cleaned(
+    _ session: SessionID, _ step: String, succeeded: Bool, entropy: UInt64, at now: Moment
+  ) -> [Effect] {
     guard var chores = chores[session], chores.running.remove(step) != nil else { return [.ignored] }
     guard succeeded else {
       chores.failed.insert(step)
       self.chores[session] = chores
       // After these it waits for the network, or the next launch.
-      guard chores.attempts < policy.retry.attempts else { return proceed() }
+      guard chores.attempts < policy.retry.attempts else { return proceed(at: now) }
       let delay = policy.retry.delay(afterAttempt: chores.attempts, entropy: entropy, retryAfter: nil)
-      return [startTimer(.clean, after: max(.seconds(1), delay))] + proceed()
+      return [startTimer(.clean, after: max(.seconds(1), delay))] + proceed(at: now)
     }
     self.chores[session] = chores.running.isEmpty && chores.failed.isEmpty ? nil : chores
     doneChores[session, default: []].insert(step)
     if doneChores.count > 32 { doneChores = doneChores.filter { self.chores[$0.key] != nil || $0.key == session } }
-    return [edit(.cleaned(session, steps: [step]), for: .cleaned)] + proceed()
+    return [edit(.cleaned(session, steps: [step]), for: .cleaned)] + proceed(at: now)
   }
 }
 

@@ -11,7 +11,7 @@ extension SessionMachine {
       return [audit(.signIn, nil, "failed", at: now), .finish(waiter, .failure(error))]
     case .success(let grant):
       let id = grant.session ?? fallback
-      guard isWanted else { return orphan(id, grant.revocation) }
+      guard isWanted else { return orphan(id, grant.revocation) + [.ignored] }
       let session = StoredSession(
         id: id, profile: grant.profile ?? Profile(id: AccountID(id.rawValue), name: ""), refresh: grant.tokens.refresh,
         revocation: grant.revocation,
@@ -19,20 +19,24 @@ extension SessionMachine {
           token: grant.tokens.access, lifetime: grant.tokens.life.map { Lifetime(start: now, duration: $0) }),
         startedAt: now, activeAt: now, isRemembered: remember)
       held = Held(waiter: waiter, session: session)
-      if case .live(let live) = phase, live.stored.profile.id != session.profile.id, !steps(for: .replaced).isEmpty {
-        // The former person's things go before the next one's come.
-        return end(live, .replaced, at: now)
-      }
-      let effects = clean(again: true)
-      guard isCleaning else { return effects + proceed() }
-      return effects + [startTimer(.hold, after: SessionMachine.holdLimit)]
+      return clean(again: true) + proceed(at: now)
     }
   }
 
-  /// Stores the sign-in that was held, if nothing is in its way any more.
-  mutating func proceed(anyway: Bool = false) -> [Effect] {
-    guard let held, anyway || !isCleaning else { return [] }
-    if case .ending = phase { return [] }
+  /// Stores the sign-in that was held, if nothing is in its way any more; else sees to it that it does not wait for ever.
+  mutating func proceed(anyway: Bool = false, at now: Moment) -> [Effect] {
+    guard let held else { return [] }
+    switch phase {
+    // Whoever waits for the vault or for an end comes back when that has been answered.
+    case .dormant, .restoring, .ending: return []
+    case .live(let live) where live.stored.profile.id != held.session.profile.id && !steps(for: .replaced).isEmpty:
+      // The former person's things go before the next one's come.
+      return end(live, .replaced, at: now)
+    case .live, .signedOut, .unavailable: break
+    }
+    guard anyway || !isCleaning else {
+      return timers[.hold] == nil ? [startTimer(.hold, after: SessionMachine.holdLimit)] : []
+    }
     self.held = nil
     timers[.hold] = nil
     return [
@@ -46,16 +50,16 @@ extension SessionMachine {
     guard let held else { return [] }
     self.held = nil
     timers[.hold] = nil
-    return orphan(held.session.id, held.session.revocation).filter { $0 != .ignored }
-      + [.finish(held.waiter, .failure(.cancelled))]
+    return orphan(held.session.id, held.session.revocation) + [.finish(held.waiter, .failure(.cancelled))]
   }
 
-  /// A sign-in that nobody waits for any more succeeded at the server: end it there.
+  /// A sign-in that nobody waits for any more succeeded at the server: end it there, unless it is the session in use, which
+  /// was signed in to once more.
   private mutating func orphan(_ session: SessionID, _ handle: RevocationHandle?) -> [Effect] {
-    guard let handle else { return [.ignored] }
+    guard let handle, session != self.session else { return [] }
     remember(session)
     outbox[session] = handle
-    return deliver() + [.ignored]
+    return deliver()
   }
 
   /// The new session was written, or not. From here on nothing but a sign-out can cancel it: a former session is buried.
@@ -72,6 +76,7 @@ extension SessionMachine {
           var ending = former
           ending.session = session.id
           ending.revocation = session.revocation
+          ending.account = session.profile.id
           phase = .ending(ending)
         }
         return []
@@ -80,7 +85,7 @@ extension SessionMachine {
       leftBehind = nil
       ended.removeAll { $0 == session.id }
       outbox[session.id] = nil
-      chores = chores.filter { $0.key != session.id && $0.value.ended.account != session.profile.id }
+      chores[session.id] = nil
       doneChores[session.id] = nil
       delivered.removeAll { $0 == session.id }
       var effects: [Effect] = []
@@ -96,7 +101,7 @@ extension SessionMachine {
       } else {
         effects.append(.finish(waiter, .failure(.cancelled)))
       }
-      return effects + deliver() + proceed()
+      return effects + deliver() + proceed(at: now)
     case .failed(let trouble):
       let effects = orphan(session.id, session.revocation)
       guard isWanted else { return effects }
@@ -135,7 +140,7 @@ extension SessionMachine {
       ending.commands = [waiter]
       return effects + end(ending, .endWhatever(reason, at: now, steps: steps))
     case .dormant, .restoring, .signedOut, .unavailable:
-      let ending = Ending(reason: reason, commands: [waiter])
+      let ending = Ending(reason: reason, steps: steps, commands: [waiter])
       return effects + end(ending, .endWhatever(reason, at: now, steps: steps))
     }
   }
@@ -182,7 +187,8 @@ extension SessionMachine {
       }
       if let session = ending.session { remember(session) }
       return lock + resumeAll(.failure(.signedOut(.replaced))) + [.cancelRequests]
-        + enter(found, action: .adopt, at: now) + ending.commands.map { .finish($0, .success(.signedOut)) } + proceed()
+        + enter(found, action: .adopt, at: now) + ending.commands.map { .finish($0, .success(.signedOut)) }
+        + proceed(at: now)
     case .failed(let trouble):
       return over(ending, notDurable: trouble, at: now)
     }
@@ -209,7 +215,6 @@ extension SessionMachine {
       add(ending.steps, for: EndedSession(session: session, account: ending.account, reason: ending.reason))
     }
     effects += clean(again: true)
-    if held != nil, isCleaning { effects.append(startTimer(.hold, after: SessionMachine.holdLimit)) }
     for command in ending.commands {
       effects.append(.finish(command, .success(trouble.map { .signedOutNotDurably($0) } ?? .signedOut)))
     }
@@ -217,14 +222,16 @@ extension SessionMachine {
       buryLater = nil
     } else {
       if let session = ending.session, let handle = ending.revocation { outbox[session] = handle }
-      let again = ending.session.map {
+      // A command means whatever there was when it came, and not what somebody may begin until it is written.
+      let whatever = VaultEdit.endWhatever(ending.reason, at: now, steps: ending.steps, isLate: true)
+      let own = ending.session.map {
         VaultEdit.end($0, holding: nil, reason: ending.reason, at: now, steps: ending.steps)
       }
       buryLater = BuryLater(
-        session: ending.session, edit: again ?? .endWhatever(ending.reason, at: now))
+        session: ending.session, edit: ending.commands.isEmpty ? own ?? whatever : whatever)
       effects.append(startTimer(.save, after: .seconds(1)))
     }
-    return effects + deliver() + proceed()
+    return effects + deliver() + proceed(at: now)
   }
 
   mutating func fired(_ timer: Timer, at now: Moment) -> [Effect] {
@@ -259,7 +266,7 @@ extension SessionMachine {
       case let reason?: return end(live, reason, at: now)
       }
     case .clean: return clean(again: true)
-    case .hold: return proceed(anyway: true)
+    case .hold: return proceed(anyway: true, at: now)
     case .deliver: return deliver()
     }
   }
@@ -284,8 +291,9 @@ extension SessionMachine.Ending {
       account: live.stored.profile.id, steps: steps, commands: [])
   }
 
-  init(reason: EndReason, commands: [SessionMachine.Waiter]) {
+  /// Of a session that nobody here knows.
+  init(reason: EndReason, steps: [String], commands: [SessionMachine.Waiter]) {
     self.init(
-      session: nil, revocation: nil, lock: nil, reason: reason, account: nil, steps: [], commands: commands)
+      session: nil, revocation: nil, lock: nil, reason: reason, account: nil, steps: steps, commands: commands)
   }
 }

@@ -37,7 +37,7 @@ extension SessionMachine {
       case .restoring, .unavailable:
         phase = .unavailable(.storage(trouble))
         return publish(.unavailable(.storage(trouble))) + resumeAll(.failure(.storage(trouble)))
-          + [audit(.trouble, nil, "restore", at: now)]
+          + [audit(.trouble, nil, "restore", at: now)] + proceed(at: now)
       case .live(let live):
         // The session stays as it is; a caller who is waiting is in a flight, which has its own verdict.
         return [audit(.trouble, live.stored, "read", at: now)]
@@ -56,13 +56,15 @@ extension SessionMachine {
       if let token = leftBehind, found?.refresh == token {
         phase = .unavailable(.rolledBack)
         return publish(.unavailable(.rolledBack)) + resumeAll(.failure(.rolledBack)) + deliver()
+          + proceed(at: now)
       }
       leftBehind = nil
-      if let found { return enter(found, action: .restore, at: now) + deliver() }
+      if let found { return enter(found, action: .restore, at: now) + deliver() + proceed(at: now) }
       let wasOut = phase == .signedOut
       phase = .signedOut
       let reason = entry.tombstones.last?.reason ?? lastEndReason
       return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + clean(again: !wasOut) + deliver()
+        + proceed(at: now)
     case .live(var live):
       guard let found else {
         let reason = entry.tombstone(of: live.stored.id)?.reason ?? .erased
@@ -99,7 +101,7 @@ extension SessionMachine {
     case .restoring, .signedOut, .unavailable:
       let session = StoredSession(
         id: id, profile: profile, refresh: nil, revocation: nil, access: access, startedAt: now, activeAt: now)
-      return enter(session, isRefreshLocked: true, action: .restore, at: now)
+      return enter(session, isRefreshLocked: true, action: .restore, at: now) + proceed(at: now)
     }
   }
 
@@ -108,7 +110,9 @@ extension SessionMachine {
     for tombstone in entry.tombstones where !delivered.contains(tombstone.session) {
       if let handle = tombstone.revocation { outbox[tombstone.session] = handle }
     }
-    for tombstone in entry.tombstones {
+    // Whoever is signed in keeps what is theirs.
+    let person = entry.session.flatMap { ended.contains($0.id) ? nil : $0.profile.id }
+    for tombstone in entry.tombstones where person == nil || tombstone.account != person {
       add(
         tombstone.steps,
         for: EndedSession(session: tombstone.session, account: tombstone.account, reason: tombstone.reason))
@@ -129,6 +133,8 @@ extension SessionMachine {
       return end(live, reason, at: now)
     }
     epoch += 1
+    // The same person is back, whichever program they signed in with: what is theirs stays.
+    chores = chores.filter { $0.value.ended.account != session.profile.id }
     var live = Live(stored: session, isRefreshLocked: isRefreshLocked)
     live.mintedAt = session.access?.lifetime?.start
     phase = .live(live)

@@ -185,7 +185,7 @@ public struct SessionMachine: Sendable, Hashable {
       return signInAnswered(waiter, result, fallback: fallback, remember: remember, at: now)
     case .signOut(let waiter, let reason, let plan): return signOut(waiter, reason, plan, at: now)
     case .cleaned(let session, let step, let succeeded, let entropy):
-      return cleaned(session, step, succeeded: succeeded, entropy: entropy)
+      return cleaned(session, step, succeeded: succeeded, entropy: entropy, at: now)
     case .ended(let session, let reason): return endedByServer(session, reason, at: now)
     case .demand(let waiter, let need): return demand(waiter, need, at: now)
     case .gone(let waiter):
@@ -303,5 +303,10 @@ extension SessionMachine {
   /// The session that is in use.
   package var session: SessionID? {
     if case .live(let live) = phase { live.stored.id } else { nil }
+  }
+
+  /// Whether it may be written to a disk.
+  package var isRemembered: Bool {
+    if case .live(let live) = phase { live.stored.isRemembered } else { true }
   }
 }

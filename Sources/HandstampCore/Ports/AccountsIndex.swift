@@ -5,11 +5,15 @@ public struct AccountsList: Sendable, Hashable {
   public private(set) var accounts: [ListedAccount]
   /// The account that is used when none is named.
   public private(set) var active: AccountID?
+  /// Accounts that were removed while something was left to do: the server may not know of their sessions' end, or a clean-up
+  /// step failed. Whoever reads the list sees to it.
+  public private(set) var leaving: [AccountID]
 
-  public init(accounts: [ListedAccount] = [], active: AccountID? = nil) {
+  public init(accounts: [ListedAccount] = [], active: AccountID? = nil, leaving: [AccountID] = []) {
     var seen: Set<AccountID> = []
     self.accounts = accounts.filter { seen.insert($0.id).inserted }
     self.active = active.flatMap { seen.contains($0) ? $0 : nil }
+    self.leaving = leaving.filter { seen.insert($0).inserted }
   }
 
   public subscript(id: AccountID) -> ListedAccount? { accounts.first { $0.id == id } }
@@ -31,9 +35,12 @@ public struct AccountsList: Sendable, Hashable {
       }
       new.claim(record.tag, for: record.id)
       new.active = new.active ?? record.id
-    case .remove(let id):
+      new.leaving.removeAll { $0 == record.id }
+    case .remove(let id, let isLeaving):
       new.accounts.removeAll { $0.id == id }
       if new.active == id { new.active = nil }
+      if isLeaving, !new.leaving.contains(id) { new.leaving.append(id) }
+    case .left(let id): new.leaving.removeAll { $0 == id }
     case .activate(let id):
       guard let id else {
         new.active = nil
@@ -81,8 +88,10 @@ public struct ListedAccount: Sendable, Hashable, Codable {
 public enum AccountsEdit: Sendable, Hashable {
   /// Adds an account, or renews what is known of it. The first one becomes the active one.
   case add(ListedAccount)
-  /// Removes it; if it was the active one, none is active.
-  case remove(AccountID)
+  /// Removes it; if it was the active one, none is active. With `isLeaving` something is left to do, until ``left(_:)``.
+  case remove(AccountID, isLeaving: Bool = false)
+  /// Nothing is left to do for an account that was removed.
+  case left(AccountID)
   /// Makes it the active one, if it is in the list; nothing for none.
   case activate(AccountID?)
   case tag(AccountID, String?)

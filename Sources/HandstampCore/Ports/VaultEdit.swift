@@ -11,8 +11,8 @@ public enum VaultEdit: Sendable, Hashable {
   /// whatever it holds.
   case end(SessionID, holding: RefreshToken?, reason: EndReason, at: Moment, steps: [String] = [])
   /// Sign-out: ends whatever session there is; where there is none, the steps are added to what is left of the last one.
-  /// Never a conflict.
-  case endWhatever(EndReason, at: Moment, steps: [String] = [])
+  /// Never a conflict. One that is written late spares a session that began after it.
+  case endWhatever(EndReason, at: Moment, steps: [String] = [], isLate: Bool = false)
   /// A session that was never stored is over; what is left of it is kept. Never a conflict.
   case bury(Tombstone)
   /// The server has been told of this session's end: its tombstone keeps the reason alone.
@@ -84,7 +84,8 @@ public enum VaultEdit: Sendable, Hashable {
         return .conflict
       }
       new.bury(session, reason: reason, at: time, steps: steps)
-    case .endWhatever(let reason, let time, let steps):
+    case .endWhatever(let reason, let time, let steps, let isLate):
+      if isLate, let later = entry.session?.startedAt.elapsed(since: time), later > .zero { return .unchanged }
       guard let session = entry.session else {
         // Whoever signs out once more and wants more erased means the session that was there last.
         guard let last = new.tombstones.indices.last, !Set(steps).isSubset(of: new.tombstones[last].steps) else {

@@ -89,7 +89,7 @@ public struct FileAccountsIndex: AccountsIndex {
     else { throw .corrupt }
     guard version.version == 1 else { throw .unavailable("a newer version wrote the list of accounts") }
     guard let content = try? JSONDecoder().decode(Content.self, from: Data(bytes)) else { throw .corrupt }
-    return AccountsList(accounts: content.accounts, active: content.active)
+    return AccountsList(accounts: content.accounts, active: content.active, leaving: content.leaving ?? [])
   }
 
   private func setAside(in folder: PosixFile) throws(VaultTrouble) {
@@ -110,10 +110,12 @@ public struct FileAccountsIndex: AccountsIndex {
     var version = 1
     var active: AccountID?
     var accounts: [ListedAccount]
+    var leaving: [AccountID]?
 
     init(_ list: AccountsList) {
       accounts = list.accounts
       active = list.active
+      leaving = list.leaving.isEmpty ? nil : list.leaving
     }
   }
 }

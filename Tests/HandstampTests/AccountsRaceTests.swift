@@ -1,0 +1,83 @@
+import Foundation
+import Handstamp
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@MainActor @Suite struct `Accounts that come and go` {
+  typealias Session = SessionManager<String>
+  private let clock = ManualClock()
+  private let index = MemoryAccountsIndex()
+  private let vaults = Locked<[AccountID: MemoryVault]>([:])
+  private let backend = ScriptedBackend.rotating()
+
+  private func accounts(_ steps: [CleanupStep] = []) -> Accounts<String> {
+    Accounts(index: index, clock: clock) { [vaults, clock, backend] account in
+      let vault = vaults.withLock { vaults in
+        let vault = vaults[account] ?? MemoryVault()
+        vaults[account] = vault
+        return vault
+      }
+      return Session(
+        backend: backend, vault: vault, baseURL: base, transport: StubTransport { _ in .init(status: 200) },
+        policy: quiet, clock: clock, cleanups: steps
+      ) { _ in "content" }
+    }
+  }
+
+  private func grant(_ session: String) -> Grant { .sample(0, session: session) }
+
+  private func leaving() async -> [AccountID] { (try? await index.read().get().leaving) ?? [] }
+
+  @Test func `tell the server of their end after they were removed, when it can be reached`() async throws {
+    backend.failRevocations(with: .unreachable(retryAfter: nil))
+    let accounts = accounts()
+    let ada = try await accounts.add { self.grant("s1") }
+    try await accounts.remove(ada)
+    #expect(accounts.accounts.isEmpty)
+    #expect(accounts.session(of: ada) == nil)
+    backend.failRevocations(with: nil)
+    while backend.revoked.isEmpty {
+      clock.advance(by: .seconds(1))
+      await othersFirst()
+    }
+    while await leaving() != [] { await othersFirst() }
+  }
+
+  @Test func `tell the server of their end at the next launch, though no list names them`() async throws {
+    backend.failRevocations(with: .unreachable(retryAfter: nil))
+    do {
+      let accounts = accounts()
+      let ada = try await accounts.add { self.grant("s1") }
+      try await accounts.remove(ada)
+    }
+    #expect(await leaving() == [AccountID("ada")])
+    backend.failRevocations(with: nil)
+    let relaunched = accounts()
+    while await leaving() != [] { await othersFirst() }
+    #expect(backend.revoked == [RevocationHandle("handle-s1")])
+    #expect(relaunched.accounts.isEmpty)
+  }
+
+  @Test func `stay in the list when they are added while they are being removed`() async throws {
+    let gate = Gate()
+    let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+    let accounts = accounts([
+      CleanupStep("slow", .always) { _ in
+        begin.yield()
+        await gate.wait()
+      }
+    ])
+    let ada = try await accounts.add { self.grant("s1") }
+    async let removal = accounts.remove(ada)
+    var steps = begun.makeAsyncIterator()
+    _ = await steps.next()
+    async let addition = accounts.add { self.grant("s2") }
+    await othersFirst()
+    gate.open()
+    _ = try await (removal, addition)
+    #expect(accounts.accounts.map(\.id) == [ada])
+    #expect(accounts.session(of: ada)?.isAuthenticated == true)
+    #expect(await leaving() == [])
+  }
+}

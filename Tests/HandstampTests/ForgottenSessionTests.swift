@@ -1,0 +1,111 @@
+import Handstamp
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `A session in memory, in front of a vault` {
+  /// A vault that cannot write what a test names.
+  private struct Picky: Vault {
+    let base: any Vault
+    let fails = Locked<@Sendable (VaultEdit) -> Bool>({ _ in false })
+
+    @concurrent func read() async -> VaultReading { await base.read() }
+    @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
+      if fails.withLock({ $0 })(edit.plain) { return .failed(.unavailable("full")) }
+      return await base.edit(edit)
+    }
+    @concurrent func lock(within limit: Duration) async -> (any FlightLock)? { await base.lock(within: limit) }
+    func changes() -> AsyncStream<Void> { base.changes() }
+  }
+
+  private let clock = ManualClock()
+  private let backend = ScriptedBackend.rotating()
+  private let base = MemoryVault()
+  private var vault: Picky { Picky(base: base) }
+
+  private func controller(
+    _ vault: any Vault, _ backend: ScriptedBackend? = nil, _ cleanups: [CleanupStep] = []
+  ) -> SessionController {
+    SessionController(
+      vault: vault, backend: backend ?? self.backend, policy: quiet, clock: clock, cleanups: cleanups)
+  }
+
+  private func stored() async -> VaultEntry {
+    if case .value(let entry) = await base.read() { entry } else { VaultEntry() }
+  }
+
+  @Test(arguments: [true, false])
+  func `goes on when the next one cannot be stored`(remember: Bool) async throws {
+    let vault = vault
+    let session = controller(vault)
+    let facts = try await session.signIn(remember: false) { .sample(0) }
+    vault.fails.withLock {
+      $0 = { edit in
+        switch edit {
+        case .begin, .endWhatever: true
+        default: false
+        }
+      }
+    }
+    await #expect(throws: SessionError.storage(.unavailable("full"))) {
+      try await session.signIn(remember: remember) { .sample(0, session: "s2") }
+    }
+    vault.fails.withLock { $0 = { _ in false } }
+    await session.nudge()
+    #expect(await session.endsDelivered(within: .seconds(60)))
+    #expect(session.state == .signedIn(facts))
+    // Another program that shares the vault would end it, too.
+    let other = controller(base)
+    #expect(await other.endsDelivered(within: .seconds(60)))
+    #expect(backend.revoked == [RevocationHandle("handle-s2")])
+    clock.advance(by: .seconds(60))
+    _ = try await session.token(insteadOf: AccessToken("access-s1-0"))
+  }
+
+  @Test func `is not ended at the server because it was remembered before`() async throws {
+    let session = controller(vault)
+    _ = try await session.signIn { .sample(0) }
+    let facts = try await session.signIn(remember: false) { .sample(0) }
+    #expect(await session.endsDelivered(within: .seconds(60)))
+    let other = controller(base)
+    #expect(await other.endsDelivered(within: .seconds(60)))
+    #expect(backend.revoked.isEmpty)
+    #expect(session.state == .signedIn(facts))
+    #expect(await stored().session == nil)
+  }
+
+  @Test func `keeps what was left of the same person`() async throws {
+    struct Full: Error {}
+    let done = Locked<[String]>([])
+    let isFull = Locked(true)
+    let steps = [
+      CleanupStep("store", .database) { _ in
+        if isFull.withLock({ $0 }) { throw Full() }
+        done.withLock { $0.append("store") }
+      }
+    ]
+    let session = controller(vault, nil, steps)
+    try await session.signIn { .sample(0) }
+    await session.signOutAndErase()
+    try await session.signIn(remember: false) { .sample(0, session: "s2") }
+    isFull.withLock { $0 = false }
+    await session.expire()
+    #expect(done.withLock { $0 }.isEmpty)
+    let entry = await stored()
+    #expect(entry.tombstones.allSatisfy { $0.steps.isEmpty })
+  }
+
+  @Test func `is over for the server's reason, also when that cannot be written at once`() async throws {
+    let rejecting = ScriptedBackend { _, _, _ in .failure(.rejected(.revoked)) }
+    let vault = vault
+    let session = controller(vault, rejecting)
+    try await session.signIn(remember: false) { .sample(0) }
+    vault.fails.withLock { $0 = { edit in if case .bury = edit { true } else { false } } }
+    clock.advance(by: .seconds(3600))
+    await #expect(throws: SessionError.self) { try await session.token() }
+    vault.fails.withLock { $0 = { _ in false } }
+    await #expect(throws: SessionError.rejected(.revoked)) { try await session.token() }
+    #expect(session.state == .signedOut(.revoked))
+    #expect(await stored().tombstones.map(\.reason) == [.revoked])
+  }
+}
