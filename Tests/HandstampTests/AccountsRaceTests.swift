@@ -72,7 +72,7 @@ import Testing
     async let removal = accounts.remove(ada)
     var steps = begun.makeAsyncIterator()
     _ = await steps.next()
-    async let addition = accounts.add { self.grant("s2") }
+    async let addition = accounts.add { .sample(0, session: "s2") }
     await othersFirst()
     gate.open()
     _ = try await (removal, addition)

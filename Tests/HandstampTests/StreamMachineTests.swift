@@ -77,6 +77,19 @@ typealias Link = StreamMachine.Link
     #expect(opens(again) == [.open(three, after: "1", insteadOf: one)])
   }
 
+  @Test func `asks a person for the next link once, and ends with the old one when they are not there`() throws {
+    var machine = StreamMachine()
+    _ = machine.handle(.start, at: .zero)
+    let opened = machine.handle(.opened(one, renewal: .seconds(60)), at: .zero)
+    let (ticket, _) = try #require(wait(.renewal, opened))
+    _ = machine.handle(.timer(.renewal, ticket: ticket, entropy: 0), at: .seconds(60))
+    let declined = SessionError.presence(.declined)
+    #expect(machine.handle(.closed(two, .refused(declined), entropy: 0), at: .seconds(61)) == [])
+    #expect(machine.handle(.message(one, id: "1"), at: .seconds(62)) == [.deliver])
+    let closing = machine.handle(.closed(one, .ended, entropy: 0), at: .seconds(90))
+    #expect(closing == [.finish(.failed(declined))])
+  }
+
   @Test func `remembers across a successor that breaks before it caught up`() throws {
     var machine = running(after: "0", renewal: .zero)
     _ = machine.handle(.timer(.renewal, ticket: 3, entropy: 0), at: .zero)

@@ -188,6 +188,9 @@ public actor SessionController {
 
   /// Waits with everybody who needs the same; only the first of them comes into the actor.
   private nonisolated func demand(_ need: SessionMachine.Need) async -> Result<StoredAccess, SessionError> {
+    // A sign-out that the machine has yet to hear of.
+    let signedOut: Result<StoredAccess, SessionError> = .failure(.signedOut(.signedOut))
+    if snapshot.withLock({ $0.fences > 0 }) { return signedOut }
     let waiter = nextWaiter()
     let answer = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -198,8 +201,7 @@ public actor SessionController {
       guard let deserted = tokenWaiters.leave(waiter, need) else { return }
       Task { await self.post(.gone(deserted)) }
     }
-    // A sign-out that the machine had yet to hear of when it answered.
-    if case .success = answer, snapshot.withLock({ $0.fences > 0 }) { return .failure(.signedOut(.signedOut)) }
+    if case .success = answer, snapshot.withLock({ $0.fences > 0 }) { return signedOut }
     return answer
   }
 

@@ -39,6 +39,8 @@ struct StreamMachine: Sendable, Hashable {
   private(set) var reconnection: Duration = .zero
   /// A token of this link was refused; the next one must be another.
   private var refused: Link?
+  /// Nobody was there to let the next token out: nobody is asked again, and the stream ends with the link in use.
+  private var farewell: SessionError?
   private var lastLink: UInt64 = 0
   private var lastTicket: UInt64 = 0
   private var timers: [Timer: UInt64] = [:]
@@ -134,12 +136,17 @@ struct StreamMachine: Sendable, Hashable {
         case .ended, .unauthorized, .unavailable: break
         }
       }
+      if case .refused(let error) = closing, case .presence = error {
+        farewell = error
+        return []
+      }
       return reopen(closing.retryAfter, entropy)
     }
     guard let line = current, line.link == link else { return [.ignored] }
     current = nil
     timers[.watchdog] = nil
     timers[.renewal] = nil
+    if let farewell { return finish(.failed(farewell)) }
     // A server that accepts and closes at once must not be asked ever so often.
     if let openedAt = line.openedAt, now - openedAt >= options.settling { attempts = 0 }
     return successor == nil ? reopen(nil, entropy) : []

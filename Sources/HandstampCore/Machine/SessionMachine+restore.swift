@@ -133,6 +133,8 @@ extension SessionMachine {
       return end(live, reason, at: now)
     }
     epoch += 1
+    // It is in use, whatever the server was to be told before: the vault had gone back in time, and came back.
+    outbox[session.id] = nil
     // The same person is back, whichever program they signed in with: what is theirs stays.
     chores = chores.filter { $0.value.ended.account != session.profile.id }
     var live = Live(stored: session, isRefreshLocked: isRefreshLocked)
