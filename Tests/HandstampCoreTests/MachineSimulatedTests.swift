@@ -7,6 +7,7 @@ import Testing
   @Test func `sees that another process was used, also after the wall clock was set back`() {
     let limit = Duration.seconds(900)
     var bench = Bench(policy: SessionPolicy(idleLimit: limit))
+    bench.run(.start)
     bench.signIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.now = Moment(
@@ -20,6 +21,7 @@ import Testing
 
   @Test func `adopts no session whose sign-in it has reported as failed`() {
     var bench = Bench()
+    bench.run(.start)
     bench.signIn()
     // A second sign-in is written, and its vault says that it was not.
     let attempt = bench.waiter()

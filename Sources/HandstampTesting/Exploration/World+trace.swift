@@ -45,7 +45,7 @@ extension World {
     case .advance(let session, let sent, let next, _, _): "advance \(short(session)) \(short(sent)) → \(short(next))"
     case .end(let session, let token, let reason, _, _):
       "end \(short(session)) \(token.map { "holding \(short($0))" } ?? "") \(reason.rawValue)"
-    case .endWhatever(let reason, _, _): "end whatever: \(reason.rawValue)"
+    case .endWhatever(let reason, _, _, _): "end whatever: \(reason.rawValue)"
     case .bury(let tombstone): "bury \(short(tombstone.session))"
     case .delivered(let session): "delivered \(short(session))"
     case .cleaned(let session, let steps): "cleaned \(short(session)): \(steps.joined(separator: " "))"

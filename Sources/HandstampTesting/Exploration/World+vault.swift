@@ -90,7 +90,9 @@ extension World {
     guard let stored = vault.session else { return }
     let session = stored.id
     switch edit {
-    case .endWhatever(_, _, let steps): bury(session, doing: steps)
+    case .endWhatever(_, let time, let steps, let isLate):
+      if isLate, let later = stored.startedAt.elapsed(since: time), later > .zero { return }
+      bury(session, doing: steps)
     case .begin(let new, let steps) where new.id != session:
       bury(session, doing: new.profile.id == stored.profile.id ? [] : steps)
     case .end(let ended, _, let reason, let time, let steps) where ended == session:
