@@ -51,9 +51,10 @@ format: ## puts the format right
 
 check: deps lint examples test run ## what CI runs
 
-check-deep: ## the client's tests under ThreadSanitizer, and the long explorations and simulations
+check-deep: ## ThreadSanitizer, 40 processes under SIGKILL, the long explorations and simulations
 	TSAN_OPTIONS=halt_on_error=1 $(SWIFT) test $(ROOT) --sanitize=thread --scratch-path .build/tsan \
 	  --filter 'HandstampTests|HandstampCoreTests|HandstampVaultsTests'
+	HANDSTAMP_DEEP=1 $(SWIFT) test $(TOOLS) --filter 'fifty expiries'
 	$(MAKE) explore
 	$(MAKE) simulate SEEDS=$(or $(SEEDS),200000)
 
