@@ -39,9 +39,9 @@ import Testing
     backend.failRevocations(with: nil)
     while backend.revoked.isEmpty {
       clock.advance(by: .seconds(1))
-      await Task.yield()
+      await othersFirst()
     }
-    while await leaving() != [] { await Task.yield() }
+    while await leaving() != [] { await othersFirst() }
   }
 
   @Test func `tell the server of their end at the next launch, though no list names them`() async throws {
@@ -54,7 +54,7 @@ import Testing
     #expect(await leaving() == [AccountID("ada")])
     backend.failRevocations(with: nil)
     let relaunched = accounts()
-    while await leaving() != [] { await Task.yield() }
+    while await leaving() != [] { await othersFirst() }
     #expect(backend.revoked == [RevocationHandle("handle-s1")])
     #expect(relaunched.accounts.isEmpty)
   }
@@ -73,7 +73,7 @@ import Testing
     var steps = begun.makeAsyncIterator()
     _ = await steps.next()
     async let addition = accounts.add { .sample(0, session: "s2") }
-    await Task.yield()
+    await othersFirst()
     gate.open()
     _ = try await (removal, addition)
     #expect(accounts.accounts.map(\.id) == [ada])

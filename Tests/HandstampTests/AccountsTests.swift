@@ -85,7 +85,7 @@ import Testing
     await other.load()
     #expect(other.activeID == ada)
     try await one.activate(bob)
-    while other.activeID != bob { await Task.yield() }
+    while other.activeID != bob { await othersFirst() }
   }
 
   @Test func `leave no trace of one whose sign-in failed`() async throws {

@@ -36,13 +36,13 @@ import Testing
     try await session.signIn { .sample(0, life: nil) }
     session.updateSessionActivity()
     await session.tellActivity()
-    while clock.sleeperCount == 0 { await Task.yield() }
+    await clock.sleepers(1)
     // Within the second in which nobody is told again.
     clock.advance(by: .milliseconds(900))
     session.updateSessionActivity()
     clock.advance(by: .milliseconds(899_200))
     // The limit has struck: either it waits anew, or the session is over.
-    while clock.sleeperCount == 0, session.state.isSignedIn { await Task.yield() }
+    while clock.sleeperCount == 0, session.state.isSignedIn { await othersFirst() }
     #expect(session.state.isSignedIn)
     clock.advance(by: .milliseconds(800))
     #expect(await first(session.states) { $0.isSignedOut } == .signedOut(.idle))

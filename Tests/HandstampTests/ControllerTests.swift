@@ -163,7 +163,7 @@ import Testing
     await controller.signOut()
     let cancelled = Task { await controller.endsDelivered(within: .seconds(3600)) }
     let patient = Task { await controller.endsDelivered(within: .seconds(3600)) }
-    for _ in 0..<200 { await Task.yield() }
+    for _ in 0..<200 { await othersFirst() }
     #expect(await !controller.endsDelivered(within: .zero))
     cancelled.cancel()
     #expect(await !cancelled.value)
@@ -249,16 +249,16 @@ import Testing
   @Test func `refreshes ahead of expiry by itself`() async throws {
     let backend = ScriptedBackend.rotating()
     let controller = try await signedIn(backend, policy: SessionPolicy())
-    while clock.sleeperCount == 0 { await Task.yield() }
+    while clock.sleeperCount == 0 { await othersFirst() }
     clock.advance(by: .seconds(480))
-    while controller.authorizationHeader != "Bearer access-s1-1" { await Task.yield() }
+    while controller.authorizationHeader != "Bearer access-s1-1" { await othersFirst() }
     #expect(backend.calls.count == 1)
   }
 
   @Test func `has a clock that can sleep for ever`() async {
     let sleeping = Task { try await SystemClock().sleep(for: .seconds(Int64.max)) }
     // It must have fallen asleep.
-    for _ in 0..<1000 { await Task.yield() }
+    for _ in 0..<1000 { await othersFirst() }
     sleeping.cancel()
     await #expect(throws: CancellationError.self) { try await sleeping.value }
   }

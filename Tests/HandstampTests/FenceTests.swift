@@ -10,7 +10,7 @@ import Testing
         vault: MemoryVault(), backend: ScriptedBackend.rotating(), policy: quiet, clock: ManualClock())
       try await session.signIn { .sample(0) }
       async let report = session.signOut()
-      while session.authorizationHeader != nil { await Task.yield() }
+      while session.authorizationHeader != nil { await othersFirst() }
       await #expect(throws: SessionError.signedOut(.signedOut)) { try await session.token() }
       _ = await report
     }

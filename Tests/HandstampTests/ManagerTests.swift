@@ -28,7 +28,7 @@ import Testing
           continuation.resume()
         }
       }
-      await Task.yield()
+      await othersFirst()
     }
   }
 

@@ -104,7 +104,7 @@ private struct Device: Sendable {
         vault: copy.vault(), backend: ScriptedBackend.rotating(), policy: quiet, clock: ManualClock(),
         cleanups: copy.steps())
       await #expect(throws: SessionError.signedOut(.signedOut)) { try await relaunched.token() }
-      while await relaunched.hasChores { await Task.yield() }
+      while await relaunched.hasChores { await othersFirst() }
       let leaks = try await copy.leaks()
       #expect(leaks == [], "died at \(step)")
     }

@@ -36,7 +36,7 @@ import Testing
     let moving = Task {
       while !Task.isCancelled {
         clock.advance(by: .seconds(1))
-        await Task.yield()
+        await othersFirst()
       }
     }
     #expect(await report.cleanup.unfinished == ["slow"])

@@ -67,12 +67,12 @@ extension VaultCheck {
             throw BrokenPromise("who waits for the flight lock gets it in turn", found: "nothing within 20 s")
           }
           await holders.enter()
-          await Task.yield()
+          await othersFirst()
           await holders.leave()
           lock.unlock()
         }
       }
-      await Task.yield()
+      await othersFirst()
       held.unlock()
       try await group.waitForAll()
     }

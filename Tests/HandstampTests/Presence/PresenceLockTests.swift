@@ -81,7 +81,7 @@ import Testing
     }
     let (session, lock) = try await session(person, policy)
     let callers = (0..<100).map { _ in Task { try await session.token().text } }
-    while lock.content.withLock({ $0.waiters.count }) < 100 { await Task.yield() }
+    while lock.content.withLock({ $0.waiters.count }) < 100 { await othersFirst() }
     #expect(lock.state == .confirming)
     gate.open()
     for caller in callers { #expect(try await caller.value == "access-s1-0") }
@@ -103,7 +103,7 @@ import Testing
         } catch { return error == .presence(.declined) ? error.recovery : Recovery.none }
       }
     }
-    while lock.content.withLock({ $0.waiters.count }) < 10 { await Task.yield() }
+    while lock.content.withLock({ $0.waiters.count }) < 10 { await othersFirst() }
     gate.open()
     for caller in callers { #expect(await caller.value == .confirmPresence) }
     #expect(session.state.isSignedIn && lock.state == .locked)
@@ -119,7 +119,7 @@ import Testing
     }
     let (session, lock) = try await session(person, .untilExit)
     let callers = (0..<3).map { _ in Task { try await session.token().text } }
-    while lock.content.withLock({ $0.waiters.count }) < 3 { await Task.yield() }
+    while lock.content.withLock({ $0.waiters.count }) < 3 { await othersFirst() }
     await gate.arrivals(1)
     for caller in callers.prefix(2) {
       caller.cancel()
@@ -131,7 +131,7 @@ import Testing
     #expect(lock.state == .locked)
     // The answer that comes all the same opens nothing; the next question waits until this one is gone.
     let next = Task { try await session.token().text }
-    while lock.content.withLock({ $0.waiters.count }) < 1 { await Task.yield() }
+    while lock.content.withLock({ $0.waiters.count }) < 1 { await othersFirst() }
     #expect(person.reasons.count == 1)
     gate.open()
     #expect(try await next.value == "access-s1-0")
