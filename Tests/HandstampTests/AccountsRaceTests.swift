@@ -55,7 +55,8 @@ import Testing
     backend.failRevocations(with: nil)
     let relaunched = accounts()
     while await leaving() != [] { await othersFirst() }
-    #expect(backend.revoked == [RevocationHandle("handle-s1")])
+    // Perhaps twice: what was let go of may have been under way, and it may be told any number of times.
+    #expect(Set(backend.revoked) == [RevocationHandle("handle-s1")])
     #expect(relaunched.accounts.isEmpty)
   }
 
