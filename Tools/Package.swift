@@ -16,6 +16,7 @@ func handstamp(_ products: String...) -> [Target.Dependency] {
 let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let jwtKit: Target.Dependency = .product(name: "JWTKit", package: "jwt-kit")
+let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 let httpClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
@@ -99,9 +100,8 @@ let package = Package(
       name: "HandstampServerTests",
       dependencies: handstamp("HandstampCore", "HandstampRegistry", "HandstampTesting")
         + [
-          "HandstampServer", "RegistrySQLite", hummingbird, hummingbirdCore, httpClient, jwtKit, crypto, httpTypes,
-          nioCore,
-          nioEmbedded, nioHTTP1, log,
+          "HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", hummingbird, hummingbirdCore, httpClient, jwtKit,
+          crypto, cryptoExtras, httpTypes, nioCore, nioEmbedded, nioHTTP1, log,
         ],
       swiftSettings: strict),
     .testTarget(

@@ -30,6 +30,7 @@ struct TestServer: Sendable {
   static func run<Value>(
     limits: RegistryLimits = RegistryLimits(), clock: TestClock = TestClock(),
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = [], mailer: (any Mailer)? = nil,
+    apple: AppleSignIn? = nil,
     _ configure: (inout ServerConfiguration) -> Void = { _ in },
     body: (TestServer) async throws -> Value
   ) async throws -> Value {
@@ -43,7 +44,7 @@ struct TestServer: Sendable {
     let store = FaultyStore()
     let server = try await SessionServer(
       configuration: configuration, registry: Registry(store: store, mint: mint, limits: limits), keys: keys,
-      mailer: mailer, middlewares: middlewares)
+      mailer: mailer, apple: apple, middlewares: middlewares)
     let running = try await server.start()
     let test = TestServer(
       server: server, client: WireClient(base: running.url), clock: clock, keys: keys, store: store, mint: mint,
