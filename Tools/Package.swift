@@ -108,8 +108,8 @@ let package = Package(
       name: "ClientServerTests",
       dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting")
         + [
-          "HandstampServer", "AsyncHTTPTransport", "WebSocketTransport", hummingbird, httpTypes, nioCore, nioHTTP1,
-          nioPosix, nioWebSocket, log,
+          "HandstampServer", "AsyncHTTPTransport", "WebSocketTransport", crypto, cryptoExtras, hummingbird, httpTypes,
+          nioCore, nioHTTP1, nioPosix, nioWebSocket, log,
         ],
       swiftSettings: strict),
     .testTarget(

@@ -30,6 +30,7 @@ struct RealServer: Sendable {
 
   static func run<Value>(
     life: Duration = .seconds(600), mailer: (any Mailer)? = nil,
+    apple: AppleSignIn? = nil,
     _ configure: (inout ServerConfiguration) -> Void = { _ in }, body: (RealServer) async throws -> Value
   ) async throws -> Value {
     var configuration = ServerConfiguration(
@@ -42,7 +43,7 @@ struct RealServer: Sendable {
     let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
     let server = try await SessionServer(
       configuration: configuration, registry: Registry(store: MemoryRegistryStore(), mint: mint), keys: SigningKeys(),
-      mailer: mailer)
+      mailer: mailer, apple: apple)
     let running = try await server.start()
     guard let url = URL(string: "http://127.0.0.1:\(running.port)") else { throw CancellationError() }
     do {

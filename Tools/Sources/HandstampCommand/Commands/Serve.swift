@@ -34,6 +34,10 @@ struct Serve: AsyncParsableCommand {
   @Option(help: "whom mails are from (default: handstamp@ and the issuer's host)") var mailFrom: String?
   @Option(help: "what links in mails look like, with {token} and {action} (default: mails have a code)")
   var mailLink: String?
+  @Option(help: "takes Sign in with Apple for the app of that id, or for several, with commas between")
+  var appleClientID: String?
+  @Option(help: .hidden) var appleIssuer: String?
+  @Option(help: .hidden) var appleKeysURL: String?
   @Option(help: "how long ended sessions and events are kept (default: 30d)") var retention: String?
   @Option(help: "a file with the JSON object that apps read at /v1/app-config") var appConfig: String?
   @Option(help: "trace, debug, info, notice, warning or error (default: info)") var logLevel: String?
@@ -44,7 +48,8 @@ struct Serve: AsyncParsableCommand {
       flags: [
         .data: data, .host: host, .port: port, .issuer: issuer, .accessTokenLife: accessTokenLife,
         .idleLimit: idleLimit, .absoluteLimit: absoluteLimit, .signUp: signUp, .mailFolder: mailFolder,
-        .sendmail: sendmail, .mailFrom: mailFrom, .mailLink: mailLink, .retention: retention, .appConfig: appConfig,
+        .sendmail: sendmail, .mailFrom: mailFrom, .mailLink: mailLink, .retention: retention,
+        .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .appConfig: appConfig,
         .logLevel: logLevel,
       ].compactMapValues { $0 }, environment: ProcessInfo.processInfo.environment, file: config)
     let (store, keys) = try settings.openFolder()

@@ -1,3 +1,4 @@
+import AsyncHTTPTransport
 import Foundation
 import HandstampRegistry
 import HandstampServer
@@ -17,6 +18,9 @@ struct ServeSettings {
     case mailFrom = "mail-from"
     case mailLink = "mail-link"
     case retention
+    case appleClientID = "apple-client-id"
+    case appleIssuer = "apple-issuer"
+    case appleKeysURL = "apple-keys-url"
     case appConfig = "app-config"
     case logLevel = "log-level"
 
@@ -44,6 +48,7 @@ struct ServeSettings {
   let mailer: any Mailer
   let mailFrom: String?
   let mailLink: String?
+  let apple: AppleSignIn?
   let appConfig: String
   let logLevel: Logger.Level
 
@@ -116,6 +121,20 @@ struct ServeSettings {
       let isLine = mailLink.unicodeScalars.allSatisfy { $0.value > 32 && $0.value != 127 }
       guard isLine, mailLink.contains("{token}") else { throw refuse(.mailLink, "no address with {token} in it") }
     }
+    let issuerOfTokens = values[.appleIssuer]?.text ?? AppleSignIn.issuer
+    guard !issuerOfTokens.isEmpty else { throw refuse(.appleIssuer, "no issuer") }
+    let keysURL = values[.appleKeysURL]?.text ?? AppleSignIn.keysURL
+    guard let keys = URLComponents(string: keysURL), ["http", "https"].contains(keys.scheme), keys.host != nil else {
+      throw refuse(.appleKeysURL, "no address of keys")
+    }
+    apple = try values[.appleClientID].map { value throws(Refusal) in
+      let ids = value.text.split(separator: ",", omittingEmptySubsequences: false).map {
+        $0.trimmingCharacters(in: .whitespaces)
+      }
+      guard !ids.contains("") else { throw refuse(.appleClientID, "no list of ids") }
+      return AppleSignIn(
+        clientIDs: Set(ids), issuer: issuerOfTokens, keysURL: keysURL, transport: AsyncHTTPTransport())
+    }
     guard let logLevel = Logger.Level(rawValue: values[.logLevel]?.text ?? "info") else {
       throw refuse(.logLevel, "no level")
     }
@@ -162,6 +181,9 @@ extension ServeSettings.Key {
     case .port: "a number from 0 to 65535, 0 for any free one"
     case .issuer: "an https address without a slash at its end, such as https://id.example.org"
     case .accessTokenLife, .idleLimit, .absoluteLimit, .retention: "write it as 90s, 10m, 12h or 30d"
+    case .appleClientID: "the bundle id of your app, or several ids with commas between them"
+    case .appleIssuer: "leave it out, or name the issuer of a stand-in's tokens"
+    case .appleKeysURL: "leave it out, or name the address of a stand-in's keys"
     case .signUp: "write open, confirmed or closed"
     case .mailFolder: "name a folder for mails, which is made when it is missing"
     case .sendmail: "name the system's mail program, such as /usr/sbin/sendmail"
@@ -192,7 +214,7 @@ extension ServeSettings {
     let signing = try SigningKeyFile(path: data + "/signing.pem").keys()
     do {
       return try await SessionServer(
-        configuration: configuration, registry: registry, keys: signing, mailer: mailer)
+        configuration: configuration, registry: registry, keys: signing, mailer: mailer, apple: apple)
     } catch let fault as AppConfigFault {
       throw Refusal(.usage, plain("\(fault)"), hint: Key.appConfig.hint)
     } catch is MailSetUpFault {

@@ -134,6 +134,29 @@ import Testing
     #expect(try signUp([.host: "0.0.0.0", .signUp: "open"]) == "open")
   }
 
+  @Test func `take Sign in with Apple for the apps that are named, and for none otherwise`() throws {
+    func apple(_ flags: [ServeSettings.Key: String]) throws -> AppleSignIn? {
+      try ServeSettings(flags: flags.merging([.data: "/x"]) { $1 }, environment: [:], file: nil).apple
+    }
+    #expect(try apple([:])?.clientIDs == nil)
+    #expect(try apple([.appleKeysURL: "https://keys.example.org"])?.clientIDs == nil)
+    let two = try apple([.appleClientID: "org.example.forum, org.example.web"])
+    #expect(two?.clientIDs == ["org.example.forum", "org.example.web"])
+    #expect(two?.issuer == "https://appleid.apple.com")
+    #expect(two?.keysURL == "https://appleid.apple.com/auth/keys")
+    let other = try apple([
+      .appleClientID: "a", .appleIssuer: "https://stand.in", .appleKeysURL: "http://127.0.0.1:1/keys",
+    ])
+    #expect(other?.issuer == "https://stand.in")
+    #expect(other?.keysURL == "http://127.0.0.1:1/keys")
+    for flags: [ServeSettings.Key: String] in [
+      [.appleClientID: ""], [.appleClientID: "a,,b"], [.appleKeysURL: "/keys"], [.appleKeysURL: "file:///keys"],
+      [.appleIssuer: ""],
+    ] {
+      #expect(throws: Refusal.self) { try apple(flags) }
+    }
+  }
+
   @Test func `put mails into a folder of the server's, unless told`() throws {
     func mailer(_ flags: [ServeSettings.Key: String]) throws -> any Mailer {
       try ServeSettings(flags: flags.merging([.data: "/x"]) { $1 }, environment: [:], file: nil).mailer
