@@ -52,7 +52,8 @@ format: ## puts the format right
 check: deps lint examples test run ## what CI runs
 
 check-deep: ## ThreadSanitizer, 40 processes under SIGKILL, the long explorations and simulations
-	TSAN_OPTIONS=halt_on_error=1 $(SWIFT) test $(ROOT) --sanitize=thread --scratch-path .build/tsan \
+	TSAN_OPTIONS=suppressions=$(CURDIR)/scripts/tsan-suppressions \
+	  $(SWIFT) test $(ROOT) --sanitize=thread --scratch-path .build/tsan \
 	  --filter 'HandstampTests|HandstampCoreTests|HandstampVaultsTests'
 	HANDSTAMP_DEEP=1 $(SWIFT) test $(TOOLS) --filter 'fifty expiries'
 	$(MAKE) explore

@@ -19,6 +19,22 @@ import Testing
     #expect(bench.machine.access != nil)
   }
 
+  @Test func `takes a use since the last boot for later than any before it, whatever the wall clock shows`() {
+    var bench = Bench(policy: SessionPolicy(idleLimit: .seconds(900)))
+    bench.signIn()
+    let before = bench.now
+    // The device starts anew, its clock a month behind; this program and another come back.
+    bench.now = Moment(boot: 8, uptime: .seconds(10), wall: before.wall.advanced(by: .seconds(-2_592_000)))
+    bench = Bench(policy: SessionPolicy(idleLimit: .seconds(900)), vault: bench.vault).at(bench.now)
+    bench.run(.start)
+    _ = bench.apply(.touch(SessionID("s1"), at: bench.now))
+    // Then the clock is put right, and more.
+    bench.now = Moment(boot: 8, uptime: .seconds(20), wall: before.wall.advanced(by: .seconds(86_400)))
+    bench.run(.activity)
+    #expect(bench.states.last != .signedOut(.idle))
+    #expect(bench.machine.access != nil, "\(bench.states) \(bench.effects.suffix(6))")
+  }
+
   @Test func `adopts no session whose sign-in it has reported as failed`() {
     var bench = Bench()
     bench.run(.start)
@@ -41,5 +57,13 @@ import Testing
       if case .signedIn(let facts) = state { #expect(facts.session == SessionID("s1")) }
     }
     #expect(bench.machine.access == nil)
+  }
+}
+
+extension Bench {
+  fileprivate func at(_ moment: Moment) -> Bench {
+    var bench = self
+    bench.now = moment
+    return bench
   }
 }

@@ -105,7 +105,7 @@ extension SessionMachine {
       guard let age = now.elapsed(since: asOf), age <= SessionMachine.staleness else {
         return moved(to: entry, at: now)
       }
-      live.adopt(session)
+      live.adopt(session, in: now.boot)
       live.flight?.step = .asking
       phase = .live(live)
       return [.askRefresh(begin(.ask(token, since: now)), token, key)]
@@ -175,7 +175,7 @@ extension SessionMachine {
     case .done(let entry):
       guard let session = entry.session, session.id == live.stored.id else { return moved(to: entry, at: now) }
       let isNew = live.unsaved == nil
-      live.adopt(session)
+      live.adopt(session, in: now.boot)
       live.unsaved = nil
       live.failures = 0
       live.quietUntil = nil

@@ -78,7 +78,7 @@ extension SessionMachine {
       if let unsaved = live.unsaved, found.refresh != unsaved.sent { live.unsaved = nil }
       if found.access != live.stored.access { live.mintedAt = found.access?.lifetime?.start ?? now }
       let wasLocked = live.isRefreshLocked
-      live.adopt(found)
+      live.adopt(found, in: now.boot)
       live.isRefreshLocked = false
       // The locked vault did not tell when the session began and was used last: its limits hold from here on.
       if wasLocked, live.touchedAt == nil { live.stored.activeAt = found.activeAt }

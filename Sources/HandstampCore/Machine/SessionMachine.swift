@@ -81,14 +81,19 @@ public struct SessionMachine: Sendable, Hashable {
     var access: StoredAccess? { unsaved?.access ?? stored.access }
 
     /// Takes over what the vault shows, but for activity that it has not been told of.
-    mutating func adopt(_ session: StoredSession) {
-      let activeAt = stored.activeAt
+    ///
+    /// - Parameter boot: the one that runs now: what is stamped by it is later than anything of another. The wall clock, which
+    ///   may have been set back, has a say only between two others.
+    mutating func adopt(_ session: StoredSession, in boot: UInt64) {
+      let (own, shown) = (stored.activeAt, session.activeAt)
       stored = session
-      // Within one boot the wall clock, which may have been set back, has no say.
-      let isNewer =
-        activeAt.boot == session.activeAt.boot
-        ? activeAt.uptime > session.activeAt.uptime : activeAt.wall > session.activeAt.wall
-      if isNewer { stored.activeAt = activeAt }
+      let isNewer: Bool
+      if own.boot == shown.boot {
+        isNewer = own.uptime > shown.uptime
+      } else {
+        isNewer = own.boot == boot || (shown.boot != boot && own.wall > shown.wall)
+      }
+      if isNewer { stored.activeAt = own }
     }
   }
 

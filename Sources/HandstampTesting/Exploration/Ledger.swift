@@ -12,7 +12,9 @@ struct Ledger: Sendable, Hashable {
   /// What the server was last asked whether it would accept.
   var judged: (stored: StoredSession, server: ModelServer)?
   /// When each session was last used, as far as the vault was told.
-  var usedAt: [SessionID: Moment] = [:]
+  var usedAt: [SessionID: (shown: Moment, truly: UnixTime)] = [:]
+  /// Sessions that were rightly found to be over by policy; somebody may use one before that is written.
+  var overdue: Set<SessionID> = []
   /// Whether the flight lock was ever refused: then repeats of one pair are in order.
   var lockWasRefused = false
   /// Steps that were done, by session.

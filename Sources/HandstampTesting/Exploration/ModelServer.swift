@@ -33,6 +33,7 @@ package struct ModelServer: Sendable, Hashable {
   package static let secretWord = "s3cr3t"
 
   package var session: SessionID { row.session.id }
+  package var startedAt: UnixTime { row.createdAt }
   package var canLoseCommit: Bool { previous != nil }
 
   package func isAlive(at time: UnixTime) -> Bool { row.over(at: time) == nil }

@@ -100,7 +100,6 @@ extension World {
       case .signedIn(let facts):
         if !ledger.stored.contains(facts.session) { fail(3, "\(facts.session) was shown before it was durable") }
       case .signedOut(let reason):
-        if !isDurable, let stored = vault.session, isOver(reason, stored.id, at: now) { endedRightly.insert(stored.id) }
         guard isDurable, case .signedIn(let former) = processes[index].shown, vaultState != .unconfirmed,
           vault.session?.id == former.session, !endedRightly.contains(former.session)
         else { break }
@@ -110,6 +109,8 @@ extension World {
       }
       judgeWords(state)
     case .audit(var entry):
+      // The limit struck, and its tombstone has to wait.
+      if !isDurable, let stored = vault.session, ledger.overdue.contains(stored.id) { endedRightly.insert(stored.id) }
       if limits.faults.contains(.auditNamesTokens), let access = processes[index].machine.access {
         entry.outcome = access.token.secret.withExposed { $0 }
       }
@@ -125,9 +126,12 @@ extension World {
     case .resume(_, .failure(let error)): judgeWords(error)
     case .clean(let ended, _):
       if processes[index].machine.session != nil { fail(5, "a clean-up for \(ended.session) meets the next session") }
-    case .edit(_, .end(let session, holding: nil, reason: .replaced, at: _, steps: _)):
+    case .edit(_, .end(let session, holding: nil, let reason, let time, steps: _)):
       // Somebody else signs in.
-      if processes[index].isSigningIn { endedRightly.insert(session) }
+      if reason == .replaced, processes[index].isSigningIn { endedRightly.insert(session) }
+      // Who cannot read the vault goes by what it knows itself, and may not know of a use elsewhere.
+      let isBlind = reason == .idle && vaultState != .works && vaultState != .full && vaultState != .unconfirmed
+      if isBlind || isOver(reason, session, at: time) { ledger.overdue.insert(session) }
     case .askRefresh, .startTimer, .finish, .cancelRequests, .unlock, .ignored, .read, .edit, .lock, .revoke: break
     }
   }

@@ -94,6 +94,7 @@ extension World {
   /// The power goes; what was not durable is gone.
   private mutating func reboot() {
     vault = durable
+    ledger.usedAt = [:]
     clock = Moment(boot: clock.boot + 1, uptime: .seconds(1), wall: clock.wall.advanced(by: .seconds(30)))
     serverTime = serverTime.advanced(by: .seconds(30))
     holder = nil

@@ -59,7 +59,7 @@ extension World {
       new.revision = 0  // Two histories that end alike are one state.
       if case .advance = edit, thief.map({ $0.successes > 0 }) ?? false { thief?.victimSteps += 1 }
       bury(by: edit, of: index)
-      if case .touch(let session, let time) = asked { ledger.usedAt[session] = time }
+      if case .touch(let session, let time) = asked { ledger.usedAt[session] = (time, serverTime) }
       vault = new
       for other in processes.indices where other != index && limits.signals { processes[other].isBehind = true }
       if isDurable(edit) {
@@ -96,7 +96,7 @@ extension World {
     case .begin(let new, let steps) where new.id != session:
       bury(session, doing: new.profile.id == stored.profile.id ? [] : steps)
     case .end(let ended, _, let reason, let time, let steps) where ended == session:
-      if isOver(reason, session, at: time) { return bury(session, doing: steps) }
+      if isOver(reason, session, at: time) || ledger.overdue.contains(session) { return bury(session, doing: steps) }
       // The server ends a session like this, or a user whose sign-out could not be written at first.
       if endedRightly.contains(session) { bury(session, doing: steps) }
       for server in sessions
@@ -119,20 +119,22 @@ extension World {
     if life != nil { ledger.ordered[session, default: []].formUnion(steps) }
   }
 
-  /// Whether the client's policy ends that session at `time`, for this reason.
+  /// Whether the client's policy ends that session at `time`, for this reason: as far as the vault tells, or in truth.
   func isOver(_ reason: EndReason?, _ session: SessionID, at time: Moment) -> Bool {
     guard let stored = vault.session, stored.id == session else { return false }
+    let truth = sessions.first { $0.session == session }?.startedAt ?? serverTime
     switch reason {
-    case .expired: return isOver(stored.startedAt, life?.absoluteLimit, at: time)
+    case .expired: return isOver(stored.startedAt, truth, life?.absoluteLimit, at: time)
     case .idle:
-      return isOver(stored.activeAt, life?.idleLimit, at: time)
-        && isOver(ledger.usedAt[session] ?? stored.activeAt, life?.idleLimit, at: time)
+      let used = ledger.usedAt[session]
+      return isOver(stored.activeAt, truth, life?.idleLimit, at: time)
+        && isOver(used?.shown ?? stored.activeAt, used?.truly ?? truth, life?.idleLimit, at: time)
     case .signedOut, .revoked, .replaced, .misused, .accountClosed, .rejected, .erased, nil: return false
     }
   }
 
-  private func isOver(_ start: Moment, _ limit: Duration?, at time: Moment) -> Bool {
-    limit.map { time.estimatedElapsed(since: start) >= $0 } ?? false
+  private func isOver(_ start: Moment, _ truth: UnixTime, _ limit: Duration?, at time: Moment) -> Bool {
+    limit.map { time.estimatedElapsed(since: start) >= $0 || serverTime.since(truth) >= $0 } ?? false
   }
 
   /// The edit, with the fault that was planted in it.
