@@ -57,15 +57,17 @@ enum Upgrade {
     var headers = HTTPHeaders([("Host", address.authority)])
     for field in request.headers { headers.add(name: field.name, value: field.value) }
     let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: address.target, headers: headers)
-    _ = try pipeline.configureUpgradableHTTPClientPipeline(
-      configuration: .init(
-        upgradeConfiguration: NIOTypedHTTPClientUpgradeConfiguration(
-          upgradeRequestHead: head, upgraders: [upgrader],
-          notUpgradingCompletionHandler: { channel in
-            channel.eventLoop.makeCompletedFuture {
-              try channel.pipeline.syncOperations.addHandler(RefusalHandler(result))
-            }
-          })))
+    var configuration = NIOUpgradableHTTPClientPipelineConfiguration(
+      upgradeConfiguration: NIOTypedHTTPClientUpgradeConfiguration(
+        upgradeRequestHead: head, upgraders: [upgrader],
+        notUpgradingCompletionHandler: { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(RefusalHandler(result))
+          }
+        }))
+    // A server may speak at once, and what it says may come in one read with its answer. NIO's default drops that.
+    configuration.leftOverBytesStrategy = .forwardBytes
+    _ = try pipeline.configureUpgradableHTTPClientPipeline(configuration: configuration)
   }
 }
 

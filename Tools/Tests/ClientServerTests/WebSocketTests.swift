@@ -21,11 +21,16 @@ private final class NumberServer: Sendable {
   private let refusals = Mutex<[HTTPResponseStatus]>([])
   private let (arrivals, arrival) = AsyncStream.makeStream(of: Visit.self)
 
+  /// The answer to the upgrade waits for the first message, and goes out in one piece with it.
+  private let isSlow: Bool
+
+  private init(isSlow: Bool) { self.isSlow = isSlow }
+
   var seen: [Visit] { visits.withLock { $0 } }
   func refuse(_ status: HTTPResponseStatus) { refusals.withLock { $0.append(status) } }
 
-  static func run(_ body: (String, NumberServer) async throws -> Void) async throws {
-    let server = NumberServer()
+  static func run(isSlow: Bool = false, _ body: (String, NumberServer) async throws -> Void) async throws {
+    let server = NumberServer(isSlow: isSlow)
     let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .childChannelInitializer { server.setUp($0) }
       .bind(host: "127.0.0.1", port: 0).get()
@@ -62,9 +67,13 @@ private final class NumberServer: Sendable {
           arrival.yield(visit)
         }
       })
-    return channel.pipeline.configureHTTPServerPipeline(
-      withServerUpgrade: (upgraders: [upgrader], completionHandler: { _ in })
-    ).flatMapThrowing { try channel.pipeline.syncOperations.addHandler(RefusesTheRest()) }
+    return channel.eventLoop.makeCompletedFuture { [isSlow] in
+      let pipeline = channel.pipeline.syncOperations
+      if isSlow { try pipeline.addHandler(ForgetsTheFirstFlush()) }
+      try pipeline.configureHTTPServerPipeline(
+        withServerUpgrade: (upgraders: [upgrader], completionHandler: { _ in }))
+      try pipeline.addHandler(RefusesTheRest())
+    }
   }
 }
 
@@ -87,6 +96,21 @@ private final class RefusesTheRest: ChannelInboundHandler, RemovableChannelHandl
       version: .http1_1, status: .unauthorized, headers: ["Content-Length": "0", "Retry-After": "7"])
     context.write(wrapOutboundOut(.head(head)), promise: nil)
     context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+  }
+}
+
+private final class ForgetsTheFirstFlush: ChannelOutboundHandler {
+  typealias OutboundIn = ByteBuffer
+  private var hasForgotten = false
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    context.write(data, promise: nil)
+    promise?.succeed()
+  }
+
+  func flush(context: ChannelHandlerContext) {
+    if hasForgotten { context.flush() }
+    hasForgotten = true
   }
 }
 
@@ -155,6 +179,16 @@ private final class AnswersPings: ChannelInboundHandler {
       #expect(try await messages.next() == .bytes([7, 8]))
       try await stream.send(.text("back"))
       #expect(try await messages.next() == .text("back"))
+    }
+  }
+
+  @Test func `are not lost when they come in one piece with the answer to the upgrade`() async throws {
+    let controller = try await session()
+    try await NumberServer.run(isSlow: true) { url, server in
+      var messages = read(stream(url, controller))
+      let visit = try #require(await server.next())
+      visit.send(1)
+      #expect(try await messages.next() == .text("1"))
     }
   }
 
