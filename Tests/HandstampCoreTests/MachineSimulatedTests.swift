@@ -21,6 +21,7 @@ import Testing
 
   @Test func `takes a use since the last boot for later than any before it, whatever the wall clock shows`() {
     var bench = Bench(policy: SessionPolicy(idleLimit: .seconds(900)))
+    bench.run(.start)
     bench.signIn()
     let before = bench.now
     // The device starts anew, its clock a month behind; this program and another come back.
@@ -32,7 +33,7 @@ import Testing
     bench.now = Moment(boot: 8, uptime: .seconds(20), wall: before.wall.advanced(by: .seconds(86_400)))
     bench.run(.activity)
     #expect(bench.states.last != .signedOut(.idle))
-    #expect(bench.machine.access != nil, "\(bench.states) \(bench.effects.suffix(6))")
+    #expect(bench.machine.access != nil)
   }
 
   @Test func `adopts no session whose sign-in it has reported as failed`() {
