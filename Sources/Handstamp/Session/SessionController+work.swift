@@ -147,21 +147,24 @@ final class RequestFence: Sendable {
   func run<Result: Sendable>(
     in generation: UInt64, _ body: @escaping @Sendable () async throws(TransportError) -> Result
   ) async throws(RequestFailure) -> Result {
-    // Asked before a byte goes out, then once more under the lock.
-    guard self.generation == generation else { throw .signedOut }
-    let task = Task { () -> Swift.Result<Result, TransportError> in
-      do throws(TransportError) { return .success(try await body()) } catch { return .failure(error) }
-    }
     let number = content.withLock { content -> UInt64? in
       guard content.generation == generation else { return nil }
       content.last += 1
-      content.tasks[content.last] = { task.cancel() }
+      content.tasks[content.last] = {}
       return content.last
     }
-    guard let number else {
-      task.cancel()
-      throw .signedOut
+    guard let number else { throw .signedOut }
+    let task = Task { () -> Swift.Result<Result, TransportError> in
+      // Asked once more, before a byte goes out: the generation may have ended before this task had its turn.
+      guard content.withLock({ $0.tasks[number] != nil }) else { return .failure(.cancelled) }
+      do throws(TransportError) { return .success(try await body()) } catch { return .failure(error) }
     }
+    let isCancelled = content.withLock { content in
+      guard content.tasks[number] != nil else { return true }
+      content.tasks[number] = { task.cancel() }
+      return false
+    }
+    if isCancelled { task.cancel() }
     let result = await withTaskCancellationHandler {
       await task.value
     } onCancel: {

@@ -67,7 +67,7 @@ public struct SessionEventFeed: AsyncSequence, Sendable {
   }
 
   /// Reads the feed for as long as somebody is signed in, now and later, and hands every event to `body`. Returns when its
-  /// task is cancelled, or when the controller goes away.
+  /// task is cancelled, and holds the controller until then.
   public func follow(_ body: @Sendable (SessionEvent) async -> Void = { _ in }) async {
     var last: SessionID?
     for await state in stream.controller.states {
