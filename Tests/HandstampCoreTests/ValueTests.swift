@@ -119,6 +119,8 @@ import Testing
   @Test func `know the next step`() {
     #expect(SessionError.rejected(.misused).recovery == .signIn)
     #expect(SessionError.unreachable(retryAfter: .seconds(3)).recovery == .retry(after: .seconds(3)))
+    #expect(RedirectError.unavailable("no window").recovery == .retry(after: nil))
+    #expect(RedirectError.cancelled.sessionError == .cancelled)
     #expect(SessionError.storage(.locked).recovery == .unlockDevice)
     #expect(Recovery(SessionError.noRefreshToken as any Error) == .signIn)
     #expect(Recovery(CancellationError()) == Recovery.none)
