@@ -6,7 +6,7 @@ ROOT := -j $(JOBS)
 SOURCES := Package.swift Sources Tests Tools/Package.swift Tools/Sources Tools/Tests \
   $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
-.PHONY: help deps build run test check check-deep explore simulate server examples lint format bench clean
+.PHONY: help deps build run test check check-deep explore simulate server examples lint format bench clean apple
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,6 +42,9 @@ examples: ## builds the examples, whose code is the README's
 	sh scripts/readme --check
 	sh scripts/examples
 
+apple: ## type-checks what is for Apple's systems alone
+	@sh scripts/apple
+
 lint: ## the format, and a few rules that no compiler knows
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
 	@sh scripts/rules
@@ -49,7 +52,7 @@ lint: ## the format, and a few rules that no compiler knows
 format: ## puts the format right
 	$(SWIFT) format --in-place --recursive --parallel $(SOURCES)
 
-check: deps lint examples test run ## what CI runs
+check: deps lint examples apple test run ## what CI runs
 
 check-deep: ## ThreadSanitizer, 40 processes under SIGKILL, the long explorations and simulations
 	TSAN_OPTIONS=suppressions=$(CURDIR)/scripts/tsan-suppressions \

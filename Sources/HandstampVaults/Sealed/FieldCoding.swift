@@ -111,3 +111,14 @@ func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
     explicit_bzero(start, bytes.count)
   #endif
 }
+
+extension UInt64 {
+  /// Its eight bytes, the highest first.
+  var octets: [UInt8] { stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self >> $0) } }
+
+  /// Nothing unless there are exactly eight.
+  init?(octets: some Collection<UInt8>) {
+    guard octets.count == 8 else { return nil }
+    self = octets.reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}

@@ -41,7 +41,7 @@ extension AccountID {
   }
 }
 
-private func stateFolder(_ name: String) -> String? {
+func stateFolder(_ name: String) -> String? {
   // A name is one folder, whatever is in it.
   let letters = name.map { $0 == "/" || $0 == "\0" ? "_" : $0 }
   let folder = letters.first == "." || letters.isEmpty ? "_" + String(letters) : String(letters)

@@ -14,6 +14,8 @@ struct VaultFiles {
   let vault: String
   /// The lock file, which holds the last revision when there is no sealed file.
   let flightLock: String
+  /// Replaced whenever something was written that is in no file: the watched file of a vault in a keychain.
+  let signal: String
   /// The audit log's newer and older half, what a killed program left of a line, and the lock of all three.
   let audit: String
   let olderAudit: String
@@ -26,6 +28,7 @@ struct VaultFiles {
     let name = VaultFiles.digest(of: account)
     vault = name + VaultFiles.vaultEnding
     flightLock = name + ".lock"
+    signal = name + ".changed"
     audit = name + VaultFiles.auditEnding
     olderAudit = name + ".audit-older"
     tornAudit = name + ".audit-torn"

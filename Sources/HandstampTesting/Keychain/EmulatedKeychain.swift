@@ -1,0 +1,147 @@
+import HandstampCore
+package import HandstampVaults
+
+/// A keychain in memory, with what Apple documents of `SecItem`: keys of items, access groups, accessibility, statuses. Where
+/// Apple documents nothing, a test chooses.
+///
+/// Several of them may stand over one ``Device``: they are the programs on it.
+package final class EmulatedKeychain: Keychain {
+  /// The device, with everybody's items.
+  package final class Device: Sendable {
+    let state = Locked(State())
+
+    package init() {}
+
+    /// What the person does with it.
+    package func set(_ lock: Lock) { state.withLock { $0.lock = lock } }
+
+    /// Without a passcode, items that need one are gone, and none can be made.
+    package func removePasscode() {
+      state.withLock { state in
+        state.hasPasscode = false
+        state.items.removeAll { $0.accessibility == .whenPasscodeSetThisDeviceOnly }
+      }
+    }
+
+    /// Answers "not found" for what cannot be read before the first unlock, instead of "interaction not allowed".
+    package func hideBeforeFirstUnlock() { state.withLock { $0.hides = true } }
+
+    /// Everything there is, whoever may see it.
+    package var items: [KeychainItem] { state.withLock { $0.items } }
+
+    /// Puts other items in the place of these.
+    package func change(_ body: @Sendable (inout [KeychainItem]) -> Void) { state.withLock { body(&$0.items) } }
+
+    /// Asked before every call; what it returns is answered, and nothing is done.
+    package func intercept(_ answer: (@Sendable (Call) -> KeychainStatus?)?) { state.withLock { $0.answer = answer } }
+
+    /// The calls until now.
+    package var calls: [Call] { state.withLock { $0.calls } }
+  }
+
+  package enum Lock: Sendable { case beforeFirstUnlock, locked, unlocked }
+
+  package enum Call: Sendable, Hashable {
+    case add(KeychainItem)
+    case copy(KeychainKey)
+    case update(KeychainKey, KeychainChange)
+    case delete(KeychainKey)
+  }
+
+  struct State {
+    var lock = Lock.unlocked
+    var hasPasscode = true
+    var hides = false
+    var items: [KeychainItem] = []
+    var calls: [Call] = []
+    var answer: (@Sendable (Call) -> KeychainStatus?)?
+
+    func canRead(_ accessibility: KeychainAccessibility?) -> Bool {
+      switch accessibility {
+      case .afterFirstUnlock, .afterFirstUnlockThisDeviceOnly: lock != .beforeFirstUnlock
+      case .whenUnlocked, .whenUnlockedThisDeviceOnly: lock == .unlocked
+      case .whenPasscodeSetThisDeviceOnly: lock == .unlocked && hasPasscode
+      case nil: true
+      }
+    }
+
+    var refusal: KeychainStatus { hides && lock == .beforeFirstUnlock ? .itemNotFound : .interactionNotAllowed }
+
+    mutating func intercepted(_ call: Call) -> KeychainStatus? {
+      calls.append(call)
+      return answer?(call)
+    }
+  }
+
+  private let device: Device
+  private let groups: [String]
+
+  /// - Parameter groups: the access groups that the program is signed for; the first is its default.
+  package init(_ device: Device = Device(), groups: [String] = ["team.app"]) {
+    self.device = device
+    self.groups = groups
+  }
+
+  package func add(_ item: KeychainItem) -> KeychainStatus {
+    device.state.withLock { [groups] state in
+      if let status = state.intercepted(.add(item)) { return status }
+      guard let group = item.group ?? groups.first, groups.contains(group) else { return .missingEntitlement }
+      if item.accessibility == .whenPasscodeSetThisDeviceOnly, !state.hasPasscode { return .notAvailable }
+      guard state.canRead(item.accessibility) else { return .interactionNotAllowed }
+      guard !state.items.contains(where: { $0.key == item.key && $0.group == group }) else { return .duplicateItem }
+      var new = item
+      new.group = group
+      state.items.append(new)
+      return .success
+    }
+  }
+
+  package func copy(_ key: KeychainKey, group: String?) -> Result<[KeychainItem], KeychainStatus> {
+    device.state.withLock { [groups] state in
+      if let status = state.intercepted(.copy(key)) { return .failure(status) }
+      if let group, !groups.contains(group) { return .failure(.missingEntitlement) }
+      let found = state.items.filter { EmulatedKeychain.matches($0, key, group, groups) }
+      if found.isEmpty { return .failure(.itemNotFound) }
+      guard found.allSatisfy({ state.canRead($0.accessibility) }) else { return .failure(state.refusal) }
+      return .success(found)
+    }
+  }
+
+  package func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainStatus {
+    device.state.withLock { [groups] state in
+      if let status = state.intercepted(.update(key, change)) { return status }
+      if let group, !groups.contains(group) { return .missingEntitlement }
+      let found = state.items.indices.filter { EmulatedKeychain.matches(state.items[$0], key, group, groups) }
+      if found.isEmpty { return .itemNotFound }
+      guard found.allSatisfy({ state.canRead(state.items[$0].accessibility) }) else { return state.refusal }
+      if let wanted = change.accessibility, !state.canRead(wanted) { return .interactionNotAllowed }
+      for index in found {
+        var new = state.items[index]
+        if let account = change.account {
+          new.key.account = account
+          let isTaken = state.items.contains { $0.key == new.key && $0.group == new.group }
+          if isTaken { return .duplicateItem }
+        }
+        new.data = change.data ?? new.data
+        new.accessibility = change.accessibility ?? new.accessibility
+        state.items[index] = new
+      }
+      return .success
+    }
+  }
+
+  package func delete(_ key: KeychainKey, group: String?) -> KeychainStatus {
+    device.state.withLock { [groups] state in
+      if let status = state.intercepted(.delete(key)) { return status }
+      if let group, !groups.contains(group) { return .missingEntitlement }
+      let count = state.items.count
+      state.items.removeAll { EmulatedKeychain.matches($0, key, group, groups) }
+      return state.items.count == count ? .itemNotFound : .success
+    }
+  }
+
+  private static func matches(_ item: KeychainItem, _ key: KeychainKey, _ group: String?, _ groups: [String]) -> Bool {
+    guard item.key == key, let own = item.group else { return false }
+    return group.map { $0 == own } ?? groups.contains(own)
+  }
+}

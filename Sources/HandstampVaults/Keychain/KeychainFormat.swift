@@ -1,0 +1,63 @@
+import Crypto
+import HandstampCore
+
+/// The data of a keychain item, byte by byte; numbers are big-endian. The keychain seals it; the sum tells what is broken,
+/// and what belongs to another account.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 8 | `HSTKEYCH` |
+/// | 2 + 2 | the version of the format, and its complement: a flipped bit is no newer version |
+/// | 8 | the first bytes of SHA-256 of the account's id and all that follows |
+/// | 8 | the revision |
+/// | n | the fields of the entry |
+enum KeychainFormat {
+  static let version: UInt16 = 1
+  private static let magic = Array("HSTKEYCH".utf8)
+  private static let headerCount = 20
+
+  static func encode(_ entry: VaultEntry, account: AccountID) -> [UInt8] {
+    FieldWriter.withBytes(capacity: entry.fieldCapacity, write: entry.write) { fields in
+      var bytes: [UInt8] = []
+      bytes.reserveCapacity(headerCount + 8 + fields.count)
+      bytes += magic
+      for number in [version, ~version] { bytes += [UInt8(number >> 8), UInt8(number & 255)] }
+      let revision = entry.revision.octets
+      bytes += sum(revision, fields[...], account: account)
+      bytes += revision
+      bytes += fields
+      return bytes
+    }
+  }
+
+  /// - Throws: ``VaultTrouble/corrupt`` for bytes that were changed or are another account's,
+  ///   ``VaultTrouble/unavailable(_:)`` for a newer format.
+  static func decode(_ bytes: [UInt8], account: AccountID) throws(VaultTrouble) -> VaultEntry {
+    guard bytes.count >= 12, bytes.starts(with: magic) else { throw .corrupt }
+    let version = UInt16(bytes[8]) << 8 | UInt16(bytes[9])
+    guard version == ~(UInt16(bytes[10]) << 8 | UInt16(bytes[11])), version > 0 else { throw .corrupt }
+    guard version == KeychainFormat.version else {
+      throw .unavailable("a newer version of the program wrote this vault, in format \(version)")
+    }
+    guard bytes.count >= headerCount + 8 else { throw .corrupt }
+    let revision = Array(bytes[headerCount..<headerCount + 8])
+    let fields = bytes[(headerCount + 8)...]
+    guard sum(revision, fields, account: account).elementsEqual(bytes[12..<headerCount]) else { throw .corrupt }
+    let entry = fields.withUnsafeBytes { fields in
+      UInt64(octets: revision).flatMap { VaultEntry(revision: $0, fields: fields) }
+    }
+    guard let entry else { throw .corrupt }
+    return entry
+  }
+
+  private static func sum(_ revision: [UInt8], _ fields: ArraySlice<UInt8>, account: AccountID) -> [UInt8] {
+    var hash = SHA256()
+    // The length first: no two accounts and contents make the same bytes.
+    let name = Array(account.rawValue.utf8)
+    hash.update(data: withUnsafeBytes(of: UInt64(name.count).bigEndian) { Array($0) })
+    hash.update(data: name)
+    hash.update(data: revision)
+    fields.withUnsafeBytes { hash.update(bufferPointer: $0) }
+    return Array(hash.finalize().prefix(8))
+  }
+}

@@ -1,0 +1,53 @@
+package import HandstampCore
+
+/// What a keychain call answers: an `OSStatus`, with the names of Security's `SecBase.h`.
+package struct KeychainStatus: Error, Sendable, Hashable, RawRepresentable {
+  package var rawValue: Int32
+  package init(rawValue: Int32) { self.rawValue = rawValue }
+  private init(_ rawValue: Int32) { self.rawValue = rawValue }
+
+  package static let success = KeychainStatus(0)
+  package static let itemNotFound = KeychainStatus(-25300)
+  package static let duplicateItem = KeychainStatus(-25299)
+  /// The device is locked, or a question to the person was needed and not allowed.
+  package static let interactionNotAllowed = KeychainStatus(-25308)
+  package static let interactionRequired = KeychainStatus(-25315)
+  package static let authFailed = KeychainStatus(-25293)
+  package static let userCanceled = KeychainStatus(-128)
+  package static let notAvailable = KeychainStatus(-25291)
+  package static let readOnly = KeychainStatus(-25292)
+  package static let noAccessForItem = KeychainStatus(-25243)
+  package static let missingEntitlement = KeychainStatus(-34018)
+  package static let decode = KeychainStatus(-26275)
+  package static let diskFull = KeychainStatus(-34)
+  package static let io = KeychainStatus(-36)
+  package static let param = KeychainStatus(-50)
+  package static let allocate = KeychainStatus(-108)
+
+  /// What a status means to whoever needs the item; nothing for success.
+  ///
+  /// | status | verdict |
+  /// |---|---|
+  /// | `errSecInteractionNotAllowed`, `errSecInteractionRequired`, `errSecAuthFailed`, `errSecUserCanceled` | locked |
+  /// | `errSecDecode` | corrupt |
+  /// | every other one, the unknown ones too | unavailable |
+  ///
+  /// `errSecItemNotFound` alone says nothing: see ``KeychainVault``.
+  package var trouble: VaultTrouble? {
+    switch self {
+    case .success: nil
+    case .interactionNotAllowed, .interactionRequired, .authFailed, .userCanceled: .locked
+    case .decode: .corrupt
+    case .itemNotFound: .unavailable("a keychain item has gone")
+    case .duplicateItem: .unavailable("a keychain item that cannot be seen is in the way")
+    case .notAvailable: .unavailable("there is no keychain")
+    case .readOnly: .unavailable("the keychain cannot be written")
+    case .noAccessForItem: .unavailable("the keychain item belongs to another program")
+    case .missingEntitlement:
+      .unavailable("the program is not signed for this keychain access group (error -34018)")
+    case .diskFull: .unavailable("disk full (keychain)")
+    case .io: .unavailable("input or output error (keychain)")
+    default: .unavailable("keychain error \(rawValue)")
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `A keychain vault in trouble` {
+  let phone: Phone
+  init() throws { phone = try Phone() }
+
+  static let verdicts: [(KeychainStatus, VaultTrouble?)] = [
+    (.interactionNotAllowed, .locked), (.interactionRequired, .locked), (.authFailed, .locked),
+    (.userCanceled, .locked), (.decode, .corrupt), (.notAvailable, nil), (.readOnly, nil), (.noAccessForItem, nil),
+    (.missingEntitlement, nil), (.diskFull, nil), (.io, nil), (.param, nil), (.allocate, nil),
+    (KeychainStatus(rawValue: -67_671), nil), (KeychainStatus(rawValue: .max), nil),
+  ]
+
+  /// Nothing for a verdict: unavailable.
+  @Test(arguments: verdicts)
+  func `has a verdict for every status, and it is never that nobody is signed in`(
+    status: KeychainStatus, verdict: VaultTrouble?
+  ) async throws {
+    let vault = phone.vault()
+    let entry = try done(await vault.edit(.begin(phone.session)))
+    let before = phone.device.items
+    phone.device.intercept { _ in status }
+    let reading = await vault.read()
+    let outcome = await vault.edit(.touch(phone.session.id, at: VaultSamples.moment(4)))
+    for trouble in [trouble(in: reading), trouble(in: outcome)] {
+      if let verdict {
+        #expect(trouble == verdict)
+      } else if case .unavailable(let text) = trouble {
+        #expect(!text.isEmpty && !text.contains("s1"))
+      } else {
+        Issue.record("\(status): \(String(describing: trouble))")
+      }
+    }
+    phone.device.intercept(nil)
+    #expect(phone.device.items == before)
+    #expect(await vault.read() == .value(entry))
+  }
+
+  /// Where each single call of an edit fails, and all that follow it, as when the program is killed there.
+  @Test(arguments: ["begin", "again", "prepare", "advance", "end", "endWhatever"])
+  func `holds the former or the new session, wherever an edit is cut off`(name: String) async throws {
+    let key = try #require(VaultSamples.key(7))
+    let token = RefreshToken("s1-refresh-0")
+    let edit: VaultEdit =
+      switch name {
+      case "begin": .begin(VaultSamples.session("s2"))
+      case "again": .begin(phone.session)
+      case "prepare": .prepare(phone.session.id, holding: token, key: key)
+      case "advance":
+        .advance(
+          phone.session.id, sent: token, to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("n"),
+          profile: nil)
+      case "end": .end(phone.session.id, holding: token, reason: .rejected, at: VaultSamples.moment(5))
+      default: .endWhatever(.signedOut, at: VaultSamples.moment(5))
+      }
+    var wasWhole = false
+    for limit in 0..<20 where !wasWhole {
+      let phone = try Phone()
+      let before = try done(await phone.vault().edit(.begin(phone.session)))
+      guard case .write(let after) = edit.applied(to: before) else { throw Unexpected() }
+      let count = Locked(0)
+      phone.device.intercept { _ in
+        count.withLock { count in
+          count += 1
+          return count > limit ? .notAvailable : nil
+        }
+      }
+      _ = await phone.vault().edit(edit)
+      wasWhole = count.withLock { $0 } <= limit
+      phone.device.intercept(nil)
+      guard case .value(let entry) = await phone.vault().read() else { throw Unexpected() }
+      #expect(entry == before || entry == after, "cut off after \(limit) calls")
+      if wasWhole { #expect(entry == after) }
+      phone.device.set(.locked)
+      if case .accessOnly(let id, _, _) = await phone.vault().read() {
+        #expect(id == entry.session?.id, "cut off after \(limit) calls")
+      }
+    }
+    #expect(wasWhole)
+  }
+
+  @Test(arguments: 0..<60)
+  func `takes no broken byte for a session`(position: Int) async throws {
+    let vault = phone.vault()
+    _ = try done(await vault.edit(.begin(phone.session)))
+    phone.device.change { items in
+      for index in items.indices where items[index].key.service == "org.example.forum" {
+        items[index].data[position % items[index].data.count] ^= 0x40
+      }
+    }
+    #expect(await vault.read() == .trouble(.corrupt))
+    #expect(await vault.edit(.touch(phone.session.id, at: VaultSamples.moment(4))) == .failed(.corrupt))
+  }
+
+  @Test(arguments: 0..<80)
+  func `takes no item that was cut off for a session`(length: Int) async throws {
+    let vault = phone.vault()
+    _ = try done(await vault.edit(.begin(phone.session)))
+    phone.device.change { items in
+      for index in items.indices { items[index].data = Array(items[index].data.prefix(length)) }
+    }
+    #expect(await vault.read() == .trouble(.corrupt))
+  }
+
+  @Test func `sets a broken item aside at the next sign-in, and removes it at a sign-out`() async throws {
+    let vault = phone.vault()
+    for name in ["s1", "s2", "s3"] {
+      _ = try done(await vault.edit(.begin(VaultSamples.session(name))))
+      phone.device.change { items in
+        for index in items.indices where items[index].key.service == "org.example.forum" {
+          items[index].data = Array("broken".utf8)
+        }
+      }
+    }
+    #expect(phone.asideItems.count == 2)
+    let entry = try done(await vault.edit(.begin(VaultSamples.session("s4"))))
+    #expect(phone.asideItems.count == 3 && entry.session?.id == SessionID("s4"))
+    #expect(phone.asideItems.allSatisfy { $0.data == Array("broken".utf8) })
+    _ = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    #expect(phone.asideItems.isEmpty)
+  }
+
+  @Test func `signs out of what it cannot read`() async throws {
+    let vault = phone.vault()
+    _ = try done(await vault.edit(.begin(phone.session)))
+    phone.device.change { items in for index in items.indices { items[index].data = [1] } }
+    _ = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    #expect(phone.refreshItems.isEmpty && phone.accessItems.isEmpty && phone.asideItems.isEmpty)
+    #expect(await vault.read() == .absent)
+  }
+
+  @Test func `does not touch what a newer version wrote`() async throws {
+    let vault = phone.vault()
+    _ = try done(await vault.edit(.begin(phone.session)))
+    phone.device.change { items in
+      for index in items.indices where items[index].data.count > 12 {
+        items[index].data[9] = 2
+        items[index].data[11] = 253
+      }
+    }
+    let before = phone.device.items
+    for edit in [
+      VaultEdit.begin(VaultSamples.session("s2")), .endWhatever(.signedOut, at: VaultSamples.moment(9)),
+    ] {
+      guard case .failed(.unavailable) = await vault.edit(edit) else { throw Unexpected() }
+    }
+    guard case .trouble(.unavailable) = await vault.read() else { throw Unexpected() }
+    #expect(phone.device.items == before)
+  }
+
+  @Test func `gives no account another's item`() async throws {
+    _ = try done(await phone.vault("ada").edit(.begin(phone.session)))
+    _ = try done(await phone.vault("bob").edit(.begin(VaultSamples.session("s2"))))
+    let data = phone.refreshItems.map(\.data)
+    phone.device.change { items in
+      for index in items.indices where items[index].key.service == "org.example.forum" {
+        items[index].data = items[index].data == data[0] ? data[1] : data[0]
+      }
+    }
+    #expect(await phone.vault("ada").read() == .trouble(.corrupt))
+    #expect(await phone.vault("bob").read() == .trouble(.corrupt))
+  }
+
+  @Test func `writes once more where somebody was quicker, and no more than that`() async throws {
+    let vault = phone.vault()
+    _ = try done(await phone.vault().edit(.begin(phone.session)))
+    let misses = Locked(1)
+    phone.device.intercept { call in
+      guard case .update(let key, _) = call, key.service == "org.example.forum" else { return nil }
+      return misses.withLock { misses in
+        misses -= 1
+        return misses >= 0 ? .itemNotFound : nil
+      }
+    }
+    let entry = try done(await vault.edit(.touch(phone.session.id, at: VaultSamples.moment(4))))
+    phone.device.intercept(nil)
+    #expect(await vault.read() == .value(entry))
+    phone.device.intercept { if case .update = $0 { .itemNotFound } else { nil } }
+    let outcome = await vault.edit(.touch(phone.session.id, at: VaultSamples.moment(5)))
+    guard case .failed(.unavailable) = outcome else { throw Unexpected() }
+    phone.device.intercept(nil)
+    #expect(await vault.read() == .value(entry))
+  }
+
+  private func trouble(in reading: VaultReading) -> VaultTrouble? {
+    if case .trouble(let trouble) = reading { trouble } else { nil }
+  }
+
+  private func trouble(in outcome: VaultOutcome) -> VaultTrouble? {
+    if case .failed(let trouble) = outcome { trouble } else { nil }
+  }
+}

@@ -1,0 +1,54 @@
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `A keychain vault of several programs` {
+  let phone: Phone
+  init() throws { phone = try Phone() }
+  private let shared = "team.shared"
+
+  @Test func `is one in a shared group`() async throws {
+    let app = phone.vault(groups: ["team.app", shared], group: shared)
+    let widget = phone.vault(groups: ["team.widget", shared], group: shared)
+    let entry = try done(await app.edit(.begin(phone.session)))
+    #expect(await widget.read() == .value(entry))
+    let left = try done(await widget.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    #expect(await app.read() == .value(left))
+  }
+
+  @Test func `is not seen by a program of another group`() async throws {
+    _ = try done(await phone.vault(groups: ["team.app"]).edit(.begin(phone.session)))
+    #expect(await phone.vault(groups: ["team.other"]).read() == .absent)
+  }
+
+  @Test func `says so where the program is not signed for the group`() async throws {
+    let vault = phone.vault(groups: ["team.app"], group: shared)
+    guard case .failed(.unavailable(let text)) = await vault.edit(.begin(phone.session)) else { throw Unexpected() }
+    #expect(text.contains("-34018"))
+    guard case .trouble(.unavailable) = await vault.read() else { throw Unexpected() }
+  }
+
+  @Test func `moves to the shared group with the next write, and nobody is signed out by it`() async throws {
+    let before = try done(await phone.vault(groups: ["team.app"]).edit(.begin(phone.session)))
+    let app = phone.vault(groups: ["team.app", shared], group: shared)
+    #expect(await app.read() == .value(before))
+    let after = try done(await app.edit(.touch(phone.session.id, at: VaultSamples.moment(4))))
+    #expect(after.revision == before.revision + 1)
+    #expect(phone.refreshItems.map(\.group) == [shared])
+    #expect(await phone.vault(groups: ["team.widget", shared], group: shared).read() == .value(after))
+  }
+
+  @Test func `takes the newest where a move was cut off`() async throws {
+    _ = try done(await phone.vault(groups: ["team.app"]).edit(.begin(phone.session)))
+    let app = phone.vault(groups: ["team.app", shared], group: shared)
+    let refresh = try #require(phone.refreshItems.first?.key)
+    phone.device.intercept { $0 == .delete(refresh) ? .notAvailable : nil }
+    let after = try done(await app.edit(.touch(phone.session.id, at: VaultSamples.moment(4))))
+    phone.device.intercept(nil)
+    #expect(phone.refreshItems.count == 2)
+    #expect(await app.read() == .value(after))
+    _ = try done(await app.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    #expect(phone.refreshItems.map(\.group) == [shared])
+  }
+}

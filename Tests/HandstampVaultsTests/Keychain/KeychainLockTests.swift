@@ -1,0 +1,98 @@
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `A keychain vault on a locked device` {
+  let phone: Phone
+  init() throws { phone = try Phone() }
+
+  @Test func `serves the access token alone`() async throws {
+    let vault = phone.vault()
+    let entry = try done(await vault.edit(.begin(phone.session)))
+    phone.device.set(.locked)
+    let access = try #require(phone.session.access)
+    #expect(await vault.read() == .accessOnly(phone.session.id, phone.session.profile, access))
+    #expect(await vault.edit(.touch(phone.session.id, at: VaultSamples.moment(4))) == .failed(.locked))
+    #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(4))) == .failed(.locked))
+    #expect(await vault.edit(.begin(VaultSamples.session("s2"))) == .failed(.locked))
+    phone.device.set(.unlocked)
+    #expect(await vault.read() == .value(entry))
+  }
+
+  @Test func `refreshes in the background when it was made for it`() async throws {
+    let vault = phone.vault(inBackground: true)
+    _ = try done(await vault.edit(.begin(phone.session)))
+    phone.device.set(.locked)
+    let key = try #require(VaultSamples.key(7))
+    let entry = try done(await vault.edit(.prepare(phone.session.id, holding: RefreshToken("s1-refresh-0"), key: key)))
+    #expect(entry.session?.pendingKey == key)
+  }
+
+  @Test(arguments: [true, false], [true, false])
+  func `never says before the first unlock that nobody is signed in`(hides: Bool, inBackground: Bool) async throws {
+    let vault = phone.vault(inBackground: inBackground)
+    let entry = try done(await vault.edit(.begin(phone.session)))
+    if hides { phone.device.hideBeforeFirstUnlock() }
+    phone.device.set(.beforeFirstUnlock)
+    #expect(await vault.read() == .trouble(.locked))
+    #expect(await vault.edit(.begin(VaultSamples.session("s2"))) == .failed(.locked))
+    phone.device.set(.unlocked)
+    #expect(await vault.read() == .value(entry))
+  }
+
+  @Test(arguments: [true, false], [EmulatedKeychain.Lock.locked, .beforeFirstUnlock])
+  func `does not know whether nobody is signed in`(hides: Bool, lock: EmulatedKeychain.Lock) async throws {
+    let vault = phone.vault()
+    if hides { phone.device.hideBeforeFirstUnlock() }
+    phone.device.set(lock)
+    #expect(await vault.read() == .trouble(.locked))
+    #expect(phone.device.items.isEmpty)
+    phone.device.set(.unlocked)
+    #expect(await vault.read() == .absent)
+    // The same with a canary that is there.
+    phone.device.set(lock)
+    #expect(await vault.read() == .trouble(.locked))
+  }
+
+  @Test func `looks once more after the canary has answered`() async throws {
+    let vault = phone.vault()
+    let entry = try done(await vault.edit(.begin(phone.session)))
+    #expect(await phone.vault("bob").read() == .absent)
+    phone.device.hideBeforeFirstUnlock()
+    phone.device.set(.beforeFirstUnlock)
+    // The device is unlocked between the first look and the canary.
+    let device = phone.device
+    device.intercept { call in
+      guard case .copy(let key) = call, key.service.hasSuffix(".canary") else { return nil }
+      return KeychainStatus(rawValue: 1)
+    }
+    #expect(await vault.read() == .trouble(.unavailable("keychain error 1")))
+    let looks = Locked(0)
+    device.intercept { call in
+      guard case .copy(let key) = call, key.service == "org.example.forum" else { return nil }
+      return looks.withLock { looks in
+        looks += 1
+        return looks == 1 ? .itemNotFound : nil
+      }
+    }
+    device.set(.unlocked)
+    #expect(await vault.read() == .value(entry))
+    #expect(looks.withLock { $0 } == 2)
+  }
+
+  @Test func `shows no session that is over`() async throws {
+    let vault = phone.vault()
+    _ = try done(await vault.edit(.begin(phone.session)))
+    _ = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    phone.device.set(.locked)
+    #expect(await vault.read() == .trouble(.locked))
+  }
+
+  @Test func `that lost its passcode keeps a session that does not need one`() async throws {
+    let vault = phone.vault()
+    let entry = try done(await vault.edit(.begin(phone.session)))
+    phone.device.removePasscode()
+    #expect(await vault.read() == .value(entry))
+  }
+}

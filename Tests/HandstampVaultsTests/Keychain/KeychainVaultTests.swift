@@ -1,0 +1,155 @@
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `A keychain vault` {
+  let phone: Phone
+  init() throws { phone = try Phone() }
+
+  @Test func `keeps the promises of a vault`() async throws {
+    let phones = Phones()
+    try await checkVault {
+      try await phones.make().vault()
+    } again: { vault in
+      try await phones.phone(of: vault).vault()
+    }
+  }
+
+  @Test func `keeps every class of secret at its level`() async throws {
+    _ = try done(await phone.vault().edit(.begin(phone.session)))
+    #expect(phone.refreshItems.map(\.accessibility) == [.whenUnlockedThisDeviceOnly])
+    #expect(phone.accessItems.map(\.accessibility) == [.afterFirstUnlock])
+    let other = try Phone()
+    _ = try done(await other.vault(inBackground: true).edit(.begin(other.session)))
+    #expect(other.refreshItems.map(\.accessibility) == [.afterFirstUnlockThisDeviceOnly])
+    #expect(other.accessItems.map(\.accessibility) == [.afterFirstUnlock])
+  }
+
+  @Test(
+    arguments: [
+      (nil, KeychainAccessibility.whenUnlockedThisDeviceOnly),
+      (.afterFirstUnlock, .whenUnlockedThisDeviceOnly), (.whenUnlocked, .whenUnlockedThisDeviceOnly),
+      (.whenPasscodeSetThisDeviceOnly, .whenPasscodeSetThisDeviceOnly),
+    ] as [(KeychainAccessibility?, KeychainAccessibility)])
+  func `makes an item stricter where it was too weak, and never weaker`(
+    stored: KeychainAccessibility?, then: KeychainAccessibility
+  ) async throws {
+    let vault = phone.vault()
+    _ = try done(await vault.edit(.begin(phone.session)))
+    phone.device.change { items in for index in items.indices { items[index].accessibility = stored } }
+    _ = try done(await vault.edit(.touch(phone.session.id, at: VaultSamples.moment(4))))
+    #expect(phone.refreshItems.map(\.accessibility) == [then])
+  }
+
+  @Test func `does not weaken a running session when background refresh is switched on, but the next one`() async throws
+  {
+    _ = try done(await phone.vault().edit(.begin(phone.session)))
+    let vault = phone.vault(inBackground: true)
+    _ = try done(await vault.edit(.touch(phone.session.id, at: VaultSamples.moment(4))))
+    #expect(phone.refreshItems.map(\.accessibility) == [.whenUnlockedThisDeviceOnly])
+    _ = try done(await vault.edit(.begin(VaultSamples.session("s2"))))
+    #expect(phone.refreshItems.map(\.accessibility) == [.afterFirstUnlockThisDeviceOnly])
+  }
+
+  @Test func `shows no name and no account in what is not sealed`() async throws {
+    _ = await phone.vault("ada@example.org").edit(.begin(phone.session))
+    for item in phone.device.items {
+      #expect(!item.key.account.contains("ada") && !item.key.service.contains("ada"))
+    }
+    for name in phone.folder.names() { #expect(!name.contains("ada")) }
+  }
+
+  @Test(arguments: ["", "a/b", "ADA", "ada ", String(repeating: "x", count: 5000), "\u{0}"])
+  func `keeps accounts apart whatever they are called`(account: String) async throws {
+    _ = await phone.vault("ada").edit(.begin(VaultSamples.session("other")))
+    let vault = phone.vault(account)
+    #expect(await vault.read() == .absent)
+    _ = try done(await vault.edit(.begin(phone.session)))
+    guard case .value(let entry) = await phone.vault("ada").read() else { throw Unexpected() }
+    #expect(entry.session?.id == SessionID("other"))
+  }
+
+  @Test func `never deletes the refresh item to write it`() async throws {
+    let vault = phone.vault()
+    let key = try #require(VaultSamples.key(7))
+    _ = try done(await vault.edit(.begin(phone.session)))
+    _ = try done(await vault.edit(.prepare(phone.session.id, holding: RefreshToken("s1-refresh-0"), key: key)))
+    let advance = VaultEdit.advance(
+      phone.session.id, sent: RefreshToken("s1-refresh-0"), to: RefreshToken("s1-refresh-1"),
+      access: VaultSamples.access("new"), profile: nil)
+    _ = try done(await vault.edit(advance))
+    _ = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    let refreshKey = try #require(phone.refreshItems.first?.key)
+    #expect(!phone.device.calls.contains(.delete(refreshKey)))
+    let updates = phone.device.calls.filter { if case .update(refreshKey, _) = $0 { true } else { false } }
+    #expect(updates.count == 4)
+  }
+
+  @Test func `leaves nothing but a tombstone after a sign-out`() async throws {
+    let vault = phone.vault()
+    _ = try done(await vault.edit(.begin(phone.session)))
+    let entry = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    #expect(entry.session == nil && entry.tombstones.count == 1)
+    #expect(phone.accessItems.isEmpty)
+    for item in phone.device.items {
+      let text = String(decoding: item.data, as: UTF8.self)
+      #expect(!text.contains("refresh-0") && !text.contains("s1-token"))
+    }
+  }
+
+  @Test func `that cannot write a tombstone lets the secrets go all the same`() async throws {
+    let vault = phone.vault()
+    _ = try done(await vault.edit(.begin(phone.session)))
+    phone.device.intercept { if case .update = $0 { .diskFull } else { nil } }
+    let entry = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    #expect(entry.session == nil)
+    #expect(phone.refreshItems.isEmpty && phone.accessItems.isEmpty)
+  }
+
+  @Test func `goes on counting its revisions when nothing is left`() async throws {
+    let vault = phone.vault()
+    _ = try done(await vault.edit(.begin(phone.session)))
+    let last = try done(await vault.edit(.touch(phone.session.id, at: VaultSamples.moment(4)))).revision
+    phone.device.change { $0 = [] }
+    #expect(try done(await vault.edit(.begin(phone.session))).revision == last + 1)
+  }
+}
+
+@Suite struct `A keychain level` {
+  @Test func `joined with another is as strict as both`() {
+    for a in KeychainAccessibility.allCases {
+      #expect(a.joined(with: a) == a && a.joined(with: nil) == a)
+      for b in KeychainAccessibility.allCases {
+        let join = a.joined(with: b)
+        #expect(join == b.joined(with: a))
+        #expect(join.joined(with: a) == join && join.joined(with: b) == join)
+      }
+    }
+    #expect(
+      KeychainAccessibility.whenUnlocked.joined(with: .afterFirstUnlockThisDeviceOnly) == .whenUnlockedThisDeviceOnly)
+  }
+
+  @Test func `is what the class demands`() {
+    #expect(StorageClass.accessToken.accessibility == .afterFirstUnlock)
+    #expect(StorageClass.refreshToken(inBackground: false).accessibility == .whenUnlockedThisDeviceOnly)
+    #expect(StorageClass.refreshToken(inBackground: true).accessibility == .afterFirstUnlockThisDeviceOnly)
+    #expect(StorageClass.biometric.accessibility == .whenPasscodeSetThisDeviceOnly)
+  }
+}
+
+/// Phones that live as long as a test.
+actor Phones {
+  private var all: [Phone] = []
+
+  func make() throws -> Phone {
+    let phone = try Phone()
+    all.append(phone)
+    return phone
+  }
+
+  func phone(of vault: KeychainVault) throws -> Phone {
+    guard let phone = all.first(where: { $0.folder.vaults == vault.folder }) else { throw Unexpected() }
+    return phone
+  }
+}
