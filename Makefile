@@ -2,11 +2,13 @@
 SWIFT ?= swift
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 TOOLS := --package-path Tools -j $(JOBS)
-ROOT := -j $(JOBS)
+# Everything that is optional is built and tested with, but for libsecret where there is none.
+TRAITS := $(if $(filter Darwin,$(shell uname)),,--enable-all-traits)
+ROOT := -j $(JOBS) $(TRAITS)
 SOURCES := Package.swift Sources Tests Tools/Package.swift Tools/Sources Tools/Tests \
   $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
-.PHONY: help deps build run test check check-deep explore simulate server examples lint format bench clean apple
+.PHONY: help deps build run test plain check check-deep explore simulate server examples lint format bench clean apple
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,7 +33,7 @@ explore: ## every order of events within bounds, client and server together (rel
 
 simulate: ## SEEDS=n histories of client, server, user and thief, on all cores; SEED=n shows one
 	@$(SWIFT) build $(ROOT) -c release --product HandstampSimulator
-	@"$$($(SWIFT) build -c release --show-bin-path)/HandstampSimulator" \
+	@"$$($(SWIFT) build $(TRAITS) -c release --show-bin-path)/HandstampSimulator" \
 	  $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),20000))
 
 server: deps ## a server for trying things out, on http://127.0.0.1:8080
@@ -52,7 +54,10 @@ lint: ## the format, and a few rules that no compiler knows
 format: ## puts the format right
 	$(SWIFT) format --in-place --recursive --parallel $(SOURCES)
 
-check: deps lint examples apple test run ## what CI runs
+plain: ## builds what an app gets that asks for nothing optional
+	$(SWIFT) build -j $(JOBS) --scratch-path .build/plain
+
+check: deps lint examples apple plain test run ## what CI runs
 
 check-deep: ## ThreadSanitizer, 40 processes under SIGKILL, the long explorations and simulations
 	TSAN_OPTIONS=suppressions=$(CURDIR)/scripts/tsan-suppressions \

@@ -24,7 +24,11 @@ let package = Package(
     .library(name: "HandstampCore", targets: ["HandstampCore"]),
     .library(name: "HandstampRegistry", targets: ["HandstampRegistry"]),
     .library(name: "HandstampVaults", targets: ["HandstampVaults"]),
+    .library(name: "HandstampSecretService", targets: ["HandstampSecretService"]),
     .library(name: "HandstampTesting", targets: ["HandstampTesting"]),
+  ],
+  traits: [
+    .trait(name: "SecretService", description: "The desktop's secret store on Linux, by libsecret.")
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0")
@@ -33,6 +37,12 @@ let package = Package(
     .target(name: "HandstampCore", swiftSettings: strict),
     .target(name: "HandstampRegistry", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
     .target(name: "HandstampVaults", dependencies: ["HandstampCore", crypto, scrypt], swiftSettings: strict),
+    .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
+    .target(
+      name: "HandstampSecretService",
+      dependencies: [
+        "HandstampCore", "HandstampVaults", .target(name: "CSecret", condition: .when(traits: ["SecretService"])),
+      ], swiftSettings: strict),
     .target(name: "Handstamp", dependencies: ["HandstampCore", "HandstampVaults", crypto], swiftSettings: strict),
     .target(
       name: "HandstampTesting",
@@ -57,6 +67,12 @@ let package = Package(
       name: "HandstampVaultsTests",
       dependencies: ["HandstampVaults", "HandstampCore", "HandstampTesting", "VaultProbe"],
       swiftSettings: strict),
+    .testTarget(
+      name: "HandstampSecretServiceTests", dependencies: ["SecretProbe"], swiftSettings: strict),
+    .executableTarget(
+      name: "SecretProbe",
+      dependencies: ["HandstampSecretService", "HandstampVaults", "HandstampCore", "HandstampTesting"],
+      path: "Tests/SecretProbe", swiftSettings: strict),
     // A process that tests start, watch and kill.
     .executableTarget(
       name: "VaultProbe", dependencies: ["HandstampVaults", "HandstampCore", "HandstampTesting"],

@@ -31,3 +31,18 @@ final class ChangeListeners: Sendable {
     for continuation in state.withLock({ Array($0.continuations.values) }) { continuation.finish() }
   }
 }
+
+extension AsyncStream<Void> {
+  /// Whatever either yields; several are told as one.
+  func merged(with other: AsyncStream<Void>) -> AsyncStream<Void> {
+    let (both, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    let forwarding = Task.detached(priority: .utility) {
+      await withDiscardingTaskGroup { group in
+        for stream in [self, other] { group.addTask { for await _ in stream { continuation.yield() } } }
+      }
+      continuation.finish()
+    }
+    continuation.onTermination = { _ in forwarding.cancel() }
+    return both
+  }
+}

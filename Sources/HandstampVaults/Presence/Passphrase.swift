@@ -134,19 +134,8 @@ public final class Passphrase: UserPresence {
     return nil
   }
 
-  /// Yields after every change of the lock, and whatever `others` yields.
-  func changes(and others: AsyncStream<Void>) -> AsyncStream<Void> {
-    let own = listeners.stream()
-    let (both, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let forwarding = Task.detached(priority: .utility) {
-      await withDiscardingTaskGroup { group in
-        for stream in [own, others] { group.addTask { for await _ in stream { continuation.yield() } } }
-      }
-      continuation.finish()
-    }
-    continuation.onTermination = { _ in forwarding.cancel() }
-    return both
-  }
+  /// Yields after every change of the lock.
+  var changes: AsyncStream<Void> { listeners.stream() }
 
   private func isStored() throws(VaultTrouble) -> Bool {
     try PosixFile.folder(folder)?.open(PassphraseFiles.name, flags: O_RDONLY) != nil

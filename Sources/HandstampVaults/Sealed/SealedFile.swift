@@ -122,6 +122,7 @@ package struct SealedFile: Sendable {
   /// The right to write, for one process at a time; the kernel takes it back from one that dies. Nothing when another has it.
   @concurrent package func own() async throws(VaultTrouble) -> (any FlightLock)? {
     guard let folder = try vault.openFolder(making: true) else { return nil }
+    try await vault.key.find()
     let lock = try LockFile(name + ".lock", in: folder)
     return try await lock.take(until: .now, pauses: .inFlight) ? lock : nil
   }

@@ -54,6 +54,7 @@ public struct SealedFileVault: Vault {
   @concurrent public func read() async -> VaultReading {
     do throws(VaultTrouble) {
       guard let folder = try openFolder(), let file = try load(in: folder) else { return .absent }
+      try await key.find()
       let entry = try open(file, key: try key.load(for: folder))
       // A writer may have died between replacing the file and syncing the folder. Whoever reads a pending key sends it
       // next, so it must not be lost any more.
@@ -68,9 +69,12 @@ public struct SealedFileVault: Vault {
   @concurrent public func edit(_ edit: VaultEdit) async -> VaultOutcome {
     do throws(VaultTrouble) {
       guard let folder = try openFolder(making: edit.writesIntoNothing) else { return edit.outcomeOfNothing }
+      // Before the lock, so that nobody waits for a key store that takes its time.
+      try await key.find()
       let lock = try await VaultFolder.lock(in: folder, within: patience)
       defer { lock.unlock() }
       reached(.locked)
+      if edit.writesIntoNothing { try await key.make(for: folder) }
       return try apply(edit, in: folder)
     } catch {
       return .failed(error)
@@ -89,10 +93,13 @@ public struct SealedFileVault: Vault {
     }
   }
 
-  /// Yields after every write of this account, one's own included, and when its passphrase was given.
+  /// Yields after every write of this account, one's own included, and when its passphrase was given or its key was found.
   public func changes() -> AsyncStream<Void> {
     let changes = FileWatch.changes(of: files.vault, in: folder)
-    guard case .passphrase(let passphrase) = key else { return changes }
-    return passphrase.changes(and: changes)
+    return switch key {
+    case .passphrase(let passphrase): passphrase.changes.merged(with: changes)
+    case .kept(let kept): kept.changes.merged(with: changes)
+    case .fileBeside, .file, .given: changes
+    }
   }
 }

@@ -20,6 +20,9 @@ public enum VaultKey: Sendable, Hashable {
   /// A key that is sealed with a passphrase, in the passphrase's folder. Until it was given, the vault is
   /// ``VaultTrouble/locked``; it must be set before the first vault is written.
   case passphrase(Passphrase)
+  /// A key that some other store keeps, such as the desktop's, made with the first vault. While that store is locked, so is the
+  /// vault.
+  case kept(KeptKey)
   /// A key that is handed in: at least 32 bytes of a random source. A password is no key.
   case given(Secret)
 }
@@ -110,12 +113,25 @@ extension VaultKey {
   static let missing = VaultTrouble.unavailable(
     "the key file is missing, and there are vaults that were sealed with it")
 
+  /// Brings a key that has to be asked for. Before ``load(for:)`` and ``settle(for:isNeeded:)``.
+  func find() async throws(VaultTrouble) {
+    if case .kept(let kept) = self { try await kept.find() }
+  }
+
+  /// Makes a key that is kept elsewhere, under the lock of the folder: where there is none, and no vault needs it.
+  func make(for folder: PosixFile) async throws(VaultTrouble) {
+    guard case .kept(let kept) = self, kept.key == nil else { return }
+    guard try !folder.names().contains(where: { $0.hasSuffix(VaultFiles.vaultEnding) }) else { throw VaultKey.missing }
+    try await kept.make()
+  }
+
   /// The key; nothing when its file is missing.
   func load(for folder: PosixFile) throws(VaultTrouble) -> SealingKey? {
     switch self {
     case .fileBeside: return try KeyFile(beside: folder).load()
     case .file(let path): return try KeyFile(path: path).load()
     case .passphrase(let passphrase): return try passphrase.key()
+    case .kept(let kept): return kept.key
     case .given(let secret):
       guard let key = secret.withExposedBytes(SealingKey.init) else {
         throw .unavailable("the key that was handed in has fewer than \(SealingKey.byteCount) bytes")
@@ -134,6 +150,9 @@ extension VaultKey {
     case .passphrase(let passphrase):
       if let key = try passphrase.key() { return key }
       throw isNeeded ? VaultKey.missing : .unavailable("no passphrase has been set")
+    case .kept(let kept):
+      if let key = kept.key { return key }
+      throw isNeeded ? VaultKey.missing : .unavailable("no key has been made yet")
     case .given:
       guard let key = try load(for: folder) else { throw VaultKey.missing }
       return key

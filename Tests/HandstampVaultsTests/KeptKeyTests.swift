@@ -1,0 +1,136 @@
+import HandstampCore
+import HandstampTesting
+import Synchronization
+import Testing
+
+@testable import HandstampVaults
+
+/// A key store that does as it is told.
+private final class ScriptedKeyStore: VaultKeyStore {
+  struct State {
+    var key: Secret?
+    var trouble: VaultTrouble?
+    /// Takes what it is given and forgets it.
+    var isForgetful = false
+    var asked = 0
+  }
+
+  let state = Mutex(State())
+
+  @concurrent func load() async throws(VaultTrouble) -> Secret? {
+    let (key, trouble) = state.withLock { state in
+      state.asked += 1
+      return (state.key, state.trouble)
+    }
+    if let trouble { throw trouble }
+    return key
+  }
+
+  @concurrent func store(_ key: Secret) async throws(VaultTrouble) {
+    let trouble = state.withLock { state in
+      if state.trouble == nil, !state.isForgetful { state.key = key }
+      return state.trouble
+    }
+    if let trouble { throw trouble }
+  }
+}
+
+@Suite struct `A key that another store keeps` {
+  let home: NewFolder
+  private let store = ScriptedKeyStore()
+
+  init() throws { home = try NewFolder() }
+
+  /// As another process would open it.
+  private func vault() -> SealedFileVault { home.vault(key: .kept(KeptKey(in: store))) }
+
+  private func bytes() throws -> [UInt8] { try home.names(ending: ".vault").flatMap { try home.bytes($0) } }
+
+  private func sealedSession() async throws {
+    guard case .done = await vault().edit(.begin(VaultSamples.session())) else {
+      throw VaultTrouble.unavailable("not begun")
+    }
+  }
+
+  @Test func `serves a vault that keeps every promise`() async throws {
+    let folders = Folders()
+    try await checkVault {
+      try await folders.make().vault(key: .kept(KeptKey(in: ScriptedKeyStore())))
+    } again: { first in
+      SealedFileVault(folder: first.folder, account: first.account, key: first.key)
+    }
+  }
+
+  @Test func `is made with the first vault, lies in no file, and is asked for once`() async throws {
+    #expect(await vault().read() == .absent)
+    #expect(store.state.withLock { $0.key } == nil)
+    try await sealedSession()
+    #expect(store.state.withLock { $0.key?.count } == 32)
+    #expect(!home.names().contains("vault.key"))
+    let later = vault()
+    store.state.withLock { $0.asked = 0 }
+    for _ in 0..<5 {
+      guard case .value(let entry) = await later.read() else {
+        Issue.record("not opened")
+        return
+      }
+      #expect(entry.session == VaultSamples.session())
+    }
+    #expect(store.state.withLock { $0.asked } == 1)
+  }
+
+  @Test(arguments: [VaultTrouble.locked, .unavailable("no answer")])
+  func `that cannot be had leaves everything as it is`(trouble: VaultTrouble) async throws {
+    try await sealedSession()
+    let before = try bytes()
+    store.state.withLock { $0.trouble = trouble }
+    let later = vault()
+    #expect(await later.read() == .trouble(trouble))
+    for edit in [VaultEdit.begin(VaultSamples.session("s2")), .touch(SessionID("s1"), at: VaultSamples.moment(5))] {
+      #expect(await later.edit(edit) == .failed(trouble))
+    }
+    #expect(try bytes() == before)
+    store.state.withLock { $0.trouble = nil }
+    guard case .value = await later.read() else {
+      Issue.record("not opened once the store answers")
+      return
+    }
+  }
+
+  @Test func `that is gone is not replaced while a vault needs it`() async throws {
+    try await sealedSession()
+    store.state.withLock { $0.key = nil }
+    let later = vault()
+    #expect(await later.read() == .trouble(VaultKey.missing))
+    #expect(await later.edit(.begin(VaultSamples.session("s2"))) == .failed(VaultKey.missing))
+    #expect(store.state.withLock { $0.key } == nil)
+  }
+
+  @Test func `that is not kept seals nothing`() async throws {
+    store.state.withLock { $0.isForgetful = true }
+    guard case .failed(.unavailable) = await vault().edit(.begin(VaultSamples.session())) else {
+      Issue.record("a vault was sealed with a key that nobody has")
+      return
+    }
+    #expect(home.names(ending: ".vault").isEmpty)
+  }
+
+  @Test func `tells the vaults when it was found`() async throws {
+    try await sealedSession()
+    store.state.withLock { $0.trouble = .locked }
+    let key = KeptKey(in: store)
+    let later = home.vault(key: .kept(key))
+    #expect(await later.read() == .trouble(.locked))
+    var changes = later.changes().makeAsyncIterator()
+    store.state.withLock { $0.trouble = nil }
+    try await key.find()
+    #expect(await changes.next() != nil)
+    guard case .value = await later.read() else {
+      Issue.record("not opened")
+      return
+    }
+    key.forget()
+    store.state.withLock { $0.trouble = .locked }
+    #expect(await later.read() == .trouble(.locked))
+  }
+}
