@@ -15,6 +15,8 @@ let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto"
 /// scrypt. Only where passphrases are: on Apple's systems it would bring a second library of cryptography into every app.
 let scrypt: Target.Dependency = .product(
   name: "_CryptoExtras", package: "swift-crypto", condition: .when(platforms: [.linux]))
+/// SQLite. Only with the trait that asks for it.
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Data"]))
 
 let package = Package(
   name: "handstamp",
@@ -24,14 +26,19 @@ let package = Package(
     .library(name: "HandstampCore", targets: ["HandstampCore"]),
     .library(name: "HandstampRegistry", targets: ["HandstampRegistry"]),
     .library(name: "HandstampVaults", targets: ["HandstampVaults"]),
+    .library(name: "HandstampData", targets: ["HandstampData"]),
     .library(name: "HandstampSecretService", targets: ["HandstampSecretService"]),
     .library(name: "HandstampTesting", targets: ["HandstampTesting"]),
   ],
+  // Off unless an app asks for them; what is off is not even fetched. A trait's name is a compilation condition.
   traits: [
-    .trait(name: "SecretService", description: "The desktop's secret store on Linux, by libsecret.")
+    .trait(name: "SecretService", description: "The desktop's secret store on Linux, by libsecret."),
+    .trait(name: "Data", description: "HandstampData: an account's own SQLite database (GRDB)"),
+    .default(enabledTraits: []),
   ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0")
+    .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
     .target(name: "HandstampCore", swiftSettings: strict),
@@ -44,6 +51,7 @@ let package = Package(
         "HandstampCore", "HandstampVaults", .target(name: "CSecret", condition: .when(traits: ["SecretService"])),
       ], swiftSettings: strict),
     .target(name: "Handstamp", dependencies: ["HandstampCore", "HandstampVaults", crypto], swiftSettings: strict),
+    .target(name: "HandstampData", dependencies: ["HandstampCore", grdb], swiftSettings: strict),
     .target(
       name: "HandstampTesting",
       dependencies: ["HandstampCore", "HandstampVaults", "Handstamp", "HandstampRegistry"],
@@ -77,6 +85,8 @@ let package = Package(
     .executableTarget(
       name: "VaultProbe", dependencies: ["HandstampVaults", "HandstampCore", "HandstampTesting"],
       path: "Tests/VaultProbe", swiftSettings: strict),
+    .testTarget(
+      name: "HandstampDataTests", dependencies: ["HandstampData", "HandstampCore", grdb], swiftSettings: strict),
     .testTarget(
       name: "HandstampTests", dependencies: ["Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
       swiftSettings: strict),

@@ -1,0 +1,52 @@
+#if Data
+  import Foundation
+  import HandstampCore
+  import Testing
+
+  @testable import HandstampData
+
+  @Suite struct `The place of a store` {
+    @Test(arguments: ["", ".", "..", "../ada", "a/b", "Ada", "ada\u{0}", String(repeating: "é", count: 500)])
+    func `is one folder, whatever an account is called`(account: String) throws {
+      let place = try StorePlace("org.example.forum", account: AccountID(account))
+      let parent = try StorePlace("org.example.forum", account: AccountID("x")).folder.deletingLastPathComponent()
+      #expect(place.folder.standardizedFileURL.deletingLastPathComponent().path == parent.standardizedFileURL.path)
+      #expect(place.folder.lastPathComponent.utf8.count <= 200)
+    }
+
+    @Test func `is another for every account`() throws {
+      let long = String(repeating: "a", count: 400)
+      let accounts = ["ada", "Ada", "_41da", "a/da", "a_2Fda", "", "_", long + "b", long + "c"]
+      let folders = Set(try accounts.map { try StorePlace("forum", account: AccountID($0)).folder.path })
+      #expect(folders.count == accounts.count)
+    }
+
+    @Test func `belongs to its owner alone, is no matter for a back-up, and can be removed twice`() throws {
+      let folder = try NewFolder()
+      let place = StorePlace(folder: folder.url.appendingPathComponent("a/b", isDirectory: true))
+      try place.prepare()
+      try place.prepare()
+      let mode = try FileManager.default.attributesOfItem(atPath: place.folder.path)[.posixPermissions] as? NSNumber
+      #expect(mode?.intValue == 0o700)
+      #if !canImport(Darwin)
+        let tag = try String(contentsOf: place.folder.appendingPathComponent("CACHEDIR.TAG"), encoding: .utf8)
+        #expect(tag.hasPrefix("Signature: 8a477f597d28d172789f06886806bc55"))
+      #endif
+      try place.remove()
+      try place.remove()
+      #expect(!FileManager.default.fileExists(atPath: place.folder.path))
+    }
+  }
+
+  /// A new folder, removed when the last reference goes away.
+  final class NewFolder: Sendable {
+    let url: URL
+
+    init() throws {
+      url = FileManager.default.temporaryDirectory.appendingPathComponent("handstamp-\(UUID().uuidString)")
+      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+  }
+#endif
