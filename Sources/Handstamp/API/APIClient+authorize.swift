@@ -22,7 +22,7 @@ extension APIClient {
       do throws(TransportError) { return try await transport.send(request) } catch { throw .transport(error) }
     }
     let token = try await token { () async throws(SessionError) in try await controller.token() }
-    let response = try await fenced(request.authorized(by: token), in: generation)
+    let response = try await asked(request, with: token, in: generation)
     guard response.status == 401 else { return response }
     let newer: AccessToken
     do throws(AttemptFailure) {
@@ -32,10 +32,18 @@ extension APIClient {
       if case .final(.unauthorized(.tokenRefused)) = error { try await end(if: response, to: request, in: generation) }
       throw error
     }
-    let second = try await fenced(request.authorized(by: newer), in: generation)
+    let second = try await asked(request, with: newer, in: generation)
     guard second.status == 401 else { return second }
     try await end(if: second, to: request, in: generation)
     throw .final(.unauthorized(.tokenRefused))
+  }
+
+  private func asked(
+    _ request: TransportRequest, with token: AccessToken, in generation: UInt64
+  ) async throws(AttemptFailure) -> TransportResponse {
+    let response = try await fenced(try await authorized(request, by: token, in: generation), in: generation)
+    try await heed(response, to: request, sent: token, in: generation)
+    return response
   }
 
   private func end(

@@ -106,12 +106,3 @@ package struct Origin: Hashable, Sendable {
     self.port = port
   }
 }
-
-extension TransportRequest {
-  func authorized(by token: AccessToken) -> TransportRequest {
-    var request = self
-    request.headers.removeAll { $0.name.lowercased() == "authorization" }
-    request.headers.append(HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 }))
-    return request
-  }
-}

@@ -20,7 +20,7 @@ final class ProcessVault: Vault {
     guard let held = session.withLock({ $0 }) else { return await vault.edit(edit) }
     switch edit {
     case .begin, .bury, .delivered, .cleaned, .noting: return combined(await vault.edit(edit))
-    case .prepare, .advance, .touch, .end, .endWhatever: break
+    case .prepare, .advance, .renew, .touch, .end, .endWhatever: break
     }
     switch edit.applied(to: VaultEntry(session: held)) {
     case .unchanged: return .done(await entry(of: held))

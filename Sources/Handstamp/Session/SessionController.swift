@@ -127,12 +127,13 @@ public actor SessionController {
 
   /// `Bearer …` with the current access token, or nothing while nobody is signed in. No waiting, no I/O, any thread.
   ///
+  /// There is none with a backend whose sessions are no bearer tokens, such as one of cookies.
   /// The token may have come to its end; ``token(minimumValidity:)`` sees to that. From the first moment of a sign-out on,
   /// also by another process that the vault told us of, there is none; nor is there while a ``PresenceLock`` is closed, or
   /// one that asks for every use.
   public nonisolated var authorizationHeader: String? {
     if let presence, !presence.isOpen { return nil }
-    return snapshot.withLock { $0.header }
+    return backend.sendsBearer ? snapshot.withLock { $0.header } : nil
   }
 
   /// The state now. ``states`` tells of every change.
@@ -159,7 +160,7 @@ public actor SessionController {
     let outcome = await command(waiter, .signInAnswered(waiter, result, fallback: fallback, remember: remember))
     switch try outcome.get() {
     case .signedIn(let facts): return facts
-    case .signedOut, .signedOutNotDurably: throw .cancelled
+    case .signedOut, .signedOutNotDurably, .renewed, .renewedElsewhere: throw .cancelled
     }
   }
 

@@ -133,6 +133,7 @@ actor StreamDriver<Connector: StreamConnector> {
     of controller: SessionController, insteadOf refused: AccessToken?
   ) async throws(StreamRefusal) -> AccessToken {
     do throws(SessionError) {
+      guard controller.backend.sendsBearer else { throw .unsupported("a stream for this kind of session") }
       if let refused { return try await controller.token(insteadOf: refused) }
       return try await controller.token()
     } catch {

@@ -32,6 +32,10 @@ extension SessionMachine {
     case signedOut
     /// Signed out here, but the store could not take it down; it is tried again.
     case signedOutNotDurably(VaultTrouble)
+    /// What requests carry was replaced, and is stored.
+    case renewed
+    /// It had been replaced by somebody else before: the newest is in use now, and may have to be replaced in its turn.
+    case renewedElsewhere
   }
 }
 

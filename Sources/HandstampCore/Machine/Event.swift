@@ -80,6 +80,9 @@ extension SessionMachine {
     /// The server said, outside any refresh, that a session is over.
     case ended(SessionID, EndReason)
 
+    /// The server replaced what requests of this session carry.
+    case renewed(Waiter, SessionID, from: AccessToken, to: AccessToken)
+
     case demand(Waiter, Need)
     /// A caller waits no longer.
     case gone(Waiter)

@@ -251,6 +251,9 @@ extension SessionMachine {
         let isSigningIn = work.values.contains { if case .begin = $0 { true } else { false } }
         return [isSigningIn ? startTimer(.save, after: .seconds(1)) : edit(later.edit, for: .endAgain)]
       }
+      if case .live(let live) = phase, let kept = live.kept, let access = live.access {
+        return [edit(.renew(live.stored.id, holding: kept, with: access), for: .renew(nil, live.stored.id, access))]
+      }
       guard case .live(let live) = phase, live.flight == nil, let unsaved = live.unsaved else { return [.ignored] }
       return [
         edit(

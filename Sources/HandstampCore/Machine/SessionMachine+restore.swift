@@ -22,7 +22,7 @@ extension SessionMachine {
       return effects
     case .rollbackCheck(let sent): return rollbackChecked(sent, reading, at: now)
     case .idleCheck: return idleChecked(reading, at: now)
-    case .begin, .lock, .prepare, .ask, .advance, .save, .reject, .end, .endAgain, .delivered, .cleaned, .touch:
+    case .begin, .lock, .prepare, .ask, .advance, .save, .renew, .reject, .end, .endAgain, .delivered, .cleaned, .touch:
       return [.ignored]
     }
   }

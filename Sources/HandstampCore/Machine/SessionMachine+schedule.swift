@@ -120,6 +120,7 @@ extension SessionMachine {
     case .prepare: return prepared(outcome, asOf: asOf, at: now)
     case .advance(let unsaved): return advanced(unsaved, outcome, at: now)
     case .save(let unsaved): return saved(unsaved, outcome, at: now)
+    case .renew(let waiter, let session, let access): return renewed(waiter, session, access, outcome, at: now)
     case .reject(let reason): return rejected(reason, outcome, at: now)
     case .end: return endAnswered(outcome, at: now)
     case .endAgain: return buriedAgain(outcome, at: now)

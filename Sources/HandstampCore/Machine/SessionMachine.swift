@@ -77,6 +77,8 @@ public struct SessionMachine: Sendable, Hashable {
     var failures = 0
     var quietUntil: Moment?
     var touchedAt: Moment?
+    /// What the vault holds, while what the server put in its place could not be written.
+    var kept: AccessToken?
 
     var access: StoredAccess? { unsaved?.access ?? stored.access }
 
@@ -86,7 +88,10 @@ public struct SessionMachine: Sendable, Hashable {
     ///   may have been set back, has a say only between two others.
     mutating func adopt(_ session: StoredSession, in boot: UInt64) {
       let (own, shown) = (stored.activeAt, session.activeAt)
+      let newer = kept == nil || session.access?.token != kept ? nil : stored
+      if newer == nil { kept = nil }
       stored = session
+      if let newer { (stored.access, stored.revocation) = (newer.access, newer.revocation) }
       let isNewer: Bool
       if own.boot == shown.boot {
         isNewer = own.uptime > shown.uptime
@@ -157,6 +162,7 @@ public struct SessionMachine: Sendable, Hashable {
     case ask(RefreshToken, since: Moment)
     case advance(Unsaved)
     case save(Unsaved)
+    case renew(Waiter?, SessionID, StoredAccess)
     case reject(EndReason)
     case rollbackCheck(RefreshToken)
     case end
@@ -192,6 +198,8 @@ public struct SessionMachine: Sendable, Hashable {
     case .cleaned(let session, let step, let succeeded, let entropy):
       return cleaned(session, step, succeeded: succeeded, entropy: entropy, at: now)
     case .ended(let session, let reason): return endedByServer(session, reason, at: now)
+    case .renewed(let waiter, let session, let old, let new):
+      return renewed(waiter, session, from: old, to: new)
     case .demand(let waiter, let need): return demand(waiter, need, at: now)
     case .gone(let waiter):
       if signingIn == waiter {
@@ -286,7 +294,7 @@ extension SessionMachine {
     work = work.filter { _, purpose in
       switch purpose {
       case .lock, .prepare, .ask, .advance, .save, .reject, .rollbackCheck, .touch: false
-      case .look, .begin, .end, .endAgain, .delivered, .cleaned, .idleCheck: true
+      case .look, .begin, .renew, .end, .endAgain, .delivered, .cleaned, .idleCheck: true
       }
     }
     timers[.retry] = nil

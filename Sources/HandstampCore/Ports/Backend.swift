@@ -8,6 +8,18 @@ public protocol Backend: Sendable {
   /// Nothing, which is the default, where no API is believed.
   var authority: String? { get }
 
+  /// Whether requests carry the access token as a bearer (RFC 6750). Where they do not, nothing but ``authorize(_:with:at:)``
+  /// knows what to do with it: there is no header to be had, and no stream.
+  var sendsBearer: Bool { get }
+
+  /// The request as it goes out with `token`, or the reason why that token makes no request any more.
+  func authorize(_ request: TransportRequest, with token: AccessToken, at now: UnixTime) -> AuthorizedRequest
+
+  /// What an answer says about the session, beside its content: by default nothing.
+  func notice(
+    in response: TransportResponse, to request: TransportRequest, with token: AccessToken, at now: UnixTime
+  ) -> SessionNotice
+
   /// Asks for new tokens. The same pair may be sent any number of times.
   ///
   /// Only two failures decide anything: ``SessionError/rejected(_:)`` for exactly HTTP 400 or 401 of the token endpoint with
@@ -22,4 +34,29 @@ public protocol Backend: Sendable {
 extension Backend {
   public var keepsRotationKeys: Bool { true }
   public var authority: String? { nil }
+  public var sendsBearer: Bool { true }
+
+  public func authorize(_ request: TransportRequest, with token: AccessToken, at now: UnixTime) -> AuthorizedRequest {
+    .ready(request.authorized(by: token))
+  }
+
+  public func notice(
+    in response: TransportResponse, to request: TransportRequest, with token: AccessToken, at now: UnixTime
+  ) -> SessionNotice { .nothing }
+}
+
+/// A request, as far as it can go out for a session.
+public enum AuthorizedRequest: Sendable, Hashable {
+  case ready(TransportRequest)
+  /// What the session has is over by itself: nothing is sent, and the session ends for this reason.
+  case over(EndReason)
+}
+
+/// What an answer said about the session that asked.
+public enum SessionNotice: Sendable, Hashable {
+  case nothing
+  /// The server replaced what the next requests carry. It is kept in the vault, and used from then on.
+  case renewed(AccessToken)
+  /// The session is over. For the backend to say only where the server's word leaves no doubt.
+  case over(EndReason)
 }

@@ -33,6 +33,16 @@ public struct TransportRequest: Sendable, Hashable {
   }
 }
 
+extension TransportRequest {
+  /// The request with `token` as its bearer (RFC 6750 section 2.1), and no other authorization.
+  package func authorized(by token: AccessToken) -> TransportRequest {
+    var request = self
+    request.headers.removeAll { $0.name.lowercased() == "authorization" }
+    request.headers.append(HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 }))
+    return request
+  }
+}
+
 extension TransportRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   /// Method and address without its query; headers and body may hold secrets.
   public var description: String { "\(method) \(url.prefix { $0 != "?" && $0 != "#" })" }

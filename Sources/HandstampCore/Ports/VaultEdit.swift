@@ -7,6 +7,9 @@ public enum VaultEdit: Sendable, Hashable {
   case prepare(SessionID, holding: RefreshToken, key: RotationKey)
   /// A refresh came home: stores the successor and clears the pending key. Only while the session holds `sent`.
   case advance(SessionID, sent: RefreshToken, to: RefreshToken, access: StoredAccess, profile: Profile?)
+  /// The server replaced what requests carry, as it may with a cookie. Only while the session holds `token`, so that of two who
+  /// were told at once the second looks again. Where that same secret is what ends the session, the new one takes its place.
+  case renew(SessionID, holding: AccessToken, with: StoredAccess)
   /// The session is over, and these clean-up steps are to be done. Only while it holds `token`; with nothing for a token,
   /// whatever it holds.
   case end(SessionID, holding: RefreshToken?, reason: EndReason, at: Moment, steps: [String] = [])
@@ -42,7 +45,7 @@ public enum VaultEdit: Sendable, Hashable {
   public var replacesCorruptContent: Bool {
     switch self {
     case .begin, .endWhatever: true
-    case .prepare, .advance, .end, .bury, .delivered, .cleaned, .touch: false
+    case .prepare, .advance, .renew, .end, .bury, .delivered, .cleaned, .touch: false
     case .noting(_, let edit): edit.replacesCorruptContent
     }
   }
@@ -79,6 +82,13 @@ public enum VaultEdit: Sendable, Hashable {
       new.session?.pendingKey = nil
       new.session?.access = access
       if let profile { new.session?.profile = profile }
+    case .renew(let id, let token, let access):
+      guard let session = entry.session, session.id == id, session.access?.token == token else { return .conflict }
+      guard access != session.access else { return .unchanged }
+      if session.revocation?.secret == token.secret {
+        new.session?.revocation = RevocationHandle(access.token.secret)
+      }
+      new.session?.access = access
     case .end(let id, let token, let reason, let time, let steps):
       guard let session = entry.session, session.id == id, token == nil || session.refresh == token else {
         return .conflict

@@ -43,6 +43,7 @@ extension World {
     case .begin(let session, _): "begin \(short(session.id))"
     case .prepare(let session, let token, let key): "prepare \(short(session)) \(short(token)) key \(short(key))"
     case .advance(let session, let sent, let next, _, _): "advance \(short(session)) \(short(sent)) → \(short(next))"
+    case .renew(let session, _, _): "renew \(short(session))"
     case .end(let session, let token, let reason, _, _):
       "end \(short(session)) \(token.map { "holding \(short($0))" } ?? "") \(reason.rawValue)"
     case .endWhatever(let reason, _, _, _): "end whatever: \(reason.rawValue)"

@@ -81,7 +81,7 @@ extension World {
     switch edit {
     case .prepare: !limits.faults.contains(.keyIsNotDurable)
     case .begin: !limits.faults.contains(.signInIsNotDurable)
-    case .advance, .end, .endWhatever, .bury, .delivered, .cleaned, .touch, .noting: true
+    case .advance, .renew, .end, .endWhatever, .bury, .delivered, .cleaned, .touch, .noting: true
     }
   }
 
@@ -108,7 +108,7 @@ extension World {
           fail(invariant, "a client ended a session that the server accepts, because of \(reason)")
         }
       }
-    case .begin, .prepare, .advance, .end, .bury, .delivered, .cleaned, .touch, .noting: break
+    case .begin, .prepare, .advance, .renew, .end, .bury, .delivered, .cleaned, .touch, .noting: break
     }
   }
 
@@ -163,7 +163,7 @@ extension World {
       }
     case .touch(let session, _) where limits.faults.contains(.activityIsIgnored):
       .touch(session, at: vault.session?.startedAt ?? now)
-    case .begin, .prepare, .advance, .end, .endWhatever, .bury, .delivered, .cleaned, .touch, .noting: edit
+    case .begin, .prepare, .advance, .renew, .end, .endWhatever, .bury, .delivered, .cleaned, .touch, .noting: edit
     }
   }
 

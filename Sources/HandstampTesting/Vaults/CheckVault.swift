@@ -23,6 +23,7 @@ public func checkVault<V: Vault>(
   try await check.rotationKeyOfTheFirstWriterStays()
   try await check.staleWritersChangeNothing()
   try await check.successorTakesThePlace()
+  try await check.carriedSecretsAreReplaced()
   try await check.endsLeaveTombstones()
   try await check.revisionsRise()
   try await check.concurrentEditsLoseNothing()

@@ -10,6 +10,7 @@ extension VaultCheck {
       .prepare(session.id, holding: RefreshToken("t"), key: try key(1)),
       .advance(
         session.id, sent: RefreshToken("t"), to: RefreshToken("u"), access: VaultSamples.access(), profile: nil),
+      .renew(session.id, holding: VaultSamples.access().token, with: VaultSamples.access("new")),
       .end(session.id, holding: nil, reason: .revoked, at: VaultSamples.moment()),
       .touch(session.id, at: VaultSamples.moment()),
     ]
@@ -122,6 +123,32 @@ extension VaultCheck {
     try expect(entry.tombstone(of: first.id)?.reason == .idle, "a burial is kept", found: entry)
     seen = try await stored(vault, "the last tombstone keeps its reason")
     try expect(seen == entry && seen.session == nil, "deliveries come back as they were stored", found: seen)
+  }
+
+  func carriedSecretsAreReplaced() async throws {
+    let (vault, other) = try await pair()
+    let (first, second, third) = (
+      VaultSamples.access("jar-1"), VaultSamples.access("jar-2"), VaultSamples.access("jar-3")
+    )
+    var session = VaultSamples.session("s1")
+    session.refresh = nil
+    session.access = first
+    session.revocation = RevocationHandle(first.token.secret)
+    _ = try await done(vault, .begin(session), "a sign-in is stored")
+    _ = try await done(vault, .renew(session.id, holding: first.token, with: second), "a renewal is done")
+    var seen = try await stored(other, "the session is there")
+    try expect(seen.session?.access == second, "what requests carry was replaced", found: seen)
+    try expect(
+      seen.session?.revocation?.secret == second.token.secret, "what ends the session goes with it", found: seen)
+    let late = await other.edit(.renew(session.id, holding: first.token, with: third))
+    guard case .conflict(let entry) = late, entry.session?.access == second else {
+      throw BrokenPromise("of two renewals of the same the second is a conflict", found: "\(late)")
+    }
+    _ = try await done(vault, .endWhatever(.signedOut, at: VaultSamples.moment(3)), "a sign-out is done")
+    let gone = await other.edit(.renew(session.id, holding: second.token, with: third))
+    guard case .conflict = gone else { throw BrokenPromise("a renewal brings nobody back", found: "\(gone)") }
+    seen = try await stored(vault, "the tombstone is there")
+    try expect(seen.session == nil, "a renewal brings nobody back", found: seen)
   }
 
   func revisionsRise() async throws {

@@ -71,7 +71,7 @@ extension VaultEdit {
   var endsSession: Bool {
     switch self {
     case .end, .endWhatever: true
-    case .begin, .prepare, .advance, .bury, .delivered, .cleaned, .touch: false
+    case .begin, .prepare, .advance, .renew, .bury, .delivered, .cleaned, .touch: false
     case .noting(_, let edit): edit.endsSession
     }
   }
