@@ -1,3 +1,4 @@
+import Foundation
 import HandstampCore
 import HandstampTesting
 import Synchronization
@@ -132,5 +133,61 @@ private final class ScriptedKeyStore: VaultKeyStore {
     key.forget()
     store.state.withLock { $0.trouble = .locked }
     #expect(await later.read() == .trouble(.locked))
+  }
+
+  @Test func `moves out of its file and back, and the vaults open at every place`() async throws {
+    _ = await home.vault().edit(.begin(VaultSamples.session()))
+    let fileKey = try home.bytes("vault.key")
+    let place = VaultKeyPlace(folder: home.vaults)
+    try await place.move(to: store, noting: "scripted store")
+    #expect(try place.note() == "scripted store")
+    #expect(!home.names().contains("vault.key"))
+    #expect(await isOpen(vault()))
+    // Who has not read the note is told, and makes no second key.
+    #expect(await home.vault().read() == .trouble(VaultKey.missing))
+    guard case .failed = await home.vault("bob").edit(.begin(VaultSamples.session())) else {
+      Issue.record("written with a second key")
+      return
+    }
+    try await place.moveBack(from: store)
+    #expect(try place.note() == nil)
+    #expect(try home.bytes("vault.key") == fileKey)
+    #expect(await isOpen(home.vault()))
+  }
+
+  @Test func `that was moved halfway is moved by the same call`() async throws {
+    _ = await home.vault().edit(.begin(VaultSamples.session()))
+    let fileKey = try home.bytes("vault.key")
+    let place = VaultKeyPlace(folder: home.vaults)
+    try await place.move(to: store, noting: "scripted store")
+    // The program died before the file was gone.
+    try home.write(fileKey, to: "vault.key")
+    #expect(chmod("\(home.vaults)/vault.key", 0o600) == 0)
+    try await place.move(to: store, noting: "scripted store")
+    #expect(!home.names().contains("vault.key"))
+    // And before the note was.
+    try home.remove("vault.key-store")
+    try home.write(fileKey, to: "vault.key")
+    #expect(chmod("\(home.vaults)/vault.key", 0o600) == 0)
+    try await place.move(to: store, noting: "scripted store")
+    #expect(await isOpen(vault()))
+  }
+
+  @Test func `stays where it is when the store will not have it, or has another`() async throws {
+    _ = await home.vault().edit(.begin(VaultSamples.session()))
+    let place = VaultKeyPlace(folder: home.vaults)
+    store.state.withLock { $0.trouble = .locked }
+    await #expect(throws: VaultTrouble.locked) { try await place.move(to: store, noting: "scripted store") }
+    store.state.withLock { ($0.trouble, $0.key) = (nil, Secret(bytes: 0..<32)) }
+    await #expect(throws: VaultTrouble.self) { try await place.move(to: store, noting: "scripted store") }
+    store.state.withLock { ($0.isForgetful, $0.key) = (true, nil) }
+    await #expect(throws: VaultTrouble.self) { try await place.move(to: store, noting: "scripted store") }
+    #expect(try place.note() == nil)
+    #expect(await isOpen(home.vault()))
+  }
+
+  private func isOpen(_ vault: SealedFileVault) async -> Bool {
+    guard case .value(let entry) = await vault.read() else { return false }
+    return entry.session == VaultSamples.session()
   }
 }

@@ -79,12 +79,17 @@ struct KeyFile {
     try sync()
   }
 
-  /// Makes a new key, unless another process was quicker; then that one. It is on the disk when this returns.
-  func make() throws(VaultTrouble) -> SealingKey {
+  /// Makes the file, of a new key unless one is given, unless another process was quicker; then that one. It is on the disk
+  /// when this returns.
+  func make(_ key: Secret? = nil) throws(VaultTrouble) -> SealingKey {
     var random = SystemRandomNumberGenerator()
     var bytes = KeyFile.magic
     bytes.reserveCapacity(KeyFile.count)
-    for _ in 0..<SealingKey.byteCount { bytes.append(.random(in: .min ... .max, using: &random)) }
+    if let key {
+      key.withExposedBytes { bytes += $0.prefix(SealingKey.byteCount) }
+    } else {
+      for _ in 0..<SealingKey.byteCount { bytes.append(.random(in: .min ... .max, using: &random)) }
+    }
     bytes += SealedFormat.check(bytes[...])
     defer { wipe(&bytes) }
     let partial = "\(name).\(UInt64.random(in: 0 ... .max, using: &random))\(VaultFiles.partialEnding)"
@@ -145,7 +150,10 @@ extension VaultKey {
   func settle(for folder: PosixFile, isNeeded: Bool) throws(VaultTrouble) -> SealingKey {
     let file: KeyFile
     switch self {
-    case .fileBeside: file = KeyFile(beside: folder)
+    case .fileBeside:
+      // A program that does not look at the note must not make a second key.
+      if try VaultKeyPlace.note(in: folder) != nil { throw .unavailable("the key of these vaults is kept elsewhere") }
+      file = KeyFile(beside: folder)
     case .file(let path): file = try KeyFile(path: path)
     case .passphrase(let passphrase):
       if let key = try passphrase.key() { return key }
