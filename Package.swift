@@ -24,6 +24,7 @@ let package = Package(
   products: [
     .library(name: "Handstamp", targets: ["Handstamp"]),
     .library(name: "HandstampCore", targets: ["HandstampCore"]),
+    .library(name: "HandstampOAuth", targets: ["HandstampOAuth"]),
     .library(name: "HandstampRegistry", targets: ["HandstampRegistry"]),
     .library(name: "HandstampVaults", targets: ["HandstampVaults"]),
     .library(name: "HandstampData", targets: ["HandstampData"]),
@@ -43,6 +44,7 @@ let package = Package(
   targets: [
     .target(name: "HandstampCore", swiftSettings: strict),
     .target(name: "HandstampRegistry", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
+    .target(name: "HandstampOAuth", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
     .target(name: "HandstampVaults", dependencies: ["HandstampCore", crypto, scrypt], swiftSettings: strict),
     .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
     .target(
@@ -68,6 +70,10 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "HandstampCoreTests", dependencies: ["HandstampCore", "HandstampTesting"], swiftSettings: strict),
+    .testTarget(
+      name: "HandstampOAuthTests",
+      dependencies: ["HandstampOAuth", "HandstampCore", "HandstampVaults", "HandstampTesting", "Handstamp", crypto],
+      swiftSettings: strict),
     .testTarget(
       name: "HandstampRegistryTests", dependencies: ["HandstampRegistry", "HandstampCore", "HandstampTesting"],
       swiftSettings: strict),

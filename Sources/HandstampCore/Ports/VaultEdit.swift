@@ -79,6 +79,8 @@ public enum VaultEdit: Sendable, Hashable {
     case .advance(let id, let sent, let successor, let access, let profile):
       guard let session = entry.session, session.id == id, session.refresh == sent else { return .conflict }
       new.session?.refresh = successor
+      // A server without handles is told of the end by the refresh token itself: then that is the newest one.
+      if session.revocation?.secret == sent.secret { new.session?.revocation = RevocationHandle(successor.secret) }
       new.session?.pendingKey = nil
       new.session?.access = access
       if let profile { new.session?.profile = profile }

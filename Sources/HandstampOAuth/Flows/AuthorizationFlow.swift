@@ -1,0 +1,77 @@
+import Foundation
+import HandstampCore
+
+/// One sign-in by a browser (RFC 6749 section 4.1 with RFC 7636): what is opened, and what the answer must look like. Good for
+/// one answer; every sign-in makes a new one.
+public struct AuthorizationFlow: Sendable {
+  /// To be opened in the system's browser (RFC 8252 section 4).
+  public let url: String
+  /// Where the answer comes to.
+  public let redirectURI: String
+  let proof: CodeProof
+  let nonce: String?
+  private let state: String
+  private let issuer: String
+  private let namesIssuer: Bool
+
+  init(
+    client: OAuthClient, metadata: ServerMetadata, redirectURI: String, random: inout some RandomNumberGenerator
+  ) throws(SessionError) {
+    guard let endpoint = metadata.authorizationEndpoint else { throw .unsupported("sign-in by a browser") }
+    self.redirectURI = redirectURI
+    proof = CodeProof(from: &random)
+    state = Base64URL.encode(CodeProof.bytes(16, from: &random))
+    nonce = client.scopes.contains("openid") ? Base64URL.encode(CodeProof.bytes(16, from: &random)) : nil
+    issuer = metadata.issuer
+    namesIssuer = metadata.namesIssuerInAnswers
+    var fields = [
+      ("response_type", "code"), ("client_id", client.id), ("redirect_uri", redirectURI), ("state", state),
+      ("code_challenge", proof.challenge), ("code_challenge_method", "S256"),
+    ]
+    if !client.scopes.isEmpty { fields.append(("scope", client.scopes.joined(separator: " "))) }
+    if let nonce { fields.append(("nonce", nonce)) }
+    let own = Set(fields.map(\.0)).union(["scope", "nonce", "request", "request_uri", "response_mode"])
+    for (name, value) in client.parameters.sorted(by: { $0.key < $1.key }) where !own.contains(name) {
+      fields.append((name, value))
+    }
+    for resource in client.resources { fields.append(("resource", resource)) }
+    url = Address.adding(fields, to: endpoint)
+  }
+
+  /// The code in the address that the browser was sent to.
+  ///
+  /// - Throws: ``HandstampCore/SessionError/invalidAnswer(_:)`` when the answer is not to this request (`state`, RFC 6749
+  ///   section 10.12) or of another server (`iss`, RFC 9207 section 2.4);
+  ///   ``HandstampCore/SessionError/refused(code:detail:)`` with the server's word, such as `access_denied`.
+  func code(in callback: Secret) throws(SessionError) -> Secret {
+    try callback.withExposed { text throws(SessionError) in try code(in: text) }
+  }
+
+  private func code(in callback: String) throws(SessionError) -> Secret {
+    guard AuthorizationFlow.place(callback) == AuthorizationFlow.place(redirectURI),
+      // The answer is a form (RFC 6749 section 4.1.2): a plus sign in it is a space.
+      let parts = URLComponents(string: callback.replacingOccurrences(of: "+", with: "%20"))
+    else { throw .invalidAnswer("the browser came back elsewhere") }
+    var fields: [String: String] = [:]
+    for item in parts.queryItems ?? [] {
+      guard fields.updateValue(item.value ?? "", forKey: item.name) == nil else {
+        throw .invalidAnswer("a parameter of the answer came twice")
+      }
+    }
+    guard let state = fields["state"], Secret(state) == Secret(self.state) else {
+      throw .invalidAnswer("the answer is to another request")
+    }
+    guard fields["iss"].map({ $0 == issuer }) ?? !namesIssuer else {
+      throw .invalidAnswer("the answer is of another server")
+    }
+    if let error = fields["error"] { throw .refused(code: error, detail: fields["error_description"]) }
+    guard let code = fields["code"], !code.isEmpty else { throw .invalidAnswer("an answer without a code") }
+    return Secret(code)
+  }
+
+  /// An address without its query and fragment.
+  private static func place(_ address: String) -> Substring { address.prefix { $0 != "?" && $0 != "#" } }
+
+  /// What ``HandstampCore/RedirectReceiver`` waits for.
+  var callbackScheme: String { String(redirectURI.prefix { $0 != ":" }) }
+}

@@ -1,0 +1,163 @@
+public import HandstampCore
+
+/// Speaks with any OAuth 2 or OpenID Connect server.
+///
+/// ```swift
+/// let client = OAuthClient(issuer: "https://id.example.org", id: "forum", scopes: ["openid", "offline_access"])
+/// let identity = OAuthBackend(client, transport: URLSessionTransport())
+/// try await session.signIn { try await identity.signIn(through: browser, redirectURI: "org.example.forum:/signed-in") }
+/// ```
+///
+/// ## What cannot be promised here
+/// Such a server knows nothing of rotation keys. A refresh is therefore never asked for without the flight lock, its loser
+/// adopts what the winner stored, and nothing is sent before the newest token has been read. What remains: a server that
+/// rotates refresh tokens and allows no second use takes a repeat after a *lost answer* for a thief's, and ends the session.
+/// No client can prevent that. Servers with a grace period, and those that do not rotate, are not concerned; nor is
+/// Handstamp's own server through its `ServerBackend`.
+public struct OAuthBackend: Backend {
+  public let client: OAuthClient
+  let transport: any Transport
+  let source: MetadataSource
+  let prover: DPoPProver?
+  let time: OAuthTime
+
+  /// Finds nothing out before the first request.
+  ///
+  /// - Parameters:
+  ///   - transport: as the token endpoint is reached. No ``DPoPTransport``: that is for APIs.
+  ///   - proving: binds every token to a key (RFC 9449). A server that does not is then an error.
+  public init(
+    _ client: OAuthClient, transport: any Transport, proving prover: DPoPProver? = nil, time: OAuthTime = .system
+  ) {
+    self.client = client
+    self.transport = transport
+    self.prover = prover
+    self.time = time
+    source = MetadataSource(issuer: client.issuer, transport: transport, prover: prover)
+  }
+
+  /// What the server says of itself; asked for once.
+  @concurrent public func metadata() async throws(SessionError) -> ServerMetadata { try await source.metadata() }
+
+  // MARK: Backend
+
+  public var keepsRotationKeys: Bool { false }
+  public var authority: String? { client.issuer }
+
+  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
+    do throws(SessionError) {
+      let answer = try await refreshed(token)
+      return .success(Grant(tokens: answer.tokens, session: answer.session_id))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  @concurrent public func revoke(_ handle: RevocationHandle) async throws(SessionError) {
+    // A server that has no such endpoint now had one when the handle was taken.
+    guard let endpoint = try await metadata().revocationEndpoint else { throw .unreachable(retryAfter: nil) }
+    let response = try await post([("token", handle.secret)], to: endpoint)
+    guard !(200..<300).contains(response.status) else { return }
+    throw TokenRefusal(response) == nil ? .unreachable(retryAfter: response.retryAfter) : .rejected(.rejected)
+  }
+
+  // MARK: The token endpoint
+
+  /// One refresh (RFC 6749 section 6), for less than what was granted, if scopes or a resource are named.
+  func refreshed(
+    _ token: RefreshToken, scopes: [String] = [], resource: String? = nil
+  ) async throws(SessionError) -> TokenAnswer {
+    var fields = [("grant_type", Secret("refresh_token")), ("refresh_token", token.secret)]
+    if !scopes.isEmpty { fields.append(("scope", Secret(scopes.joined(separator: " ")))) }
+    if let resource { fields.append(("resource", Secret(resource))) }
+    let response = try await post(fields, to: try await metadata().tokenEndpoint)
+    guard response.status == 200 else {
+      let error = SessionError(refresh: response)
+      // That this API is not to be had says nothing about the session.
+      if case .unreachable = error, !scopes.isEmpty || resource != nil, let refusal = TokenRefusal(response) {
+        throw .refused(code: refusal.error, detail: refusal.error_description)
+      }
+      throw error
+    }
+    return try TokenAnswer(response.body, isBound: prover != nil)
+  }
+
+  /// Exchanges what a person brought about for tokens.
+  func exchange(
+    _ fields: [(String, Secret)], nonce: String?
+  ) async throws(SessionError) -> Grant {
+    let metadata = try await metadata()
+    var fields = fields
+    for resource in client.resources { fields.append(("resource", Secret(resource))) }
+    let response = try await post(fields, to: metadata.tokenEndpoint)
+    guard response.status == 200 else { throw SessionError(asking: response) }
+    let answer = try TokenAnswer(response.body, isBound: prover != nil)
+    let handle = answer.revocation_handle ?? (metadata.revocationEndpoint == nil ? nil : answer.refresh_token)
+    let served = response.header("Date").flatMap { HTTPDate.time($0) }
+    return Grant(
+      tokens: answer.tokens, session: answer.session_id,
+      profile: try await profile(answer, metadata, nonce: nonce, served: served),
+      revocation: handle.map { RevocationHandle($0) })
+  }
+
+  /// Who signed in: as the answer says, its ID token, or the userinfo endpoint. A server that tells in none of these ways has
+  /// one account as far as this device can tell: it goes by the issuer's name.
+  private func profile(
+    _ answer: TokenAnswer, _ metadata: ServerMetadata, nonce: String?, served: UnixTime?
+  ) async throws(SessionError) -> Profile {
+    if let token = answer.id_token {
+      let identity = try IdentityToken(
+        token, issuer: metadata.issuer, client: client.id, nonce: nonce, served: served)
+      return answer.profile.map { identity.profile.named($0.name) } ?? identity.profile
+    }
+    if let person = answer.profile {
+      return Profile(id: person.id, name: person.name, isAnonymous: person.is_anonymous ?? false)
+    }
+    if client.scopes.contains("openid"), let endpoint = metadata.userInfoEndpoint {
+      let bare = TransportRequest(
+        method: "GET", url: endpoint,
+        headers: [
+          HeaderField("Accept", "application/json"), HeaderField("Authorization", "Bearer \(answer.access_token)"),
+        ], answerLimit: 1 << 20)
+      let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
+      let response: TransportResponse
+      do throws(TransportError) { response = try await sender.send(bare) } catch { throw SessionError(error) }
+      guard response.status == 200 else { throw SessionError(asking: response) }
+      guard let info = UserInfo(response.body) else { throw .invalidAnswer("nobody's user information") }
+      return info.profile
+    }
+    return Profile(id: AccountID(metadata.issuer), name: String(metadata.issuer.drop { $0 != ":" }.dropFirst(3)))
+  }
+
+  /// Sends a form as this client; with a proof where tokens are bound, and once more where the server wants its nonce in it.
+  func post(_ fields: [(String, Secret)], to endpoint: String) async throws(SessionError) -> TransportResponse {
+    var headers = [
+      HeaderField("Accept", "application/json"), HeaderField("Content-Type", "application/x-www-form-urlencoded"),
+    ]
+    var fields = fields.map { (name: $0.0, value: $0.1) }
+    if let secret = client.secret, try await metadata().takesBasicAuthentication {
+      headers.append(HeaderField("Authorization", client.basicAuthentication(secret)))
+    } else {
+      fields.append(("client_id", Secret(client.id)))
+      if let secret = client.secret { fields.append(("client_secret", secret)) }
+    }
+    let body = FormBody(fields).bytes
+    for isLast in [false, true] {
+      var headers = headers
+      if let prover { headers.append(HeaderField("DPoP", try prover.proof(method: "POST", url: endpoint))) }
+      let response: TransportResponse
+      do throws(TransportError) {
+        response = try await transport.send(
+          TransportRequest(method: "POST", url: endpoint, headers: headers, body: body, answerLimit: 1 << 20))
+      } catch { throw SessionError(error) }
+      prover?.learn(from: response.headers, of: endpoint)
+      if !isLast, prover != nil, DPoPProver.wantsNonce(response) { continue }
+      return response
+    }
+    throw .unreachable(retryAfter: nil)
+  }
+}
+
+extension Profile {
+  fileprivate func named(_ name: String) -> Profile { Profile(id: id, name: name, isAnonymous: isAnonymous) }
+}

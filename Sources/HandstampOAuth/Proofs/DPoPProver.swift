@@ -1,0 +1,120 @@
+import Crypto
+import Foundation
+public import HandstampCore
+
+/// Makes proofs that a request comes from the holder of a key (RFC 9449 section 4.2), and remembers of every origin its last
+/// nonce and how far its clock is from this device's. One for all that use one key.
+public final class DPoPProver: Sendable {
+  public let key: DPoPKey
+  private let now: @Sendable () -> UnixTime
+  private let known = Locked<[String: Origin]>([:])
+
+  private struct Origin: Sendable {
+    var nonce: String?
+    /// What the origin's clock is ahead.
+    var lead: Duration = .zero
+  }
+
+  /// - Parameter now: the device's clock. It may be wrong: every answer's `Date` corrects it.
+  public init(_ key: DPoPKey, now: @escaping @Sendable () -> UnixTime = { OAuthTime.system.now() }) {
+    self.key = key
+    self.now = now
+  }
+
+  /// The value of the `DPoP` field for one request; good for that one alone.
+  ///
+  /// - Parameter token: the access token that the request carries, if any.
+  public func proof(
+    method: String, url: String, token: AccessToken? = nil
+  ) throws(SessionError) -> String {
+    var random = SystemRandomNumberGenerator()
+    let origin = DPoPProver.origin(of: url).flatMap { origin in known.withLock { $0[origin] } } ?? Origin()
+    let target = String(url.prefix { $0 != "?" && $0 != "#" })
+    var claims = [
+      "\"htm\":\(quoted(method))", "\"htu\":\(quoted(target))",
+      "\"iat\":\(now().advanced(by: origin.lead).seconds)",
+      "\"jti\":\(quoted(Base64URL.encode(CodeProof.bytes(16, from: &random))))",
+    ]
+    if let token {
+      let hash = token.secret.withExposedBytes { bytes in
+        var hash = SHA256()
+        hash.update(bufferPointer: bytes)
+        return Array(hash.finalize())
+      }
+      claims.append("\"ath\":\(quoted(Base64URL.encode(hash)))")
+    }
+    if let nonce = origin.nonce { claims.append("\"nonce\":\(quoted(nonce))") }
+    let header = #"{"typ":"dpop+jwt","alg":"ES256","jwk":\#(key.jwk)}"#
+    let body = "{" + claims.joined(separator: ",") + "}"
+    let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(body.utf8))
+    return signed + "." + Base64URL.encode(try key.sign(Array(signed.utf8)))
+  }
+
+  /// Takes from an answer what later proofs need: its `DPoP-Nonce` and its `Date`.
+  public func learn(from headers: [HeaderField], of url: String) {
+    guard let origin = DPoPProver.origin(of: url) else { return }
+    let nonce = headers.first(named: "DPoP-Nonce")
+    let lead = headers.first(named: "Date").flatMap { HTTPDate.time($0) }.map { $0.since(now()) }
+    guard nonce != nil || lead != nil else { return }
+    known.withLock { known in
+      if let nonce, nonce.utf8.count <= 1024 { known[origin, default: Origin()].nonce = nonce }
+      // A date has whole seconds: less than that is no difference.
+      if let lead { known[origin, default: Origin()].lead = abs(lead.components.seconds) < 2 ? .zero : lead }
+    }
+  }
+
+  /// Whether the same request would be taken with the nonce that came with its refusal (RFC 9449 sections 8 and 9).
+  static func wantsNonce(_ answer: TransportResponse) -> Bool {
+    guard answer.header("DPoP-Nonce") != nil else { return false }
+    if TokenRefusal(answer)?.error == "use_dpop_nonce" { return true }
+    return answer.status == 401 && answer.header("WWW-Authenticate")?.contains("use_dpop_nonce") == true
+  }
+
+  private static func origin(of url: String) -> String? {
+    guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
+      let host = parts.host?.lowercased()
+    else { return nil }
+    return "\(scheme)://\(host):\(parts.port ?? (scheme == "https" ? 443 : 80))"
+  }
+
+  /// A JSON string.
+  private func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for character in text.unicodeScalars {
+      switch character {
+      case "\"", "\\": quoted += "\\\(character)"
+      case "\u{0}"..<"\u{20}":
+        let digits = String(character.value, radix: 16)
+        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: quoted.unicodeScalars.append(character)
+      }
+    }
+    return quoted + "\""
+  }
+}
+
+extension DPoPProver: CustomStringConvertible, CustomReflectable {
+  public var description: String { "prover of \(key)" }
+  public var customMirror: Mirror { Mirror(self, children: ["key": key.description]) }
+}
+
+/// The date of an HTTP answer (RFC 9110 section 5.6.7), in the one form that is still written.
+enum HTTPDate {
+  static func time(_ text: String) -> UnixTime? {
+    let parts = text.split(separator: " ")
+    guard parts.count == 6, parts[5] == "GMT", let day = Int(parts[1]), let year = Int(parts[3]),
+      let month = months.firstIndex(of: String(parts[2]))
+    else { return nil }
+    let clock = parts[4].split(separator: ":").compactMap { Int($0) }
+    guard clock.count == 3 else { return nil }
+    var date = DateComponents(
+      calendar: Calendar(identifier: .gregorian), year: year, month: month + 1, day: day, hour: clock[0],
+      minute: clock[1], second: clock[2])
+    date.timeZone = TimeZone(secondsFromGMT: 0)
+    return date.date.map { UnixTime(seconds: Int64($0.timeIntervalSince1970)) }
+  }
+
+  private static let months = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+  ]
+}

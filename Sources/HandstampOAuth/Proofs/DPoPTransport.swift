@@ -1,0 +1,59 @@
+public import HandstampCore
+
+/// Sends requests with tokens that are bound to a key: `Authorization: Bearer` becomes `DPoP`, and each request gets its own
+/// proof (RFC 9449 section 7). A server that wants another nonce is asked a second time, once.
+///
+/// ```swift
+/// let prover = DPoPProver(DPoPKey(key))
+/// let identity = OAuthBackend(client, transport: transport, proving: prover)
+/// let session = SessionManager(backend: identity, …, transport: DPoPTransport(transport, prover))
+/// ```
+///
+/// Requests without a token, and those that carry another kind of authorization, pass as they are.
+public struct DPoPTransport: Transport {
+  private let base: any Transport
+  private let prover: DPoPProver
+
+  public init(_ base: any Transport, _ prover: DPoPProver) {
+    self.base = base
+    self.prover = prover
+  }
+
+  @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    guard let token = DPoPTransport.token(of: request) else { return try await base.send(request) }
+    let answer = try await base.send(try proven(request, token))
+    prover.learn(from: answer.headers, of: request.url)
+    guard DPoPProver.wantsNonce(answer) else { return answer }
+    let second = try await base.send(try proven(request, token))
+    prover.learn(from: second.headers, of: request.url)
+    return second
+  }
+
+  @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    guard let token = DPoPTransport.token(of: request) else { return try await base.open(request) }
+    let stream = try await base.open(try proven(request, token))
+    prover.learn(from: stream.headers, of: request.url)
+    guard DPoPProver.wantsNonce(TransportResponse(status: stream.status, headers: stream.headers)) else {
+      return stream
+    }
+    return try await base.open(try proven(request, token))
+  }
+
+  private static func token(of request: TransportRequest) -> AccessToken? {
+    guard let field = request.headers.first(named: "Authorization"), field.lowercased().hasPrefix("bearer ") else {
+      return nil
+    }
+    return AccessToken(String(field.dropFirst("bearer ".count)))
+  }
+
+  private func proven(_ request: TransportRequest, _ token: AccessToken) throws(TransportError) -> TransportRequest {
+    var request = request
+    request.headers.removeAll { ["authorization", "dpop"].contains($0.name.lowercased()) }
+    request.headers.append(HeaderField("Authorization", token.secret.withExposed { "DPoP " + $0 }))
+    do throws(SessionError) {
+      request.headers.append(
+        HeaderField("DPoP", try prover.proof(method: request.method, url: request.url, token: token)))
+    } catch { throw .unreachable("the key of the proof cannot sign") }
+    return request
+  }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import HandstampCore
+
+/// The answer of a token endpoint (RFC 6749 section 5.1), and what servers add to it.
+struct TokenAnswer: Decodable {
+  struct Person: Decodable {
+    var id: AccountID
+    var name: String
+    var is_anonymous: Bool?
+  }
+  var access_token: String
+  var token_type: String
+  var expires_in: Duration?
+  var refresh_token: String?
+  var scope: String?
+  var id_token: String?
+  var session_id: SessionID?
+  var revocation_handle: String?
+  var profile: Person?
+
+  private enum CodingKeys: String, CodingKey {
+    case access_token, token_type, expires_in, refresh_token, scope, id_token, session_id, revocation_handle, profile
+  }
+
+  init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    access_token = try values.decode(String.self, forKey: .access_token)
+    token_type = try values.decode(String.self, forKey: .token_type)
+    // Some servers write the number as a text. What is no number counts as not said.
+    let seconds =
+      (try? values.decodeIfPresent(Double.self, forKey: .expires_in))
+      ?? (try? values.decodeIfPresent(String.self, forKey: .expires_in)).flatMap { Double($0) }
+    expires_in = seconds.flatMap { $0.isFinite && $0 >= 0 ? .seconds(min($0, 1e9)) : nil }
+    refresh_token = try values.decodeIfPresent(String.self, forKey: .refresh_token)
+    scope = try? values.decodeIfPresent(String.self, forKey: .scope)
+    id_token = try? values.decodeIfPresent(String.self, forKey: .id_token)
+    // Other servers may mean something else by these.
+    session_id = try? values.decodeIfPresent(SessionID.self, forKey: .session_id)
+    revocation_handle = try? values.decodeIfPresent(String.self, forKey: .revocation_handle)
+    profile = try? values.decodeIfPresent(Person.self, forKey: .profile)
+  }
+
+  /// - Parameter isBound: whether the tokens were asked for with a proof of a key (RFC 9449), so that none but bound ones will do.
+  init(_ body: [UInt8], isBound: Bool) throws(SessionError) {
+    guard let answer = try? JSONDecoder().decode(TokenAnswer.self, from: Data(body)) else {
+      throw .invalidAnswer("the token endpoint's answer is not readable")
+    }
+    let type = answer.token_type.lowercased()
+    // A client that wants bound tokens does not go on with others (RFC 9449 section 5).
+    guard !isBound || type != "bearer" else { throw .invalidAnswer("the server does not bind its tokens to the key") }
+    guard type == (isBound ? "dpop" : "bearer") else { throw .invalidAnswer("tokens of an unknown type") }
+    for text in [answer.access_token, answer.refresh_token, answer.revocation_handle].compactMap({ $0 }) {
+      // Printable ASCII (RFC 6750 section 2.1); anything else could break out of a header.
+      guard !text.isEmpty, text.utf8.allSatisfy({ (33...126).contains($0) }) else {
+        throw .invalidAnswer("a token with characters that none may have")
+      }
+    }
+    self = answer
+  }
+
+  var tokens: TokenSet {
+    TokenSet(
+      access: AccessToken(access_token), life: expires_in, refresh: refresh_token.map { RefreshToken($0) })
+  }
+}
+
+/// An error of RFC 6749 section 5.2.
+struct TokenRefusal: Decodable {
+  var error: String
+  var error_code: String?
+  var error_description: String?
+  var reason: String?
+
+  /// Nothing for an answer that is no such error.
+  init?(_ response: TransportResponse) {
+    guard response.status == 400 || response.status == 401 || response.status == 403,
+      let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))
+    else { return nil }
+    self = refusal
+  }
+}
+
+extension SessionError {
+  /// What an answer to a refresh other than 200 means: only `invalid_grant` in a JSON body with 400 or 401 decides anything.
+  init(refresh response: TransportResponse) {
+    guard response.status == 400 || response.status == 401, let refusal = TokenRefusal(response),
+      refusal.error == "invalid_grant"
+    else {
+      self = .unreachable(retryAfter: response.retryAfter)
+      return
+    }
+    if refusal.error_code == "superseded" {
+      self = .rolledBack
+    } else {
+      self = .rejected(refusal.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected)
+    }
+  }
+
+  /// What an answer to anything else means.
+  init(asking response: TransportResponse) {
+    if let refusal = TokenRefusal(response) {
+      self = .refused(code: refusal.error, detail: refusal.error_description)
+    } else if response.status == 429 || response.status >= 500 {
+      self = .unreachable(retryAfter: response.retryAfter)
+    } else {
+      self = .invalidAnswer("status \(response.status) without an OAuth error")
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import HandstampCore
+import Testing
+
+@testable import HandstampOAuth
+
+@Suite struct `A sign-in on another device` {
+  private static let code = """
+    {"device_code":"d1","user_code":"WDJB-MJHT","verification_uri":"https://id.example.org/go","expires_in":60,"interval":5}
+    """
+
+  /// Signs in, with waits that are noted and not waited for.
+  private func signIn(_ server: StubServer) async -> (SessionError?, [Duration], [DeviceCode]) {
+    let (waits, shown) = (Locked<[Duration]>([]), Locked<[DeviceCode]>([]))
+    let backend = OAuthBackend(
+      OAuthClient(issuer: StubServer.issuer, id: "app", scopes: ["read"]), transport: server,
+      time: OAuthTime(now: { UnixTime(seconds: 0) }, sleep: { wait in waits.withLock { $0.append(wait) } }))
+    let error = await failure { () throws(SessionError) in
+      try await backend.signInOnAnotherDevice { code in shown.withLock { $0.append(code) } }
+    }
+    return (error, waits.withLock { $0 }, shown.withLock { $0 })
+  }
+
+  @Test func `waits as the server says, and slower when it says so`() async {
+    let server = StubServer()
+    server.on("/device", json: Self.code)
+    server.on("/token", status: 400, json: #"{"error":"authorization_pending"}"#)
+    server.on("/token", status: 400, json: #"{"error":"slow_down"}"#)
+    server.on("/token", status: 400, json: #"{"error":"authorization_pending"}"#)
+    server.on("/token") { _, _ in TransportResponse(status: 0) }
+    server.on("/token", json: StubServer.tokens)
+    let (error, waits, shown) = await signIn(server)
+    #expect(error == nil)
+    #expect(waits == [.seconds(5), .seconds(5), .seconds(10), .seconds(10), .seconds(20)])
+    #expect(shown.map(\.userCode) == ["WDJB-MJHT"])
+    #expect(server.forms(to: "/device") == [["client_id": "app", "scope": "read"]])
+    #expect(server.forms(to: "/token").last?["device_code"] == "d1")
+    #expect(server.forms(to: "/token").last?["grant_type"] == "urn:ietf:params:oauth:grant-type:device_code")
+  }
+
+  @Test func `ends when its time is over`() async {
+    let server = StubServer()
+    server.on("/device", json: Self.code)
+    server.on("/token", status: 400, json: #"{"error":"authorization_pending"}"#)
+    let (error, waits, _) = await signIn(server)
+    #expect(error == .refused(code: "expired_token", detail: "nobody answered in time"))
+    #expect(waits.count == 12)
+  }
+
+  @Test func `ends when the person says no`() async {
+    let server = StubServer()
+    server.on("/device", json: Self.code)
+    server.on("/token", status: 400, json: #"{"error":"access_denied"}"#)
+    #expect(await signIn(server).0 == .refused(code: "access_denied", detail: nil))
+  }
+
+  @Test(arguments: [
+    #"{"device_code":"d","user_code":"A\u001b[2J","verification_uri":"https://id.example.org","expires_in":60}"#,
+    #"{"device_code":"d","user_code":"A","verification_uri":"http://id.example.org","expires_in":60}"#,
+    #"{"device_code":"d","user_code":"A","verification_uri":"javascript:alert(1)","expires_in":60}"#,
+    #"{"device_code":"","user_code":"A","verification_uri":"https://id.example.org","expires_in":60}"#, "{}",
+  ])
+  func `shows nothing that could harm whoever looks at it`(_ answer: String) async {
+    let server = StubServer()
+    server.on("/device", json: answer)
+    let (error, _, shown) = await signIn(server)
+    guard case .invalidAnswer = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(shown.isEmpty)
+  }
+
+  @Test func `is said to be missing where the server has none`() async {
+    let server = StubServer(
+      metadata: #"{"issuer":"https://id.example.org","token_endpoint":"https://id.example.org/token"}"#)
+    #expect(await signIn(server).0 == .unsupported("sign-in by a code on another device"))
+  }
+}

@@ -1,0 +1,69 @@
+import HandstampCore
+import Testing
+
+@testable import HandstampOAuth
+
+@Suite struct `Discovery` {
+  @Test func `looks where RFC 8414 and OpenID Connect say`() {
+    #expect(
+      Address.metadata(of: "https://id.example.org/tenant/1") == [
+        "https://id.example.org/.well-known/oauth-authorization-server/tenant/1",
+        "https://id.example.org/tenant/1/.well-known/openid-configuration",
+      ])
+    #expect(
+      Address.metadata(of: "http://127.0.0.1:8080/").first
+        == "http://127.0.0.1:8080/.well-known/oauth-authorization-server")
+  }
+
+  @Test(arguments: [
+    "http://id.example.org", "ftp://id.example.org", "id.example.org", "", "https://", "https://me@id.example.org",
+    "https://id.example.org/?a=b", "http://127.0.0.1.example.org",
+  ])
+  func `looks nowhere that a secret may not go`(_ issuer: String) async {
+    #expect(Address.metadata(of: issuer).isEmpty)
+    let backend = OAuthBackend(OAuthClient(issuer: issuer, id: "app"), transport: StubServer())
+    await #expect(throws: SessionError.invalidAnswer("the issuer is no https address")) {
+      _ = try await backend.metadata()
+    }
+  }
+
+  @Test func `takes OpenID Connect's document where there is no other, and asks once`() async throws {
+    let server = StubServer()
+    server.on("/t/.well-known/openid-configuration", json: StubServer.metadata(issuer: "https://id.example.org/t"))
+    let backend = OAuthBackend(OAuthClient(issuer: "https://id.example.org/t", id: "app"), transport: server)
+    for _ in 0..<3 {
+      #expect(try await backend.metadata().tokenEndpoint == "https://id.example.org/token")
+    }
+    #expect(server.requests(to: "/t/.well-known/openid-configuration").count == 1)
+  }
+
+  @Test(arguments: [
+    (StubServer.metadata(issuer: "https://evil.example.org"), "the metadata is of another issuer"),
+    (StubServer.metadata(issuer: "https://id.example.org/"), "the metadata is of another issuer"),
+    (#"{"issuer":"https://id.example.org"}"#, "the metadata names no token endpoint"),
+    (
+      #"{"issuer":"https://id.example.org","token_endpoint":"http://id.example.org/token"}"#,
+      "an endpoint that is not https"
+    ),
+    (
+      StubServer.metadata(more: #","code_challenge_methods_supported":["plain"]"#), "the server takes no S256 challenge"
+    ),
+    ("<html>", "the server's metadata is not readable"),
+  ])
+  func `refuses a document that would send tokens elsewhere`(_ document: String, _ words: String) async {
+    let backend = OAuthBackend(
+      OAuthClient(issuer: StubServer.issuer, id: "app"), transport: StubServer(metadata: document))
+    await #expect(throws: SessionError.invalidAnswer(words)) { _ = try await backend.metadata() }
+  }
+
+  @Test func `tells a server that is away from one that is none`() async {
+    let away = StubServer(metadata: "")
+    let none = OAuthBackend(OAuthClient(issuer: "https://id.example.org/x", id: "app"), transport: away)
+    await #expect(throws: SessionError.unsupported("OAuth: there is no metadata at the issuer's address")) {
+      _ = try await none.metadata()
+    }
+    away.on("/y/.well-known/openid-configuration", status: 503, headers: [HeaderField("Retry-After", "7")], json: "")
+    let later = OAuthBackend(OAuthClient(issuer: "https://id.example.org/y", id: "app"), transport: away)
+    await #expect(throws: SessionError.unreachable(retryAfter: .seconds(7))) { _ = try await later.metadata() }
+  }
+}

@@ -1,0 +1,170 @@
+import Handstamp
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@testable import HandstampOAuth
+
+@Suite struct `A refresh at somebody's OAuth server` {
+  private let key = RotationKey(bytes: [UInt8](repeating: 7, count: 16))
+
+  private func refresh(_ answer: TransportResponse) async throws -> Result<Grant, SessionError> {
+    let server = StubServer()
+    server.on("/token") { _, _ in answer }
+    let backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
+    let outcome = await backend.refresh(RefreshToken("r0"), key: try #require(key))
+    #expect(server.forms(to: "/token") == [["client_id": "app", "grant_type": "refresh_token", "refresh_token": "r0"]])
+    return outcome
+  }
+
+  private func answer(_ status: Int, _ body: String) -> TransportResponse {
+    TransportResponse(status: status, body: Array(body.utf8))
+  }
+
+  @Test func `brings new tokens, with a successor or without`() async throws {
+    #expect(try await refresh(answer(200, StubServer.tokens)).get().tokens.refresh == RefreshToken("r1"))
+    let kept = try await refresh(answer(200, #"{"access_token":"a","token_type":"bearer","expires_in":"60"}"#)).get()
+    #expect(kept.tokens == TokenSet(access: AccessToken("a"), life: .seconds(60), refresh: nil))
+  }
+
+  @Test func `is rejected by nothing but the server's definitive word`() async throws {
+    #expect(
+      try await refresh(answer(400, #"{"error":"invalid_grant"}"#)) == .failure(.rejected(.rejected)))
+    for (status, body) in [
+      (400, #"{"error":"invalid_request"}"#), (401, #"{"error":"invalid_client"}"#),
+      (403, #"{"error":"invalid_grant"}"#),
+      (400, "<html>"), (500, #"{"error":"invalid_grant"}"#), (400, #"{"error":"use_dpop_nonce"}"#), (404, ""),
+      (302, ""), (429, #"{"error":"invalid_grant"}"#),
+    ] {
+      #expect(try await refresh(answer(status, body)) == .failure(.unreachable(retryAfter: nil)), "\(status) \(body)")
+    }
+    for body in [
+      "", "[]", #"{"access_token":"a"}"#, #"{"access_token":"a\n","token_type":"Bearer"}"#,
+      #"{"access_token":"a","token_type":"mac"}"#, #"{"access_token":"a","token_type":"DPoP"}"#,
+    ] {
+      guard case .failure(.invalidAnswer) = try await refresh(answer(200, body)) else {
+        Issue.record("taken: \(body)")
+        continue
+      }
+    }
+  }
+
+  @Test func `moves what ends the session, so that a sign-out revokes the newest token`() async throws {
+    let server = StubServer()
+    server.on("/token", json: StubServer.tokens)
+    server.on("/token", json: #"{"access_token":"a2","token_type":"Bearer","expires_in":600,"refresh_token":"r2"}"#)
+    server.on("/revoke", json: "")
+    let backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
+    let clock = ManualClock()
+    let controller = SessionController(vault: MemoryVault(), backend: backend, clock: clock)
+    _ = try await controller.signIn { () async throws(SessionError) in
+      try await backend.signIn(through: Person.agreeing(), redirectURI: "org.example.app:/back")
+    }
+    clock.advance(by: .seconds(601))
+    #expect(try await controller.token() == AccessToken("a2"))
+    _ = await controller.signOut()
+    #expect(await controller.endsDelivered(within: .seconds(60)))
+    #expect(server.forms(to: "/revoke") == [["client_id": "app", "token": "r2"]])
+  }
+}
+
+@Suite struct `Tokens for several APIs` {
+  private struct Rig {
+    let server = StubServer()
+    let vault = MemoryVault()
+    let clock = ManualClock()
+    let backend: OAuthBackend
+    let controller: SessionController
+    let scoped: ScopedTokens
+
+    init() {
+      backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
+      controller = SessionController(vault: vault, backend: backend, clock: clock)
+      scoped = ScopedTokens(backend: backend, vault: vault, clock: clock)
+      server.on("/token", json: StubServer.tokens)
+    }
+
+    func signIn() async throws {
+      let backend = backend
+      _ = try await controller.signIn { () async throws(SessionError) in
+        try await backend.signIn(through: Person.agreeing(), redirectURI: "org.example.app:/back")
+      }
+    }
+
+    /// From now on every refresh is answered in order, with a successor that is told apart.
+    func rotating(from first: Int = 2) {
+      let counter = Locked(first)
+      let server = server
+      server.on("/token") { _, form in
+        let number = counter.withLock { number in
+          defer { number += 1 }
+          return number
+        }
+        guard form["refresh_token"] == "r\(number - 1)" else {
+          return TransportResponse(status: 400, body: Array(#"{"error":"invalid_grant"}"#.utf8))
+        }
+        let aim = form["scope"] ?? form["resource"] ?? ""
+        return TransportResponse(
+          status: 200,
+          body: Array(
+            #"{"access_token":"\#(aim)\#(number)","token_type":"Bearer","expires_in":300,"refresh_token":"r\#(number)"}"#
+              .utf8))
+      }
+    }
+  }
+
+  @Test func `come from one refresh token that rotates under all of them`() async throws {
+    let rig = Rig()
+    try await rig.signIn()
+    rig.rotating()
+    let mail = try await rig.scoped.token(scopes: ["mail"])
+    #expect(mail == AccessToken("mail2"))
+    #expect(try await rig.scoped.token(scopes: [], resource: "https://api") == AccessToken("https://api3"))
+    #expect(try await rig.scoped.token(scopes: ["mail"]) == mail)
+    // The session's own token is still the first, and its next refresh takes the newest successor.
+    #expect(try await rig.controller.token() == AccessToken("a1"))
+    rig.clock.advance(by: .seconds(601))
+    #expect(try await rig.controller.token() == AccessToken("4"))
+    #expect(try await rig.scoped.token(scopes: ["mail"]) == AccessToken("mail5"))
+    #expect(rig.server.forms(to: "/token").dropFirst().map { $0["refresh_token"] } == ["r1", "r2", "r3", "r4"])
+  }
+
+  @Test func `are asked for one at a time, however many ask`() async throws {
+    let rig = Rig()
+    try await rig.signIn()
+    rig.rotating()
+    let scoped = rig.scoped
+    let tokens = try await withThrowingTaskGroup(of: AccessToken.self) { group in
+      for number in 0..<40 { group.addTask { try await scoped.token(scopes: ["s\(number % 4)"]) } }
+      return try await group.reduce(into: Set<AccessToken>()) { $0.insert($1) }
+    }
+    #expect(tokens.count == 4)
+    #expect(rig.server.forms(to: "/token").count == 5)
+  }
+
+  @Test func `are gone when the session is`() async throws {
+    let rig = Rig()
+    try await rig.signIn()
+    rig.rotating()
+    _ = try await rig.scoped.token(scopes: ["mail"])
+    _ = await rig.controller.signOut()
+    await #expect(throws: SessionError.signedOut(.signedOut)) { try await rig.scoped.token(scopes: ["mail"]) }
+  }
+
+  @Test func `end nothing when one of them is refused`() async throws {
+    let rig = Rig()
+    try await rig.signIn()
+    rig.server.on("/token", status: 400, json: #"{"error":"invalid_scope"}"#)
+    rig.server.on("/token", json: #"{"access_token":"x","token_type":"Bearer","scope":"mail","refresh_token":"r2"}"#)
+    rig.rotating(from: 3)
+    await #expect(throws: SessionError.refused(code: "invalid_scope", detail: nil)) {
+      try await rig.scoped.token(scopes: ["admin"])
+    }
+    await #expect(
+      throws: SessionError.refused(code: "invalid_scope", detail: "the server grants less than was asked for")
+    ) { try await rig.scoped.token(scopes: ["mail", "admin"]) }
+    #expect(try await rig.scoped.token(scopes: ["mail"]) == AccessToken("mail3"))
+    #expect(try await rig.controller.token() == AccessToken("a1"))
+  }
+}
