@@ -57,7 +57,7 @@ format: ## puts the format right
 plain: ## builds what an app gets that asks for nothing optional
 	$(SWIFT) build -j $(JOBS) --scratch-path .build/plain
 
-check: deps lint examples apple plain test run ## what CI runs
+check: deps lint examples plain apple test run ## what CI runs
 
 check-deep: ## ThreadSanitizer, 40 processes under SIGKILL, the long explorations and simulations
 	TSAN_OPTIONS=suppressions=$(CURDIR)/scripts/tsan-suppressions \

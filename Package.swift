@@ -29,6 +29,7 @@ let package = Package(
     .library(name: "HandstampVaults", targets: ["HandstampVaults"]),
     .library(name: "HandstampData", targets: ["HandstampData"]),
     .library(name: "HandstampSecretService", targets: ["HandstampSecretService"]),
+    .library(name: "HandstampUI", targets: ["HandstampUI"]),
     .library(name: "HandstampTesting", targets: ["HandstampTesting"]),
   ],
   // Off unless an app asks for them; what is off is not even fetched. A trait's name is a compilation condition.
@@ -54,6 +55,7 @@ let package = Package(
       ], swiftSettings: strict),
     .target(name: "Handstamp", dependencies: ["HandstampCore", "HandstampVaults", crypto], swiftSettings: strict),
     .target(name: "HandstampData", dependencies: ["HandstampCore", grdb], swiftSettings: strict),
+    .target(name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore"], swiftSettings: strict),
     .target(
       name: "HandstampTesting",
       dependencies: ["HandstampCore", "HandstampVaults", "Handstamp", "HandstampRegistry"],
@@ -95,6 +97,10 @@ let package = Package(
       name: "HandstampDataTests", dependencies: ["HandstampData", "HandstampCore", grdb], swiftSettings: strict),
     .testTarget(
       name: "HandstampTests", dependencies: ["Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "HandstampUITests",
+      dependencies: ["HandstampUI", "Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
       swiftSettings: strict),
   ]
 )

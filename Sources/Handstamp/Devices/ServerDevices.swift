@@ -1,0 +1,81 @@
+import Foundation
+
+/// The devices of the account that is signed in with a controller, at Handstamp's own server, live.
+public struct ServerDevices: DevicesService {
+  private let backend: ServerBackend
+  private let controller: SessionController
+
+  public init(_ backend: ServerBackend, controller: SessionController) {
+    self.backend = backend
+    self.controller = controller
+  }
+
+  @concurrent public func devices() async throws(SessionError) -> [DeviceSession] {
+    try await backend.devices(token: try await controller.token())
+  }
+
+  @concurrent public func end(_ session: SessionID) async throws(SessionError) {
+    try await backend.end(session, token: try await controller.token())
+  }
+
+  @concurrent public func endOthers() async throws(SessionError) {
+    try await backend.endOtherSessions(token: try await controller.token())
+  }
+
+  /// Yields for every event of the account's live feed. A session that was ended elsewhere ends here with it.
+  public func changes() -> AsyncStream<Void> {
+    let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let feed = backend.sessionEvents(for: controller)
+    let following = Task {
+      await feed.follow { _ in continuation.yield() }
+      continuation.finish()
+    }
+    continuation.onTermination = { _ in following.cancel() }
+    return stream
+  }
+}
+
+extension ServerBackend {
+  /// The devices that an account is signed in on, those seen last first.
+  @concurrent public func devices(token: AccessToken) async throws(SessionError) -> [DeviceSession] {
+    let response = try await send("GET", "/v1/sessions", token: token)
+    guard response.status == 200 else { throw SessionError(refusal: response) }
+    guard let list = try? JSONDecoder().decode(DeviceList.self, from: Data(response.body)) else {
+      throw .invalidAnswer("the list of devices")
+    }
+    return list.sessions.map { item in
+      DeviceSession(
+        id: SessionID(item.id), isCurrent: item.current, name: item.device.name, platform: item.device.platform,
+        startedAt: UnixTime(milliseconds: item.created_at_ms),
+        lastSeenAt: UnixTime(milliseconds: item.last_seen_at_ms))
+    }
+  }
+
+  /// Ends one of the account's sessions. One that is over already is no error.
+  ///
+  /// - Throws: ``SessionError/refused(code:detail:)`` for one that is unknown, or somebody else's.
+  @concurrent public func end(_ session: SessionID, token: AccessToken) async throws(SessionError) {
+    // The server's own ids have no such letters; anybody else's must not become another path.
+    guard let path = session.rawValue.addingPercentEncoding(withAllowedCharacters: .alphanumerics) else {
+      throw .refused(code: "not_found", detail: nil)
+    }
+    let response = try await send("DELETE", "/v1/sessions/\(path)", token: token)
+    guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
+  }
+}
+
+/// As `GET /v1/sessions` answers.
+private struct DeviceList: Decodable {
+  struct Item: Decodable {
+    struct Device: Decodable {
+      var name: String
+      var platform: String
+    }
+    var id: String
+    var current: Bool
+    var device: Device
+    var created_at_ms: Int64
+    var last_seen_at_ms: Int64
+  }
+  var sessions: [Item]
+}

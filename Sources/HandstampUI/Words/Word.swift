@@ -1,0 +1,79 @@
+import Foundation
+
+/// A text that the views show. An app translates it in a table `Handstamp` of its own main bundle (`Handstamp.strings`, or a
+/// string catalogue of that name); what is not there is shown in English.
+public enum Word: String, Sendable, CaseIterable {
+  case signIn = "sign_in"
+  case signUp = "sign_up"
+  case resetPassword = "reset_password"
+  case email
+  case password
+  case username
+  case remember
+  case guest
+  case appleSignIn = "apple_sign_in"
+  case cancel
+  case tryAgain = "try_again"
+  case signInInstead = "sign_in_instead"
+  case forgotPassword = "forgot_password"
+  case noAccount = "no_account"
+  case haveAccount = "have_account"
+  case signOut = "sign_out"
+  case working
+  case restoring
+  case loading
+  case unlock
+  case offline
+  case confirmationSent = "confirmation_sent"
+  case resetSent = "reset_sent"
+  case sendReset = "send_reset"
+
+  case devices
+  case thisDevice = "this_device"
+  case endSession = "end_session"
+  case endOthers = "end_others"
+  case endOthersQuestion = "end_others_question"
+  case noOtherDevices = "no_other_devices"
+  case lastSeen = "last_seen"
+
+  case accounts
+  case addAccount = "add_account"
+  case removeAccount = "remove_account"
+  case removeAccountQuestion = "remove_account_question"
+  case activeAccount = "active_account"
+  case noAccounts = "no_accounts"
+
+  case enterCode = "enter_code"
+  case codeAt = "code_at"
+  case codeExpired = "code_expired"
+
+  case reasonRevoked = "reason_revoked"
+  case reasonReplaced = "reason_replaced"
+  case reasonMisused = "reason_misused"
+  case reasonExpired = "reason_expired"
+  case reasonIdle = "reason_idle"
+  case reasonAccountClosed = "reason_account_closed"
+  case reasonRejected = "reason_rejected"
+
+  case errorWrongCredentials = "error_wrong_credentials"
+  case errorEmailTaken = "error_email_taken"
+  case errorWeakPassword = "error_weak_password"
+  case errorSignUpClosed = "error_sign_up_closed"
+  case errorUnreachable = "error_unreachable"
+  case errorUnreachableFor = "error_unreachable_for"
+  case errorLocked = "error_locked"
+  case errorStorage = "error_storage"
+  case errorCorrupt = "error_corrupt"
+  case errorSignedOut = "error_signed_out"
+  case errorPresence = "error_presence"
+  case errorPresenceLockedOut = "error_presence_locked_out"
+  case errorUnsupported = "error_unsupported"
+  case errorServer = "error_server"
+  case errorRefused = "error_refused"
+
+  /// In the app's language, with `{0}` replaced by `value`.
+  public func text(_ value: String? = nil) -> String {
+    let text = Bundle.main.localizedString(forKey: rawValue, value: english, table: "Handstamp")
+    return value.map { text.replacingOccurrences(of: "{0}", with: $0) } ?? text
+  }
+}

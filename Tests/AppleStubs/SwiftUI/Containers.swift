@@ -1,0 +1,56 @@
+public import Foundation
+
+public struct HorizontalAlignment: Sendable {
+  public static let leading = HorizontalAlignment()
+  public static let center = HorizontalAlignment()
+}
+
+public struct VerticalAlignment: Sendable {
+  public static let center = VerticalAlignment()
+}
+
+public struct Alignment: Sendable {
+  public static let center = Alignment()
+}
+
+public struct VStack<Content: View>: View {
+  public init(
+    alignment: HorizontalAlignment = .center, spacing: CGFloat? = nil, @ViewBuilder content: () -> Content
+  ) {}
+  public var body: Never { fatalError() }
+}
+
+public struct HStack<Content: View>: View {
+  public init(
+    alignment: VerticalAlignment = .center, spacing: CGFloat? = nil, @ViewBuilder content: () -> Content
+  ) {}
+  public var body: Never { fatalError() }
+}
+
+public struct Form<Content: View>: View {
+  public init(@ViewBuilder content: () -> Content) {}
+  public var body: Never { fatalError() }
+}
+
+public struct List<Selection, Content: View>: View {
+  public init(@ViewBuilder content: () -> Content) where Selection == Never {}
+  public var body: Never { fatalError() }
+}
+
+public struct Section<Parent: View, Content: View, Footer: View>: View {
+  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  public init(@ViewBuilder content: () -> Content) where Parent == EmptyView, Footer == EmptyView {}
+  public var body: Never { fatalError() }
+}
+
+public struct ForEach<Data: RandomAccessCollection, ID: Hashable, Content: View>: View {
+  public init(_ data: Data, @ViewBuilder content: @escaping (Data.Element) -> Content)
+  where Data.Element: Identifiable, ID == Data.Element.ID {}
+  public init(_ data: Data, id: KeyPath<Data.Element, ID>, @ViewBuilder content: @escaping (Data.Element) -> Content) {}
+  public var body: Never { fatalError() }
+}
+
+@MainActor @preconcurrency public protocol PreviewProvider {
+  associatedtype Previews: View
+  @ViewBuilder @MainActor @preconcurrency static var previews: Previews { get }
+}

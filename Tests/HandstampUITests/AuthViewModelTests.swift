@@ -1,0 +1,209 @@
+import Handstamp
+import HandstampTesting
+import HandstampUI
+import HandstampVaults
+import Testing
+
+@MainActor @Suite struct `The sign-in form` {
+  let service = ScriptedAuth()
+
+  private func filled(_ form: AuthViewModel.Form = .signIn, apple: ScriptedApple? = nil) -> AuthViewModel {
+    let model = AuthViewModel(service, apple: apple)
+    model.form = form
+    (model.email, model.password, model.username) = (" ada@example.org ", "correct horse", " Ada ")
+    return model
+  }
+
+  @Test func `signs in, and forgets the password`() async throws {
+    let model = filled()
+    model.remembers = false
+    await model.submit()?.value
+    #expect(service.calls == ["signIn ada@example.org correct horse false"])
+    #expect(model.running == nil && model.failure == nil && model.notice == nil && model.password.isEmpty)
+  }
+
+  @Test func `signs up, and tells of the mail`() async throws {
+    let model = filled(.signUp)
+    await model.submit()?.value
+    #expect(service.calls == ["signUp ada@example.org Ada true"])
+    #expect(model.notice == .confirmationSent && model.notice?.wording.word == .confirmationSent)
+    let again = filled(.signUp)
+    service.signUpResult = .signedIn(
+      SignedIn(session: "s", profile: .init(id: "ada", name: "Ada"), startedAt: .init(milliseconds: 0)))
+    await again.submit()?.value
+    #expect(again.notice == nil && again.failure == nil)
+  }
+
+  @Test func `asks for a mail to set the password anew`() async throws {
+    let model = filled(.reset)
+    model.password = ""
+    await model.submit()?.value
+    #expect(service.calls == ["reset ada@example.org"])
+    #expect(model.notice == .resetSent && model.notice?.wording.word == .resetSent)
+  }
+
+  @Test func `lets a guest in`() async throws {
+    let model = AuthViewModel(service)
+    await model.continueAsGuest()?.value
+    #expect(service.calls == ["guest"] && model.running == nil)
+  }
+
+  @Test func `gives Apple the hash of a nonce, and the server the nonce`() async throws {
+    let apple = ScriptedApple(.success(AppleCredential(idToken: Secret("jwt"))))
+    let model = filled(apple: apple)
+    #expect(model.offersApple && !AuthViewModel(service).offersApple)
+    await model.signInWithApple()?.value
+    await model.signInWithApple()?.value
+    #expect(service.calls == ["apple jwt 43", "apple jwt 43"])
+    let hashes = apple.hashes.withLock { $0 }
+    #expect(Set(hashes).count == 2 && hashes.allSatisfy { $0.count == 64 })
+    #expect(AuthViewModel(service).signInWithApple() == nil)
+  }
+
+  @Test func `says nothing when somebody closes Apple's sheet`() async throws {
+    let model = filled(apple: ScriptedApple(.failure(.cancelled)))
+    await model.signInWithApple()?.value
+    #expect(model.failure == nil && model.running == nil && service.calls.isEmpty)
+  }
+
+  @Test(arguments: [
+    ("", "pw", "Ada"), ("ada", "pw", "Ada"), ("@", "pw", "Ada"), ("a@b@c", "pw", "Ada"), ("a@b", "", "Ada"),
+    ("   @   ", "pw", "Ada"),
+  ])
+  func `cannot be sent before it is filled in`(email: String, password: String, name: String) {
+    let model = AuthViewModel(service)
+    (model.email, model.password, model.username) = (email, password, name)
+    #expect(!model.canSubmit && model.submit() == nil)
+    model.form = .signUp
+    #expect(!model.canSubmit)
+    #expect(service.calls.isEmpty)
+  }
+
+  @Test func `needs a name to sign up, and no password to reset one`() {
+    let model = filled(.signUp)
+    model.username = "  "
+    #expect(!model.canSubmit)
+    model.form = .reset
+    model.password = ""
+    #expect(model.canSubmit)
+  }
+
+  @Test(arguments: [AuthViewModel.Action.submit, .guest, .apple])
+  func `does one thing at a time, and shows it while it lasts`(action: AuthViewModel.Action) async throws {
+    let model = filled(apple: ScriptedApple(.success(AppleCredential(idToken: Secret("jwt")))))
+    let gate = Gate()
+    service.gate = gate
+    let task = press(action, on: model)
+    await gate.arrivals(1)
+    #expect(model.running == action && model.isWorking && !model.canSubmit)
+    for other in [AuthViewModel.Action.submit, .guest, .apple] { #expect(press(other, on: model) == nil) }
+    gate.open()
+    await task?.value
+    #expect(model.running == nil && service.calls.count == 1 && model.failure == nil)
+  }
+
+  @Test(arguments: [AuthViewModel.Action.submit, .guest, .apple])
+  func `never leaves a button stuck after a failure, and tries the same again`(action: AuthViewModel.Action)
+    async throws
+  {
+    let model = filled(apple: ScriptedApple(.success(AppleCredential(idToken: Secret("jwt")))))
+    service.error = .unreachable(retryAfter: nil)
+    await press(action, on: model)?.value
+    let failure = try #require(model.failure)
+    #expect(model.running == nil && failure.action == action && failure.remedy == .tryAgain)
+    #expect(failure.wording.word == .errorUnreachable && failure.error == .unreachable(retryAfter: nil))
+    service.error = nil
+    await model.recover()?.value
+    #expect(model.failure == nil && service.calls.count == 2)
+  }
+
+  @Test func `is free at once when it is given up, and a late answer changes nothing`() async throws {
+    let model = filled()
+    let gate = Gate()
+    service.gate = gate
+    service.error = .refused(code: "wrong_credentials", detail: nil)
+    let late = model.submit()
+    await gate.arrivals(1)
+    model.cancel()
+    #expect(model.running == nil && model.canSubmit)
+    service.gate = nil
+    service.error = nil
+    await model.submit()?.value
+    #expect(model.failure == nil && model.password.isEmpty)
+    gate.open()
+    await late?.value
+    #expect(model.failure == nil && model.running == nil)
+  }
+
+  @Test func `offers to set the password anew where it was wrong`() async throws {
+    let model = filled()
+    service.error = .refused(code: "wrong_credentials", detail: nil)
+    await model.submit()?.value
+    #expect(model.failure?.remedy == .resetPassword && model.failure?.wording.word == .errorWrongCredentials)
+    #expect(model.recover() == nil)
+    #expect(model.form == .reset && model.failure == nil && model.email == " ada@example.org ")
+    #expect(model.password == "correct horse")
+  }
+
+  @Test func `offers to sign in where there is an account already`() async throws {
+    let model = filled(.signUp)
+    service.error = .refused(code: "email_taken", detail: nil)
+    await model.submit()?.value
+    #expect(model.failure?.remedy == .signInInstead)
+    model.recover()
+    #expect(model.form == .signIn && model.failure == nil)
+  }
+
+  @Test(
+    arguments: [
+      (SessionError.refused(code: "weak_password", detail: nil), nil), (.storage(.locked), .tryAgain),
+      (.storage(.corrupt), .tryAgain), (.storage(.unavailable("x")), .tryAgain), (.unsupported("guests"), nil),
+      (.invalidAnswer("x"), nil), (.unreachable(retryAfter: .seconds(3)), .tryAgain), (.tokenRefused, nil),
+      (.presence(.declined), .tryAgain), (.signedOut(nil), .tryAgain), (.rejected(.revoked), .tryAgain),
+    ] as [(SessionError, AuthViewModel.Remedy?)])
+  func `has words for every failure, and a button where there is a way on`(
+    error: SessionError, remedy: AuthViewModel.Remedy?
+  ) async throws {
+    let model = filled()
+    service.error = error
+    await model.submit()?.value
+    let failure = try #require(model.failure)
+    #expect(failure.remedy == remedy && !failure.wording.text.isEmpty)
+    #expect(model.password == "correct horse" && model.canSubmit)
+    if remedy == nil { #expect(model.recover() == nil) }
+    model.form = .reset
+    #expect(model.failure == nil)
+  }
+
+  @Test func `signs a session in`() async throws {
+    let vault = MemoryVault()
+    let session = SessionManager(backend: NoAccounts(), vault: vault, baseURL: base) { _ in 0 }
+    let model = AuthViewModel(session)
+    (model.email, model.password) = ("ada@example.org", "correct horse")
+    await model.submit()?.value
+    #expect(session.currentUser?.name == "Ada" && model.failure == nil)
+    await model.continueAsGuest()?.value
+    #expect(model.failure?.wording.word == .errorUnsupported && session.isAuthenticated)
+  }
+
+  private func press(_ action: AuthViewModel.Action, on model: AuthViewModel) -> Task<Void, Never>? {
+    switch action {
+    case .submit: model.submit()
+    case .guest: model.continueAsGuest()
+    case .apple: model.signInWithApple()
+    }
+  }
+}
+
+/// Signs Ada in, and offers nothing else.
+struct NoAccounts: AccountBackend {
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
+    .failure(.unreachable(retryAfter: nil))
+  }
+  @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError) {}
+  @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> Grant {
+    Grant(
+      tokens: TokenSet(access: AccessToken("a"), life: .seconds(600), refresh: RefreshToken("r")), session: "s",
+      profile: Profile(id: "ada", name: "Ada"))
+  }
+}

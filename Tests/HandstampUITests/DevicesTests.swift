@@ -1,0 +1,171 @@
+import Handstamp
+import HandstampTesting
+import HandstampUI
+import HandstampVaults
+import Testing
+
+@MainActor @Suite struct `The list of devices` {
+  private static func device(_ id: String, isCurrent: Bool = false) -> DeviceSession {
+    DeviceSession(
+      id: SessionID(id), isCurrent: isCurrent, name: id, platform: "iOS", startedAt: UnixTime(milliseconds: 0),
+      lastSeenAt: UnixTime(milliseconds: 1))
+  }
+  let service = ScriptedDevices([device("phone"), device("mac", isCurrent: true), device("tv")])
+
+  @Test func `shows this device first`() async throws {
+    let model = DevicesModel(service)
+    #expect(!model.isLoaded && model.devices.isEmpty)
+    await model.load()
+    #expect(model.devices.map(\.name) == ["mac", "phone", "tv"] && model.isLoaded && model.failure == nil)
+    #expect(model.others.map(\.name) == ["phone", "tv"])
+  }
+
+  @Test func `follows what happens elsewhere`() async throws {
+    let model = DevicesModel(service)
+    let following = Task { await model.follow() }
+    await wait { model.isLoaded }
+    service.content.withLock { _ = $0.list.removeFirst() }
+    service.change.yield()
+    await wait { model.devices.map(\.name) == ["mac", "tv"] }
+    service.change.finish()
+    await following.value
+  }
+
+  @Test func `ends one device, once, and not this one`() async throws {
+    let model = DevicesModel(service)
+    await model.load()
+    let gate = Gate()
+    service.content.withLock { $0.gate = gate }
+    let phone = try #require(model.others.first)
+    let ending = Task { await model.end(phone) }
+    await wait { model.ending == [phone.id] }
+    #expect(!model.canEnd(phone))
+    gate.open()
+    await ending.value
+    #expect(model.devices.map(\.name) == ["mac", "tv"] && model.ending.isEmpty)
+    let this = try #require(model.devices.first)
+    #expect(!model.canEnd(this))
+    await model.end(this)
+    #expect(model.devices.map(\.name) == ["mac", "tv"])
+  }
+
+  @Test func `ends all others`() async throws {
+    let model = DevicesModel(service)
+    #expect(!model.canEndOthers)
+    await model.load()
+    #expect(model.canEndOthers)
+    let gate = Gate()
+    service.content.withLock { $0.gate = gate }
+    let ending = Task { await model.endOthers() }
+    await wait { model.isEndingOthers }
+    #expect(!model.canEndOthers)
+    gate.open()
+    await ending.value
+    #expect(model.devices.map(\.name) == ["mac"] && !model.isEndingOthers && !model.canEndOthers)
+  }
+
+  @Test func `keeps showing what it knows while the server cannot be reached`() async throws {
+    let model = DevicesModel(service)
+    service.content.withLock { $0.error = .unreachable(retryAfter: nil) }
+    await model.load()
+    #expect(!model.isLoaded && model.failure?.word == .errorUnreachable)
+    service.content.withLock { $0.error = nil }
+    await model.load()
+    #expect(model.isLoaded && model.failure == nil)
+    service.content.withLock { $0.error = .unreachable(retryAfter: .milliseconds(1500)) }
+    let phone = try #require(model.others.first)
+    await model.end(phone)
+    #expect(model.devices.count == 3 && model.ending.isEmpty)
+    #expect(model.failure == Wording(.errorUnreachableFor, "2"))
+    await model.endOthers()
+    #expect(model.devices.count == 3 && !model.isEndingOthers)
+  }
+
+  @Test func `does not cover a newer list with an older one`() async throws {
+    let model = DevicesModel(service)
+    let gate = Gate()
+    service.content.withLock { $0.gate = gate }
+    let late = Task { await model.load() }
+    await gate.arrivals(1)
+    service.content.withLock { content in
+      content.gate = nil
+      content.list.removeLast()
+    }
+    await model.load()
+    #expect(model.devices.count == 2)
+    gate.open()
+    await late.value
+    #expect(model.devices.count == 2)
+  }
+}
+
+@MainActor @Suite struct `The list of accounts` {
+  let service = ScriptedAccounts()
+  private let ada = ListedAccount(id: "ada", name: "Ada", addedAt: UnixTime(milliseconds: 0))
+  private let bob = ListedAccount(id: "bob", name: "Bob", addedAt: UnixTime(milliseconds: 1))
+
+  @Test func `says whether it is loading, empty, in trouble or there`() {
+    let model = AccountSwitcherModel(service)
+    #expect(model.state == .loading)
+    service.trouble = .locked
+    #expect(model.state == .failed(Wording(.errorLocked)))
+    service.trouble = nil
+    service.isLoaded = true
+    #expect(model.state == .empty)
+    service.accounts = [ada]
+    service.trouble = .locked
+    #expect(model.state == .accounts && model.accounts == [ada])
+  }
+
+  @Test func `switches, and removes`() async throws {
+    service.accounts = [ada, bob]
+    service.activeID = "ada"
+    let model = AccountSwitcherModel(service)
+    #expect(model.isActive(ada) && !model.isActive(bob))
+    await model.activate(bob)
+    #expect(model.isActive(bob) && model.failure == nil && model.busy.isEmpty)
+    await model.remove(bob)
+    #expect(model.accounts == [ada] && !model.isActive(ada))
+  }
+
+  @Test func `does one thing at a time with an account, and shows it`() async throws {
+    service.accounts = [ada, bob]
+    let model = AccountSwitcherModel(service)
+    let gate = Gate()
+    service.gate = gate
+    let switching = Task { await model.activate(bob) }
+    await wait { model.busy == ["bob"] }
+    await model.remove(bob)
+    #expect(service.accounts.count == 2)
+    gate.open()
+    await switching.value
+    #expect(model.isActive(bob) && model.busy.isEmpty)
+  }
+
+  @Test func `tells what failed, until the next try`() async throws {
+    service.accounts = [ada]
+    let model = AccountSwitcherModel(service)
+    service.error = .storage(.unavailable("x"))
+    await model.activate(ada)
+    #expect(model.failure?.word == .errorStorage && !model.isActive(ada) && model.busy.isEmpty)
+    await model.remove(ada)
+    #expect(model.accounts == [ada] && model.failure?.word == .errorStorage)
+    service.error = nil
+    await model.activate(ada)
+    #expect(model.failure == nil && model.isActive(ada))
+  }
+
+  @Test func `is that of the app`() async throws {
+    let accounts = Accounts<Int>(index: MemoryAccountsIndex()) { _ in
+      SessionManager(backend: NoAccounts(), vault: MemoryVault(), baseURL: base) { _ in 0 }
+    }
+    let model = AccountSwitcherModel(accounts)
+    await wait { model.state == .empty }
+    let id = try await accounts.add { try await NoAccounts().signIn(email: "", password: Secret("")) }
+    #expect(model.accounts.map(\.id) == [id])
+    let account = try #require(model.accounts.first)
+    #expect(model.isActive(account))
+    await model.remove(account)
+    #expect(model.state == .empty && accounts.activeID == nil)
+  }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampTesting
+import HandstampUI
+import HandstampVaults
+import Observation
+
+let base = URL(fileURLWithPath: "/nowhere")
+
+/// A service whose answers a test gives, each when its gate opens.
+@MainActor final class ScriptedAuth: AuthService {
+  var error: SessionError?
+  var signUpResult = SignUpResult.confirmationSent
+  var gate: Gate?
+  private(set) var calls: [String] = []
+
+  private func answer(_ call: String) async throws(SessionError) {
+    calls.append(call)
+    let error = error
+    await gate?.wait()
+    if let error { throw error }
+  }
+
+  func signIn(email: String, password: Secret, remember: Bool) async throws(SessionError) {
+    try await answer("signIn \(email) \(password.withExposed { $0 }) \(remember)")
+  }
+
+  func signUp(
+    email: String, password: Secret, username: String, remember: Bool
+  ) async throws(SessionError) -> SignUpResult {
+    try await answer("signUp \(email) \(username) \(remember)")
+    return signUpResult
+  }
+
+  func signInAnonymously() async throws(SessionError) { try await answer("guest") }
+
+  func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) {
+    try await answer("apple \(idToken.withExposed { $0 }) \(nonce.count)")
+  }
+
+  func resetPassword(email: String) async throws(SessionError) { try await answer("reset \(email)") }
+}
+
+/// Apple's sheet, which says what a test wants.
+final class ScriptedApple: AppleCredentialSource {
+  let hashes = Locked<[String]>([])
+  private let result: Result<AppleCredential, SessionError>
+  init(_ result: Result<AppleCredential, SessionError>) { self.result = result }
+
+  @concurrent func request(nonceHash: String) async throws(SessionError) -> AppleCredential {
+    hashes.withLock { $0.append(nonceHash) }
+    return try result.get()
+  }
+}
+
+/// Devices in memory.
+final class ScriptedDevices: DevicesService {
+  struct Content: Sendable {
+    var list: [DeviceSession] = []
+    var error: SessionError?
+    var gate: Gate?
+    var loads = 0
+  }
+  let content = Locked(Content())
+  private let stream: AsyncStream<Void>
+  let change: AsyncStream<Void>.Continuation
+
+  init(_ list: [DeviceSession]) {
+    (stream, change) = AsyncStream.makeStream(of: Void.self)
+    content.withLock { $0.list = list }
+  }
+
+  @concurrent func devices() async throws(SessionError) -> [DeviceSession] {
+    let (list, error, gate) = content.withLock { content in
+      content.loads += 1
+      return (content.list, content.error, content.gate)
+    }
+    await gate?.wait()
+    if let error { throw error }
+    return list
+  }
+
+  @concurrent func end(_ session: SessionID) async throws(SessionError) {
+    let (error, gate) = content.withLock { ($0.error, $0.gate) }
+    await gate?.wait()
+    if let error { throw error }
+    content.withLock { $0.list.removeAll { $0.id == session } }
+  }
+
+  @concurrent func endOthers() async throws(SessionError) {
+    let (error, gate) = content.withLock { ($0.error, $0.gate) }
+    await gate?.wait()
+    if let error { throw error }
+    content.withLock { $0.list.removeAll { !$0.isCurrent } }
+  }
+
+  func changes() -> AsyncStream<Void> { stream }
+}
+
+/// A list of accounts that a test writes.
+@MainActor @Observable final class ScriptedAccounts: AccountsService {
+  var accounts: [ListedAccount] = []
+  var activeID: AccountID?
+  var isLoaded = false
+  var trouble: VaultTrouble?
+  @ObservationIgnored var error: SessionError?
+  @ObservationIgnored var gate: Gate?
+
+  func activate(_ id: AccountID) async throws(SessionError) {
+    await gate?.wait()
+    if let error { throw error }
+    activeID = id
+  }
+
+  func remove(_ id: AccountID) async throws(SessionError) {
+    await gate?.wait()
+    if let error { throw error }
+    accounts.removeAll { $0.id == id }
+    if activeID == id { activeID = nil }
+  }
+}
+
+/// Waits until what `isWanted` observes is so.
+@MainActor func wait(until isWanted: @escaping @MainActor () -> Bool) async {
+  while !isWanted() {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      withObservationTracking {
+        _ = isWanted()
+      } onChange: {
+        continuation.resume()
+      }
+    }
+    await othersFirst()
+  }
+}
+
+extension AccountID: ExpressibleByStringLiteral {
+  init(stringLiteral value: String) { self.init(value) }
+}
+
+extension SessionID: ExpressibleByStringLiteral {
+  init(stringLiteral value: String) { self.init(value) }
+}
