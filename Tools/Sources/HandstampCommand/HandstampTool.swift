@@ -31,7 +31,7 @@ struct HandstampTool: AsyncParsableCommand {
     version: version,
     subcommands: [
       Signup.self, Login.self, Accounts.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self, Watch.self,
-      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Doctor.self, Serve.self, Tour.self,
+      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Store.self, Doctor.self, Serve.self, Tour.self,
     ])
 
   static func main() async {

@@ -14,7 +14,7 @@ struct Examination: Sendable {
     var examination = Examination(of: home)
     examination.program()
     guard examination.folders() else { return examination.findings }
-    examination.key()
+    await examination.key()
     examination.leftovers()
     await examination.locks()
     await examination.accounts()
@@ -75,8 +75,46 @@ struct Examination: Sendable {
     ((try? FileManager.default.contentsOfDirectory(atPath: home.vaultFolder)) ?? []).sorted()
   }
 
-  private mutating func key() {
-    let path = home.vaultFolder + "/vault.key"
+  private mutating func key() async {
+    for name in names where name.hasSuffix(".vault") {
+      guard let facts = FileFacts("\(home.vaultFolder)/\(name)"), facts.mode & 0o077 != 0 else { continue }
+      add(
+        .problem(
+          "vault_file", "others can read \(name): \(facts.modeText)",
+          hint: "run: chmod 600 \(home.vaultFolder)/\(name)"))
+    }
+    do throws(Refusal) {
+      let store = try home.keyStore()
+      if let keeper = store.keeper { await kept(by: keeper, store) } else { keyFile() }
+    } catch {
+      add(.problem("key_store", error.message, hint: error.hint))
+    }
+  }
+
+  private mutating func kept(by keeper: any VaultKeyStore, _ store: KeyStore) async {
+    do throws(VaultTrouble) {
+      if try await keeper.load() != nil {
+        add(.ok("key_store", store.name))
+      } else {
+        add(
+          .problem(
+            "key_store", "the key is missing in the secret store",
+            hint: "put it back; without it the vaults stay closed"))
+      }
+    } catch {
+      let refusal = Refusal(error)
+      add(.problem("key_store", refusal.message, hint: "nothing was erased; see: handstamp store show"))
+    }
+    if FileFacts(home.keyFile) != nil {
+      add(
+        .problem(
+          "key_file", "a copy of the key is still in \(home.keyFile)",
+          hint: "run: handstamp store migrate --to secret-service"))
+    }
+  }
+
+  private mutating func keyFile() {
+    let path = home.keyFile
     let hasVaults = names.contains { $0.hasSuffix(".vault") }
     guard let facts = FileFacts(path) else {
       if hasVaults {
@@ -93,13 +131,6 @@ struct Examination: Sendable {
       add(.problem("key_file", "\(path) is damaged", hint: "put it back; without it the vaults stay closed"))
     } else {
       add(.ok("key_file", facts.modeText))
-    }
-    for name in names where name.hasSuffix(".vault") {
-      guard let facts = FileFacts("\(home.vaultFolder)/\(name)"), facts.mode & 0o077 != 0 else { continue }
-      add(
-        .problem(
-          "vault_file", "others can read \(name): \(facts.modeText)",
-          hint: "run: chmod 600 \(home.vaultFolder)/\(name)"))
     }
   }
 

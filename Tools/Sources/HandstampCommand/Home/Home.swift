@@ -6,9 +6,22 @@ import HandstampVaults
 struct Home: Sendable, Hashable {
   /// Absolute.
   var path: String
+  /// What opens the vaults.
+  var key = VaultKey.fileBeside
+
+  init(path: String) { self.path = path }
 
   /// `HANDSTAMP_HOME`, else the state folder of the XDG base directory specification.
+  ///
+  /// Where the key is kept is read here, so that one process asks for it once.
   static func current(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws(Refusal) -> Home {
+    var home = try found(environment)
+    // A folder that cannot be read has more to say when the vault is.
+    if let store = try? home.keyStore() { home.key = store.key }
+    return home
+  }
+
+  private static func found(_ environment: [String: String]) throws(Refusal) -> Home {
     if let path = environment["HANDSTAMP_HOME"], !path.isEmpty {
       return Home(path: path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path)
     }
@@ -25,7 +38,18 @@ struct Home: Sendable, Hashable {
   private var devicePath: String { path + "/device" }
 
   /// The vault of one account at one server, so that what is left of a session is never told to another server.
-  func vault(of account: AccountID) -> SealedFileVault { SealedFileVault(folder: vaultFolder, account: account) }
+  func vault(of account: AccountID) -> SealedFileVault {
+    SealedFileVault(folder: vaultFolder, account: account, key: key)
+  }
+
+  /// Where the key of the vaults is.
+  func keyStore() throws(Refusal) -> KeyStore {
+    do throws(VaultTrouble) { return KeyStore(note: try VaultKeyPlace(folder: vaultFolder).note()) } catch {
+      throw Refusal(error)
+    }
+  }
+
+  var keyFile: String { vaultFolder + "/vault.key" }
 
   /// The list of accounts, beside their vaults.
   var index: FileAccountsIndex { FileAccountsIndex(folder: vaultFolder) }

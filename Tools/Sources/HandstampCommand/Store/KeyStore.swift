@@ -1,0 +1,74 @@
+import HandstampCore
+import HandstampVaults
+
+#if os(Linux)
+  import HandstampSecretService
+#endif
+
+/// Where the key of this installation's vaults is.
+enum KeyStore: Sendable, Hashable {
+  /// A file beside the vaults.
+  case file
+  /// The desktop's secret store, under this name.
+  case secretService(String)
+  /// Something that another version knows.
+  case unknown(String)
+
+  private static let prefix = "secret-service "
+
+  /// Reads the note beside the vaults.
+  init(note: String?) {
+    switch note {
+    case nil: self = .file
+    case let note? where note.hasPrefix(KeyStore.prefix):
+      self = .secretService(String(note.dropFirst(KeyStore.prefix.count)))
+    case let note?: self = .unknown(note)
+    }
+  }
+
+  /// A place in the secret store for one installation: several of them must not take each other's key.
+  static func newSecretService() -> KeyStore {
+    .secretService("handstamp-" + String(UInt64.random(in: 0 ... .max), radix: 16))
+  }
+
+  var note: String? {
+    switch self {
+    case .file: nil
+    case .secretService(let name): KeyStore.prefix + name
+    case .unknown(let note): note
+    }
+  }
+
+  /// For programs.
+  var name: String {
+    switch self {
+    case .file: "file"
+    case .secretService: "secret-service"
+    case .unknown(let note): note
+    }
+  }
+
+  /// What keeps the key; nothing where a file does.
+  var keeper: (any VaultKeyStore)? {
+    switch self {
+    case .file: nil
+    case .secretService(let name):
+      #if os(Linux)
+        SecretServiceKey(name: name)
+      #else
+        NoKeyStore(why: "the key \(name) is in a Linux desktop's secret store")
+      #endif
+    case .unknown(let note): NoKeyStore(why: "the key is kept in a place that this version does not know: \(note)")
+    }
+  }
+
+  /// What opens the vaults.
+  var key: VaultKey { keeper.map { .kept(KeptKey(in: $0)) } ?? .fileBeside }
+}
+
+/// A store that is not to be had here.
+private struct NoKeyStore: VaultKeyStore {
+  let why: String
+  @concurrent func load() async throws(VaultTrouble) -> Secret? { throw .unavailable(why) }
+  @concurrent func store(_ key: Secret) async throws(VaultTrouble) { throw .unavailable(why) }
+}
