@@ -2,8 +2,8 @@
 SWIFT ?= swift
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 TOOLS := --package-path Tools -j $(JOBS)
-# Everything that is optional is built and tested with, but for libsecret where there is none.
-TRAITS := $(if $(filter Darwin,$(shell uname)),--traits Data,--enable-all-traits)
+# Everything that is optional is built and tested with.
+TRAITS := --enable-all-traits
 ROOT := -j $(JOBS) $(TRAITS)
 SOURCES := Package.swift Sources Tests Tools/Package.swift Tools/Sources Tools/Tests \
   $(wildcard Examples/*/Package.swift Examples/*/Sources)

@@ -34,7 +34,6 @@ let package = Package(
   ],
   // Off unless an app asks for them; what is off is not even fetched. A trait's name is a compilation condition.
   traits: [
-    .trait(name: "SecretService", description: "The desktop's secret store on Linux, by libsecret."),
     .trait(name: "Data", description: "HandstampData: an account's own SQLite database (GRDB)"),
     .default(enabledTraits: []),
   ],
@@ -47,12 +46,10 @@ let package = Package(
     .target(name: "HandstampRegistry", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
     .target(name: "HandstampOAuth", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
     .target(name: "HandstampVaults", dependencies: ["HandstampCore", crypto, scrypt], swiftSettings: strict),
-    .systemLibrary(name: "CSecret", pkgConfig: "libsecret-1", providers: [.apt(["libsecret-1-dev"])]),
+    .target(name: "CSecret"),
     .target(
-      name: "HandstampSecretService",
-      dependencies: [
-        "HandstampCore", "HandstampVaults", .target(name: "CSecret", condition: .when(traits: ["SecretService"])),
-      ], swiftSettings: strict),
+      name: "HandstampSecretService", dependencies: ["HandstampCore", "HandstampVaults", "CSecret"],
+      swiftSettings: strict),
     .target(name: "Handstamp", dependencies: ["HandstampCore", "HandstampVaults", crypto], swiftSettings: strict),
     .target(name: "HandstampData", dependencies: ["HandstampCore", grdb], swiftSettings: strict),
     .target(name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore"], swiftSettings: strict),

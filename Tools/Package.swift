@@ -32,15 +32,6 @@ let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-h
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let signals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 
-// What the command needs besides: where there is no Secret Service, there need be no libsecret.
-#if os(Linux)
-  let traits: Set<Package.Dependency.Trait> = ["SecretService"]
-  let secretService = handstamp("HandstampSecretService")
-#else
-  let traits: Set<Package.Dependency.Trait> = []
-  let secretService: [Target.Dependency] = []
-#endif
-
 let package = Package(
   name: "handstamp-tools",
   platforms: [.macOS(.v15)],
@@ -53,7 +44,7 @@ let package = Package(
     .library(name: "WebSocketTransport", targets: ["WebSocketTransport"]),
   ],
   dependencies: [
-    .package(name: "handstamp", path: "..", traits: traits),
+    .package(name: "handstamp", path: ".."),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
@@ -87,7 +78,8 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "HandstampCommand",
-      dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry") + secretService
+      dependencies: handstamp(
+        "HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampSecretService")
         + [
           "HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", argumentParser, hummingbird, httpTypes, nioCore,
           log,

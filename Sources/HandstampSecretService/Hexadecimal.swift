@@ -1,47 +1,45 @@
-#if SecretService
-  import HandstampCore
+import HandstampCore
 
-  /// A key as text, two digits for a byte.
-  enum Hexadecimal {
-    static func text(_ bytes: some Collection<UInt8>) -> [CChar] {
-      let digits = Array("0123456789abcdef".utf8)
-      var text: [CChar] = []
-      text.reserveCapacity(bytes.count * 2)
-      for byte in bytes {
-        text.append(CChar(digits[Int(byte >> 4)]))
-        text.append(CChar(digits[Int(byte & 15)]))
-      }
-      return text
+/// A key as text, two digits for a byte.
+enum Hexadecimal {
+  static func text(_ bytes: some Collection<UInt8>) -> [CChar] {
+    let digits = Array("0123456789abcdef".utf8)
+    var text: [CChar] = []
+    text.reserveCapacity(bytes.count * 2)
+    for byte in bytes {
+      text.append(CChar(digits[Int(byte >> 4)]))
+      text.append(CChar(digits[Int(byte & 15)]))
     }
+    return text
+  }
 
-    /// Nothing for what is no such text. White space at the end, as a person may have pasted it, does not matter.
-    static func bytes(_ text: some BidirectionalCollection<UInt8>) -> Secret? {
-      var rest = text[...]
-      while let last = rest.last, [9, 10, 13, 32].contains(last) { rest.removeLast() }
-      guard rest.count % 2 == 0, !rest.isEmpty else { return nil }
-      var bytes: [UInt8] = []
-      bytes.reserveCapacity(rest.count / 2)
-      defer { for index in bytes.indices { bytes[index] = 0 } }
-      var high: UInt8?
-      for letter in rest {
-        guard let digit = digit(letter) else { return nil }
-        if let first = high {
-          bytes.append(first << 4 | digit)
-          high = nil
-        } else {
-          high = digit
-        }
+  /// Nothing for what is no such text. White space at the end, as a person may have pasted it, does not matter.
+  static func bytes(_ text: some BidirectionalCollection<UInt8>) -> Secret? {
+    var rest = text[...]
+    while let last = rest.last, [9, 10, 13, 32].contains(last) { rest.removeLast() }
+    guard rest.count % 2 == 0, !rest.isEmpty else { return nil }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(rest.count / 2)
+    defer { for index in bytes.indices { bytes[index] = 0 } }
+    var high: UInt8?
+    for letter in rest {
+      guard let digit = digit(letter) else { return nil }
+      if let first = high {
+        bytes.append(first << 4 | digit)
+        high = nil
+      } else {
+        high = digit
       }
-      return Secret(bytes: bytes)
     }
+    return Secret(bytes: bytes)
+  }
 
-    private static func digit(_ letter: UInt8) -> UInt8? {
-      switch letter {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"): letter - UInt8(ascii: "0")
-      case UInt8(ascii: "a")...UInt8(ascii: "f"): letter - UInt8(ascii: "a") + 10
-      case UInt8(ascii: "A")...UInt8(ascii: "F"): letter - UInt8(ascii: "A") + 10
-      default: nil
-      }
+  private static func digit(_ letter: UInt8) -> UInt8? {
+    switch letter {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): letter - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): letter - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): letter - UInt8(ascii: "A") + 10
+    default: nil
     }
   }
-#endif
+}

@@ -1,133 +1,182 @@
-#if SecretService
-  import CSecret
-  import HandstampCore
+import CSecret
+import HandstampCore
 
-  /// The calls to the secret store. They block, and belong on a thread of their own.
-  final class SecretServiceConnection {
-    private let service: UnsafeMutablePointer<SecretService>
-    private let cancellable: UnsafeMutablePointer<GCancellable>?
+/// libsecret, once it was found.
+// Unchecked: a table that is filled once, before anybody sees it.
+struct SecretLibrary: @unchecked Sendable {
+  let functions: UnsafePointer<HSLibrary>
 
-    init(_ cancellable: UnsafeMutablePointer<GCancellable>?) throws(VaultTrouble) {
-      self.cancellable = cancellable
-      try call { handstamp_open_bus(cancellable, $0) != 0 }
-      var found: UnsafeMutablePointer<SecretService>?
-      try call {
-        found = secret_service_get_sync(SECRET_SERVICE_OPEN_SESSION, cancellable, $0)
-        return found != nil
-      }
-      guard let found else { throw .unavailable("the secret store does not answer") }
-      service = found
+  init() throws(VaultTrouble) {
+    guard let found = handstamp_secret_library() else {
+      throw .unavailable("the secret store: libsecret is not installed")
     }
+    functions = found
+  }
+}
 
-    deinit { g_object_unref(service) }
+/// The calls to the secret store. They block, and belong on a thread of their own.
+final class SecretServiceConnection {
+  private let library: UnsafePointer<HSLibrary>
+  private let service: OpaquePointer
+  private let cancellable: OpaquePointer?
 
-    /// Hands out the items that have this name and nothing else.
-    ///
-    /// - Throws: ``VaultTrouble/locked`` when any item is that a search by name finds. What a locked one is called in full
-    ///   cannot be seen: it may be the one.
-    func withItems<Answer>(
-      named name: String, _ body: ([UnsafeMutablePointer<SecretItem>]) throws(VaultTrouble) -> Answer
-    ) throws(VaultTrouble) -> Answer {
-      let attributes = handstamp_attributes(name)
-      defer { g_hash_table_unref(attributes) }
-      var list: UnsafeMutablePointer<GList>?
-      try call { error in
-        // Not unlocked, so that nobody is asked for a password.
-        list = secret_service_search_sync(
-          service, handstamp_schema(), attributes, SECRET_SEARCH_ALL, cancellable, error)
-        return error?.pointee == nil
-      }
-      defer { handstamp_unref_all(list) }
-      var exact: [UnsafeMutablePointer<SecretItem>] = []
-      var next = list
-      while let link = next {
-        next = link.pointee.next
-        guard let item = link.pointee.data?.assumingMemoryBound(to: SecretItem.self) else { continue }
-        if secret_item_get_locked(item) != 0 { throw .locked }
-        if handstamp_is_exact(item, name) != 0 { exact.append(item) }
-      }
-      return try body(exact)
+  init(_ library: SecretLibrary, _ cancellable: OpaquePointer?) throws(VaultTrouble) {
+    let library = library.functions
+    self.library = library
+    self.cancellable = cancellable
+    try attempt(library) { error in
+      // 2: the session bus. It must not end the process when it goes away, as GIO has it by default.
+      guard let bus = library.pointee.g_bus_get_sync(2, cancellable, error) else { return false }
+      library.pointee.g_dbus_connection_set_exit_on_close(bus, 0)
+      library.pointee.g_object_unref(bus)
+      return true
     }
-
-    func secret(of item: UnsafeMutablePointer<SecretItem>) throws(VaultTrouble) -> Secret {
-      try call { secret_item_load_secret_sync(item, cancellable, $0) != 0 }
-      guard let value = secret_item_get_secret(item) else { throw .locked }
-      defer { secret_value_unref(UnsafeMutableRawPointer(value)) }
-      var count: gsize = 0
-      guard let text = secret_value_get(value, &count) else {
-        throw .unavailable("the key in the secret store is empty")
-      }
-      let bytes = text.withMemoryRebound(to: UInt8.self, capacity: Int(count)) {
-        Hexadecimal.bytes(UnsafeBufferPointer(start: $0, count: Int(count)))
-      }
-      guard let bytes else { throw .unavailable("the key in the secret store is none of ours") }
-      return bytes
+    var found: OpaquePointer?
+    try attempt(library) { error in
+      // 1 << 1: with a session, so that secrets can be had.
+      found = library.pointee.secret_service_get_sync(1 << 1, cancellable, error)
+      return found != nil
     }
+    guard let found else { throw .unavailable("the secret store does not answer") }
+    service = found
+  }
 
-    func store(_ key: Secret, named name: String) throws(VaultTrouble) {
-      let attributes = handstamp_attributes(name)
-      defer { g_hash_table_unref(attributes) }
-      var text = key.withExposedBytes { Hexadecimal.text($0) }
-      defer { for index in text.indices { text[index] = 0 } }
-      // As text, because some stores show and copy nothing else.
-      guard let value = secret_value_new(text, gssize(text.count), "text/plain") else {
-        throw .unavailable("the secret store takes no key")
-      }
-      defer { secret_value_unref(UnsafeMutableRawPointer(value)) }
-      try call {
-        secret_service_store_sync(
-          service, handstamp_schema(), attributes, "default", "Key of the vault \(name)", value, cancellable, $0) != 0
-      }
+  deinit { library.pointee.g_object_unref(UnsafeMutableRawPointer(service)) }
+
+  /// Hands out the items that have this name and nothing else.
+  ///
+  /// - Throws: ``VaultTrouble/locked`` when any item is that a search by name finds. What a locked one is called in full
+  ///   cannot be seen: it may be the one.
+  func withItems<Answer>(
+    named name: String, _ body: ([OpaquePointer]) throws(VaultTrouble) -> Answer
+  ) throws(VaultTrouble) -> Answer {
+    let attributes = attributes(name)
+    defer { library.pointee.g_hash_table_unref(attributes) }
+    var list: UnsafeMutablePointer<HSList>?
+    try attempt(library) { error in
+      // 1 << 1: all of them. Not unlocked, so that nobody is asked for a password.
+      list = library.pointee.secret_service_search_sync(
+        service, handstamp_secret_schema, attributes, 1 << 1, cancellable, error)
+      return error?.pointee == nil
     }
-
-    func remove(_ item: UnsafeMutablePointer<SecretItem>) throws(VaultTrouble) {
-      try call { secret_item_delete_sync(item, cancellable, $0) != 0 }
+    defer { library.pointee.g_list_free_full(list, library.pointee.g_object_unref_function) }
+    var exact: [OpaquePointer] = []
+    var next = list
+    while let link = next {
+      next = link.pointee.next
+      guard let item = link.pointee.data.map({ OpaquePointer($0) }) else { continue }
+      if library.pointee.secret_item_get_locked(item) != 0 { throw .locked }
+      if isExact(item, name) { exact.append(item) }
     }
+    return try body(exact)
+  }
 
-    /// To be unreferenced.
-    func defaultCollection() throws(VaultTrouble) -> UnsafeMutablePointer<SecretCollection>? {
-      var collection: UnsafeMutablePointer<SecretCollection>?
-      try call { error in
-        collection = secret_collection_for_alias_sync(
-          service, "default", SECRET_COLLECTION_NONE, cancellable, error)
-        return error?.pointee == nil
-      }
-      return collection
+  /// Whether an item has our attribute and no other but the schema's name: a search finds those that have more, too.
+  private func isExact(_ item: OpaquePointer, _ name: String) -> Bool {
+    guard let table = library.pointee.secret_item_get_attributes(item) else { return false }
+    defer { library.pointee.g_hash_table_unref(table) }
+    let schema = library.pointee.g_hash_table_lookup(table, "xdg:schema")
+    guard let found = library.pointee.g_hash_table_lookup(table, handstamp_secret_attribute) else { return false }
+    return String(cString: found.assumingMemoryBound(to: CChar.self)) == name
+      && library.pointee.g_hash_table_size(table) == (schema == nil ? 1 : 2)
+  }
+
+  func secret(of item: OpaquePointer) throws(VaultTrouble) -> Secret {
+    try attempt(library) { library.pointee.secret_item_load_secret_sync(item, cancellable, $0) != 0 }
+    guard let value = library.pointee.secret_item_get_secret(item) else { throw .locked }
+    defer { library.pointee.secret_value_unref(value) }
+    var count = 0
+    guard let text = library.pointee.secret_value_get(value, &count) else {
+      throw .unavailable("the key in the secret store is empty")
     }
+    let secret = text.withMemoryRebound(to: UInt8.self, capacity: count) {
+      Hexadecimal.bytes(UnsafeBufferPointer(start: $0, count: count))
+    }
+    guard let secret else { throw .unavailable("the key in the secret store is none of ours") }
+    return secret
+  }
 
-    func setLocked(_ isLocked: Bool) throws(VaultTrouble) {
-      guard let collection = try defaultCollection() else {
-        throw .unavailable("the secret store has no default collection")
-      }
-      defer { g_object_unref(collection) }
-      if (secret_collection_get_locked(collection) != 0) == isLocked { return }
-      var objects = GList(data: UnsafeMutableRawPointer(collection), next: nil, prev: nil)
-      var changed: gint = 0
-      try call { error in
-        changed =
-          isLocked
-          ? secret_service_lock_sync(service, &objects, cancellable, nil, error)
-          : secret_service_unlock_sync(service, &objects, cancellable, nil, error)
-        return error?.pointee == nil
-      }
-      // A prompt that was declined is no error.
-      guard changed > 0 else { throw .locked }
+  func store(_ key: Secret, named name: String) throws(VaultTrouble) {
+    let attributes = attributes(name)
+    defer { library.pointee.g_hash_table_unref(attributes) }
+    var text = key.withExposedBytes { Hexadecimal.text($0) }
+    defer { for index in text.indices { text[index] = 0 } }
+    // As text, because some stores show and copy nothing else.
+    guard let value = library.pointee.secret_value_new(text, text.count, "text/plain") else {
+      throw .unavailable("the secret store takes no key")
+    }
+    defer { library.pointee.secret_value_unref(value) }
+    try attempt(library) {
+      library.pointee.secret_service_store_sync(
+        service, handstamp_secret_schema, attributes, "default", "Key of the vault \(name)", value, cancellable, $0)
+        != 0
     }
   }
 
-  /// Makes a call that says whether it went well, and why it did not.
-  private func call(
-    _ body: (UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?) -> Bool
-  ) throws(VaultTrouble) {
-    var error: UnsafeMutablePointer<GError>?
-    let isDone = body(&error)
-    defer { g_clear_error(&error) }
-    guard let error else {
-      if isDone { return }
-      throw .unavailable("the secret store does not answer")
-    }
-    if handstamp_is_locked_error(error) != 0 { throw .locked }
-    if handstamp_is_cancelled_error(error) != 0 { throw .unavailable("the secret store did not answer in time") }
-    throw .unavailable("the secret store: " + String(cString: error.pointee.message))
+  func remove(_ item: OpaquePointer) throws(VaultTrouble) {
+    try attempt(library) { library.pointee.secret_item_delete_sync(item, cancellable, $0) != 0 }
   }
-#endif
+
+  /// Whether the default collection is locked; nothing when there is none.
+  func isLocked() throws(VaultTrouble) -> Bool? {
+    guard let collection = try defaultCollection() else { return nil }
+    defer { library.pointee.g_object_unref(UnsafeMutableRawPointer(collection)) }
+    return library.pointee.secret_collection_get_locked(collection) != 0
+  }
+
+  func setLocked(_ isLocked: Bool) throws(VaultTrouble) {
+    guard let collection = try defaultCollection() else {
+      throw .unavailable("the secret store has no default collection")
+    }
+    defer { library.pointee.g_object_unref(UnsafeMutableRawPointer(collection)) }
+    if (library.pointee.secret_collection_get_locked(collection) != 0) == isLocked { return }
+    var objects = HSList(data: UnsafeMutableRawPointer(collection), next: nil, prev: nil)
+    var changed: Int32 = 0
+    try attempt(library) { error in
+      changed =
+        isLocked
+        ? library.pointee.secret_service_lock_sync(service, &objects, cancellable, nil, error)
+        : library.pointee.secret_service_unlock_sync(service, &objects, cancellable, nil, error)
+      return error?.pointee == nil
+    }
+    // A prompt that was declined is no error.
+    guard changed > 0 else { throw .locked }
+  }
+
+  private func defaultCollection() throws(VaultTrouble) -> OpaquePointer? {
+    var collection: OpaquePointer?
+    try attempt(library) { error in
+      collection = library.pointee.secret_collection_for_alias_sync(service, "default", 0, cancellable, error)
+      return error?.pointee == nil
+    }
+    return collection
+  }
+
+  /// To be unreferenced.
+  private func attributes(_ name: String) -> OpaquePointer? {
+    let call = library.pointee
+    let table = call.g_hash_table_new_full(call.g_str_hash, call.g_str_equal, call.g_free, call.g_free)
+    _ = call.g_hash_table_insert(table, call.g_strdup(handstamp_secret_attribute), call.g_strdup(name))
+    return table
+  }
+}
+
+/// Makes a call that says whether it went well, and why it did not.
+private func attempt(
+  _ library: UnsafePointer<HSLibrary>,
+  _ body: (UnsafeMutablePointer<UnsafeMutablePointer<HSError>?>?) -> Bool
+) throws(VaultTrouble) {
+  var error: UnsafeMutablePointer<HSError>?
+  let isDone = body(&error)
+  defer { library.pointee.g_clear_error(&error) }
+  guard let found = error?.pointee else {
+    if isDone { return }
+    throw .unavailable("the secret store does not answer")
+  }
+  // SECRET_ERROR_IS_LOCKED and G_IO_ERROR_CANCELLED.
+  if found.domain == library.pointee.secret_error_get_quark(), found.code == 2 { throw .locked }
+  if found.domain == library.pointee.g_io_error_quark(), found.code == 19 {
+    throw .unavailable("the secret store did not answer in time")
+  }
+  throw .unavailable("the secret store: " + String(cString: found.message))
+}

@@ -1,4 +1,4 @@
-#if SecretService
+#if os(Linux)
   import Foundation
 
   /// A person's folders, with a keyring in them. Removed with the last reference.

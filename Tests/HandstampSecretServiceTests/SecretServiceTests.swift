@@ -1,4 +1,4 @@
-#if SecretService
+#if os(Linux)
   import Foundation
   import Testing
 

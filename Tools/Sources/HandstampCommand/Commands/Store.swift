@@ -1,10 +1,7 @@
 import ArgumentParser
 import HandstampCore
+import HandstampSecretService
 import HandstampVaults
-
-#if os(Linux)
-  import HandstampSecretService
-#endif
 
 /// `handstamp store`.
 struct Store: AsyncParsableCommand {
@@ -87,18 +84,18 @@ struct Store: AsyncParsableCommand {
           throw .unavailable("the key is kept in a place that this version does not know: \(note)")
         case (.file, .file): Terminal.say("the key is in a file already")
         case (.file, .secretService(let name)):
-          try await place.moveBack(from: try Store.secretService(name))
+          try await place.moveBack(from: SecretServiceKey(name: name))
           // Not before the file is on the disk.
-          try await Store.secretService(name).remove()
+          try await SecretServiceKey(name: name).remove()
           Terminal.say("the key is in \(home.keyFile)")
         case (.secretService, .file):
           let new = KeyStore.newSecretService()
           guard case .secretService(let name) = new, let note = new.note else { return }
-          try await place.move(to: try Store.secretService(name), noting: note)
+          try await place.move(to: SecretServiceKey(name: name), noting: note)
           Terminal.say("the key is in the secret store, as \(name)")
         case (.secretService, .secretService(let name)):
           // What is left of a move that was killed goes.
-          try await place.move(to: try Store.secretService(name), noting: store.note ?? "")
+          try await place.move(to: SecretServiceKey(name: name), noting: store.note ?? "")
           Terminal.say("the key is in the secret store already, as \(name)")
         }
       } catch {
@@ -114,7 +111,7 @@ struct Store: AsyncParsableCommand {
 
     func run() async throws {
       let name = try Store.lockable(try Home.current())
-      do throws(VaultTrouble) { try await Store.secretService(name).lock() } catch { throw Refusal(store: error) }
+      do throws(VaultTrouble) { try await SecretServiceKey(name: name).lock() } catch { throw Refusal(store: error) }
       Terminal.say("the secret store is locked, and with it the vaults")
     }
   }
@@ -126,7 +123,7 @@ struct Store: AsyncParsableCommand {
 
     func run() async throws {
       let name = try Store.lockable(try Home.current())
-      do throws(VaultTrouble) { try await Store.secretService(name).unlock() } catch { throw Refusal(store: error) }
+      do throws(VaultTrouble) { try await SecretServiceKey(name: name).unlock() } catch { throw Refusal(store: error) }
       Terminal.say("the secret store is open")
     }
   }
@@ -138,24 +135,6 @@ struct Store: AsyncParsableCommand {
     }
     return name
   }
-
-  #if os(Linux)
-    private static func secretService(_ name: String) throws(VaultTrouble) -> SecretServiceKey {
-      SecretServiceKey(name: name)
-    }
-  #else
-    private struct Nowhere: VaultKeyStore {
-      @concurrent func load() async throws(VaultTrouble) -> Secret? { nil }
-      @concurrent func store(_ key: Secret) async throws(VaultTrouble) {}
-      func remove() async throws(VaultTrouble) {}
-      func lock() async throws(VaultTrouble) {}
-      func unlock() async throws(VaultTrouble) {}
-    }
-
-    private static func secretService(_ name: String) throws(VaultTrouble) -> Nowhere {
-      throw .unavailable("there is no Secret Service on this system")
-    }
-  #endif
 }
 
 extension Refusal {

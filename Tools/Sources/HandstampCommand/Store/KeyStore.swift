@@ -1,9 +1,6 @@
 import HandstampCore
+import HandstampSecretService
 import HandstampVaults
-
-#if os(Linux)
-  import HandstampSecretService
-#endif
 
 /// Where the key of this installation's vaults is.
 enum KeyStore: Sendable, Hashable {
@@ -53,11 +50,7 @@ enum KeyStore: Sendable, Hashable {
     switch self {
     case .file: nil
     case .secretService(let name):
-      #if os(Linux)
-        SecretServiceKey(name: name)
-      #else
-        NoKeyStore(why: "the key \(name) is in a Linux desktop's secret store")
-      #endif
+      SecretServiceKey(name: name)
     case .unknown(let note): NoKeyStore(why: "the key is kept in a place that this version does not know: \(note)")
     }
   }
