@@ -8,7 +8,7 @@ ROOT := -j $(JOBS) $(TRAITS)
 SOURCES := Package.swift Sources Tests Tools/Package.swift Tools/Sources Tools/Tests \
   $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
-.PHONY: help deps build run test plain check check-deep explore simulate server examples lint format bench clean apple
+.PHONY: help deps build run test plain check check-deep explore simulate server examples lint format bench clean apple docs
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ examples: ## builds the examples, whose code is the README's
 apple: ## type-checks what is for Apple's systems alone
 	@sh scripts/apple
 
+docs: ## builds the guides, and compiles what is Swift in them
+	@sh scripts/docs
+
 lint: ## the format, and a few rules that no compiler knows
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
 	@sh scripts/rules
@@ -57,7 +60,7 @@ format: ## puts the format right
 plain: ## builds what an app gets that asks for nothing optional
 	$(SWIFT) build -j $(JOBS) --scratch-path .build/plain
 
-check: deps lint examples plain apple test run ## what CI runs
+check: deps lint examples plain apple docs test run ## what CI runs
 
 check-deep: ## ThreadSanitizer, 40 processes under SIGKILL, the long explorations and simulations
 	TSAN_OPTIONS=suppressions=$(CURDIR)/scripts/tsan-suppressions \

@@ -18,6 +18,9 @@ let scrypt: Target.Dependency = .product(
 /// SQLite. Only with the trait that asks for it.
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Data"]))
 
+let openCombine: Target.Dependency = .product(
+  name: "OpenCombine", package: "OpenCombine", condition: .when(platforms: [.linux], traits: ["OpenCombine"]))
+
 let package = Package(
   name: "handstamp",
   platforms: [.iOS(.v17), .tvOS(.v17), .macOS(.v14), .watchOS(.v10)],
@@ -35,11 +38,14 @@ let package = Package(
   // Off unless an app asks for them; what is off is not even fetched. A trait's name is a compilation condition.
   traits: [
     .trait(name: "Data", description: "HandstampData: an account's own SQLite database (GRDB)"),
+    .trait(
+      name: "OpenCombine", description: "HandstampUI's ObservableObject where Apple's Combine is not: for tests of it."),
     .default(enabledTraits: []),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
   ],
   targets: [
     .target(name: "HandstampCore", swiftSettings: strict),
@@ -52,7 +58,7 @@ let package = Package(
       swiftSettings: strict),
     .target(name: "Handstamp", dependencies: ["HandstampCore", "HandstampVaults", crypto], swiftSettings: strict),
     .target(name: "HandstampData", dependencies: ["HandstampCore", grdb], swiftSettings: strict),
-    .target(name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore"], swiftSettings: strict),
+    .target(name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore", openCombine], swiftSettings: strict),
     .target(
       name: "HandstampTesting",
       dependencies: ["HandstampCore", "HandstampVaults", "Handstamp", "HandstampRegistry"],
@@ -97,7 +103,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "HandstampUITests",
-      dependencies: ["HandstampUI", "Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
+      dependencies: ["HandstampUI", "Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting", openCombine],
       swiftSettings: strict),
   ]
 )

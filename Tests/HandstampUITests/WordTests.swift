@@ -13,6 +13,14 @@ import Testing
     }
   }
 
+  @Test func `are all in the table that an app translates`() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
+    let table = try String(
+      contentsOf: root.appendingPathComponent("Examples/AppShell/Handstamp.strings"), encoding: .utf8)
+    for word in Word.allCases { #expect(table.contains("\"\(word.rawValue)\" = \"\(word.english)\";")) }
+    #expect(table.split(separator: "\n").count == Word.allCases.count + 1)
+  }
+
   @Test func `take in a value`() {
     #expect(Word.errorUnreachableFor.text("7") == "The server is busy. Try again in 7 seconds.")
     #expect(Word.signIn.text("7") == "Sign In")

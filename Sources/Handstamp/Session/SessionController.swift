@@ -110,6 +110,12 @@ public actor SessionController {
     return try await guarded(by: presence) { () async throws(SessionError) in try await unguarded(validity) }
   }
 
+  /// Sees to it that there is a token that lasts at least `validity` more, and hands out none: for a background task, where
+  /// nobody can be asked whether they are there.
+  public nonisolated func freshen(minimumValidity validity: Duration = .zero) async throws(SessionError) {
+    _ = try await unguarded(validity)
+  }
+
   private nonisolated func unguarded(_ validity: Duration) async throws(SessionError) -> AccessToken {
     if let token = snapshot.withLock({ [clock] in $0.token(at: clock.uptime(), for: validity) }) { return token }
     return try await demand(SessionMachine.Need(validity: validity)).get().token

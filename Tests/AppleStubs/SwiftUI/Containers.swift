@@ -54,3 +54,14 @@ public struct ForEach<Data: RandomAccessCollection, ID: Hashable, Content: View>
   associatedtype Previews: View
   @ViewBuilder @MainActor @preconcurrency static var previews: Previews { get }
 }
+
+public struct TabView<SelectionValue: Hashable, Content: View>: View {
+  public init(@ViewBuilder content: () -> Content) where SelectionValue == Int {}
+  public var body: Never { fatalError() }
+}
+
+/// iOS 16, macOS 13, tvOS 16, watchOS 9
+public struct NavigationStack<Data, Root: View>: View {
+  public init(@ViewBuilder root: () -> Root) where Data == Never {}
+  public var body: Never { fatalError() }
+}

@@ -1,3 +1,4 @@
+public import CoreGraphics
 public import Foundation
 
 public struct Text: View {
@@ -14,6 +15,10 @@ public struct Text: View {
 public struct Image: View {
   /// macOS 11
   public init(systemName: String) {}
+  public init(_ image: CGImage, scale: CGFloat, label: Text) {}
+  public enum Interpolation: Sendable { case none, low }
+  public func interpolation(_ interpolation: Interpolation) -> Image { self }
+  public func resizable() -> Image { self }
   public var body: Never { fatalError() }
 }
 

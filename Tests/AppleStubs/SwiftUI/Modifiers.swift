@@ -21,6 +21,8 @@ public struct TextInputAutocapitalization: Sendable {
 public struct Font: Sendable {
   public static let largeTitle = Font()
   public static let footnote = Font()
+  /// iOS 14, macOS 11, tvOS 14, watchOS 7
+  public static let title2 = Font()
 }
 
 public enum TextAlignment: Sendable { case leading, center, trailing }
@@ -72,6 +74,16 @@ extension View {
     minWidth: CGFloat? = nil, idealWidth: CGFloat? = nil, maxWidth: CGFloat? = nil, minHeight: CGFloat? = nil,
     idealHeight: CGFloat? = nil, maxHeight: CGFloat? = nil, alignment: Alignment = .center
   ) -> some View { Opaque() }
+  public func frame(
+    width: CGFloat? = nil, height: CGFloat? = nil, alignment: Alignment = .center
+  ) -> some View { Opaque() }
+  /// iOS 16, macOS 13, tvOS 16, watchOS 9
+  public func monospaced(_ isActive: Bool = true) -> some View { Opaque() }
+  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  public func task<T: Equatable>(
+    id value: T, priority: TaskPriority = .userInitiated,
+    @_inheritActorContext _ action: sending @escaping @isolated(any) () async -> Void
+  ) -> some View { Opaque() }
   public func disabled(_ disabled: Bool) -> some View { Opaque() }
   public func onDisappear(perform action: (() -> Void)? = nil) -> some View { Opaque() }
   public func onAppear(perform action: (() -> Void)? = nil) -> some View { Opaque() }
@@ -116,4 +128,8 @@ extension View {
   public func accessibilityHidden(_ hidden: Bool) -> some View { Opaque() }
   public func accessibilityElement(children: AccessibilityChildBehavior) -> some View { Opaque() }
   public func accessibilitySortPriority(_ priority: Double) -> some View { Opaque() }
+}
+
+extension View {
+  public func tabItem<V: View>(@ViewBuilder _ label: () -> V) -> some View { Opaque() }
 }

@@ -1,3 +1,4 @@
+public import Combine
 public import Observation
 
 final class Box<Value> {
@@ -60,3 +61,8 @@ public struct EnvironmentValues {
 
 /// iOS 14, macOS 11, tvOS 14, watchOS 7
 public enum ScenePhase: Comparable, Sendable { case background, inactive, active }
+
+@propertyWrapper public struct ObservedObject<ObjectType: ObservableObject> {
+  public var wrappedValue: ObjectType
+  public init(wrappedValue: ObjectType) { self.wrappedValue = wrappedValue }
+}

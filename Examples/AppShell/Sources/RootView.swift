@@ -1,0 +1,40 @@
+import Handstamp
+import HandstampUI
+import SwiftUI
+
+struct RootView: View {
+  let model: AppModel
+
+  var body: some View {
+    AuthGuardView(model.session) { content in
+      TabView {
+        HomeView(content: content)
+          .tabItem { Label("Home", systemImage: "house") }
+        NavigationStack { DevicesView(ServerDevices(model.server, controller: model.session.controller)) }
+          .tabItem { Label("Devices", systemImage: "laptopcomputer.and.iphone") }
+        NavigationStack { SettingsView() }
+          .tabItem { Label("Settings", systemImage: "gear") }
+      }
+    } signedOut: {
+      AuthView(model.session, apple: AppleSheet(), allowsGuests: true)
+    }
+  }
+}
+
+struct HomeView: View {
+  @Environment(Session.self) private var session
+  let content: Content
+
+  var body: some View {
+    VStack {
+      Text(verbatim: "Hello, \(content.me.name)").font(.largeTitle)
+      if session.isAnonymous { Text(verbatim: "You are a guest: make an account to keep what you write.") }
+    }
+    // Cheap enough for every touch: the idle limit moves with it.
+    .onAppear { session.controller.updateSessionActivity() }
+  }
+}
+
+struct RootView_Previews: PreviewProvider {
+  static var previews: some View { HomeView(content: Content(me: GetMe.Response(name: "Ada"))) }
+}

@@ -1,0 +1,88 @@
+#if canImport(AuthenticationServices) && !os(watchOS)
+  public import HandstampCore
+  public import AuthenticationServices
+  import Foundation
+
+  /// Shows a server's sign-in page in the system's browser sheet, which shares no memory with the app.
+  public struct WebSignIn: RedirectReceiver {
+    /// Whether the browser forgets all of it afterwards; then nobody is signed in there already either.
+    public var isEphemeral: Bool
+    private let anchor: @MainActor @Sendable () -> ASPresentationAnchor
+
+    /// - Parameter anchor: the window over which the sheet is shown.
+    public init(
+      isEphemeral: Bool = false,
+      anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor = WindowAnchor.front
+    ) {
+      self.isEphemeral = isEphemeral
+      self.anchor = anchor
+    }
+
+    @concurrent public func receive(
+      from authorizationURL: String, callbackScheme: String
+    ) async throws(RedirectError) -> Secret {
+      guard let url = URL(string: authorizationURL), url.scheme == "https" || url.scheme == "http" else {
+        throw .unavailable("the address of the sign-in page is none")
+      }
+      let (answers, continuation) = AsyncStream.makeStream(of: Result<Secret, RedirectError>.self)
+      let sheet = await WebSheet(url, callbackScheme, isEphemeral: isEphemeral, anchor: anchor) { result in
+        continuation.yield(result)
+        continuation.finish()
+      }
+      guard await sheet.show() else { throw .unavailable("the sign-in page cannot be shown now") }
+      // Ends without an answer when its task is cancelled.
+      for await answer in answers { return try answer.get() }
+      await sheet.close()
+      throw .cancelled
+    }
+  }
+
+  @MainActor private final class WebSheet: NSObject {
+    private let session: ASWebAuthenticationSession
+    private let anchor: @MainActor @Sendable () -> ASPresentationAnchor
+
+    init(
+      _ url: URL, _ scheme: String, isEphemeral: Bool,
+      anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor,
+      _ answer: @escaping @Sendable (Result<Secret, RedirectError>) -> Void
+    ) {
+      self.anchor = anchor
+      session = ASWebAuthenticationSession(url: url, callbackURLScheme: scheme) { @Sendable callback, error in
+        if let callback {
+          answer(.success(Secret(callback.absoluteString)))
+        } else {
+          answer(.failure(RedirectError(webAuthentication: (error as? NSError)?.code ?? 0)))
+        }
+      }
+      super.init()
+      #if !os(tvOS)
+        session.prefersEphemeralWebBrowserSession = isEphemeral
+      #endif
+      #if !os(tvOS)
+        session.presentationContextProvider = self
+      #endif
+    }
+
+    func show() -> Bool { session.start() }
+    func close() { session.cancel() }
+  }
+
+  #if !os(tvOS)
+    extension WebSheet: ASWebAuthenticationPresentationContextProviding {
+      func presentationAnchor(for session: ASWebAuthenticationSession) -> ASPresentationAnchor { anchor() }
+    }
+  #endif
+#else
+  package import HandstampCore
+#endif
+
+extension RedirectError {
+  /// What an error of `ASWebAuthenticationSession` means, by its code.
+  package init(webAuthentication code: Int) {
+    switch code {
+    case 1: self = .cancelled
+    case 2, 3: self = .unavailable("there is no window to show the sign-in page over")
+    default: self = .unavailable("the sign-in page ended with error \(code)")
+    }
+  }
+}

@@ -1,0 +1,71 @@
+// Stands in for Apple's AuthenticationServices; see Security.swift.
+public import Foundation
+public import UIKit
+
+/// `UIWindow`, and `NSWindow` on macOS
+public typealias ASPresentationAnchor = UIWindow
+
+/// iOS 12, macOS 10.15, tvOS 16, watchOS 6.2
+open class ASWebAuthenticationSession: NSObject {
+  public typealias CompletionHandler = (URL?, (any Error)?) -> Void
+  public init(url: URL, callbackURLScheme: String?, completionHandler: @escaping CompletionHandler) { super.init() }
+  /// iOS 13, macOS 10.15, watchOS 6.2
+  public var prefersEphemeralWebBrowserSession = false
+  /// iOS 13, macOS 10.15
+  public weak var presentationContextProvider: (any ASWebAuthenticationPresentationContextProviding)?
+  @discardableResult public func start() -> Bool { false }
+  public func cancel() {}
+}
+
+/// iOS 13, macOS 10.15
+@MainActor public protocol ASWebAuthenticationPresentationContextProviding: NSObjectProtocol {
+  func presentationAnchor(for session: ASWebAuthenticationSession) -> ASPresentationAnchor
+}
+
+/// iOS 13, macOS 10.15, tvOS 13, watchOS 6; so is all below.
+open class ASAuthorizationRequest: NSObject {}
+open class ASAuthorizationOpenIDRequest: ASAuthorizationRequest {
+  public var requestedScopes: [ASAuthorization.Scope]?
+  public var nonce: String?
+}
+open class ASAuthorizationAppleIDRequest: ASAuthorizationOpenIDRequest {}
+
+open class ASAuthorizationAppleIDProvider: NSObject {
+  public override init() { super.init() }
+  public func createRequest() -> ASAuthorizationAppleIDRequest { ASAuthorizationAppleIDRequest() }
+}
+
+public protocol ASAuthorizationCredential: NSObjectProtocol {}
+
+open class ASAuthorization: NSObject {
+  public struct Scope: Sendable, Hashable {
+    public static let fullName = Scope()
+    public static let email = Scope()
+  }
+  public var credential: any ASAuthorizationCredential { ASAuthorizationAppleIDCredential() }
+}
+
+open class ASAuthorizationAppleIDCredential: NSObject, ASAuthorizationCredential {
+  public var identityToken: Data? { nil }
+  public var fullName: PersonNameComponents? { nil }
+}
+
+@MainActor open class ASAuthorizationController: NSObject {
+  public init(authorizationRequests: [ASAuthorizationRequest]) { super.init() }
+  public weak var delegate: (any ASAuthorizationControllerDelegate)?
+  /// not on tvOS and watchOS
+  public weak var presentationContextProvider: (any ASAuthorizationControllerPresentationContextProviding)?
+  public func performRequests() {}
+  /// iOS 16, macOS 13, tvOS 16, watchOS 9
+  public func cancel() {}
+}
+
+@MainActor public protocol ASAuthorizationControllerDelegate: NSObjectProtocol {
+  func authorizationController(
+    controller: ASAuthorizationController, didCompleteWithAuthorization authorization: ASAuthorization)
+  func authorizationController(controller: ASAuthorizationController, didCompleteWithError error: any Error)
+}
+
+@MainActor public protocol ASAuthorizationControllerPresentationContextProviding: NSObjectProtocol {
+  func presentationAnchor(for controller: ASAuthorizationController) -> ASPresentationAnchor
+}

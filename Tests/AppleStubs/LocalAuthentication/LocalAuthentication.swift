@@ -1,0 +1,17 @@
+// Stands in for Apple's LocalAuthentication; see Security.swift. iOS 8, macOS 10.10, watchOS 3.
+public import Foundation
+
+public enum LAPolicy: Int, Sendable {
+  /// not on watchOS
+  case deviceOwnerAuthenticationWithBiometrics = 1
+  /// iOS 9, macOS 10.11
+  case deviceOwnerAuthentication = 2
+}
+
+open class LAContext: NSObject {
+  public override init() { super.init() }
+  /// As Swift sees `evaluatePolicy:localizedReason:reply:`
+  open func evaluatePolicy(_ policy: LAPolicy, localizedReason: String) async throws -> Bool { false }
+  /// iOS 9, macOS 10.11
+  open func invalidate() {}
+}

@@ -1,0 +1,185 @@
+import Handstamp
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `Flight locks of an app` {
+  @Test func `keep the promises of a vault`() async throws {
+    let keeper = FlightLockKeeper()
+    try await checkVault {
+      Guarded(inner: MemoryVault(), keeper: keeper)
+    } again: {
+      Guarded(inner: $0.inner, keeper: FlightLockKeeper())
+    }
+  }
+
+  @Test func `are given up before it is suspended, and none is had until it runs again`() async throws {
+    let vault = MemoryVault()
+    let keeper = FlightLockKeeper()
+    let app = keeper.guarding(vault)
+    let held = await app.lock(within: .zero)
+    #expect(held != nil && keeper.count == 1)
+    #expect(await vault.lock(within: .zero) == nil)
+    keeper.suspend()
+    let widget = await vault.lock(within: .zero)
+    #expect(widget != nil && keeper.count == 0)
+    // The app's own unlock comes late, and takes nothing from the widget.
+    held?.unlock()
+    #expect(await vault.lock(within: .zero) == nil)
+    widget?.unlock()
+    #expect(await app.lock(within: .zero) == nil)
+    keeper.resume()
+    let again = await app.lock(within: .zero)
+    #expect(again != nil)
+    again?.unlock()
+    #expect(keeper.count == 0)
+  }
+
+  @Test func `that come too late are given back at once`() async throws {
+    let vault = MemoryVault()
+    let keeper = FlightLockKeeper()
+    let app = keeper.guarding(vault)
+    let first = try #require(await vault.lock(within: .zero))
+    let waiting = Task { await app.lock(within: .seconds(600)) }
+    await othersFirst()
+    keeper.suspend()
+    first.unlock()
+    #expect(await waiting.value == nil)
+    let free = await vault.lock(within: .zero)
+    #expect(free != nil)
+    free?.unlock()
+  }
+
+  private struct Guarded: Vault {
+    let inner: MemoryVault
+    let keeper: FlightLockKeeper
+    @concurrent func read() async -> VaultReading { await keeper.guarding(inner).read() }
+    @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome { await keeper.guarding(inner).edit(edit) }
+    @concurrent func lock(within limit: Duration) async -> (any FlightLock)? {
+      await keeper.guarding(inner).lock(within: limit)
+    }
+    func changes() -> AsyncStream<Void> { keeper.guarding(inner).changes() }
+  }
+}
+
+@MainActor @Suite struct `The life of an app` {
+  private let vault = MemoryVault()
+  private let clock = ManualClock()
+
+  private func controller(_ backend: ScriptedBackend, _ vault: any Vault, presence: PresenceLock? = nil)
+    -> SessionController
+  {
+    SessionController(vault: vault, backend: backend, policy: quiet, clock: clock, presence: presence)
+  }
+
+  @Test func `brings back a session whose vault was locked at launch`() async throws {
+    _ = await vault.edit(.begin(VaultSamples.session()))
+    let faulty = FaultyVault(vault)
+    await faulty.set { $0 = .locked }
+    let controller = controller(.rotating(), faulty)
+    await first(controller.states) { $0 == .unavailable(.storage(.locked)) }
+    let life = SessionLifeCycle { [controller] }
+    await faulty.set { $0 = .init() }
+    life.unlocked()
+    await first(controller.states, where: \.isSignedIn)
+  }
+
+  @Test func `refreshes in the background, and asks nobody`() async throws {
+    let nobody = ScriptedPresence { _ in .declined }
+    let lock = PresenceLock(nobody, policy: .perUse, reason: "test", clock: clock)
+    let backend = ScriptedBackend.rotating()
+    let controller = controller(backend, vault, presence: lock)
+    try await controller.signIn { .sample(0) }
+    let life = SessionLifeCycle(presence: lock) { [controller] }
+    #expect(await life.refreshInBackground(.seconds(60)))
+    #expect(backend.calls.isEmpty)
+    clock.advance(by: .seconds(590))
+    #expect(await life.refreshInBackground(.seconds(60)))
+    #expect(backend.calls.count == 1 && nobody.reasons.isEmpty)
+    await controller.signOut()
+    #expect(await life.refreshInBackground())
+  }
+
+  @Test func `says when a refresh in the background did not work`() async throws {
+    let controller = controller(ScriptedBackend { _, _, _ in .failure(.unreachable(retryAfter: nil)) }, vault)
+    try await controller.signIn { .sample(0) }
+    clock.advance(by: .seconds(601))
+    let life = SessionLifeCycle { [controller] }
+    #expect(await !life.refreshInBackground(.seconds(60)))
+    #expect(controller.state.isSignedIn)
+  }
+
+  @Test func `closes the presence lock when it goes to the background`() async throws {
+    let lock = PresenceLock(ScriptedPresence(), policy: .untilExit, reason: "test", clock: clock)
+    try await lock.unlock()
+    #expect(lock.isOpen)
+    #expect(SessionLifeCycle(presence: lock) { [] }.wentToBackground() == nil)
+    #expect(!lock.isOpen)
+  }
+
+  @Test func `lets a refresh come home, and then gives all locks up`() async throws {
+    let (keeper, leave, gate) = (FlightLockKeeper(), ScriptedLeave(), Gate())
+    let controller = controller(.held(by: gate), keeper.guarding(vault))
+    try await controller.signIn { .sample(0) }
+    clock.advance(by: .seconds(600))
+    let refresh = Task { try await controller.token() }
+    await gate.arrivals(1)
+    let life = SessionLifeCycle(locks: keeper, leave: leave) { [controller] }
+    #expect(keeper.count == 1)
+    let given = life.wentToBackground()
+    #expect(leave.isHeld && keeper.count == 1)
+    gate.open()
+    _ = try await refresh.value
+    await given?.value
+    #expect(!leave.isHeld && keeper.count == 0)
+    #expect(await keeper.guarding(vault).lock(within: .zero) == nil)
+    life.cameToFront()
+    #expect(await keeper.guarding(vault).lock(within: .zero) != nil)
+  }
+
+  @Test func `gives locks up when the system's patience ends, and the refresh comes home all the same`() async throws {
+    let (keeper, leave, gate) = (FlightLockKeeper(), ScriptedLeave(), Gate())
+    let controller = controller(.held(by: gate), keeper.guarding(vault))
+    try await controller.signIn { .sample(0) }
+    clock.advance(by: .seconds(600))
+    let refresh = Task { try await controller.token() }
+    await gate.arrivals(1)
+    let life = SessionLifeCycle(locks: keeper, leave: leave) { [controller] }
+    let given = life.wentToBackground()
+    leave.expire()
+    #expect(keeper.count == 0)
+    let widget = await vault.lock(within: .zero)
+    #expect(widget != nil)
+    await given?.value
+    #expect(!leave.isHeld)
+    gate.open()
+    _ = try await refresh.value
+    #expect(await vault.lock(within: .zero) == nil)
+    widget?.unlock()
+  }
+
+  @Test func `gives locks up at once where there is no leave`() async throws {
+    let keeper = FlightLockKeeper()
+    let held = await keeper.guarding(vault).lock(within: .zero)
+    let leave = ScriptedLeave()
+    leave.isOffered = false
+    #expect(SessionLifeCycle(locks: keeper, leave: leave) { [] }.wentToBackground() == nil)
+    #expect(keeper.count == 0 && held != nil)
+  }
+}
+
+@MainActor private final class ScriptedLeave: BackgroundLeave {
+  var isOffered = true
+  private(set) var isHeld = false
+  private var onEnd: (@MainActor () -> Void)?
+
+  func begin(_ onEnd: @escaping @MainActor () -> Void) -> Bool {
+    guard isOffered else { return false }
+    isHeld = true
+    self.onEnd = onEnd
+    return true
+  }
+
+  func end() { isHeld = false }
+  func expire() { onEnd?() }
+}
