@@ -30,6 +30,7 @@ let package = Package(
     .library(name: "HandstampOAuth", targets: ["HandstampOAuth"]),
     .library(name: "HandstampRegistry", targets: ["HandstampRegistry"]),
     .library(name: "HandstampVaults", targets: ["HandstampVaults"]),
+    .library(name: "HandstampCookies", targets: ["HandstampCookies"]),
     .library(name: "HandstampData", targets: ["HandstampData"]),
     .library(name: "HandstampSecretService", targets: ["HandstampSecretService"]),
     .library(name: "HandstampUI", targets: ["HandstampUI"]),
@@ -57,6 +58,7 @@ let package = Package(
       name: "HandstampSecretService", dependencies: ["HandstampCore", "HandstampVaults", "CSecret"],
       swiftSettings: strict),
     .target(name: "Handstamp", dependencies: ["HandstampCore", "HandstampVaults", crypto], swiftSettings: strict),
+    .target(name: "HandstampCookies", dependencies: ["HandstampCore"], swiftSettings: strict),
     .target(name: "HandstampData", dependencies: ["HandstampCore", grdb], swiftSettings: strict),
     .target(name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore", openCombine], swiftSettings: strict),
     .target(
@@ -96,6 +98,10 @@ let package = Package(
     .executableTarget(
       name: "VaultProbe", dependencies: ["HandstampVaults", "HandstampCore", "HandstampTesting"],
       path: "Tests/VaultProbe", swiftSettings: strict),
+    .testTarget(
+      name: "HandstampCookiesTests",
+      dependencies: ["HandstampCookies", "Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
+      swiftSettings: strict),
     .testTarget(
       name: "HandstampDataTests", dependencies: ["HandstampData", "HandstampCore", grdb], swiftSettings: strict),
     .testTarget(

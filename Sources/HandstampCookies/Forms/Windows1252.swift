@@ -1,0 +1,40 @@
+/// The charset of older sites, as browsers read it (WHATWG Encoding, index windows-1252). Every byte is a character and comes
+/// back as the same byte; no page is ever refused because of one.
+public enum Windows1252 {
+  /// 0x80 to 0x9F; the five bytes that the table leaves out stand for the control characters of the same number.
+  private static let upper: [UInt16] = [
+    0x20AC, 0x81, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8D, 0x017D,
+    0x8F, 0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x9D,
+    0x017E, 0x0178,
+  ]
+  private static let bytes: [UInt16: UInt8] = Dictionary(
+    uniqueKeysWithValues: upper.enumerated().map { ($1, UInt8($0) + 0x80) })
+
+  public static func decode(_ bytes: some Sequence<UInt8>) -> String {
+    var text = String.UnicodeScalarView()
+    for byte in bytes {
+      let code = (0x80...0x9F).contains(byte) ? upper[Int(byte) - 0x80] : UInt16(byte)
+      // Never one half of a pair: the table has none.
+      text.append(Unicode.Scalar(code) ?? "\u{FFFD}")
+    }
+    return String(text)
+  }
+
+  /// The bytes of `text`. A character that the charset lacks becomes `&#N;`, as browsers write it into forms: the server
+  /// shows it as that character.
+  public static func encode(_ text: String) -> [UInt8] {
+    var result: [UInt8] = []
+    for scalar in text.unicodeScalars {
+      switch scalar.value {
+      case 0..<0x80, 0xA0...0xFF: result.append(UInt8(scalar.value))
+      default:
+        if let code = UInt16(exactly: scalar.value), let byte = bytes[code] {
+          result.append(byte)
+        } else {
+          result += Array("&#\(scalar.value);".utf8)
+        }
+      }
+    }
+    return result
+  }
+}

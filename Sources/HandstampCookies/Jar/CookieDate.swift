@@ -1,0 +1,62 @@
+import HandstampCore
+
+/// Reads the dates of cookies and of HTTP, however they are written (RFC 6265 section 5.1.1).
+enum CookieDate {
+  private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+  static func parse(_ text: String) -> UnixTime? {
+    var (time, day, month, year): ((Int64, Int64, Int64)?, Int64?, Int64?, Int64?)
+    for token in text.utf8.split(whereSeparator: isDelimiter) {
+      let token = Array(token)
+      if time == nil, let found = clock(token) {
+        time = found
+      } else if day == nil, let found = number(token, 1...2) {
+        day = found
+      } else if month == nil,
+        let found = months.firstIndex(of: String(decoding: token.prefix(3), as: UTF8.self).lowercased())
+      {
+        month = Int64(found) + 1
+      } else if year == nil, let found = number(token, 2...4) {
+        year = found < 70 ? found + 2000 : found < 100 ? found + 1900 : found
+      }
+    }
+    guard let (hour, minute, second) = time, let day, let month, let year, (1...31).contains(day), year >= 1601,
+      hour <= 23, minute <= 59, second <= 59, day <= length(of: month, year)
+    else { return nil }
+    return UnixTime(seconds: days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second)
+  }
+
+  private static func isDelimiter(_ byte: UInt8) -> Bool {
+    byte == 9 || (0x20...0x2f).contains(byte) || (0x3b...0x40).contains(byte) || (0x5b...0x60).contains(byte)
+      || (0x7b...0x7e).contains(byte)
+  }
+
+  /// The digits that the token begins with, if there are that many; whatever follows them is no digit.
+  private static func number(_ token: [UInt8], _ count: ClosedRange<Int>) -> Int64? {
+    let digits = token.prefix { (48...57).contains($0) }
+    guard count.contains(digits.count) else { return nil }
+    return digits.reduce(0) { $0 * 10 + Int64($1 - 48) }
+  }
+
+  private static func clock(_ token: [UInt8]) -> (Int64, Int64, Int64)? {
+    let parts = token.split(separator: 58, maxSplits: 2, omittingEmptySubsequences: false).map(Array.init)
+    guard parts.count == 3, let hour = number(parts[0], 1...2), parts[0].count <= 2,
+      let minute = number(parts[1], 1...2), parts[1].count <= 2, let second = number(parts[2], 1...2)
+    else { return nil }
+    return (hour, minute, second)
+  }
+
+  private static func length(of month: Int64, _ year: Int64) -> Int64 {
+    let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    return [4, 6, 9, 11].contains(month) ? 30 : month != 2 ? 31 : isLeap ? 29 : 28
+  }
+
+  /// Days since 1970-01-01, by eras of 400 years that begin on 1 March.
+  private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+    let shifted = month <= 2 ? year - 1 : year
+    let era = shifted / 400
+    let yearOfEra = shifted - era * 400
+    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+  }
+}

@@ -1,0 +1,40 @@
+public import HandstampCore
+
+/// How a jar stands in the vault: one line for each cookie, fields between tabs, which no cookie holds.
+extension CookieJar {
+  private static let head = "handstamp-jar 1"
+
+  /// The jar as a secret.
+  public var text: Secret {
+    let lines = cookies.map { cookie in
+      [
+        cookie.name, cookie.value.withExposed { $0 }, cookie.domain, cookie.path,
+        cookie.expires.map { String($0.milliseconds) } ?? "", String(cookie.createdAt.milliseconds),
+        (cookie.isHostOnly ? "h" : "") + (cookie.isSecure ? "s" : "") + (cookie.isHTTPOnly ? "o" : ""),
+      ].joined(separator: "\t")
+    }
+    return Secret(([CookieJar.head] + lines).joined(separator: "\n"))
+  }
+
+  /// Reads what ``text`` wrote; nothing for what is no jar. Lines that are no cookie are left out, and fields that a later
+  /// version added.
+  public init?(_ text: Secret) {
+    let lines = text.withExposed { $0.split(separator: "\n").map(String.init) }
+    guard lines.first == CookieJar.head else { return nil }
+    self.init()
+    keep(lines.dropFirst().compactMap(Cookie.init(line:)).prefix(CookieJar.countLimit).map { $0 })
+  }
+}
+
+extension Cookie {
+  fileprivate init?(line: String) {
+    let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+    guard fields.count >= 7, !fields[0].isEmpty, let created = Int64(fields[5]) else { return nil }
+    guard fields[4].isEmpty || Int64(fields[4]) != nil else { return nil }
+    self.init(
+      name: fields[0], value: Secret(fields[1]), domain: fields[2], isHostOnly: fields[6].contains("h"),
+      path: fields[3], expires: Int64(fields[4]).map(UnixTime.init(milliseconds:)),
+      isSecure: fields[6].contains("s"), isHTTPOnly: fields[6].contains("o"),
+      createdAt: UnixTime(milliseconds: created))
+  }
+}

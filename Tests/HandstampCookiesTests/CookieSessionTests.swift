@@ -1,0 +1,284 @@
+import Foundation
+import Handstamp
+import HandstampCookies
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// A forum that knows people by a cookie. It answers as a test says.
+final class SmallForum: Transport {
+  private struct Content: Sendable {
+    var requests: [TransportRequest] = []
+    var sessions: Set<String> = []
+    var last = 0
+    var next: [TransportResponse] = []
+    var isDown = false
+  }
+  private let content = Locked(Content())
+
+  static let base = "https://forum.example.org/"
+
+  var requests: [TransportRequest] { content.withLock { $0.requests } }
+  var sessions: Set<String> { content.withLock { $0.sessions } }
+  func forgetEverybody() { content.withLock { $0.sessions = [] } }
+  func goDown(_ isDown: Bool) { content.withLock { $0.isDown = isDown } }
+  /// The next request is answered like this.
+  func answer(_ response: TransportResponse) { content.withLock { $0.next.append(response) } }
+
+  @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    throw .unreachable("no streams")
+  }
+
+  @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    let response = content.withLock { content -> TransportResponse? in
+      content.requests.append(request)
+      if content.isDown { return nil }
+      if !content.next.isEmpty { return content.next.removeFirst() }
+      return SmallForum.page(request, &content)
+    }
+    guard let response else { throw .unreachable("down") }
+    return response
+  }
+
+  private static func page(_ request: TransportRequest, _ content: inout Content) -> TransportResponse {
+    let path = WebAddress(request.url)?.path ?? ""
+    let cookie = request.headers.first(named: "Cookie") ?? ""
+    let sent = content.sessions.first { cookie.contains("bbuserid=\($0)") }
+    let body = String(decoding: request.body, as: UTF8.self)
+    switch path {
+    case "/account.php" where request.method == "POST":
+      guard body.contains("password=right") else { return .page("wrong") }
+      content.last += 1
+      let session = "u\(content.last)"
+      content.sessions.insert(session)
+      return .page(
+        "", status: 302,
+        [
+          ("Location", "/index.php"),
+          // As URLSession joins them.
+          (
+            "Set-Cookie",
+            "bbuserid=\(session); Max-Age=31536000; path=/; HttpOnly, bbstyle=2; expires=Wed, 09-Jun-2041 10:18:14 GMT; path=/"
+          ),
+        ])
+    case "/logout.php":
+      if let sent { content.sessions.remove(sent) }
+      return .page("bye", [("Set-Cookie", "bbuserid=deleted; Max-Age=0; path=/")])
+    default:
+      guard let sent else {
+        return .page("guest", cookie.isEmpty ? [] : [("Set-Cookie", "bbuserid=deleted; Max-Age=0; path=/")])
+      }
+      return .page("hello \(sent)")
+    }
+  }
+}
+
+extension TransportResponse {
+  static func page(_ text: String, status: Int = 200, _ headers: [(String, String)] = []) -> TransportResponse {
+    TransportResponse(status: status, headers: headers.map { HeaderField($0.0, $0.1) }, body: Array(text.utf8))
+  }
+  static func page(_ text: String, _ headers: [(String, String)]) -> TransportResponse {
+    page(text, status: 200, headers)
+  }
+  var text: String { String(decoding: body, as: UTF8.self) }
+}
+
+extension CookieSite {
+  static let small = CookieSite(
+    baseURL: SmallForum.base, loginCookie: "bbuserid", signInPath: "account.php",
+    form: { name, password in
+      WebForm([.init("username", name), .init("password", password)], charset: .windows1252)
+    },
+    recognize: { page in
+      if page.text.hasPrefix("hello ") {
+        return .success(Profile(id: AccountID(String(page.text.dropFirst(6))), name: "Ada"))
+      }
+      if page.text == "wrong" { return .refused(code: "wrong_credentials", detail: nil) }
+      if page.text == "closed" { return .unavailable }
+      return .unknown
+    },
+    signOut: { _ in TransportRequest(method: "GET", url: SmallForum.base + "logout.php") })
+}
+
+@Suite struct `A session on a cookie` {
+  private let clock = ManualClock()
+  private let forum = SmallForum()
+  private var backend: CookieBackend { CookieBackend(.small, transport: forum, clock: clock) }
+
+  private func controller(_ vault: any Vault = MemoryVault()) -> SessionController {
+    SessionController(vault: vault, backend: backend, clock: clock)
+  }
+
+  private func client(_ controller: SessionController) throws -> APIClient {
+    APIClient(
+      baseURL: try #require(URL(string: SmallForum.base)), controller: controller, transport: forum, failures: .once)
+  }
+
+  private func get(_ path: String = "index.php") -> TransportRequest {
+    TransportRequest(method: "GET", url: SmallForum.base + path)
+  }
+
+  private func signedIn(_ vault: any Vault = MemoryVault()) async throws -> (SessionController, APIClient) {
+    let controller = controller(vault)
+    try await controller.signIn { try await backend.signIn("ada", Secret("right")) }
+    return (controller, try client(controller))
+  }
+
+  @Test func `begins with a form and two redirects' worth of cookies, and sends them from then on`() async throws {
+    let (controller, client) = try await signedIn()
+    let page = try await client.respond(to: get())
+    #expect(page.text == "hello u1")
+    let last = try #require(forum.requests.last)
+    #expect(last.headers.first(named: "Cookie") == "bbuserid=u1; bbstyle=2")
+    #expect(last.headers.first(named: "Authorization") == nil)
+    #expect(controller.authorizationHeader == nil)
+    let token = try await controller.token()
+    #expect(backend.isLoggedIn(token))
+    #expect(backend.loginCookieExpiryDate(token) == clock.now().wall.advanced(by: .seconds(31_536_000)))
+    guard case .signedIn(let facts) = controller.state else { throw TestFailure("not signed in") }
+    #expect(facts.profile == Profile(id: AccountID("u1"), name: "Ada"))
+  }
+
+  @Test func `is there again after a restart, from the vault`() async throws {
+    let vault = MemoryVault()
+    _ = try await signedIn(vault)
+    let page = try await client(controller(vault)).respond(to: get())
+    #expect(page.text == "hello u1")
+  }
+
+  @Test func `keeps nothing of a sign-in that fails`() async throws {
+    let vault = MemoryVault()
+    let controller = controller(vault)
+    func failure(_ password: String) async -> SessionError? {
+      do throws(SessionError) {
+        try await controller.signIn { try await backend.signIn("ada", Secret(password)) }
+        return nil
+      } catch { return error }
+    }
+    #expect(await failure("wrong") == .refused(code: "wrong_credentials", detail: nil))
+    // Banned: the cookie comes, the success does not.
+    forum.answer(.page("you are banned", [("Set-Cookie", "bbuserid=7; path=/")]))
+    #expect(await failure("right") == .invalidAnswer("a page that is not known, with status 200"))
+    forum.answer(.page("closed"))
+    #expect(await failure("right") == .unreachable(retryAfter: nil))
+    forum.answer(.page("oops", status: 503))
+    #expect(await failure("right") == .unreachable(retryAfter: nil))
+    forum.answer(.page("hello u9"))
+    #expect(await failure("right") == .invalidAnswer("a success without the cookie bbuserid"))
+    forum.answer(.page("", status: 302, [("Location", "https://evil.example.com/")]))
+    #expect(await failure("right") == .invalidAnswer("the site sends to another origin"))
+    #expect(!forum.requests.contains { $0.url.contains("evil") })
+    forum.goDown(true)
+    #expect(await failure("right") == .unreachable(retryAfter: nil))
+    #expect(await vault.read() == .absent)
+  }
+
+  @Test func `ends when the server takes the cookie away, and says so`() async throws {
+    let vault = MemoryVault()
+    let (controller, client) = try await signedIn(vault)
+    forum.forgetEverybody()
+    await #expect(throws: APIError.unauthorized(.rejected(.rejected))) { try await client.respond(to: get()) }
+    #expect(controller.state == .signedOut(.rejected))
+    guard case .value(let entry) = await vault.read() else { throw TestFailure("no tombstone") }
+    #expect(entry.session == nil && entry.tombstones.last?.reason == .rejected)
+  }
+
+  @Test func `survives every answer that takes no cookie away`() async throws {
+    let (controller, client) = try await signedIn()
+    for status in [200, 302, 401, 403, 404, 429, 500, 503] {
+      forum.answer(.page("garbage", status: status, [("Set-Cookie", "other=1; path=/, broken, =;;")]))
+      _ = try? await client.respond(to: get(), failures: .once)
+    }
+    // A cookie of that name elsewhere is another cookie.
+    forum.answer(.page("x", [("Set-Cookie", "bbuserid=; Max-Age=0; path=/admin")]))
+    _ = try await client.respond(to: get())
+    #expect(try await client.respond(to: get()).text == "hello u1")
+    #expect(controller.state.isSignedIn)
+  }
+
+  @Test func `ends at the cookie's own end, and a tick before that it does not`() async throws {
+    let (controller, client) = try await signedIn()
+    clock.advance(by: .seconds(31_536_000) - .milliseconds(1))
+    #expect(try await client.respond(to: get()).text == "hello u1")
+    clock.advance(by: .milliseconds(1))
+    let count = forum.requests.count
+    await #expect(throws: APIError.unauthorized(.signedOut(.expired))) { try await client.respond(to: get()) }
+    #expect(controller.state == .signedOut(.expired))
+    // Only the word to the server went out.
+    #expect(forum.requests.dropFirst(count).allSatisfy { $0.url.hasSuffix("logout.php") })
+  }
+
+  @Test func `keeps what an answer changes, also across a restart and with many at once`() async throws {
+    let vault = MemoryVault()
+    let (_, client) = try await signedIn(vault)
+    for number in 0..<8 {
+      forum.answer(.page("hello", [("Set-Cookie", "c\(number)=\(number); path=/")]))
+    }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 { group.addTask { _ = try await client.respond(to: get()) } }
+      try await group.waitForAll()
+    }
+    _ = try await self.client(controller(vault)).respond(to: get())
+    let sent = try #require(forum.requests.last?.headers.first(named: "Cookie"))
+    for number in 0..<8 { #expect(sent.contains("c\(number)=\(number)")) }
+  }
+
+  @Test func `is signed out here at once, and at the server when it can be reached`() async throws {
+    let (controller, _) = try await signedIn()
+    forum.goDown(true)
+    let report = await controller.signOut()
+    #expect(report.notDurable == nil)
+    #expect(forum.sessions == ["u1"])
+    forum.goDown(false)
+    await controller.nudge()
+    #expect(await controller.endsDelivered(within: .seconds(1_000_000)))
+    #expect(forum.sessions == [])
+  }
+
+  @Test func `knows nothing of another account's jar`() async throws {
+    let (first, second) = (MemoryVault(), MemoryVault())
+    let (ada, _) = try await signedIn(first)
+    let (_, bob) = try await signedIn(second)
+    await ada.signOut()
+    #expect(try await bob.respond(to: get()).text == "hello u2")
+    #expect(forum.requests.last?.headers.first(named: "Cookie")?.contains("u1") == false)
+  }
+
+  @Test @MainActor func `is shown by the same manager as any other`() async throws {
+    let manager = SessionManager<String>(
+      backend: backend, vault: MemoryVault(), baseURL: try #require(URL(string: SmallForum.base)), transport: forum,
+      clock: clock
+    ) { client in
+      try await client.respond(to: TransportRequest(method: "GET", url: SmallForum.base + "index.php")).text
+    }
+    try await manager.signIn { try await backend.signIn("ada", Secret("right")) }
+    #expect(manager.currentUser?.name == "Ada")
+    forum.forgetEverybody()
+    manager.refreshContent()
+    for await state in manager.states where state.isSignedOut { break }
+    await manager.restoreSession()
+    await manager.signOut()
+    #expect(!manager.isAuthenticated)
+  }
+
+  @Test func `gives no header and no stream to whoever expects a bearer`() async throws {
+    let (controller, _) = try await signedIn()
+    var request = URLRequest(url: try #require(URL(string: SmallForum.base)))
+    await #expect(throws: SessionError.self) { try await controller.authorize(&request) }
+    #expect(request.value(forHTTPHeaderField: "Authorization") == nil)
+  }
+}
+
+struct TestFailure: Error {
+  init(_ text: String) { self.text = text }
+  let text: String
+}
+
+extension SessionState {
+  var isSignedIn: Bool { if case .signedIn = self { true } else { false } }
+  var isSignedOut: Bool { if case .signedOut = self { true } else { false } }
+}
