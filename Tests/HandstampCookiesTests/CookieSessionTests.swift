@@ -233,6 +233,8 @@ extension CookieSite {
     let report = await controller.signOut()
     #expect(report.notDurable == nil)
     #expect(forum.sessions == ["u1"])
+    // The next attempt has been put off.
+    await clock.sleepers(1)
     forum.goDown(false)
     await controller.nudge()
     #expect(await controller.endsDelivered(within: .seconds(1_000_000)))
