@@ -103,7 +103,12 @@ let package = Package(
       dependencies: ["HandstampCookies", "Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
       swiftSettings: strict),
     .testTarget(
-      name: "HandstampDataTests", dependencies: ["HandstampData", "HandstampCore", grdb], swiftSettings: strict),
+      name: "HandstampDataTests",
+      dependencies: ["HandstampData", "HandstampCore", "HandstampTesting", "DataProbe", grdb], swiftSettings: strict),
+    // A process that tests kill while it writes.
+    .executableTarget(
+      name: "DataProbe", dependencies: ["HandstampData", "HandstampCore", grdb], path: "Tests/DataProbe",
+      swiftSettings: strict),
     .testTarget(
       name: "HandstampTests", dependencies: ["Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
       swiftSettings: strict),
