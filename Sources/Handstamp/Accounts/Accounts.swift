@@ -214,8 +214,10 @@ extension Accounts {
   /// - Parameters:
   ///   - audits: whether each account has an audit log, see ``FileAuditLog``.
   ///   - presence: one lock for all accounts.
+  ///   - vault: where an account's secrets are kept, such as `.keychain(name, account: $0)`; nothing: the platform's vault.
   public convenience init(
-    _ name: String, backend: any Backend, baseURL: URL, transport: any Transport = URLSessionTransport(),
+    _ name: String, backend: any Backend, baseURL: URL, vault: ((AccountID) -> any Vault)? = nil,
+    transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), audits: Bool = false, presence: PresenceLock? = nil,
     cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] },
     load: @escaping @Sendable (APIClient) async throws -> Content
@@ -224,10 +226,10 @@ extension Accounts {
       let data = account.folder(of: name).map {
         CleanupStep.removal(of: URL(fileURLWithPath: $0, isDirectory: true), "account_folder", .database)
       }
-      let vault = PlatformVault.platform(name, account: account)
+      let platform = PlatformVault.platform(name, account: account)
       return SessionManager(
-        backend: backend, vault: vault, baseURL: baseURL, transport: transport, policy: policy,
-        audit: audits ? FileAuditLog(vault) : nil, presence: presence,
+        backend: backend, vault: vault?(account) ?? platform, baseURL: baseURL, transport: transport, policy: policy,
+        audit: audits ? FileAuditLog(platform) : nil, presence: presence,
         cleanups: cleanups(account) + [data].compactMap { $0 }, load: load)
     }
   }

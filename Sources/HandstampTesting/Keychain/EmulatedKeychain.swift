@@ -23,6 +23,20 @@ package final class EmulatedKeychain: Keychain {
       }
     }
 
+    /// What the person answers when asked: success, a no, or a face that is not theirs.
+    package func answer(_ status: KeychainStatus) { state.withLock { $0.person = status } }
+
+    /// What the person was told, each time.
+    package var reasons: [String] { state.withLock { $0.reasons } }
+
+    /// Another face or finger is enrolled: items for those enrolled before are useless, and gone.
+    package func enrol() {
+      state.withLock { state in
+        let useless = state.access.filter { $0.value == .biometryCurrentSet }.keys
+        state.items.removeAll { useless.contains($0.key) }
+      }
+    }
+
     /// Answers "not found" for what cannot be read before the first unlock, instead of "interaction not allowed".
     package func hideBeforeFirstUnlock() { state.withLock { $0.hides = true } }
 
@@ -55,6 +69,10 @@ package final class EmulatedKeychain: Keychain {
     var items: [KeychainItem] = []
     var calls: [Call] = []
     var answer: (@Sendable (Call) -> KeychainStatus?)?
+    /// Items that ask the person.
+    var access: [KeychainKey: KeychainAccess] = [:]
+    var person = KeychainStatus.success
+    var reasons: [String] = []
 
     func canRead(_ accessibility: KeychainAccessibility?) -> Bool {
       switch accessibility {
@@ -143,5 +161,31 @@ package final class EmulatedKeychain: Keychain {
   private static func matches(_ item: KeychainItem, _ key: KeychainKey, _ group: String?, _ groups: [String]) -> Bool {
     guard item.key == key, let own = item.group else { return false }
     return group.map { $0 == own } ?? groups.contains(own)
+  }
+}
+
+extension EmulatedKeychain: ProtectedKeychain {
+  package func add(_ item: KeychainItem, access: KeychainAccess) -> KeychainStatus {
+    let status = add(item)
+    if status == .success { device.state.withLock { $0.access[item.key] = access } }
+    return status
+  }
+
+  package func copy(_ key: KeychainKey, asking reason: String) -> Result<[UInt8], KeychainStatus> {
+    switch copy(key, group: nil) {
+    case .failure(let status): return .failure(status)
+    case .success(let items):
+      let answer = device.state.withLock { state in
+        state.reasons.append(reason)
+        return state.person
+      }
+      guard answer == .success, let item = items.first else { return .failure(answer) }
+      return .success(item.data)
+    }
+  }
+
+  package func find(_ key: KeychainKey) -> KeychainStatus {
+    if case .failure(let status) = copy(key, group: nil) { return status }
+    return .interactionNotAllowed
   }
 }

@@ -47,7 +47,7 @@
       KeychainStatus(rawValue: SecItemDelete(query(key, group: group) as CFDictionary))
     }
 
-    private func query(_ key: KeychainKey, group: String?) -> [String: Any] {
+    func query(_ key: KeychainKey, group: String?) -> [String: Any] {
       var query: [String: Any] = [
         kSecClass as String: kSecClassGenericPassword,
         kSecAttrService as String: key.service,

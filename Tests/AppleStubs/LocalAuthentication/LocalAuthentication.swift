@@ -14,4 +14,8 @@ open class LAContext: NSObject {
   open func evaluatePolicy(_ policy: LAPolicy, localizedReason: String) async throws -> Bool { false }
   /// iOS 9, macOS 10.11
   open func invalidate() {}
+  /// iOS 11, macOS 10.13
+  open var localizedReason = ""
+  /// iOS 11, macOS 10.13
+  open var interactionNotAllowed = false
 }

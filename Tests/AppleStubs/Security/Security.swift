@@ -64,7 +64,8 @@ public struct SecAccessControlCreateFlags: OptionSet, Sendable {
   public static let devicePasscode = SecAccessControlCreateFlags(rawValue: 1 << 4)
 }
 
+/// `protection` is a `CFTypeRef` there, which a `CFString` is.
 public func SecAccessControlCreateWithFlags(
-  _ allocator: CFAllocator?, _ protection: CFTypeRef, _ flags: SecAccessControlCreateFlags,
+  _ allocator: CFAllocator?, _ protection: Any, _ flags: SecAccessControlCreateFlags,
   _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecAccessControl? { nil }
