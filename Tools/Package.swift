@@ -41,6 +41,7 @@ let package = Package(
     .library(name: "HandstampServer", targets: ["HandstampServer"]),
     .library(name: "RegistrySQLite", targets: ["RegistrySQLite"]),
     .library(name: "AsyncHTTPTransport", targets: ["AsyncHTTPTransport"]),
+    .library(name: "LoopbackRedirect", targets: ["LoopbackRedirect"]),
     .library(name: "WebSocketTransport", targets: ["WebSocketTransport"]),
   ],
   dependencies: [
@@ -71,6 +72,10 @@ let package = Package(
     .target(
       name: "AsyncHTTPTransport",
       dependencies: handstamp("HandstampCore") + [httpClient, nioCore, nioHTTP1, nioPosix],
+      swiftSettings: strict),
+    .target(
+      name: "LoopbackRedirect",
+      dependencies: handstamp("HandstampCore") + [nioCore, nioHTTP1, nioPosix],
       swiftSettings: strict),
     .target(
       name: "WebSocketTransport",
@@ -113,6 +118,16 @@ let package = Package(
           nioCore, nioHTTP1, nioPosix, nioWebSocket, log,
         ],
       swiftSettings: strict),
+    // Client and server of each standard, against each other and against others' programs.
+    .testTarget(
+      name: "OpenStandardsTests",
+      dependencies: handstamp(
+        "HandstampCore", "Handstamp", "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting")
+        + [
+          "HandstampServer", "AsyncHTTPTransport", "LoopbackRedirect", crypto, httpTypes, hummingbird, log, nioCore,
+          nioPosix,
+        ],
+      exclude: ["Independent"], swiftSettings: strict),
     .testTarget(
       name: "HandstampCommandTests",
       dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting")

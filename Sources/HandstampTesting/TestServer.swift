@@ -106,7 +106,9 @@ public actor TestServer: Backend {
     case .superseded: return .failure(.rolledBack)
     case .ended(_, let reason): return .failure(.rejected(reason))
     case .theft: return .failure(.rejected(.misused))
-    case .forged: return .failure(.rejected(.rejected))
+    case .forged, .otherClient: return .failure(.rejected(.rejected))
+    // Of another client's session, or without the proof: nothing that an app of its own would meet.
+    case .otherProof, .notGranted: return .failure(.unreachable(retryAfter: nil))
     case .invalidRequest: return .failure(.invalidAnswer("a request without a key"))
     }
   }

@@ -56,6 +56,9 @@ func outline(_ outcome: RefreshOutcome) -> String {
   case .theft(_, let sign, _): "theft \(sign)"
   case .forged: "forged"
   case .invalidRequest: "invalid request"
+  case .otherClient: "other client"
+  case .notGranted: "not granted"
+  case .otherProof: "other proof"
   }
 }
 

@@ -12,6 +12,16 @@ public struct Ticket: Sendable, Hashable, Identifiable {
     case upgrade
     /// Nothing more: that a value was seen before, so that it counts once.
     case nonce
+    /// A code that a browser brings an app (RFC 6749 section 4.1.2).
+    case authorizationCode = "authorization_code"
+    /// A code that was used: who brings it again has copied it. The subject is the session that came of it.
+    case usedCode = "used_code"
+    /// What a device waits with (RFC 8628 section 3.2).
+    case deviceCode = "device_code"
+    /// What a person types for a device.
+    case userCode = "user_code"
+    /// A browser that somebody signed in with.
+    case webSession = "web_session"
   }
 
   public let id: TicketID
@@ -22,13 +32,15 @@ public struct Ticket: Sendable, Hashable, Identifiable {
   public let email: EmailAddress?
   public let username: String
   public let passwordHash: Secret?
+  /// What else belongs to it, in a form of its purpose's own.
+  public let payload: String
   public let createdAt: UnixTime
   /// From then on it is good for nothing.
   public let expiresAt: UnixTime
 
   public init(
     id: TicketID, purpose: Purpose, subject: String, account: AccountID? = nil, email: EmailAddress? = nil,
-    username: String = "", passwordHash: Secret? = nil, createdAt: UnixTime, expiresAt: UnixTime
+    username: String = "", passwordHash: Secret? = nil, payload: String = "", createdAt: UnixTime, expiresAt: UnixTime
   ) {
     self.id = id
     self.purpose = purpose
@@ -37,6 +49,7 @@ public struct Ticket: Sendable, Hashable, Identifiable {
     self.email = email
     self.username = username.displayable(limit: AccountRecord.maxUsername)
     self.passwordHash = passwordHash
+    self.payload = payload
     self.createdAt = createdAt
     self.expiresAt = expiresAt
   }

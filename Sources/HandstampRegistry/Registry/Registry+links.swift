@@ -90,7 +90,7 @@ extension Registry {
       do throws(RegistryStoreError) {
         // The account first: a taken address is told even when the link was just used.
         return try await begin(
-          record, device, .keyed, replacing: [], now: now,
+          record, device, replacing: [], now: now,
           with: [
             .useTicket(ticket.id), .createAccount(record), .voidTickets(.signUp, subject: ticket.subject),
           ])
@@ -132,15 +132,16 @@ extension Registry {
     try await find(link, purpose, now: now) != nil
   }
 
-  private func issue(
+  func issue(
     _ purpose: Ticket.Purpose, subject: String, account: AccountID? = nil, email: EmailAddress? = nil,
-    username: String = "", passwordHash: Secret? = nil, lasting: Duration, now: UnixTime, voidingOthers: Bool = false
+    username: String = "", passwordHash: Secret? = nil, payload: String = "", lasting: Duration, now: UnixTime,
+    voidingOthers: Bool = false
   ) async throws(RegistryError) -> LinkSecret {
     var source = source
     let link = LinkSecret(from: &source)
     let ticket = Ticket(
       id: TicketID(of: link.secret, purpose: purpose), purpose: purpose, subject: subject, account: account,
-      email: email, username: username, passwordHash: passwordHash, createdAt: now,
+      email: email, username: username, passwordHash: passwordHash, payload: payload, createdAt: now,
       expiresAt: now.advanced(by: lasting))
     let void: [RegistryChange] = voidingOthers ? [.voidTickets(purpose, subject: subject)] : []
     do throws(RegistryStoreError) { _ = try await store.write(void + [.createTicket(ticket)], events: []) } catch {

@@ -14,6 +14,13 @@ public enum RefreshOutcome: Sendable, Hashable {
   case forged
   /// `invalid_request`: a keyed session needs a well-formed rotation key. Nothing changed.
   case invalidRequest
+  /// `invalid_grant`: the session is of another client. Nothing changed.
+  case otherClient
+  /// `invalid_scope` or `invalid_target`: more is asked for than the session has. Nothing changed.
+  case notGranted
+  /// `invalid_grant`: the session's tokens are bound to another key, or the proof was missing (RFC 9449 section 5). Nothing
+  /// changed.
+  case otherProof
 
   /// What a successful refresh hands out.
   public struct Issue: Sendable, Hashable {
@@ -38,8 +45,12 @@ extension Registry {
   /// - Parameters:
   ///   - token: What came as `refresh_token`. Any bytes.
   ///   - key: What came as `rotation_key`. Any bytes; what is no key counts as none.
+  ///   - client: who asks, where it is another client than the server's own app.
+  ///   - proof: the thumbprint of the key that the request was proven with.
+  ///   - admits: whether the session has what is asked for. Looked at before anything is written.
   public func refresh(
-    _ token: RefreshToken, key: Secret?, now: UnixTime
+    _ token: RefreshToken, key: Secret?, client: String? = nil, proof: String? = nil, now: UnixTime,
+    admits: (SessionRow) -> Bool = { _ in true }
   ) async throws(RegistryError) -> RefreshOutcome {
     let claims: RefreshClaims
     switch mint.read(token) {
@@ -54,6 +65,9 @@ extension Registry {
     for _ in 0..<Registry.attempts {
       let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
       guard let row else { return .ended(id, .rejected) }
+      guard row.client?.id == client else { return .otherClient }
+      guard row.dpopThumbprint == nil || row.dpopThumbprint == proof else { return .otherProof }
+      guard admits(row) else { return .notGranted }
       let drawn = KeyMark(rawValue: random())
       let verdict = rotation.decide(row: row, token: claims, key: mark, drawn: drawn, now: now)
       if let outcome = try await carryOut(verdict, on: row, now: now) { return outcome }

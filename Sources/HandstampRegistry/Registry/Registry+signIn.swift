@@ -11,6 +11,16 @@ public struct NewSession: Sendable, Hashable {
   public var events: [StoredEvent]
 }
 
+/// What a session is from its first day on.
+struct SessionOrigin: Sendable {
+  var kind = SessionKind.keyed
+  var client: SessionClient?
+  /// What its tokens are bound to.
+  var thumbprint: String?
+  /// Its id, where that must be known before.
+  var session: SessionBytes?
+}
+
 extension Registry {
   /// Signs someone in whose password, or whatever else, was checked against exactly this record of the account.
   ///
@@ -20,17 +30,29 @@ extension Registry {
   public func createSession(
     for account: AccountRecord, device: DeviceInfo, kind: SessionKind = .keyed, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
+    try await createSession(for: account, device: device, origin: SessionOrigin(kind: kind), with: [], now: now)
+  }
+
+  /// The same, in one write with `changes` before it. Throws ``RegistryError/linkInvalid`` when a ticket among them is gone.
+  func createSession(
+    for account: AccountRecord, device: DeviceInfo, origin: SessionOrigin, with changes: [RegistryChange],
+    now: UnixTime
+  ) async throws(RegistryError) -> NewSession {
     guard account.closedAt == nil else { throw .accountClosed }
     for _ in 0..<Registry.attempts {
       let former = try await liveSessions(of: account.id).filter { $0.device.id == device.id }
       do throws(RegistryStoreError) {
         return try await begin(
-          account, device, kind, replacing: former, now: now,
-          with: [.expectAccount(account.id, revision: account.revision)])
+          account, device, origin, replacing: former, now: now,
+          with: changes + [.expectAccount(account.id, revision: account.revision)])
       } catch {
         switch error {
         case .exists: continue
-        case .changed, .missing: try await confirm(account)
+        case .changed, .missing:
+          for case .useTicket(let id) in changes {
+            if try await ticket(id) == nil { throw .linkInvalid }
+          }
+          try await confirm(account)
         case .unavailable: throw RegistryError(error)
         }
       }
@@ -40,10 +62,11 @@ extension Registry {
 
   /// A new session of an account, and the end of others as `replaced`, in one write with `changes` before it.
   func begin(
-    _ account: AccountRecord, _ device: DeviceInfo, _ kind: SessionKind, replacing former: [SessionRow],
+    _ account: AccountRecord, _ device: DeviceInfo, _ origin: SessionOrigin = SessionOrigin(),
+    replacing former: [SessionRow],
     now: UnixTime, with changes: [RegistryChange], events: [RegistryEvent] = []
   ) async throws(RegistryStoreError) -> NewSession {
-    let row = newRow(account.id, device, kind, now)
+    let row = newRow(account.id, device, origin, now)
     var (changes, events) = (changes, events)
     for old in former {
       // What had expired unnoticed says so.
@@ -72,11 +95,14 @@ extension Registry {
     guard stored.revision == account.revision else { throw .accountChanged }
   }
 
-  private func newRow(_ account: AccountID, _ device: DeviceInfo, _ kind: SessionKind, _ now: UnixTime) -> SessionRow {
+  private func newRow(
+    _ account: AccountID, _ device: DeviceInfo, _ origin: SessionOrigin, _ now: UnixTime
+  ) -> SessionRow {
     var source = source
     return SessionRow(
-      session: SessionBytes(from: &source), account: account, device: device, kind: kind, createdAt: now,
-      absoluteExpiry: limits.absoluteLimit.map { now.advanced(by: $0) }, idleLimit: limits.idleLimit)
+      session: origin.session ?? SessionBytes(from: &source), account: account, device: device, kind: origin.kind,
+      client: origin.client, createdAt: now, absoluteExpiry: limits.absoluteLimit.map { now.advanced(by: $0) },
+      idleLimit: limits.idleLimit, dpopThumbprint: origin.thumbprint)
   }
 }
 

@@ -10,7 +10,7 @@ extension Registry {
   ) async throws(RegistryError) -> NewSession {
     let record = newAccount(email: email, username: username, passwordHash: passwordHash, now: now)
     do throws(RegistryStoreError) {
-      return try await begin(record, device, .keyed, replacing: [], now: now, with: [.createAccount(record)])
+      return try await begin(record, device, replacing: [], now: now, with: [.createAccount(record)])
     } catch {
       switch error {
       // The ids are random: what is there is the address.
@@ -43,7 +43,7 @@ extension Registry {
       let former = try await liveSessions(of: guest.id)
       do throws(RegistryStoreError) {
         return try await begin(
-          full, device, .keyed, replacing: former, now: now, with: changes, events: [event])
+          full, device, replacing: former, now: now, with: changes, events: [event])
       } catch {
         switch error {
         case .exists:
@@ -75,11 +75,11 @@ extension Registry {
         guard let known else {
           let record = newAccount(identity: identity, username: username, passwordHash: nil, now: now)
           return try await begin(
-            record, device, .keyed, replacing: [], now: now, with: [.createTicket(nonce), .createAccount(record)])
+            record, device, replacing: [], now: now, with: [.createTicket(nonce), .createAccount(record)])
         }
         let former = try await store.sessions(of: known.id).filter { $0.device.id == device.id }
         return try await begin(
-          known, device, .keyed, replacing: former, now: now,
+          known, device, replacing: former, now: now,
           with: [.createTicket(nonce), .expectAccount(known.id, revision: known.revision)])
       } catch {
         switch error {

@@ -38,12 +38,30 @@ public struct SessionEnd: Sendable, Hashable {
   }
 }
 
+/// The program that a session was granted to, where it is not the server's own app: another OAuth client (RFC 6749).
+public struct SessionClient: Sendable, Hashable {
+  /// Its `client_id`.
+  public let id: String
+  /// What was granted, space between; empty for nothing in particular. It never grows.
+  public let scope: String
+  /// The API that its access tokens are for (RFC 8707). Nothing: the server's own.
+  public let audience: String?
+
+  public init(id: String, scope: String, audience: String? = nil) {
+    self.id = id
+    self.scope = scope
+    self.audience = audience
+  }
+}
+
 /// One session, as the server keeps it: one row, updated in place, no token in it.
 public struct SessionRow: Sendable, Hashable {
   public let session: SessionBytes
   public let account: AccountID
   public var device: DeviceInfo
   public let kind: SessionKind
+  /// Nothing for a session of the server's own app.
+  public let client: SessionClient?
   /// How often the refresh token was rotated: the counter of the token that is good now.
   public var counter: UInt64
   public var ring: KeyRing
@@ -57,7 +75,7 @@ public struct SessionRow: Sendable, Hashable {
   public var absoluteExpiry: UnixTime?
   /// How long the session lasts unused. Nothing: for ever.
   public var idleLimit: Duration?
-  /// The JWK thumbprint that tokens are bound to (RFC 9449 section 6). Not yet used.
+  /// The JWK thumbprint that tokens are bound to (RFC 9449 section 6).
   public var dpopThumbprint: String?
   /// Where a push message for the device may be sent. Gone with the session's end, and never shown.
   public var pushToken: Secret?
@@ -66,7 +84,8 @@ public struct SessionRow: Sendable, Hashable {
 
   public init(
     session: SessionBytes, account: AccountID, device: DeviceInfo, kind: SessionKind,
-    counter: UInt64 = 0, ring: KeyRing = KeyRing(), createdAt: UnixTime, rotatedAt: UnixTime? = nil,
+    client: SessionClient? = nil, counter: UInt64 = 0, ring: KeyRing = KeyRing(), createdAt: UnixTime,
+    rotatedAt: UnixTime? = nil,
     lastSeenAt: UnixTime? = nil, end: SessionEnd? = nil, absoluteExpiry: UnixTime? = nil,
     idleLimit: Duration? = nil, dpopThumbprint: String? = nil, pushToken: Secret? = nil,
     revision: Int64 = 0
@@ -75,6 +94,7 @@ public struct SessionRow: Sendable, Hashable {
     self.account = account
     self.device = device
     self.kind = kind
+    self.client = client
     self.counter = counter
     self.ring = ring
     self.createdAt = createdAt

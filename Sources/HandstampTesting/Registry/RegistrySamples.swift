@@ -57,12 +57,15 @@ enum RegistrySamples {
     var rows = [
       session(1),
       SessionRow(
-        session: bytes(2), account: ada, device: odd, kind: .plain, counter: 1 << 55, ring: full, createdAt: start,
+        session: bytes(2), account: ada, device: odd, kind: .plain,
+        client: SessionClient(id: "'; --", scope: "read \"📱\"", audience: "https://api.example.org"), counter: 1 << 55,
+        ring: full, createdAt: start,
         rotatedAt: start.advanced(by: .seconds(1)), lastSeenAt: start.advanced(by: .milliseconds(2001)),
         absoluteExpiry: start.advanced(by: .seconds(86_400)), idleLimit: .milliseconds(3_600_001),
         dpopThumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I", pushToken: Secret("push '; -- 📱")),
       SessionRow(
-        session: bytes(3), account: ada, device: session(3).device, kind: .keyed, counter: 2,
+        session: bytes(3), account: ada, device: session(3).device, kind: .keyed,
+        client: SessionClient(id: "app", scope: ""), counter: 2,
         ring: ring(.known(.zero), .known(KeyMark(rawValue: .max))), createdAt: UnixTime(milliseconds: -1),
         lastSeenAt: UnixTime(milliseconds: 0), absoluteExpiry: UnixTime(milliseconds: .max)),
     ]

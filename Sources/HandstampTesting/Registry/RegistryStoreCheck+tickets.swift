@@ -36,7 +36,8 @@ extension RegistryStoreCheck {
       let full = Ticket(
         id: TicketID(of: Secret("full \(number)"), purpose: purpose), purpose: purpose, subject: "'; DROP TABLE ticket",
         account: AccountID("ada"), email: EmailAddress(" Zoë.O'Brien@Example.ORG "), username: "Zoë \"📱\"",
-        passwordHash: Secret("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA"), createdAt: UnixTime(milliseconds: -1),
+        passwordHash: Secret("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA"), payload: #"{"a":"'; -- 📱"}"#,
+        createdAt: UnixTime(milliseconds: -1),
         expiresAt: UnixTime(milliseconds: .max))
       for ticket in [bare, full] {
         _ = try await store.write([.createTicket(ticket)], events: [])

@@ -22,6 +22,8 @@ public struct ServerConfiguration: Sendable {
   /// How long an access token is good. From 1 s; what is shorter counts as 1 s. Default 10 min.
   public var accessTokenLife: Duration
   public var signUp: SignUp
+  /// The other programs that people may let in to their accounts.
+  public var clients: [ConfiguredClient]
   /// Whom mails are from. Nothing: `handstamp@` and the host of the issuer.
   public var mailFrom: String?
   /// What a mail's link looks like, with `{token}` and, if wanted, `{action}`, which is `confirm` or `reset`: an address of
@@ -57,6 +59,7 @@ public struct ServerConfiguration: Sendable {
     clientID: String = "handstamp",
     accessTokenLife: Duration = .seconds(600),
     signUp: SignUp = .open,
+    clients: [ConfiguredClient] = [],
     mailFrom: String? = nil,
     mailLink: String? = nil,
     mailInterval: Duration = .seconds(60),
@@ -77,6 +80,7 @@ public struct ServerConfiguration: Sendable {
     self.clientID = clientID
     self.accessTokenLife = max(.seconds(1), accessTokenLife)
     self.signUp = signUp
+    self.clients = clients
     self.mailFrom = mailFrom
     self.mailLink = mailLink
     self.mailInterval = mailInterval

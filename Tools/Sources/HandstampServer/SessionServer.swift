@@ -19,6 +19,10 @@ public struct SessionServer: Sendable {
   let desk: MailDesk
   let identityTokens: IdentityTokens?
   let keySet: FixedDocument
+  let serverMetadata: FixedDocument
+  let clients: [String: ConfiguredClient]
+  let pacing = Pacing()
+  let proofs: ProofDesk
   let appConfig: FixedDocument
   private let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
 
@@ -28,7 +32,7 @@ public struct SessionServer: Sendable {
   ///   - apple: how Sign in with Apple is taken. Nothing: it is not.
   ///   - middlewares: see every request first, and every answer last: tests hold or lose answers there.
   /// - Throws: ``AppConfigFault`` when the app configuration is no JSON object, ``MailSetUpFault`` when addresses are to be
-  ///   confirmed without a mailer, or when mails would have no usable sender.
+  ///   confirmed without a mailer, or when mails would have no usable sender; ``ClientFault`` when two clients have one id.
   public init(
     configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
     apple: AppleSignIn? = nil,
@@ -51,6 +55,15 @@ public struct SessionServer: Sendable {
     self.mailer = mailer
     identityTokens = apple.map { IdentityTokens($0, now: configuration.now) }
     desk = MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)
+    var clients: [String: ConfiguredClient] = [:]
+    for client in configuration.clients {
+      guard client.id != configuration.clientID, clients.updateValue(client, forKey: client.id) == nil else {
+        throw ClientFault.twice(client.id)
+      }
+    }
+    self.clients = clients
+    proofs = ProofDesk(issuer: configuration.issuer, keys: keys)
+    serverMetadata = FixedDocument(metadataOf: configuration)
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
     appConfig = try FixedDocument(appConfig: configuration.appConfig)
   }

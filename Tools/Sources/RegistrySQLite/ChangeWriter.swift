@@ -35,13 +35,13 @@ struct ChangeWriter {
 
   private func insert(_ row: SessionRow) throws {
     try run(
-      "INSERT INTO session (\(SessionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+      "INSERT INTO session (\(SessionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
       [
         Data(row.session.bytes), row.account.rawValue, row.device.id.rawValue, row.device.name, row.device.platform,
         row.kind.rawValue, try stored(row.counter), Data(row.ring.bytes), row.createdAt.milliseconds,
         row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds, row.end?.at.milliseconds, row.end?.reason.rawValue,
         row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
-        row.dpopThumbprint, bytes(row.pushToken),
+        row.dpopThumbprint, bytes(row.pushToken), row.client?.id, row.client?.scope, row.client?.audience,
       ])
   }
 
@@ -123,10 +123,10 @@ struct ChangeWriter {
 
   private func insert(_ ticket: Ticket) throws {
     try run(
-      "INSERT INTO ticket (\(Ticket.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO ticket (\(Ticket.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       [
         Data(ticket.id.bytes), ticket.purpose.rawValue, ticket.subject, ticket.account?.rawValue,
-        ticket.email?.normalised, ticket.email?.typed, ticket.username, bytes(ticket.passwordHash),
+        ticket.email?.normalised, ticket.email?.typed, ticket.username, bytes(ticket.passwordHash), ticket.payload,
         ticket.createdAt.milliseconds, ticket.expiresAt.milliseconds,
       ])
   }

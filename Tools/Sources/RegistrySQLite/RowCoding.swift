@@ -46,7 +46,7 @@ extension SessionRow {
   static let columns = """
     id, account, device_id, device_name, platform, kind, counter, ring, created_at, rotated_at, last_seen_at, ended_at, \
     end_reason, absolute_expiry, idle_limit, expiry, dpop_thumbprint, push_token, \
-    revision
+    client, scope, audience, revision
     """
 
   init(row: Row) throws {
@@ -66,12 +66,17 @@ extension SessionRow {
     let absolute = try columns.optionalTime()
     let idle = try columns.optional(Int64.self)
     _ = try columns.optionalTime()
+    let (thumbprint, push) = (try columns.optional(String.self), try columns.optional(Data.self))
+    let (client, scope) = (try columns.optional(String.self), try columns.optional(String.self))
+    let audience = try columns.optional(String.self)
     self.init(
-      session: session, account: account, device: device, kind: kind, counter: UInt64(counter), ring: ring,
+      session: session, account: account, device: device, kind: kind,
+      client: client.map { SessionClient(id: $0, scope: scope ?? "", audience: audience) }, counter: UInt64(counter),
+      ring: ring,
       createdAt: created, rotatedAt: rotated, lastSeenAt: seen,
       end: endedAt.map { SessionEnd(at: $0, reason: reason ?? .rejected) }, absoluteExpiry: absolute,
-      idleLimit: idle.map { .milliseconds($0) }, dpopThumbprint: try columns.optional(),
-      pushToken: try columns.optional(Data.self).map { Secret(bytes: $0) }, revision: try columns.value())
+      idleLimit: idle.map { .milliseconds($0) }, dpopThumbprint: thumbprint, pushToken: push.map { Secret(bytes: $0) },
+      revision: try columns.value())
   }
 }
 
@@ -95,7 +100,7 @@ extension AccountRecord {
 
 extension Ticket {
   static let columns =
-    "id, purpose, subject, account, email, email_typed, username, password_hash, created_at, expires_at"
+    "id, purpose, subject, account, email, email_typed, username, password_hash, payload, created_at, expires_at"
 
   init(row: Row) throws {
     var columns = Columns(row)
@@ -107,8 +112,8 @@ extension Ticket {
     self.init(
       id: id, purpose: purpose, subject: subject, account: account,
       email: email.map { EmailAddress(stored: typed ?? $0, normalised: $0) }, username: try columns.value(),
-      passwordHash: try columns.optional(Data.self).map { Secret(bytes: $0) }, createdAt: try columns.time(),
-      expiresAt: try columns.time())
+      passwordHash: try columns.optional(Data.self).map { Secret(bytes: $0) }, payload: try columns.value(),
+      createdAt: try columns.time(), expiresAt: try columns.time())
   }
 }
 

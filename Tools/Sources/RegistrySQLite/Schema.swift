@@ -12,6 +12,9 @@ enum Schema {
     migrator.registerMigration("2") { db in
       try db.execute(sql: second)
     }
+    migrator.registerMigration("3") { db in
+      try db.execute(sql: third)
+    }
     return migrator
   }
 
@@ -100,6 +103,14 @@ enum Schema {
 
     CREATE INDEX ticket_subject ON ticket (subject, purpose);
     CREATE INDEX ticket_expiry ON ticket (expires_at);
+    """
+
+  /// Sessions of other clients, and what tickets of theirs carry.
+  private static let third = """
+    ALTER TABLE session ADD COLUMN client TEXT;
+    ALTER TABLE session ADD COLUMN scope TEXT;
+    ALTER TABLE session ADD COLUMN audience TEXT;
+    ALTER TABLE ticket ADD COLUMN payload TEXT NOT NULL DEFAULT '';
     """
 
   /// Binds a new database to its keys, and refuses one that is bound to others. Keys that were added are noted.

@@ -42,6 +42,16 @@ struct JSONText {
     bytes.append(UInt8(ascii: "]"))
   }
 
+  mutating func add(_ name: StaticString, _ values: [String]) {
+    addName(name)
+    bytes.append(UInt8(ascii: "["))
+    for (index, value) in values.enumerated() {
+      if index > 0 { bytes.append(UInt8(ascii: ",")) }
+      JSONText.append(value, to: &bytes)
+    }
+    bytes.append(UInt8(ascii: "]"))
+  }
+
   /// The whole object.
   var finished: [UInt8] { bytes + [UInt8(ascii: "}")] }
   var buffer: ByteBuffer { ByteBuffer(bytes: finished) }

@@ -113,5 +113,13 @@ extension Problem {
     return problem
   }
 
+  /// A token of another client, for what that may not do (RFC 6750 section 3.1).
+  static func insufficientScope(_ scope: String?) -> Problem {
+    var problem = Problem(.forbidden, "insufficient_scope", "The token is not for this")
+    problem.headers[.wwwAuthenticate] =
+      "Bearer error=\"insufficient_scope\"" + (scope.map { ", scope=\"\($0)\"" } ?? "")
+    return problem
+  }
+
   static let `internal` = Problem(.internalServerError, "internal", "Something went wrong in the server")
 }

@@ -7,10 +7,12 @@ import Logging
 extension SessionServer {
   /// `GET /v1/me`: who is signed in.
   @concurrent func me(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let bearer = try await bearer(of: request, context)
+    let bearer = try await bearer(of: request, allowing: "profile", context)
     let account = try await account(of: bearer, context)
     var json = account.profile
-    json.add("email", ifPresent: account.email?.typed)
+    // As OpenID Connect's userinfo endpoint names it.
+    json.add("sub", account.id.rawValue)
+    if bearer.scopes?.contains("email") ?? true { json.add("email", ifPresent: account.email?.typed) }
     json.add("session_id", bearer.session.rawValue)
     json.add("created_at", account.createdAt.description)
     json.add("created_at_ms", account.createdAt.milliseconds)

@@ -9,13 +9,19 @@ struct Bearer: Sendable {
   var account: AccountID
   var session: SessionID
   var expiresAt: UnixTime
+  /// What the client may do that the token was given to; nothing where it may do whatever the account's owner may.
+  var scopes: [Substring]?
 }
 
 extension SessionServer {
   /// The bearer of a request, if its token is genuine, good, and of a session that lives *now*: the signature alone would let
   /// a revoked session in until its token is over.
-  func bearer(of request: Request, _ context: ServerContext) async throws -> Bearer {
-    let token = try SessionServer.token(in: request)
+  ///
+  /// - Parameter scope: what lets another client's token in; nothing where none does.
+  func bearer(
+    of request: Request, allowing scope: String? = nil, _ context: ServerContext
+  ) async throws -> Bearer {
+    let (token, isBound) = try SessionServer.token(in: request)
     let now = configuration.now()
     let claims: AccessTokens.Claims
     switch tokens.verify(token, at: now) {
@@ -27,8 +33,28 @@ extension SessionServer {
       metrics.update { $0.refusedTokens += 1 }
       throw Problem.invalidToken(code: "token_invalid", "The access token is not valid here")
     }
+    try checkProof(of: request, token, claims, isBound: isBound, at: now)
     try await requireLive(claims, at: now, context)
-    return Bearer(account: claims.account, session: claims.session, expiresAt: claims.expiresAt)
+    var bearer = Bearer(account: claims.account, session: claims.session, expiresAt: claims.expiresAt)
+    guard claims.client != configuration.clientID, clients[claims.client]?.isFirstParty != true else { return bearer }
+    let scopes = claims.scope?.split(separator: " ") ?? []
+    guard let scope, scopes.contains(Substring(scope)) else { throw Problem.insufficientScope(scope) }
+    bearer.scopes = scopes
+    return bearer
+  }
+
+  /// A bound token must come with a proof, and one that comes with a proof must be bound (RFC 9449 section 7).
+  private func checkProof(
+    of request: Request, _ token: Substring, _ claims: AccessTokens.Claims, isBound: Bool, at now: UnixTime
+  ) throws(Problem) {
+    guard isBound || claims.thumbprint != nil else { return }
+    let refused = Problem.invalidToken(code: "token_invalid", "The access token is not valid here")
+    guard isBound, let thumbprint = claims.thumbprint else { throw refused }
+    switch proofs.check(request, token: token, now: now) {
+    case .success(thumbprint): return
+    case .success: throw refused
+    case .failure(let fault): throw proofs.problem(fault, now: now)
+    }
   }
 
   /// Refuses a session that is over, and notes that one that is not is in use.
@@ -58,15 +84,19 @@ extension SessionServer {
     return .unavailable
   }
 
-  /// The token of the `Authorization` field: exactly one, scheme `Bearer` in any letter case (RFC 6750 section 2.1).
-  private static func token(in request: Request) throws(Problem) -> Substring {
+  /// The token of the `Authorization` field: exactly one, scheme `Bearer` (RFC 6750 section 2.1) or `DPoP` in any
+  /// letter case; and whether it is the latter.
+  private static func token(in request: Request) throws(Problem) -> (Substring, isBound: Bool) {
     let fields = request.headers[values: .authorization]
     guard let field = fields.first else { throw .tokenMissing }
     let parts = field.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
     guard fields.count == 1, parts.count == 2 else {
       throw .invalidToken(code: "token_invalid", "The access token is not valid here")
     }
-    guard parts[0].lowercased() == "bearer" else { throw .tokenMissing }
-    return parts[1]
+    switch parts[0].lowercased() {
+    case "bearer": return (parts[1], false)
+    case "dpop": return (parts[1], true)
+    default: throw .tokenMissing
+    }
   }
 }

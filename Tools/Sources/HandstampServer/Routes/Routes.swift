@@ -45,6 +45,15 @@ extension SessionServer {
       Route(.get, "/v1/app-config") { request, _ in appConfig.response(to: request) },
       Route(.post, "/oauth/token", token),
       Route(.post, "/oauth/revoke", revoke),
+      Route(.post, "/oauth/introspect", introspect),
+      Route(.post, "/oauth/device_authorization", authorizeDevice),
+      Route(.get, "/oauth/authorize", showAuthorization),
+      Route(.post, "/oauth/authorize", answerAuthorization),
+      Route(.get, "/device", showDevicePage),
+      Route(.post, "/device", answerDevicePage),
+      Route(.get, FixedDocument.metadataPath(of: configuration.issuer)) { request, _ in
+        serverMetadata.response(to: request)
+      },
       Route(.get, "/.well-known/jwks.json") { request, _ in keySet.response(to: request) },
       Route(.get, "/health", health),
     ]

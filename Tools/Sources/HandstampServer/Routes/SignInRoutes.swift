@@ -27,22 +27,30 @@ extension SessionServer {
   @concurrent func signIn(_ request: Request, _ context: ServerContext) async throws -> Response {
     let body = try await request.json(as: SignInBody.self, upTo: configuration.bodyLimit)
     try PasswordRule.check(attempt: body.password)
+    let account = try await whoever(has: body.email, body.password, context)
+    return try await begin(status: .ok, context) { now throws(RegistryError) in
+      try await registry.createSession(for: account, device: body.device, now: now)
+    }
+  }
+
+  /// Whose password that is.
+  func whoever(
+    has email: EmailAddress, _ password: Secret, _ context: ServerContext
+  ) async throws(Problem) -> AccountRecord {
     let found: AccountRecord?
-    do throws(RegistryError) { found = try await registry.account(email: body.email) } catch {
+    do throws(RegistryError) { found = try await registry.account(email: email) } catch {
       throw problem(error, context)
     }
     // One hash, whether there is such an account or not.
     let fits = try await hashing { () throws(PasswordPool.Busy) in
-      try await passwords.verify(body.password, against: found?.passwordHash)
+      try await passwords.verify(password, against: found?.passwordHash)
     }
     guard fits, let account = found, account.closedAt == nil else {
       metrics.update { $0.refusedSignIns += 1 }
       context.logger.info("Sign-in refused")
-      throw Problem.wrongCredentials
+      throw .wrongCredentials
     }
-    return try await begin(status: .ok, context) { now throws(RegistryError) in
-      try await registry.createSession(for: account, device: body.device, now: now)
-    }
+    return account
   }
 
   /// Begins a session, tells the open streams, and makes the answer of it. 201 when it opened the account, too.
@@ -73,14 +81,21 @@ extension SessionServer {
   }
 
   /// The members that a sign-in and a refresh have in common (RFC 6749 section 5.1).
-  func tokenAnswer(_ row: SessionRow, _ refreshToken: RefreshToken) throws -> JSONText {
+  ///
+  /// - Parameter client: what this answer's token is for, where that is less than the session was granted.
+  func tokenAnswer(
+    _ row: SessionRow, _ refreshToken: RefreshToken, for client: SessionClient? = nil
+  ) throws -> JSONText {
+    let client = client ?? row.client
     let access = try tokens.mint(
-      account: row.account, session: row.id, at: configuration.now(), until: row.absoluteExpiry)
+      account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint, at: configuration.now(),
+      until: row.absoluteExpiry)
     var json = JSONText(reserving: 1024)
     json.add("access_token", access.text)
-    json.add("token_type", "Bearer")
+    json.add("token_type", row.dpopThumbprint == nil ? "Bearer" : "DPoP")
     json.add("expires_in", access.expiresIn)
     json.add("refresh_token", refreshToken.secret.withExposed { $0 })
+    json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
     json.add("session_id", row.id.rawValue)
     return json
   }

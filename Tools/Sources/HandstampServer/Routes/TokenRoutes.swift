@@ -6,25 +6,41 @@ import Logging
 import NIOCore
 
 extension SessionServer {
-  /// `POST /oauth/token` (RFC 6749 section 6): a new access token, and the successor of the refresh token.
+  /// `POST /oauth/token`: by a refresh token (RFC 6749 section 6) a new access token, and its successor; by a code the first of
+  /// both.
   @concurrent func token(_ request: Request, _ context: ServerContext) async throws -> Response {
     let form: FormBody
     switch try await self.form(of: request) {
     case .success(let fields): form = fields
     case .failure(let refusal): return refusal.response
     }
+    let (caller, proof): (Caller, String?)
+    switch self.caller(of: request, form) {
+    case .success(let found): caller = found
+    case .failure(let refusal): return refusal.response
+    }
+    switch proofs.check(request, token: nil, now: configuration.now()) {
+    case .success(let thumbprint): proof = thumbprint
+    case .failure(let fault): return proofs.refusal(fault, now: configuration.now())
+    }
     switch form["grant_type"] {
     case "refresh_token": break
+    case "authorization_code": return try await redeemCode(form, caller, proof: proof, context)
+    case "urn:ietf:params:oauth:grant-type:device_code":
+      return try await redeemDevice(form, caller, proof: proof, context)
     case nil: return OAuthAnswer.refusal("invalid_request", description: "grant_type is missing")
     case .some: return OAuthAnswer.refusal("unsupported_grant_type")
     }
     guard let presented = form["refresh_token"] else {
       return OAuthAnswer.refusal("invalid_request", description: "refresh_token is missing")
     }
+    let wish = RefreshWish(form, of: caller.client, at: configuration.issuer)
     do throws(RegistryError) {
       let outcome = try await registry.refresh(
-        RefreshToken(presented), key: form["rotation_key"].map { Secret($0) }, now: configuration.now())
-      return try answer(outcome, context)
+        RefreshToken(presented), key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id, proof: proof,
+        now: configuration.now()
+      ) { wish.narrowed($0) != nil }
+      return try answer(outcome, wish, context)
     } catch {
       // Trouble of ours, a missing key among it, must never look like a refusal: that would sign people out.
       report(error, context)
@@ -32,12 +48,14 @@ extension SessionServer {
     }
   }
 
-  private func answer(_ outcome: RefreshOutcome, _ context: ServerContext) throws(RegistryError) -> Response {
+  private func answer(
+    _ outcome: RefreshOutcome, _ wish: RefreshWish, _ context: ServerContext
+  ) throws(RegistryError) -> Response {
     switch outcome {
     case .issued(let issue):
       count(issue, context)
       do {
-        return OAuthAnswer.success(try tokenAnswer(issue.row, issue.refreshToken))
+        return OAuthAnswer.success(try tokenAnswer(issue.row, issue.refreshToken, for: wish.narrowed(issue.row) ?? nil))
       } catch {
         // The rotation holds; the client asks again with the same pair and gets the same successor.
         throw .unavailable("signing failed: \(type(of: error))")
@@ -60,6 +78,9 @@ extension SessionServer {
     case .forged:
       metrics.update { $0.garbage += 1 }
       return OAuthAnswer.refusal("invalid_grant")
+    case .otherClient: return OAuthAnswer.refusal("invalid_grant")
+    case .notGranted: return OAuthAnswer.refusal(wish.names("resource") ? "invalid_target" : "invalid_scope")
+    case .otherProof: return OAuthAnswer.refusal("invalid_dpop_proof")
     case .invalidRequest:
       return OAuthAnswer.refusal("invalid_request", description: "rotation_key is missing or malformed")
     }
@@ -80,34 +101,10 @@ extension SessionServer {
     }
   }
 
-  /// `POST /oauth/revoke` (RFC 7009): ends the session that a refresh token or a revocation handle names. What names none
-  /// is answered 200 as well (section 2.2); 503 when the end could not be made durable.
-  @concurrent func revoke(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let form: FormBody
-    switch try await self.form(of: request) {
-    case .success(let fields): form = fields
-    case .failure(let refusal): return refusal.response
-    }
-    guard let presented = form["token"] else {
-      return OAuthAnswer.refusal("invalid_request", description: "token is missing")
-    }
-    do throws(RegistryError) {
-      ended(try await registry.revoke(Secret(presented), now: configuration.now()), context)
-      return OAuthAnswer.success(JSONText())
-    } catch {
-      report(error, context)
-      return OAuthAnswer.unavailable
-    }
-  }
-
-  private struct Refusal: Error {
-    var response: Response
-  }
-
   /// The form of an OAuth request; what is none gets an error of RFC 6749 section 5.2.
-  private func form(of request: Request) async throws -> Result<FormBody, Refusal> {
-    func refuse(_ description: String, status: HTTPResponse.Status = .badRequest) -> Result<FormBody, Refusal> {
-      .failure(Refusal(response: OAuthAnswer.refusal("invalid_request", status: status, description: description)))
+  func form(of request: Request) async throws -> Result<FormBody, OAuthRefusal> {
+    func refuse(_ description: String, status: HTTPResponse.Status = .badRequest) -> Result<FormBody, OAuthRefusal> {
+      .failure(OAuthRefusal(OAuthAnswer.refusal("invalid_request", status: status, description: description)))
     }
     let body: ByteBuffer
     do {

@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import HandstampCore
+import HandstampRegistry
 import JWTKit
 
 /// Mints and checks access tokens: JWT as RFC 9068 profiles them, ES256 through JWTKit.
@@ -13,6 +14,16 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   struct Claims: Sendable, Hashable {
     var account: AccountID
     var session: SessionID
+    /// Whom it was given to.
+    var client: String
+    /// What that client may do with it; nothing in a token of the server's own app.
+    var scope: String?
+    /// What it is for.
+    var audience: String
+    /// The key that it is bound to (RFC 9449 section 6).
+    var thumbprint: String?
+    var id: String
+    var issuedAt: UnixTime
     var expiresAt: UnixTime
   }
 
@@ -67,7 +78,10 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
 
   /// A new token. Two tokens of one second differ, by `jti`. None outlasts `limit`, the end of its session, by more than a
   /// second.
-  func mint(account: AccountID, session: SessionID, at now: UnixTime, until limit: UnixTime? = nil) throws -> Minted {
+  func mint(
+    account: AccountID, session: SessionID, client: SessionClient? = nil, thumbprint: String? = nil, at now: UnixTime,
+    until limit: UnixTime? = nil
+  ) throws -> Minted {
     let left = limit.map { max(.seconds(1), $0.since(now)) } ?? life
     let life = min(life, left)
     var random = SystemRandomNumberGenerator()
@@ -76,8 +90,14 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     var payload = JSONText(reserving: 320)
     payload.add("iss", issuer)
     payload.add("sub", account.rawValue)
-    payload.add("aud", audience)
-    payload.add("client_id", client)
+    payload.add("aud", client?.audience ?? audience)
+    payload.add("client_id", client?.id ?? self.client)
+    payload.add("scope", ifPresent: client?.scope)
+    if let thumbprint {
+      var confirmation = JSONText()
+      confirmation.add("jkt", thumbprint)
+      payload.add("cnf", confirmation)
+    }
     payload.add("iat", now.seconds)
     // Rounded up, so that a token is good for at least as long as `expires_in` says.
     payload.add("exp", (now.advanced(by: life).milliseconds + 999) / 1000)
@@ -93,8 +113,15 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     return Minted(text: String(decoding: token, as: UTF8.self), expiresIn: life.components.seconds)
   }
 
-  /// What `token` says, if it is genuine and good at `now`. The signature comes first: nothing of an unsigned text is read.
+  /// The same, for this server's own API.
   func verify(_ token: Substring, at now: UnixTime) -> Result<Claims, Fault> {
+    verify(token, at: now, audience: audience)
+  }
+
+  /// What `token` says, if it is genuine and good at `now`. The signature comes first: nothing of an unsigned text is read.
+  ///
+  /// - Parameter audience: whom it must be for; nothing for whomever.
+  func verify(_ token: Substring, at now: UnixTime, audience: String?) -> Result<Claims, Fault> {
     let bytes = Array(token.utf8)
     guard bytes.count <= AccessTokens.longest else { return .failure(.invalid) }
     let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -104,11 +131,15 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
       (try? verifier.verify(signature, signs: Array(bytes[..<parts[1].endIndex]))) == true,
       let payload = Base64URL.decode(parts[1]),
       let claims = try? JSONDecoder().decode(Payload.self, from: Data(payload)),
-      claims.iss == issuer, claims.aud == audience
+      claims.iss == issuer, audience == nil || claims.aud == audience
     else { return .failure(.invalid) }
     let end = UnixTime(seconds: claims.exp)
     guard now < end else { return .failure(.expired) }
-    return .success(Claims(account: AccountID(claims.sub), session: SessionID(claims.sid), expiresAt: end))
+    return .success(
+      Claims(
+        account: AccountID(claims.sub), session: SessionID(claims.sid), client: claims.client_id, scope: claims.scope,
+        audience: claims.aud, thumbprint: claims.cnf?.jkt, id: claims.jti, issuedAt: UnixTime(seconds: claims.iat),
+        expiresAt: end))
   }
 
   /// Nothing longer is looked at, in bytes.
@@ -123,5 +154,14 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     var aud: String
     var exp: Int64
     var sid: String
+    var client_id: String
+    var scope: String?
+    var jti: String
+    var iat: Int64
+    var cnf: Confirmation?
+  }
+
+  private struct Confirmation: Decodable {
+    var jkt: String
   }
 }

@@ -70,6 +70,14 @@ public struct SigningKeys: Sendable {
     Secret(keys.map { $0.key.pemRepresentation + "\n" }.joined())
   }
 
+  /// A key of its own for something else, the same on every server with these signing keys.
+  func derived(_ purpose: String) -> [UInt8] {
+    guard let key = keys.first else { return [] }
+    return HKDF<SHA256>.deriveKey(
+      inputKeyMaterial: SymmetricKey(data: key.key.rawRepresentation), info: Array(purpose.utf8), outputByteCount: 32
+    ).withUnsafeBytes { Array($0) }
+  }
+
   /// The public halves, as `/.well-known/jwks.json` serves them (RFC 7517).
   var publicSet: [UInt8] {
     var set = JSONText()

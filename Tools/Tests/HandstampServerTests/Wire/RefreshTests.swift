@@ -166,7 +166,7 @@ import Testing
       #expect(json.status == 415)
       #expect(json.json["error"] == "invalid_request")
       // RFC 6749 section 3.2: what is not known is ignored.
-      let extra = "grant_type=refresh_token&client_id=x&scope=y&refresh_token=\(token)&rotation_key=\(key)"
+      let extra = "grant_type=refresh_token&client_id=handstamp&colour=y&refresh_token=\(token)&rotation_key=\(key)"
       #expect(try await test.client.post("/oauth/token", form: extra).status == 200)
     }
   }

@@ -1,0 +1,78 @@
+import HandstampCore
+
+/// A grant as a ticket's payload: a form, with its fields in the order of their names.
+protocol StoredGrant {
+  var fields: [String: String?] { get }
+  init?(fields: [String: String])
+}
+
+enum GrantCoding {
+  static func text(_ grant: some StoredGrant) -> String {
+    let fields = grant.fields.compactMapValues { $0 }.sorted { $0.key < $1.key }
+    return String(decoding: FormBody(fields.map { ($0.key, Secret($0.value)) }).bytes, as: UTF8.self)
+  }
+
+  /// Nothing for what is none, such as one that a newer version wrote.
+  static func value<Grant: StoredGrant>(_ type: Grant.Type, _ text: String) -> Grant? {
+    var fields: [String: String] = [:]
+    for part in text.split(separator: "&") {
+      let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard pair.count == 2, let value = decoded(pair[1]) else { return nil }
+      fields[String(pair[0])] = value
+    }
+    return Grant(fields: fields)
+  }
+
+  private static func decoded(_ text: Substring) -> String? {
+    var bytes: [UInt8] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
+        return nil
+      }
+      bytes.append(value)
+      rest = rest.dropFirst(2)
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+}
+
+extension CodeGrant: StoredGrant {
+  var fields: [String: String?] {
+    [
+      "client": client, "name": clientName, "redirect": redirectURI, "challenge": challenge, "scope": scope,
+      "audience": audience, "thumbprint": thumbprint,
+    ]
+  }
+
+  init?(fields: [String: String]) {
+    guard let client = fields["client"], let name = fields["name"], let redirect = fields["redirect"],
+      let challenge = fields["challenge"], let scope = fields["scope"]
+    else { return nil }
+    self.init(
+      client: client, clientName: name, redirectURI: redirect, challenge: challenge, scope: scope,
+      audience: fields["audience"], thumbprint: fields["thumbprint"])
+  }
+}
+
+extension DeviceGrant: StoredGrant {
+  var fields: [String: String?] {
+    [
+      "client": client, "name": clientName, "scope": scope, "audience": audience, "other": other,
+      "denied": isDenied ? "1" : nil,
+    ]
+  }
+
+  init?(fields: [String: String]) {
+    guard let client = fields["client"], let name = fields["name"], let scope = fields["scope"],
+      let other = fields["other"]
+    else { return nil }
+    self.init(client: client, clientName: name, scope: scope, audience: fields["audience"])
+    self.other = other
+    isDenied = fields["denied"] != nil
+  }
+}

@@ -1,0 +1,270 @@
+"""An OAuth 2 and OpenID Connect server of Authlib, which knows nothing of Handstamp. For tests.
+
+    python3 server.py [--rotate] [--life SECONDS]
+
+It prints its address, has one person (ada, who agrees to everything), and ends when its standard input does.
+"""
+import argparse
+import base64
+import os
+import sys
+import threading
+import time
+
+os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
+
+from authlib.integrations.flask_oauth2 import AuthorizationServer, ResourceProtector
+from authlib.integrations.flask_oauth2 import current_token
+from authlib.oauth2.rfc6749 import grants, ClientMixin, TokenMixin
+from authlib.oauth2.rfc6750 import BearerTokenValidator
+from authlib.oauth2.rfc7009 import RevocationEndpoint
+from authlib.oauth2.rfc7636 import CodeChallenge
+from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint, DeviceCodeGrant
+from authlib.oidc.core import UserInfo
+from authlib.oidc.core.grants import OpenIDCode
+from flask import Flask, jsonify, request
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+options = argparse.ArgumentParser()
+options.add_argument("--rotate", action="store_true")
+options.add_argument("--life", type=int, default=600)
+options = options.parse_args()
+
+lock = threading.RLock()
+tokens, codes, devices, nonces = [], {}, {}, set()
+counts = {"refresh": 0, "refused": 0, "revoke": 0, "inTheAir": 0, "mostInTheAir": 0}
+SIGNING = base64.urlsafe_b64encode(os.urandom(32)).decode()
+app = Flask(__name__)
+app.config["OAUTH2_TOKEN_EXPIRES_IN"] = {
+    "authorization_code": options.life, "refresh_token": options.life,
+    "urn:ietf:params:oauth:grant-type:device_code": options.life}
+app.config["OAUTH2_REFRESH_TOKEN_GENERATOR"] = True
+server = AuthorizationServer()
+
+
+class User:
+    def get_user_id(self):
+        return "user-1"
+
+
+class Client(ClientMixin):
+    def __init__(self, id, secret):
+        self.id, self.secret = id, secret
+
+    def get_client_id(self): return self.id
+    def get_default_redirect_uri(self): return None
+    def get_allowed_scope(self, scope): return scope or ""
+    def check_client_secret(self, secret): return secret == self.secret
+    def check_response_type(self, kind): return kind == "code"
+    def check_grant_type(self, kind): return True
+
+    def check_redirect_uri(self, uri):
+        return uri.startswith("http://127.0.0.1:") or uri == "org.example.app:/back"
+
+    def check_endpoint_auth_method(self, method, endpoint):
+        return method == ("client_secret_basic" if self.secret else "none")
+
+
+clients = {"app": Client("app", None), "service": Client("service", "s3cret-without_specials")}
+
+
+class Token(TokenMixin):
+    def __init__(self, token, client, user):
+        self.access, self.refresh = token["access_token"], token.get("refresh_token")
+        self.scope, self.client, self.user = token.get("scope", ""), client, user
+        self.ends, self.revoked, self.used = time.time() + token["expires_in"], False, False
+
+    def check_client(self, client): return self.client is client
+    def get_scope(self): return self.scope
+    def get_expires_in(self): return int(self.ends - time.time())
+    def is_expired(self): return time.time() > self.ends
+    def is_revoked(self): return self.revoked
+
+
+class Code:
+    def __init__(self, **fields): self.__dict__.update(fields)
+    def get_redirect_uri(self): return self.redirect_uri
+    def get_scope(self): return self.scope
+    def get_nonce(self): return self.nonce
+    def get_auth_time(self): return self.auth_time
+
+
+class CodeGrant(grants.AuthorizationCodeGrant):
+    TOKEN_ENDPOINT_AUTH_METHODS = ["none", "client_secret_basic"]
+
+    def save_authorization_code(self, code, request):
+        with lock:
+            codes[code] = Code(
+                code=code, client_id=request.client.id, redirect_uri=request.redirect_uri, scope=request.scope,
+                nonce=request.data.get("nonce"), auth_time=int(time.time()), user=request.user,
+                code_challenge=request.data.get("code_challenge"),
+                code_challenge_method=request.data.get("code_challenge_method"))
+
+    def query_authorization_code(self, code, client):
+        with lock:
+            found = codes.get(code)
+        return found if found and found.client_id == client.id else None
+
+    def delete_authorization_code(self, code):
+        with lock:
+            codes.pop(code.code, None)
+
+    def authenticate_user(self, code): return code.user
+
+
+class IDTokens(OpenIDCode):
+    def exists_nonce(self, nonce, request): return nonce in nonces
+    def generate_user_info(self, user, scope): return UserInfo(sub=user.get_user_id(), name="Ada Lovelace")
+
+    def get_jwt_config(self, grant):
+        return {"key": SIGNING, "alg": "HS256", "iss": issuer, "exp": 300}
+
+
+class RefreshGrant(grants.RefreshTokenGrant):
+    TOKEN_ENDPOINT_AUTH_METHODS = ["none", "client_secret_basic"]
+    INCLUDE_NEW_REFRESH_TOKEN = options.rotate
+
+    def authenticate_refresh_token(self, refresh):
+        with lock:
+            found = next((t for t in tokens if t.refresh == refresh and not t.revoked), None)
+            if found is None or found.used:
+                counts["refused"] += 1
+                return None
+            if options.rotate:
+                found.used = True
+            counts["refresh"] += 1
+            return found
+
+    def authenticate_user(self, credential): return credential.user
+    def revoke_old_credential(self, credential): pass
+
+
+class Device:
+    def __init__(self, data, client, scope):
+        self.data, self.client, self.scope, self.ends = data, client, scope, time.time() + 300
+        self.verdict, self.asked = None, 0
+
+    def get_client_id(self): return self.client
+    def get_scope(self): return self.scope
+    def get_user_code(self): return self.data["user_code"]
+    def is_expired(self): return time.time() > self.ends
+
+
+class DeviceGrant(DeviceCodeGrant):
+    TOKEN_ENDPOINT_AUTH_METHODS = ["none"]
+
+    def query_device_credential(self, code): return devices.get(code)
+
+    def query_user_grant(self, user_code):
+        verdict = next((d.verdict for d in devices.values() if d.get_user_code() == user_code), None)
+        return None if verdict is None else (User(), verdict)
+
+    def should_slow_down(self, credential):
+        credential.asked += 1
+        return credential.asked == 2
+
+
+class DeviceEndpoint(DeviceAuthorizationEndpoint):
+    INTERVAL = 1
+
+    def get_verification_uri(self): return issuer + "/device"
+
+    def save_device_credential(self, client_id, scope, data):
+        devices[data["device_code"]] = Device(data, client_id, scope)
+
+
+class Revocation(RevocationEndpoint):
+    CLIENT_AUTH_METHODS = ["none", "client_secret_basic"]
+
+    def query_token(self, text, hint):
+        return next((t for t in tokens if text in (t.access, t.refresh)), None)
+
+    def revoke_token(self, token, request):
+        with lock:
+            counts["revoke"] += 1
+            for other in tokens:
+                if other.user is token.user and other.client is token.client:
+                    other.revoked = True
+
+
+class Bearer(BearerTokenValidator):
+    def authenticate_token(self, text): return next((t for t in tokens if t.access == text), None)
+
+
+def save_token(token, request):
+    with lock:
+        tokens.append(Token(token, request.client, request.user or User()))
+
+
+person = User()
+server.init_app(app, query_client=lambda id: clients.get(id), save_token=save_token)
+server.register_grant(CodeGrant, [CodeChallenge(required=True), IDTokens(require_nonce=True)])
+server.register_grant(RefreshGrant)
+server.register_grant(DeviceGrant)
+server.register_endpoint(DeviceEndpoint)
+server.register_endpoint(Revocation)
+protected = ResourceProtector()
+protected.register_token_validator(Bearer())
+
+
+@app.route("/.well-known/openid-configuration")
+def metadata():
+    return jsonify(
+        issuer=issuer, token_endpoint=issuer + "/token", authorization_endpoint=issuer + "/authorize",
+        device_authorization_endpoint=issuer + "/device_authorization", revocation_endpoint=issuer + "/revoke",
+        code_challenge_methods_supported=["S256"],
+        token_endpoint_auth_methods_supported=["none", "client_secret_basic"])
+
+
+@app.route("/authorize")
+def authorize():
+    return server.create_authorization_response(grant_user=person)
+
+
+@app.route("/token", methods=["POST"])
+def token():
+    with lock:
+        counts["inTheAir"] += 1
+        counts["mostInTheAir"] = max(counts["mostInTheAir"], counts["inTheAir"])
+    try:
+        return server.create_token_response()
+    finally:
+        with lock:
+            counts["inTheAir"] -= 1
+
+
+@app.route("/device_authorization", methods=["POST"])
+def device_authorization(): return server.create_endpoint_response("device_authorization")
+
+
+@app.route("/revoke", methods=["POST"])
+def revoke(): return server.create_endpoint_response("revocation")
+
+
+@app.route("/device", methods=["POST"])
+def device():
+    for one in devices.values():
+        if one.get_user_code() == request.form["user_code"]:
+            one.verdict = request.form["allow"] == "yes"
+            return "", 204
+    return "", 404
+
+
+@app.route("/me")
+@protected()
+def me(): return jsonify(sub=current_token.user.get_user_id(), scope=current_token.scope)
+
+
+@app.route("/counts")
+def count(): return jsonify(counts)
+
+
+class Quiet(WSGIRequestHandler):
+    def log_request(self, *arguments): pass
+
+
+listener = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
+issuer = f"http://127.0.0.1:{listener.server_port}"
+threading.Thread(target=listener.serve_forever, daemon=True).start()
+print(issuer, flush=True)
+sys.stdin.read()
