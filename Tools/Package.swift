@@ -84,11 +84,11 @@ let package = Package(
     .executableTarget(
       name: "HandstampCommand",
       dependencies: handstamp(
-        "HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampSecretService")
+        "HandstampCore", "Handstamp", "HandstampOAuth", "HandstampVaults", "HandstampRegistry",
+        "HandstampSecretService")
         + [
-          "HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", argumentParser, hummingbird, httpTypes, nioCore,
-          log,
-          lifecycle,
+          "HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", "LoopbackRedirect", argumentParser, crypto,
+          hummingbird, httpTypes, nioCore, log, lifecycle,
         ],
       swiftSettings: strict),
     .executableTarget(
@@ -124,16 +124,16 @@ let package = Package(
       dependencies: handstamp(
         "HandstampCore", "Handstamp", "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting")
         + [
-          "HandstampServer", "AsyncHTTPTransport", "LoopbackRedirect", crypto, httpTypes, hummingbird, log, nioCore,
-          nioPosix,
+          "HandstampCommand", "HandstampServer", "AsyncHTTPTransport", "LoopbackRedirect", crypto, httpTypes,
+          hummingbird, log, nioCore, nioPosix,
         ],
       exclude: ["Independent"], swiftSettings: strict),
     .testTarget(
       name: "HandstampCommandTests",
       dependencies: handstamp("HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting")
         + [
-          "HandstampCommand", "HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", hummingbird, httpTypes,
-          nioCore, log,
+          "HandstampCommand", "HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", argumentParser, hummingbird,
+          httpTypes, nioCore, log,
         ],
       swiftSettings: strict),
   ]

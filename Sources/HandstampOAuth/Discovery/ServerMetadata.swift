@@ -13,6 +13,8 @@ public struct ServerMetadata: Sendable, Hashable {
   public let revocationEndpoint: String?
   /// Who somebody is (OpenID Connect Core 1.0 section 5.3).
   public let userInfoEndpoint: String?
+  /// What may be asked for; nothing where the server does not say.
+  public let scopes: [String]?
   /// Whether every answer to a browser must name the issuer (RFC 9207).
   public let namesIssuerInAnswers: Bool
   /// How a client shows its secret at the token endpoint.
@@ -40,6 +42,7 @@ public struct ServerMetadata: Sendable, Hashable {
     deviceAuthorizationEndpoint = try ServerMetadata.checked(document.device_authorization_endpoint)
     revocationEndpoint = try ServerMetadata.checked(document.revocation_endpoint)
     userInfoEndpoint = try ServerMetadata.checked(document.userinfo_endpoint)
+    scopes = document.scopes_supported
     namesIssuerInAnswers = document.authorization_response_iss_parameter_supported ?? false
     let methods = document.token_endpoint_auth_methods_supported
     // `client_secret_basic` is what a server takes that says nothing (RFC 8414 section 2).
@@ -59,6 +62,7 @@ public struct ServerMetadata: Sendable, Hashable {
     var device_authorization_endpoint: String?
     var revocation_endpoint: String?
     var userinfo_endpoint: String?
+    var scopes_supported: [String]?
     var authorization_response_iss_parameter_supported: Bool?
     var code_challenge_methods_supported: [String]?
     var token_endpoint_auth_methods_supported: [String]?

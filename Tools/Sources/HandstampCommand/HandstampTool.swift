@@ -30,7 +30,8 @@ struct HandstampTool: AsyncParsableCommand {
       """,
     version: version,
     subcommands: [
-      Signup.self, Login.self, Accounts.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self, Watch.self,
+      Signup.self, Login.self, Accounts.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self,
+      CredentialHelper.self, Watch.self,
       Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Store.self, Doctor.self, Serve.self, Tour.self,
     ])
 

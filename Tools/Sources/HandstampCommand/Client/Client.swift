@@ -2,6 +2,7 @@ import AsyncHTTPTransport
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampOAuth
 import HandstampVaults
 
 /// One account's session.
@@ -12,6 +13,8 @@ struct Client: Sendable {
   let identity: ServerBackend
   let controller: SessionController
   let api: APIClient
+  /// Nothing for Handstamp's own protocol.
+  let oauth: OAuthRecord?
   private let watch: DeliveryWatch
 
   /// Begins to restore the session. Nothing is sent but the news of ended sessions, which the server has not heard of yet.
@@ -28,7 +31,10 @@ struct Client: Sendable {
     self.account = account
     vault = home.vault(of: account.id)
     identity = try Client.identity(at: account.server, home: home)
-    watch = DeliveryWatch(identity)
+    oauth = try home.oauth(of: account.id)
+    let backend: any Backend =
+      if let oauth { OAuthBackend(oauth.settings, transport: AsyncHTTPTransport.shared) } else { identity }
+    watch = DeliveryWatch(backend)
     // Short-lived: no timer of its own, and no long patience with a server that does not answer.
     let policy = SessionPolicy(
       refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: minimumAge),

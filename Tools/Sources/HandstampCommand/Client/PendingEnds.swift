@@ -30,7 +30,14 @@ enum PendingEnds {
       for departure in book.former { group.addTask { _ = await deliver(to: Account(departure), home, within: limit) } }
       let departures = Departures(of: home)
       for (departure, path) in departures.all {
-        group.addTask { if await deliver(to: Account(departure), home, within: limit) { departures.remove(path) } }
+        group.addTask {
+          if await deliver(to: Account(departure), home, within: limit) {
+            departures.remove(path)
+            if let book = try? await AccountBook(of: home), book[departure.account] == nil {
+              try? home.save(nil, of: departure.account)
+            }
+          }
+        }
       }
     }
   }

@@ -62,9 +62,12 @@ struct SignInAttempt {
 
   /// Signs in with the grant that `perform` brings, and puts the account on the list.
   ///
-  /// - Parameter name: what was typed to name it.
+  /// - Parameters:
+  ///   - name: what was typed to name it.
+  ///   - oauth: how it is signed in to, where that is not Handstamp's own protocol.
   func signIn(
-    name: String?, tag: String?, activate: Bool, _ perform: () async throws(SessionError) -> Grant
+    name: String?, tag: String?, activate: Bool, oauth: OAuthRecord? = nil,
+    _ perform: () async throws(SessionError) -> Grant
   ) async throws(Refusal) {
     let grant: Grant
     do throws(SessionError) {
@@ -77,6 +80,7 @@ struct SignInAttempt {
     var account = await book.place(
       of: profile, at: server, name: name ?? profile.name, now: SystemClock().now().wall)
     account.tag = tag ?? account.tag
+    try home.save(oauth, of: account.id)
     // The list first: an account on it that is not signed in can be signed in to; one that no list knows is lost.
     try await keep(account, activate: activate)
     let client = try Client(home: home, account: account)

@@ -8,11 +8,26 @@ import HandstampVaults
 struct Login: SessionCommand {
   static let configuration = CommandConfiguration(
     abstract: "signs in to one more account, or anew to one that is known, and makes it the active one",
-    discussion: "the password is asked for at a prompt, or read as one line from stdin; signing in twice is no error")
+    discussion: """
+      the password is asked for at a prompt, or read as one line from stdin; signing in twice is no error
+
+      with --issuer, --browser or --device the server is any OAuth 2 or OpenID Connect server, and this is one of its
+      clients; the address of the page is printed in any case
+      """)
 
   @Argument(help: "the email address (default: that of --account)") var email: String?
   @Flag(help: "sign in again, even if the session is good") var force = false
   @Option(help: "how this device is listed (default: the host's name)") var deviceName: String?
+  @Option(help: "an OAuth server's issuer, an https URL as the server writes it") var issuer: String?
+  @Flag(help: "sign in by a browser") var browser = false
+  @Flag(help: "sign in by a code that is typed in on another device") var device = false
+  @Flag(help: "read an access token from stdin, and use it until it ends") var withToken = false
+  @Flag(help: "print the address of the page, and start no browser") var noBrowser = false
+  @Option(help: "how long to wait for the browser (default: 5m)") var timeout = Span(.seconds(300))
+  @Option(name: .customLong("client-id"), help: "what the OAuth server knows this program by")
+  var clientID = "handstamp-cli"
+  @Option(name: .customLong("scope"), help: "what to ask the OAuth server for; may be given again") var scopes:
+    [String] = []
   @OptionGroup var list: ListingOptions
   @OptionGroup var server: ServerOptions
   @OptionGroup var account: AccountOptions
@@ -22,16 +37,60 @@ struct Login: SessionCommand {
     let tag = try list.tag()
     // Who names another address, or another server, does not mean the shell's account.
     let named = email == nil && server.server == nil ? account.named : account.account
+    var server = server
+    if let issuer { server.server = issuer }
     let attempt = try await SignInAttempt(server: server, account: named, deviceName: deviceName)
     if !force, let known = try await attempt.alreadySignedIn(as: email) {
       return try await attempt.keep(known, tag: tag, activate: list.activates)
     }
+    if withToken {
+      let token = try Terminal.secret("access token")
+      return try await attempt.signIn(name: nil, tag: tag, activate: list.activates) {
+        () async throws(SessionError) -> Grant in
+        try await GivenToken.grant(token, at: attempt.server)
+      }
+    }
+    if issuer != nil || browser || device || noBrowser { return try await signInByOAuth(attempt, tag: tag) }
     let email = try email ?? attempt.named?.address ?? Terminal.line("email", hint: "name it: handstamp login EMAIL")
     let password = try Terminal.secret("password")
     let identity = attempt.identity
     try await attempt.signIn(name: email, tag: tag, activate: list.activates) {
       () async throws(SessionError) -> Grant in
       try await identity.password(email, password)
+    }
+  }
+}
+
+extension Login {
+  func validate() throws {
+    guard [browser || noBrowser, device, withToken].count(where: { $0 }) <= 1 else {
+      throw ValidationError("--browser, --device and --with-token do not go together")
+    }
+    guard issuer == nil || server.server == nil else {
+      throw ValidationError("--issuer and --server do not go together")
+    }
+    guard issuer == nil || !withToken else {
+      throw ValidationError("--with-token is for Handstamp's own server: name it by --server")
+    }
+    guard email == nil || !(issuer != nil || browser || noBrowser || device || withToken) else {
+      throw ValidationError("an email address is for the sign-in with a password")
+    }
+  }
+
+  private func signInByOAuth(_ attempt: SignInAttempt, tag: String?) async throws(Refusal) {
+    let (grant, record): (Grant, OAuthRecord)
+    do throws(SessionError) {
+      let signIn = try await OAuthSignIn(
+        issuer: issuer ?? attempt.server.text, client: clientID, scopes: scopes)
+      let way: OAuthSignIn.Way =
+        if device { .device } else if browser || noBrowser { .browser } else { try await signIn.usualWay() }
+      grant = try await signIn.signIn(by: way, opening: !noBrowser, within: timeout.duration)
+      record = signIn.record
+    } catch {
+      throw Refusal(error, server: attempt.server)
+    }
+    try await attempt.signIn(name: nil, tag: tag, activate: list.activates, oauth: record) {
+      () async throws(SessionError) -> Grant in grant
     }
   }
 }

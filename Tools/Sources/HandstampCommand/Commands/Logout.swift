@@ -79,6 +79,8 @@ struct Logout: AsyncParsableCommand {
         do { try Departures(of: client.home).add(departure) } catch { throw client.home.unwritable() }
       }
       try await book.edit(.remove(client.account.id))
+      // The server is told by what stands there.
+      if isTold { try client.home.save(nil, of: client.account.id) }
       Terminal.say("took \(client.account.words) off the list")
     }
     if let others {

@@ -38,6 +38,7 @@ struct Serve: AsyncParsableCommand {
   var appleClientID: String?
   @Option(help: .hidden) var appleIssuer: String?
   @Option(help: .hidden) var appleKeysURL: String?
+  @Option(help: "a file with the OAuth clients that people may let in to their accounts") var clients: String?
   @Option(help: "how long ended sessions and events are kept (default: 30d)") var retention: String?
   @Option(help: "a file with the JSON object that apps read at /v1/app-config") var appConfig: String?
   @Option(help: "trace, debug, info, notice, warning or error (default: info)") var logLevel: String?
@@ -50,6 +51,7 @@ struct Serve: AsyncParsableCommand {
         .idleLimit: idleLimit, .absoluteLimit: absoluteLimit, .signUp: signUp, .mailFolder: mailFolder,
         .sendmail: sendmail, .mailFrom: mailFrom, .mailLink: mailLink, .retention: retention,
         .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .appConfig: appConfig,
+        .clients: clients,
         .logLevel: logLevel,
       ].compactMapValues { $0 }, environment: ProcessInfo.processInfo.environment, file: config)
     let (store, keys) = try settings.openFolder()

@@ -21,6 +21,7 @@ struct ServeSettings {
     case appleClientID = "apple-client-id"
     case appleIssuer = "apple-issuer"
     case appleKeysURL = "apple-keys-url"
+    case clients
     case appConfig = "app-config"
     case logLevel = "log-level"
 
@@ -49,6 +50,7 @@ struct ServeSettings {
   let mailFrom: String?
   let mailLink: String?
   let apple: AppleSignIn?
+  let clients: [ConfiguredClient]
   let appConfig: String
   let logLevel: Logger.Level
 
@@ -139,6 +141,7 @@ struct ServeSettings {
       throw refuse(.logLevel, "no level")
     }
     self.logLevel = logLevel
+    clients = try values[.clients].map { value throws(Refusal) in try ClientFile.clients(at: value.text) } ?? []
     if let path = values[.appConfig]?.text {
       guard let content = FileManager.default.contents(atPath: path) else {
         throw refuse(.appConfig, "no file that can be read")
@@ -189,6 +192,7 @@ extension ServeSettings.Key {
     case .sendmail: "name the system's mail program, such as /usr/sbin/sendmail"
     case .mailFrom: "an address such as accounts@example.org"
     case .mailLink: "an address of your app or page, such as https://app.example.org/{action}#{token}"
+    case .clients: ClientFile.hint
     case .appConfig: "name a file with a JSON object"
     case .logLevel: "one of trace, debug, info, notice, warning, error"
     }
@@ -208,7 +212,8 @@ extension ServeSettings {
     var logger = Logger(label: "handstamp.server") { _ in JSONLines() }
     logger.logLevel = level
     let configuration = ServerConfiguration(
-      issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, mailFrom: mailFrom, mailLink: mailLink,
+      issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, clients: clients, mailFrom: mailFrom,
+      mailLink: mailLink,
       appConfig: appConfig, logger: logger)
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
     let signing = try SigningKeyFile(path: data + "/signing.pem").keys()
@@ -217,6 +222,8 @@ extension ServeSettings {
         configuration: configuration, registry: registry, keys: signing, mailer: mailer, apple: apple)
     } catch let fault as AppConfigFault {
       throw Refusal(.usage, plain("\(fault)"), hint: Key.appConfig.hint)
+    } catch let fault as ClientFault {
+      throw Refusal(.usage, fault.words, hint: Key.clients.hint)
     } catch is MailSetUpFault {
       throw Refusal(.usage, "mails from handstamp@ and the issuer's host cannot be sent", hint: Key.mailFrom.hint)
     }

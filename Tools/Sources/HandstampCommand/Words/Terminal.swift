@@ -51,6 +51,18 @@ enum Terminal {
     }
   }
 
+  /// All of stdin, at most a few thousand characters.
+  static func input() -> String {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while bytes.count < 1 << 18 {
+      let count = read(STDIN_FILENO, &buffer, buffer.count)
+      guard count > 0 else { break }
+      bytes += buffer.prefix(count)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
   /// A line that is no secret.
   static func line(_ name: String, hint: String) throws(Refusal) -> String {
     guard isInteractive else { throw Refusal(.usage, "\(name) is missing", hint: hint) }

@@ -142,8 +142,8 @@ import Testing
         let other = try await test.oauth("/oauth/revoke", [("token", token), ("client_id", "other")])
         #expect(other.status == 400)
       }
-      for token in ["garbage", session.access + "x", session.access.dropLast() + "A", "hst1.k1.AAAA"] {
-        #expect(try await test.oauth("/oauth/revoke", [("token", String(token))]).status == 200)
+      for token in ["garbage", session.access + "x", String(session.access.dropLast(2)), "hst1.k1.AAAA"] {
+        #expect(try await test.oauth("/oauth/revoke", [("token", token)]).status == 200)
       }
       #expect(try await test.oauth("/oauth/revoke", []).json["error"] == "invalid_request")
       let nobody = try await test.oauth("/oauth/revoke", [("token", session.refresh), ("client_id", "nobody")])

@@ -81,8 +81,16 @@ private final class Folder: Sendable {
 
   func program(_ script: String) throws -> String {
     let program = path + "/sendmail"
-    try "#!/bin/sh\n\(script)\n".write(toFile: program, atomically: true, encoding: .utf8)
-    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+    let draft = program + ".draft"
+    try "#!/bin/sh\n\(script)\n".write(toFile: draft, atomically: true, encoding: .utf8)
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: draft)
+    // Another process writes the program itself: were it open here, a process that another test starts just then would hold
+    // it open too for a moment, and a program that is open for writing cannot be run.
+    let copying = Process()
+    copying.executableURL = URL(fileURLWithPath: "/bin/cp")
+    copying.arguments = ["-p", draft, program]
+    try copying.run()
+    copying.waitUntilExit()
     return program
   }
 }
