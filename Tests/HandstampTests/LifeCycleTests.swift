@@ -127,6 +127,7 @@ import Testing
     let life = SessionLifeCycle(locks: keeper, leave: leave) { [controller] }
     #expect(keeper.count == 1)
     let given = life.wentToBackground()
+    for _ in 0..<3 { await othersFirst() }
     #expect(leave.isHeld && keeper.count == 1)
     gate.open()
     _ = try await refresh.value

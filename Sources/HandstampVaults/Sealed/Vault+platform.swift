@@ -18,7 +18,7 @@ extension Vault where Self == PlatformVault {
   /// | system | where |
   /// |---|---|
   /// | Linux | `$XDG_STATE_HOME/<name>/vault`, which is `~/.local/state/<name>/vault` unless set |
-  /// | Apple | `Application Support/<name>/vault` |
+  /// | Apple | `Application Support/<name>/vault`; an app there is better off with ``KeychainVault`` |
   ///
   /// Where no such place is known, every use is ``VaultTrouble/unavailable(_:)``.
   public static func platform(_ name: String, account: AccountID = AccountID("default")) -> PlatformVault {
