@@ -50,7 +50,7 @@ public final class Accounts<Content: Sendable> {
     }
   }
 
-  isolated deinit {
+  deinit {
     watching?.cancel()
     for task in leaving.values { task.cancel() }
   }

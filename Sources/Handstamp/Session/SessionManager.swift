@@ -64,7 +64,7 @@ public final class SessionManager<Content: Sendable> {
     }
   }
 
-  isolated deinit {
+  deinit {
     watching?.cancel()
     loading?.cancel()
     for waiter in versionWaiters { waiter.continuation.resume() }

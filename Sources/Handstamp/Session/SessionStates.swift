@@ -12,7 +12,7 @@ public struct SessionStates: AsyncSequence, Sendable {
     var base: AsyncStream<Versioned>.AsyncIterator
 
     public mutating func next() async -> SessionState? {
-      await base.next(isolation: #isolation)?.state
+      await base.nextHere()?.state
     }
   }
 }

@@ -45,7 +45,7 @@ public struct AuthenticatedStream: AsyncSequence, Sendable {
     let driver: StreamDriver<EventConnector>
 
     public mutating func next() async throws(SessionError) -> ServerSentEvent? {
-      do { return try await base.next(isolation: #isolation) } catch { throw SessionError(stream: error) }
+      do { return try await base.nextHere() } catch { throw SessionError(stream: error) }
     }
   }
 }

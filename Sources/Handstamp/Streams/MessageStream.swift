@@ -53,7 +53,7 @@ public struct MessageStream: AsyncSequence, Sendable {
     let driver: StreamDriver<MessageStreamConnector>
 
     public mutating func next() async throws(SessionError) -> WireMessage? {
-      do { return try await base.next(isolation: #isolation) } catch { throw SessionError(stream: error) }
+      do { return try await base.nextHere() } catch { throw SessionError(stream: error) }
     }
   }
 

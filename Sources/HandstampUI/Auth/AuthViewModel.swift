@@ -70,7 +70,7 @@ public final class AuthViewModel {
     self.apple = apple
   }
 
-  isolated deinit { task?.cancel() }
+  deinit { task?.cancel() }
 
   public var isWorking: Bool { running != nil }
 

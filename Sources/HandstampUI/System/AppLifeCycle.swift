@@ -6,7 +6,8 @@
   /// Tells a `SessionLifeCycle` what UIKit tells the app. Keep it for as long as the app runs.
   @MainActor public final class AppLifeCycle {
     private let life: SessionLifeCycle
-    private var observers: [any NSObjectProtocol] = []
+    // Unsafe: written by the initialiser alone, and observers may be removed from any thread.
+    nonisolated(unsafe) private var observers: [any NSObjectProtocol] = []
 
     public init(_ life: SessionLifeCycle) {
       self.life = life
@@ -15,7 +16,7 @@
       observe(UIApplication.protectedDataDidBecomeAvailableNotification) { $0.unlocked() }
     }
 
-    isolated deinit { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
+    deinit { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
 
     private func observe(_ name: Notification.Name, _ body: @escaping @MainActor @Sendable (SessionLifeCycle) -> Void) {
       observers.append(

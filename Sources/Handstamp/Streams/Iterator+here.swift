@@ -1,0 +1,32 @@
+// `next(isolation:)` came with iOS 18, macOS 15, tvOS 18 and watchOS 11. Before, `next()` is called elsewhere: the iterator goes
+// there and comes back, and while it is away nobody else has it.
+
+extension AsyncStream.Iterator where Element: Sendable {
+  /// The next element, without leaving the caller's actor where the system can.
+  mutating func nextHere() async -> Element? {
+    if #available(iOS 18, macOS 15, tvOS 18, watchOS 11, *) { return await next(isolation: #isolation) }
+    return await nextElsewhere()
+  }
+
+  mutating func nextElsewhere() async -> Element? {
+    // Unsafe: see above.
+    nonisolated(unsafe) var base = self
+    defer { self = base }
+    return await base.next()
+  }
+}
+
+extension AsyncThrowingStream.Iterator where Element: Sendable, Failure == any Error {
+  /// The next element, without leaving the caller's actor where the system can.
+  mutating func nextHere() async throws -> Element? {
+    if #available(iOS 18, macOS 15, tvOS 18, watchOS 11, *) { return try await next(isolation: #isolation) }
+    return try await nextElsewhere()
+  }
+
+  mutating func nextElsewhere() async throws -> Element? {
+    // Unsafe: see above.
+    nonisolated(unsafe) var base = self
+    defer { self = base }
+    return try await base.next()
+  }
+}
