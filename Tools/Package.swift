@@ -38,6 +38,7 @@ let package = Package(
   products: [
     .executable(name: "handstamp", targets: ["HandstampCommand"]),
     .executable(name: "handstamp-bench", targets: ["HandstampBench"]),
+    .executable(name: "forum-server", targets: ["ForumServer"]),
     .library(name: "HandstampServer", targets: ["HandstampServer"]),
     .library(name: "RegistrySQLite", targets: ["RegistrySQLite"]),
     .library(name: "AsyncHTTPTransport", targets: ["AsyncHTTPTransport"]),
@@ -90,6 +91,10 @@ let package = Package(
           "HandstampServer", "RegistrySQLite", "AsyncHTTPTransport", "LoopbackRedirect", argumentParser, crypto,
           hummingbird, httpTypes, nioCore, log, lifecycle,
         ],
+      swiftSettings: strict),
+    // A forum to try Examples/ForumReader on.
+    .executableTarget(
+      name: "ForumServer", dependencies: ["HandstampServer", hummingbird, httpTypes, log, nioCore],
       swiftSettings: strict),
     .executableTarget(
       name: "HandstampBench",
