@@ -1,0 +1,81 @@
+import Foundation
+public import Handstamp
+public import HandstampCookies
+
+/// Fetches the forum's pages on behalf of the session, and keeps what they say.
+public struct ForumClient: Sendable {
+  public let backend: CookieBackend
+  public let api: APIClient
+  public var controller: SessionController { api.controller }
+
+  public init(_ baseURL: String, controller: SessionController, backend: CookieBackend, transport: any Transport) throws
+  {
+    guard let url = URL(string: baseURL) else { throw ForumFailure.address(baseURL) }
+    self.backend = backend
+    api = APIClient(baseURL: url, controller: controller, transport: transport, failures: .once)
+  }
+
+  /// Fetches what is to be listed and keeps it in `store`.
+  public func refresh(_ list: Listing, in store: ForumStore) async throws {
+    switch list {
+    case .forums: try await store.keep(page("index.php") as ForumIndex)
+    case .threads(let id, let page):
+      try await store.keep(self.page("forumdisplay.php?forumid=\(id)&perpage=40&pagenumber=\(page)") as ThreadList)
+    case .posts(let id, let page):
+      try await store.keep(self.page("showthread.php?threadid=\(id)&perpage=40&pagenumber=\(page)") as PostsPage)
+    case .messages: try await store.keep(page("private.php") as MessageList)
+    case .message(let id):
+      try await store.keep(page("private.php?action=show&privatemessageid=\(id)") as MessagePage)
+    case .person(let id): try await store.keep(page("member.php?action=getinfo&userid=\(id)") as ProfilePage)
+    }
+  }
+
+  /// Tells the forum that everything of a thread up to that post has been read.
+  public func markRead(_ thread: String, to index: Int, in store: ForumStore) async throws {
+    let form = WebForm(
+      [.init("action", "setseen"), .init("threadid", thread), .init("index", String(index))], charset: .windows1252)
+    let response = try await api.respond(to: form.request(to: backend.site.baseURL + "showthread.php"))
+    if let refusal = try HTMLPage(windows1252: response.body).refusal { throw refusal }
+    try await store.markRead(thread, to: index)
+  }
+
+  private func page<Page: Scraped>(_ path: String) async throws -> Page {
+    let page = try await page(path)
+    do { return try page.scrape() } catch ForumRefusal.mustRegister {
+      try await makeSure()
+      throw ForumRefusal.mustRegister
+    }
+  }
+
+  private func page(_ path: String) async throws -> HTMLPage {
+    var request = TransportRequest(method: "GET", url: backend.site.baseURL + path)
+    for _ in 0..<5 {
+      let response = try await api.respond(to: request)
+      if let next = request.following(response) {
+        request = next
+        continue
+      }
+      // A page of refusal may come with any status.
+      let page = try? HTMLPage(windows1252: response.body)
+      if let refusal = page?.refusal, refusal != .mustRegister { throw refusal }
+      guard let page, response.status < 500 else { throw ForumFailure.status(response.status) }
+      return page
+    }
+    throw ForumFailure.status(302)
+  }
+
+  /// A page says that only members may see it, and the cookie is still there. Whether the session is over the start page tells:
+  /// it names who is signed in.
+  private func makeSure() async throws {
+    guard case .signedIn(let facts) = controller.state else { return }
+    let index = try await page("index.php").scrape(ForumIndex.self)
+    guard index.user == nil, case .signedIn(let now) = controller.state, now.session == facts.session else { return }
+    await controller.sessionEnded(facts.session, reason: .rejected)
+  }
+}
+
+/// Why a page could not be had.
+public enum ForumFailure: Error, Sendable, Hashable {
+  case address(String)
+  case status(Int)
+}

@@ -1,0 +1,30 @@
+public import HandstampCookies
+import HandstampCore
+
+extension CookieSite {
+  /// A forum of the old kind, below `baseURL`.
+  public static func forum(_ baseURL: String) -> CookieSite {
+    let base = baseURL.hasSuffix("/") ? baseURL : baseURL + "/"
+    return CookieSite(
+      baseURL: base, loginCookie: "bbuserid", signInPath: "account.php",
+      form: { name, password in
+        WebForm(
+          [
+            .init("action", "login"), .init("username", name), .init("password", password), .init("next", "/index.php"),
+          ], charset: .windows1252)
+      },
+      recognize: { response in
+        guard let page = try? HTMLPage(windows1252: response.body) else { return .unknown }
+        switch page.refusal {
+        case .databaseDown, .closed: return .unavailable
+        case .banned(let reason, _): return .refused(code: "banned", detail: reason)
+        case .mustRegister: return .refused(code: "wrong_credentials", detail: nil)
+        case .refused(let title, _): return .refused(code: "wrong_credentials", detail: title)
+        case nil: break
+        }
+        guard let user = page.user else { return .unknown }
+        return .success(Profile(id: AccountID(user.id), name: user.name))
+      },
+      signOut: { _ in TransportRequest(method: "GET", url: base + "account.php?action=logout") })
+  }
+}

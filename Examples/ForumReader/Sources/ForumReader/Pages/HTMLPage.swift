@@ -1,0 +1,156 @@
+import CHTML
+import HandstampCookies
+
+/// A page as libxml2 reads it: tag soup in, a tree out. The one place that knows libxml2.
+public final class HTMLPage {
+  private let document: htmlDocPtr
+
+  /// More bytes than this are no page of a forum.
+  static let sizeLimit = 8 << 20
+
+  /// - Parameter bytes: in windows-1252. Every byte is a character: no page is refused for one.
+  public convenience init(windows1252 bytes: [UInt8]) throws { try self.init(Windows1252.decode(bytes)) }
+
+  /// - Throws: ``ScrapeError`` for what is no page at all.
+  public init(_ text: String) throws {
+    // libxml2 stops at a zero byte, and would take what follows for lost.
+    let utf8 = Array(text.utf8).map { $0 == 0 ? 0x20 : $0 }
+    guard !utf8.isEmpty, utf8.count <= HTMLPage.sizeLimit else { throw ScrapeError.missing("page") }
+    let options = Int32(
+      HTML_PARSE_RECOVER.rawValue | HTML_PARSE_NOERROR.rawValue | HTML_PARSE_NOWARNING.rawValue
+        | HTML_PARSE_NONET.rawValue | HTML_PARSE_COMPACT.rawValue)
+    let parsed = utf8.withUnsafeBufferPointer { buffer in
+      buffer.withMemoryRebound(to: CChar.self) {
+        htmlReadMemory($0.baseAddress, Int32($0.count), nil, "UTF-8", options)
+      }
+    }
+    guard let parsed else { throw ScrapeError.missing("page") }
+    document = parsed
+  }
+
+  deinit { xmlFreeDoc(document) }
+
+  /// Everything that the expression finds, in the page's order.
+  public func all(_ path: String) -> [HTMLNode] { find(path, below: nil) }
+
+  public func first(_ path: String) -> HTMLNode? { all(path).first }
+
+  fileprivate func find(_ path: String, below node: xmlNodePtr?) -> [HTMLNode] {
+    guard let context = xmlXPathNewContext(document) else { return [] }
+    defer { xmlXPathFreeContext(context) }
+    if let node { context.pointee.node = node }
+    guard let result = xmlXPathEvalExpression(path, context) else { return [] }
+    defer { xmlXPathFreeObject(result) }
+    guard let set = result.pointee.nodesetval, let nodes = set.pointee.nodeTab else { return [] }
+    return (0..<Int(set.pointee.nodeNr)).compactMap { index in nodes[index].map { HTMLNode(page: self, node: $0) } }
+  }
+}
+
+/// One element, or one attribute. Keeps its page alive.
+public struct HTMLNode {
+  let page: HTMLPage
+  let node: xmlNodePtr
+
+  public func all(_ path: String) -> [HTMLNode] { page.find(path, below: node) }
+  public func first(_ path: String) -> HTMLNode? { all(path).first }
+
+  /// The text of it and of all in it, with single spaces.
+  public var text: String {
+    guard let content = xmlNodeGetContent(node) else { return "" }
+    defer { chtml_free(content) }
+    let text = String(cString: content)
+    return text.split { $0.isWhitespace || $0 == "\u{A0}" }.joined(separator: " ")
+  }
+
+  public subscript(attribute: String) -> String? {
+    guard let value = xmlGetProp(node, attribute) else { return nil }
+    defer { chtml_free(value) }
+    return String(cString: value)
+  }
+
+  public var classes: [Substring] { (self["class"] ?? "").split(separator: " ") }
+
+  /// Its lines as plain text: breaks and paragraphs are lines, quotes begin with `> `.
+  public var lines: String {
+    var writer = LineWriter()
+    writer.write(node, depth: 0)
+    return writer.text
+  }
+}
+
+/// Writes a post's HTML as lines.
+private struct LineWriter {
+  private var lines = [""]
+  private var quotes = 0
+  /// Deeper pages are cut: recursion must end before the stack does.
+  private static let depthLimit = 200
+
+  var text: String {
+    lines.map { line in String(line.reversed().drop { $0 == " " }.reversed()) }.joined(separator: "\n")
+      .split(separator: "\n", omittingEmptySubsequences: true).joined(separator: "\n")
+  }
+
+  mutating func write(_ node: xmlNodePtr, depth: Int) {
+    guard depth < LineWriter.depthLimit else { return }
+    var child = node.pointee.children
+    while let current = child {
+      write(one: current, depth: depth)
+      child = current.pointee.next
+    }
+  }
+
+  private mutating func write(one node: xmlNodePtr, depth: Int) {
+    if node.pointee.type == XML_TEXT_NODE {
+      guard let content = node.pointee.content else { return }
+      add(String(cString: content))
+      return
+    }
+    guard node.pointee.type == XML_ELEMENT_NODE, let name = node.pointee.name else { return }
+    switch String(cString: name).lowercased() {
+    case "script", "style": return
+    case "br": breakLine()
+    case "img":
+      if let text = HTMLNodeText.attribute(node, "alt") ?? HTMLNodeText.attribute(node, "title") { add("[\(text)]") }
+    case "blockquote":
+      quotes += 1
+      breakLine()
+      write(node, depth: depth + 1)
+      quotes -= 1
+      breakLine()
+    case "p", "div", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "pre":
+      breakLine()
+      write(node, depth: depth + 1)
+      breakLine()
+    default: write(node, depth: depth + 1)
+    }
+  }
+
+  private mutating func add(_ text: String) {
+    for character in text {
+      let isSpace = character.isWhitespace || character == "\u{A0}"
+      if !isSpace {
+        lines[lines.count - 1].append(character)
+      } else if lines[lines.count - 1].last.map({ $0 != " " }) ?? false {
+        lines[lines.count - 1].append(" ")
+      }
+    }
+  }
+
+  private mutating func breakLine() {
+    let prefix = String(repeating: "> ", count: min(quotes, 8))
+    if lines[lines.count - 1].allSatisfy({ $0 == ">" || $0 == " " }) {
+      lines[lines.count - 1] = prefix
+    } else {
+      lines.append(prefix)
+    }
+  }
+}
+
+private enum HTMLNodeText {
+  static func attribute(_ node: xmlNodePtr, _ name: String) -> String? {
+    guard let value = xmlGetProp(node, name) else { return nil }
+    defer { chtml_free(value) }
+    let text = String(cString: value)
+    return text.isEmpty ? nil : text
+  }
+}

@@ -1,0 +1,89 @@
+/// What the forum's pages say, as values. Ids are opaque texts.
+public struct ForumIndex: Sendable, Hashable {
+  public struct Category: Sendable, Hashable {
+    public var id: String
+    public var name: String
+    public var forums: [Forum]
+  }
+  public struct Forum: Sendable, Hashable {
+    public var id: String
+    public var name: String
+    public var about: String
+  }
+  public var categories: [Category]
+  /// Who is signed in.
+  public var user: ForumUser?
+}
+
+public struct ForumUser: Sendable, Hashable {
+  public var id: String
+  public var name: String
+}
+
+/// Where in a list of pages this one is. Counted from 1.
+public struct PageNumbers: Sendable, Hashable {
+  public var current = 1
+  public var total = 1
+}
+
+public struct ThreadList: Sendable, Hashable {
+  public struct Item: Sendable, Hashable {
+    public var id: String
+    public var title: String
+    public var author: String
+    public var replies: Int
+    /// Nothing: never read.
+    public var unread: Int?
+    public var isSticky: Bool
+    public var isClosed: Bool
+    public var lastPost: String
+  }
+  public var forum: String
+  public var title: String
+  public var threads: [Item]
+  public var pages: PageNumbers
+}
+
+public struct PostsPage: Sendable, Hashable {
+  public struct Post: Sendable, Hashable {
+    public var id: String
+    /// From 1, across the thread's pages.
+    public var index: Int
+    public var author: ForumUser
+    public var date: String
+    public var text: String
+    public var isSeen: Bool
+  }
+  public var thread: String
+  public var forum: String
+  public var title: String
+  public var posts: [Post]
+  public var pages: PageNumbers
+}
+
+public struct ProfilePage: Sendable, Hashable {
+  public var user: ForumUser
+  public var title: String
+  public var joined: String
+  public var posts: Int
+  public var about: String
+}
+
+public struct MessageList: Sendable, Hashable {
+  public struct Item: Sendable, Hashable {
+    public var id: String
+    public var subject: String
+    public var sender: String
+    public var date: String
+    public var isSeen: Bool
+  }
+  public var messages: [Item]
+}
+
+public struct MessagePage: Sendable, Hashable {
+  public var id: String
+  public var subject: String
+  public var sender: ForumUser
+  public var date: String
+  public var text: String
+}

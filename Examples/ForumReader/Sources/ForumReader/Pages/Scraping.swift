@@ -1,0 +1,95 @@
+/// A page that can be read into a value.
+public protocol Scraped {
+  /// - Throws: ``ScrapeError`` when a required part is missing.
+  init(_ page: HTMLPage) throws
+}
+
+extension HTMLPage {
+  /// The page as `Value`, unless it says something else.
+  ///
+  /// - Throws: ``ForumRefusal`` for a page of refusal, ``ScrapeError`` for one that is not understood.
+  public func scrape<Value: Scraped>(_ type: Value.Type = Value.self) throws -> Value {
+    if let refusal { throw refusal }
+    return try Value(self)
+  }
+
+  /// What it says instead of what was asked for.
+  public var refusal: ForumRefusal? {
+    guard let body = first("//body") else { return nil }
+    let classes = body.classes
+    let text = first("//*[@class='inner']")?.text ?? first("//*[@id='content']")?.text ?? ""
+    if classes.contains("database_error") { return .databaseDown }
+    if classes.contains("banned") {
+      return .banned(
+        reason: first("//*[@class='reason']")?.text ?? text, until: first("//*[@class='until']")?.text ?? "")
+    }
+    guard classes.contains("standarderror") else { return nil }
+    let title = first("//h2")?.text ?? ""
+    if first("//form[contains(@action, 'account.php')]") != nil && text.contains("register") { return .mustRegister }
+    if classes.contains("closed") { return .closed(text) }
+    return .refused(title: title, text: text)
+  }
+
+  func required(_ path: String, _ name: String) throws -> HTMLNode {
+    guard let node = first(path) else { throw ScrapeError.missing(name) }
+    return node
+  }
+
+  var pageNumbers: PageNumbers {
+    let pages = first("//div[contains(@class, 'pages')]")
+    let total = max(1, min(Int(pages?["data-total-pages"] ?? "") ?? 1, 1_000_000))
+    return PageNumbers(current: max(1, min(Int(pages?["data-current-page"] ?? "") ?? 1, total)), total: total)
+  }
+
+  var user: ForumUser? {
+    guard let id = first("//body")?["data-user"], !id.isEmpty, id != "0" else { return nil }
+    return ForumUser(id: id, name: first("//*[@id='loggedinusername']")?.text ?? "")
+  }
+}
+
+extension HTMLNode {
+  /// The value of `name` in the query of its `href`; only letters, digits, `-` and `_`, so that it goes into an address as
+  /// it is.
+  func id(_ name: String) -> String? {
+    guard let href = self["href"] else { return nil }
+    for part in href.split(whereSeparator: { "?&#;".contains($0) }) where part.hasPrefix(name + "=") {
+      return Self.id(part.dropFirst(name.count + 1))
+    }
+    return nil
+  }
+
+  static func id(_ text: some StringProtocol) -> String? {
+    let isID =
+      !text.isEmpty && text.utf8.count <= 32
+      && text.utf8.allSatisfy { byte in
+        (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || byte == 45 || byte == 95
+      }
+    return isID ? String(text) : nil
+  }
+
+  func id(after prefix: String, of attribute: String) -> String? {
+    guard let value = self[attribute], value.hasPrefix(prefix) else { return nil }
+    return Self.id(value.dropFirst(prefix.count))
+  }
+}
+
+/// The digits of a text as a number: `1,204` is 1204.
+func count(_ text: String?) -> Int {
+  let digits = (text ?? "").filter { $0.isASCII && $0.isNumber }.prefix(9)
+  return Int(digits) ?? 0
+}
+
+/// All scrapers at once, for whoever looks for a page that breaks one.
+public enum Everything {
+  /// Reads the page as whatever it may be. What cannot be read is an error, which says nothing here.
+  public static func read(_ bytes: [UInt8]) {
+    guard let page = try? HTMLPage(windows1252: bytes) else { return }
+    _ = page.refusal
+    _ = try? ForumIndex(page)
+    _ = try? ThreadList(page)
+    _ = try? PostsPage(page)
+    _ = try? ProfilePage(page)
+    _ = try? MessageList(page)
+    _ = try? MessagePage(page)
+  }
+}

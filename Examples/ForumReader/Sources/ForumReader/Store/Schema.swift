@@ -1,0 +1,42 @@
+import GRDB
+import HandstampData
+
+extension Shelf {
+  // The forum's own layout is small and goes only with the account.
+  static let category = Shelf("category", key: ["number"], keeps: nil, pinned: "1")
+  static let forum = Shelf("forum", key: ["number"], keeps: nil, pinned: "1")
+  static let thread = Shelf("thread", key: ["number"])
+  static let post = Shelf("post", key: ["number"])
+  static let person = Shelf("person", key: ["number"])
+  static let message = Shelf("message", key: ["number"], keeps: nil, pinned: "seen = 0")
+}
+
+extension StoreSchema {
+  static let forum = StoreSchema(
+    shelves: [.category, .forum, .thread, .post, .person, .message]
+  ) { migrator in
+    migrator.registerMigration("1") { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE category (id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, name TEXT, place INTEGER);
+          CREATE TABLE forum (
+            id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, category TEXT, name TEXT, about TEXT, place INTEGER,
+            pages INTEGER);
+          CREATE TABLE thread (
+            id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, forum TEXT, title TEXT, author TEXT, replies INTEGER,
+            unread INTEGER, sticky INTEGER, closed INTEGER, lastpost TEXT, page INTEGER, place INTEGER, pages INTEGER);
+          CREATE INDEX thread_forum ON thread (forum, page, place);
+          CREATE TABLE post (
+            id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, thread TEXT, place INTEGER, page INTEGER, userid TEXT,
+            author TEXT, date TEXT, text TEXT, seen INTEGER);
+          CREATE INDEX post_thread ON post (thread, page, place);
+          CREATE TABLE person (
+            id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, name TEXT, title TEXT, joined TEXT, posts INTEGER,
+            about TEXT);
+          CREATE TABLE message (
+            id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, subject TEXT, sender TEXT, date TEXT, text TEXT,
+            seen INTEGER, place INTEGER);
+          """)
+    }
+  }
+}

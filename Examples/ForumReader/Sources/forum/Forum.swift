@@ -1,0 +1,50 @@
+import Foundation
+import ForumReader
+import Handstamp
+import HandstampCookies
+import HandstampData
+import HandstampVaults
+
+/// `forum`: reads a forum in a plain terminal, also without a network.
+@main
+struct Forum {
+  static let name = "org.handstamp.forum"
+
+  static func main() async {
+    var arguments = Array(CommandLine.arguments.dropFirst())
+    guard arguments.count == 1, let server = arguments.popLast(), server.hasPrefix("http") else {
+      Terminal.say("usage: forum <address>", to: .error)
+      Terminal.say("hint: forum http://127.0.0.1:8090/", to: .error)
+      exit(2)
+    }
+    do {
+      try await Reader(server).run()
+    } catch {
+      Terminal.say("forum: \(Words.describe(error))", to: .error)
+      exit(1)
+    }
+  }
+}
+
+/// Words for people.
+enum Words {
+  static func describe(_ error: any Error) -> String {
+    switch error {
+    case ForumRefusal.databaseDown: "the forum's database is down"
+    case ForumRefusal.closed(let text): "the forum is closed: \(text)"
+    case ForumRefusal.banned(let reason, let until): "you are banned until \(until): \(reason)"
+    case ForumRefusal.mustRegister: "only members may see that"
+    case ForumRefusal.refused(let title, let text): "\(title): \(text)"
+    case ScrapeError.missing(let part): "a page that is not understood: no \(part)"
+    case APIError.unreachable: "no network"
+    case APIError.unauthorized(let error): describe(error)
+    case SessionError.rejected: "the forum has signed you out"
+    case SessionError.signedOut(.expired): "the sign-in has run out"
+    case SessionError.signedOut: "signed out"
+    case SessionError.unreachable: "the forum cannot be reached"
+    case SessionError.refused("banned", let reason): "banned: \(reason ?? "")"
+    case SessionError.refused("wrong_credentials", _): "name and password do not fit"
+    default: "\(error)"
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import HandstampCookies
+import Testing
+
+@testable import ForumReader
+
+@Suite struct `A scraper` {
+  private func page<Value: Scraped>(_ text: String) throws -> Value { try HTMLPage(text).scrape() }
+
+  @Test func `reads categories and forums`() throws {
+    let index: ForumIndex = try page(Sample.index)
+    #expect(index.user == ForumUser(id: "42", name: "ada"))
+    #expect(index.categories.map(\.name) == ["Main", "Archives"])
+    #expect(index.categories.first?.forums.map(\.id) == ["1", "26"])
+    #expect(index.categories.first?.forums.map(\.name) == ["General Nonsense", "Engines & Looms"])
+    #expect(index.categories.first?.forums.first?.about == "All about nonsense")
+  }
+
+  @Test func `reads threads, and leaves out what has no id`() throws {
+    let list: ThreadList = try page(Sample.threads)
+    #expect(list.forum == "26" && list.title == "Engines & Looms" && list.pages == PageNumbers(current: 2, total: 7))
+    #expect(list.threads.map(\.id) == ["26000", "26001", "26003"])
+    let first = try #require(list.threads.first)
+    #expect(first.title == "Rules – read “me”" && first.author == "Zoë" && first.replies == 1099)
+    #expect(first.isSticky && !first.isClosed && first.lastPost == "Jan 1")
+    #expect(list.threads.map(\.unread) == [1012, 0, nil])
+  }
+
+  @Test func `reads posts as lines, without scripts`() throws {
+    let posts: PostsPage = try page(Sample.posts)
+    #expect(posts.thread == "26001" && posts.forum == "26" && posts.title == "Old")
+    #expect(posts.posts.map(\.index) == [1, 2] && posts.posts.map(\.isSeen) == [true, false])
+    #expect(posts.posts.first?.author == ForumUser(id: "7", name: "Zoë"))
+    #expect(posts.posts.first?.text == "> ada posted:\n> Tea & cake\nFirst\nsecond bold text")
+    #expect(posts.posts.last?.text == "red ☃ [:)]")
+  }
+
+  @Test func `reads profiles and messages`() throws {
+    let profile: ProfilePage = try page(Sample.profile)
+    #expect(profile.user.name == "Zoë" && profile.posts == 1815 && profile.about == "Likes numbers.\nAnd looms.")
+    let list: MessageList = try page(Sample.messages)
+    #expect(list.messages.map(\.id) == ["421", "422"] && list.messages.map(\.isSeen) == [false, true])
+    let message: MessagePage = try page(Sample.message)
+    #expect(message.subject == "Hi" && message.text == "For your eyes" && message.sender.id == "7")
+  }
+
+  @Test(arguments: Sample.refusals.indices) func `tells what a page refuses`(index: Int) throws {
+    let (text, wanted) = Sample.refusals[index]
+    #expect(try HTMLPage(text).refusal == wanted)
+    #expect(throws: wanted) { let _: ForumIndex = try page(text) }
+  }
+
+  @Test func `names the part that is missing`() {
+    #expect(throws: ScrapeError.missing("table of forums")) { let _: ForumIndex = try page("<body>hotel WiFi") }
+    #expect(throws: ScrapeError.missing("forum")) { let _: ThreadList = try page("<body data-forum=''>") }
+    #expect(throws: ScrapeError.missing("thread")) { let _: PostsPage = try page(Sample.index) }
+    #expect(throws: ScrapeError.missing("profile")) { let _: ProfilePage = try page("<p>") }
+    #expect(throws: ScrapeError.missing("page")) { try HTMLPage("") }
+  }
+
+  @Test func `reads windows-1252 without losing a byte`() throws {
+    let bytes = Array("<body data-user=1><b id=loggedinusername>".utf8) + [0x80, 0x93, 0xEF, 0x81, 0x94]
+    let page = try HTMLPage(windows1252: bytes + Array("</b>".utf8))
+    #expect(page.user?.name == "€“ï\u{81}”")
+  }
+
+  /// Every page, cut, doubled and spoilt byte by byte: a value or a typed error, never anything else.
+  @Test(arguments: 0..<40 as Range<UInt64>) func `never traps on a spoilt page`(seed: UInt64) {
+    var random = Dice(state: seed)
+    for text in Sample.pages {
+      var bytes = Windows1252.encode(text)
+      for _ in 0..<Int.random(in: 1...12, using: &random) { random.spoil(&bytes) }
+      Everything.read(bytes)
+    }
+  }
+
+  @Test func `takes a page that is nested without end`() {
+    let deep = String(repeating: "<div><blockquote>", count: 20_000)
+    let head = "<body data-thread=1><div id=thread><table class=post id=post1><td class=postbody>"
+    Everything.read(Array((head + deep).utf8))
+    Everything.read(Array(String(repeating: "<table id=forum>", count: 5000).utf8))
+  }
+}
+
+/// Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014.
+struct Dice: RandomNumberGenerator {
+  var state: UInt64
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+
+  mutating func spoil(_ bytes: inout [UInt8]) {
+    guard !bytes.isEmpty else { return }
+    let place = Int.random(in: 0..<bytes.count, using: &self)
+    let end = min(bytes.count, place + Int.random(in: 1...80, using: &self))
+    switch Int.random(in: 0..<6, using: &self) {
+    case 0: bytes[place] = UInt8.random(in: 0...255, using: &self)
+    case 1: bytes.removeSubrange(place..<end)
+    case 2: bytes.insert(contentsOf: bytes[place..<end], at: place)
+    case 3: bytes.removeLast(bytes.count - place)
+    case 4: bytes.insert(contentsOf: Array("<'\"&#0;&#x110000;<!--]]><table></body>\0".utf8), at: place)
+    default: bytes[place..<end].reverse()
+    }
+  }
+}
