@@ -6,9 +6,9 @@ TOOLS := --package-path Tools -j $(JOBS)
 TRAITS := --enable-all-traits
 ROOT := -j $(JOBS) $(TRAITS)
 SOURCES := Package.swift Sources Tests Tools/Package.swift Tools/Sources Tools/Tests \
-  $(wildcard Examples/*/Package.swift Examples/*/Sources)
+  $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help deps build run test plain check check-deep explore simulate server examples lint format bench clean apple docs
+.PHONY: help deps build run test plain forum forum-tour check check-deep explore simulate server examples lint format bench clean apple docs
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,6 +27,7 @@ run: deps ## signs someone in and proves that they stay signed in
 test: deps ## all tests of all packages
 	$(SWIFT) test $(ROOT)
 	$(SWIFT) test $(TOOLS)
+	$(SWIFT) test --package-path Examples/ForumReader -j $(JOBS)
 
 explore: ## every order of events within bounds, client and server together (release; some minutes)
 	$(SWIFT) run $(ROOT) -c release HandstampExplorer
@@ -39,6 +40,12 @@ simulate: ## SEEDS=n histories of client, server, user and thief, on all cores; 
 server: deps ## a server for trying things out, on http://127.0.0.1:8080
 	@$(SWIFT) build $(TOOLS) --product handstamp
 	@"$$($(SWIFT) build --package-path Tools --show-bin-path)/handstamp" serve --data .build/server --port 8080
+
+forum: deps ## a forum on loopback, and a program that reads it in the terminal
+	@JOBS=$(JOBS) sh scripts/forum
+
+forum-tour: deps ## a whole life of an account in the forum reader, played in tmux
+	@JOBS=$(JOBS) sh scripts/forum --tour
 
 examples: ## builds the examples, whose code is the README's
 	sh scripts/readme --check
@@ -60,7 +67,7 @@ format: ## puts the format right
 plain: ## builds what an app gets that asks for nothing optional
 	$(SWIFT) build -j $(JOBS) --scratch-path .build/plain
 
-check: deps lint examples plain apple docs test run ## what CI runs
+check: deps lint examples plain apple docs test run forum-tour ## what CI runs
 
 check-deep: ## ThreadSanitizer, 40 processes under SIGKILL, the long explorations and simulations
 	TSAN_OPTIONS=suppressions=$(CURDIR)/scripts/tsan-suppressions \
@@ -76,4 +83,4 @@ bench: deps ## measures, in release
 	@"$$($(SWIFT) build --package-path Tools -c release --show-bin-path)/handstamp-bench"
 
 clean: ## removes what was built
-	rm -rf .build Tools/.build
+	rm -rf .build Tools/.build Examples/*/.build
