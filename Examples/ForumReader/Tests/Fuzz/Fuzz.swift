@@ -1,0 +1,6 @@
+// libFuzzer's way in: see scripts/fuzz.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+  Everything.read(Array(UnsafeBufferPointer(start: start, count: count)))
+  return 0
+}
