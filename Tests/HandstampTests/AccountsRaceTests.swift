@@ -60,6 +60,32 @@ import Testing
     #expect(relaunched.accounts.isEmpty)
   }
 
+  @Test func `stay in the list when another program signed in to them and this one could not`() async throws {
+    let (broken, gate) = (FaultyVault(MemoryVault()), Gate())
+    await broken.set {
+      $0 = .full
+      $0.gate = gate
+    }
+    let one = accounts()
+    let other = Accounts<String>(index: index, clock: clock) { [clock, backend] _ in
+      Session(
+        backend: backend, vault: broken, baseURL: base, transport: StubTransport { _ in .init(status: 200) },
+        policy: quiet, clock: clock
+      ) { _ in "content" }
+    }
+    let failing = Task { _ = await #expect(throws: SessionError.self) { try await other.add { self.grant("s2") } } }
+    while other.accounts.isEmpty { await othersFirst() }
+    let ada = try await one.add { self.grant("s1") }
+    gate.open()
+    await failing.value
+    await one.load()
+    #expect(one.accounts.map(\.id) == [ada])
+    #expect(one.session(of: ada)?.isAuthenticated == true)
+    await broken.set { $0 = .init() }
+    try await other.add { self.grant("s3") }
+    #expect(other.session(of: ada)?.isAuthenticated == true)
+  }
+
   @Test func `stay in the list when they are added while they are being removed`() async throws {
     let gate = Gate()
     let (begun, begin) = AsyncStream.makeStream(of: Void.self)

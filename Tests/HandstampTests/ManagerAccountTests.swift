@@ -8,6 +8,9 @@ private final class Desk: AccountBackend {
   private let content = Locked<(calls: [String], failure: SessionError?)>(([], nil))
   var calls: [String] { content.withLock { $0.calls } }
 
+  /// What happens while the server deletes an account.
+  let whileDeleting = Locked<(@Sendable () async -> Void)?>(nil)
+
   func fail(with error: SessionError?) { content.withLock { $0.failure = error } }
 
   private func note(_ call: String) throws(SessionError) {
@@ -53,7 +56,10 @@ private final class Desk: AccountBackend {
   func changePassword(
     from old: Secret, to new: Secret, endingOthers: Bool, token: AccessToken
   ) async throws(SessionError) { try note("password \(endingOthers)") }
-  func deleteAccount(password: Secret?, token: AccessToken) async throws(SessionError) { try note("delete") }
+  func deleteAccount(password: Secret?, token: AccessToken) async throws(SessionError) {
+    try note("delete")
+    await whileDeleting.withLock { $0 }?()
+  }
   func endOtherSessions(token: AccessToken) async throws(SessionError) { try note("end-others") }
 }
 
@@ -61,9 +67,11 @@ private final class Desk: AccountBackend {
   private let desk = Desk()
   private let clock = ManualClock()
 
+  private let vault = MemoryVault()
+
   private func manager(_ backend: (any Backend)? = nil) -> SessionManager<String> {
     SessionManager(
-      backend: backend ?? desk, vault: MemoryVault(), baseURL: base,
+      backend: backend ?? desk, vault: vault, baseURL: base,
       transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: clock,
       cleanups: [CleanupStep("store", .database) { _ in }]
     ) { _ in "content" }
@@ -100,6 +108,14 @@ private final class Desk: AccountBackend {
     #expect(desk.calls == ["guest", "upgrade access-guest-0"])
   }
 
+  @Test func `of a guest who is not remembered is not remembered either`() async throws {
+    let session = manager()
+    try await session.signIn(remember: false) { [desk] in try await desk.signInAnonymously() }
+    try await session.upgrade(email: "a@example.org", password: Secret("p"), username: "ada")
+    #expect(session.isAuthenticated && !session.isAnonymous)
+    if case .value(let entry) = await vault.read() { #expect(entry.session == nil) }
+  }
+
   @Test func `has a password that can be changed and set anew`() async throws {
     let session = manager()
     try await session.resetPassword(email: "a@example.org")
@@ -123,6 +139,17 @@ private final class Desk: AccountBackend {
     let report = try await session.deleteAccount(password: Secret("a"))
     #expect(report.cleanup.cleared == ["store"])
     #expect(session.snapshot.endReason == .accountClosed)
+  }
+
+  @Test func `is deleted without ending the session that took its place meanwhile`() async throws {
+    let session = manager()
+    try await session.signInAnonymously()
+    desk.whileDeleting.withLock {
+      $0 = { @MainActor in try? await session.signIn(email: "a@example.org", password: Secret("a")) }
+    }
+    let report = try await session.deleteAccount()
+    #expect(report.cleanup.cleared.isEmpty)
+    #expect(session.currentUser?.id == AccountID("ada"))
   }
 
   @Test func `is left everywhere, and here also when the server cannot be asked`() async throws {

@@ -83,7 +83,7 @@ public final class Accounts<Content: Sendable> {
   // MARK: Changing
 
   /// Signs in to a further account, or anew to one that is in the list. The first account becomes the active one, any other
-  /// waits for ``activate(_:)``.
+  /// waits for ``activate(_:)``. Where the grant cannot be stored, the account is in the list all the same, signed out.
   ///
   /// - Parameter tag: the app's own name for it. One that another account has goes over to this one.
   @discardableResult
@@ -94,16 +94,11 @@ public final class Accounts<Content: Sendable> {
     do { grant = try await perform() } catch { throw SessionError(signIn: error) }
     guard let profile = grant.profile else { throw .invalidAnswer("the grant does not say whose it is") }
     try await alone(profile.id) { () async throws(SessionError) in
-      let isNew = self.places[profile.id] == nil
-      // In this order: an account in the list without a session can be signed in to, one that no list knows is lost.
+      // In this order: an account in the list without a session can be signed in to, one that no list knows is lost. It
+      // stays there whatever happens: another program may have signed in to it meanwhile.
       try await self.change(
         .add(ListedAccount(id: profile.id, name: profile.name, tag: tag, addedAt: self.clock.now().wall)))
-      do throws(SessionError) {
-        try await self.openSession(of: profile.id).signIn(remember: remember) { grant }
-      } catch {
-        if isNew { _ = try? await self.change(.remove(profile.id)) }
-        throw error
-      }
+      try await self.openSession(of: profile.id).signIn(remember: remember) { grant }
     }
     return profile.id
   }
