@@ -44,6 +44,19 @@ extension CleanupStep {
     }
   }
 
+  /// Cancels everything that a `URLSession` of the app carries, such as transfers in the background: their requests hold a
+  /// token of the session that ended.
+  public static func transfers(of session: @escaping @Sendable () -> URLSession) -> CleanupStep {
+    CleanupStep("transfers", .always) { _ in
+      await withCheckedContinuation { done in
+        session().getAllTasks { tasks in
+          for task in tasks { task.cancel() }
+          done.resume()
+        }
+      }
+    }
+  }
+
   /// Removes the preferences whose keys begin with `prefix`, such as `account.`.
   public static func preferences(prefix: String, suite: String? = nil) -> CleanupStep {
     CleanupStep("preferences", .preferences) { _ in
