@@ -97,7 +97,7 @@ public struct OAuthBackend: Backend {
     return Grant(
       tokens: answer.tokens, session: answer.session_id,
       profile: try await profile(answer, metadata, nonce: nonce, served: served),
-      revocation: handle.map { RevocationHandle($0) })
+      revocation: handle.map { RevocationHandle($0) }, authority: metadata.issuer)
   }
 
   /// Who signed in: as the answer says, its ID token, or the userinfo endpoint. A server that tells in none of these ways has
@@ -110,7 +110,7 @@ public struct OAuthBackend: Backend {
         token, issuer: metadata.issuer, client: client.id, nonce: nonce, served: served)
       return answer.profile.map { identity.profile.named($0.name) } ?? identity.profile
     }
-    if let person = answer.profile {
+    if let person = answer.profile, person.id.namesSomebody {
       return Profile(id: person.id, name: person.name, isAnonymous: person.is_anonymous ?? false)
     }
     if client.scopes.contains("openid"), let endpoint = metadata.userInfoEndpoint {

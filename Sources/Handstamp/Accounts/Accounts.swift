@@ -85,6 +85,9 @@ public final class Accounts<Content: Sendable> {
   /// Signs in to a further account, or anew to one that is in the list. The first account becomes the active one, any other
   /// waits for ``activate(_:)``. Where the grant cannot be stored, the account is in the list all the same, signed out.
   ///
+  /// The account's id is what its server calls it. Where an account of another server is in the list under that id already,
+  /// the address of the new one's server comes before it: ``HandstampCore/Grant/authority`` says which servers are others.
+  ///
   /// - Parameter tag: the app's own name for it. One that another account has goes over to this one.
   @discardableResult
   public func add(
@@ -93,14 +96,32 @@ public final class Accounts<Content: Sendable> {
     let grant: Grant
     do { grant = try await perform() } catch { throw SessionError(signIn: error) }
     guard let profile = grant.profile else { throw .invalidAnswer("the grant does not say whose it is") }
-    try await alone(profile.id) { () async throws(SessionError) in
+    // Another program may have added one of that id.
+    if grant.authority != nil { await load() }
+    let id = listedID(profile.id, at: grant.authority)
+    try await alone(id) { () async throws(SessionError) in
       // In this order: an account in the list without a session can be signed in to, one that no list knows is lost. It
       // stays there whatever happens: another program may have signed in to it meanwhile.
       try await self.change(
-        .add(ListedAccount(id: profile.id, name: profile.name, tag: tag, addedAt: self.clock.now().wall)))
-      try await self.openSession(of: profile.id).signIn(remember: remember) { grant }
+        .add(
+          ListedAccount(
+            id: id, name: profile.name, tag: tag, server: grant.authority, addedAt: self.clock.now().wall)))
+      try await self.openSession(of: id).signIn(remember: remember) { grant }
     }
-    return profile.id
+    return id
+  }
+
+  /// The id in the list of whom a server calls `id`. One that was listed before servers were noted is taken for this server's.
+  private func listedID(_ id: AccountID, at authority: String?) -> AccountID {
+    guard let authority else { return id }
+    var choices = [id]
+    // Somebody may call an account what would be another's whole name: then the address comes before that, too.
+    while let known = self[choices[choices.count - 1]], let server = known.server, server != authority {
+      choices.append(AccountID("\(authority)#\(choices[choices.count - 1].rawValue)"))
+    }
+    // Its own place, also while the one before it is free.
+    let whole = AccountID("\(authority)#\(id.rawValue)")
+    return (choices + [whole]).first { self[$0]?.server == authority } ?? choices[choices.count - 1]
   }
 
   /// Makes an account the active one, here and in every program that shares the list.

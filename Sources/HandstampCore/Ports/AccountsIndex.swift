@@ -30,6 +30,7 @@ public struct AccountsList: Sendable, Hashable {
         new.accounts[place] = record
         new.accounts[place].addedAt = accounts[place].addedAt
         new.accounts[place].tag = record.tag ?? accounts[place].tag
+        new.accounts[place].server = record.server ?? accounts[place].server
       } else {
         new.accounts.append(record)
       }

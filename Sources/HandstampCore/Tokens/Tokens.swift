@@ -91,13 +91,18 @@ public struct Grant: Sendable, Hashable {
   public var profile: Profile?
   /// Nothing where the server has no such thing.
   public var revocation: RevocationHandle?
+  /// Who issued it: an issuer's address (OpenID Connect Core 1.0 section 2), at which alone the profile's id is one person's.
+  /// Nothing where an app has one server.
+  public var authority: String?
 
   public init(
-    tokens: TokenSet, session: SessionID? = nil, profile: Profile? = nil, revocation: RevocationHandle? = nil
+    tokens: TokenSet, session: SessionID? = nil, profile: Profile? = nil, revocation: RevocationHandle? = nil,
+    authority: String? = nil
   ) {
     self.tokens = tokens
     self.session = session
     self.profile = profile
     self.revocation = revocation
+    self.authority = authority
   }
 }

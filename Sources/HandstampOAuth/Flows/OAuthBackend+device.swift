@@ -42,8 +42,10 @@ extension OAuthBackend {
     var interval = code.interval
     var waited = Duration.zero
     while waited < code.life {
-      do { try await time.sleep(interval) } catch { throw .cancelled }
-      waited += interval
+      // However long the interval has become, the last time is the code's end.
+      let pause = min(interval, code.life - waited)
+      do { try await time.sleep(pause) } catch { throw .cancelled }
+      waited += pause
       do throws(SessionError) {
         return try await exchange(
           [
@@ -53,8 +55,9 @@ extension OAuthBackend {
         switch error {
         case .refused("authorization_pending", _): continue
         case .refused("slow_down", _): interval += .seconds(5)
-        // Section 3.5: a time-out is answered by asking less often.
-        case .unreachable(let delay): interval = max(interval * 2, min(delay ?? .zero, .seconds(60)))
+        // Section 3.5: a time-out is answered by asking less often, within reason: somebody waits.
+        case .unreachable(let delay):
+          interval = max(interval, min(max(interval * 2, delay ?? .zero), DeviceCode.mostPatience))
         default: throw error
         }
       }
@@ -64,6 +67,9 @@ extension OAuthBackend {
 }
 
 extension DeviceCode {
+  /// No network that fails makes the pauses longer than that; the server may.
+  static let mostPatience = Duration.seconds(60)
+
   private struct Answer: Decodable {
     var device_code: String
     var user_code: String
@@ -85,9 +91,13 @@ extension DeviceCode {
     guard shown.allSatisfy({ $0.utf8.allSatisfy { (32...126).contains($0) } }),
       [address, answer.verification_uri_complete].compactMap({ $0 }).allSatisfy(Address.isTrusted)
     else { throw .invalidAnswer("an address or a code that cannot be shown") }
+    guard answer.user_code.utf8.count <= 64, shown.allSatisfy({ $0.utf8.count <= 2048 }) else {
+      throw .invalidAnswer("an address or a code that nobody could type")
+    }
+    guard answer.expires_in > 0 else { throw .invalidAnswer("a code that is over already") }
     self.init(
       userCode: answer.user_code, address: address, completeAddress: answer.verification_uri_complete,
-      life: .seconds(min(max(answer.expires_in, 0), 86_400)), secret: Secret(answer.device_code),
+      life: .seconds(min(answer.expires_in, 86_400)), secret: Secret(answer.device_code),
       interval: .seconds(min(max(answer.interval ?? 5, 1), 600)))
   }
 }

@@ -105,8 +105,11 @@ enum HTTPDate {
     guard parts.count == 6, parts[5] == "GMT", let day = Int(parts[1]), let year = Int(parts[3]),
       let month = months.firstIndex(of: String(parts[2]))
     else { return nil }
-    let clock = parts[4].split(separator: ":").compactMap { Int($0) }
-    guard clock.count == 3 else { return nil }
+    let clock = parts[4].split(separator: ":", omittingEmptySubsequences: false).map { Int($0) ?? -1 }
+    // A calendar makes a date of any numbers, and of large ones whichever it likes.
+    guard clock.count == 3, (1...31).contains(day), (1970...9999).contains(year), (0...23).contains(clock[0]),
+      (0...59).contains(clock[1]), (0...60).contains(clock[2])
+    else { return nil }
     var date = DateComponents(
       calendar: Calendar(identifier: .gregorian), year: year, month: month + 1, day: day, hour: clock[0],
       minute: clock[1], second: clock[2])

@@ -28,7 +28,7 @@ struct IdentityToken: Sendable, Hashable {
     if let served, claims.exp.isFinite, UnixTime(seconds: Int64(max(0, min(claims.exp, 1e12)))) <= served {
       throw .invalidAnswer("the ID token is over")
     }
-    guard !claims.sub.isEmpty else { throw .invalidAnswer("an ID token about nobody") }
+    guard AccountID(claims.sub).namesSomebody else { throw .invalidAnswer("an ID token about nobody") }
     profile = Profile(id: AccountID(claims.sub), name: claims.displayName ?? claims.sub)
   }
 
@@ -75,9 +75,18 @@ struct UserInfo: Decodable {
   var email: String?
 
   init?(_ body: [UInt8]) {
-    guard let info = try? JSONDecoder().decode(UserInfo.self, from: Data(body)), !info.sub.isEmpty else { return nil }
+    guard let info = try? JSONDecoder().decode(UserInfo.self, from: Data(body)), AccountID(info.sub).namesSomebody
+    else { return nil }
     self = info
   }
 
   var profile: Profile { Profile(id: AccountID(sub), name: name ?? preferred_username ?? email ?? sub) }
+}
+
+extension AccountID {
+  /// Whether it can be a person's. The standard has 255 bytes at most (OpenID Connect Core 1.0 section 2); some more are let
+  /// pass, and no control character.
+  var namesSomebody: Bool {
+    !rawValue.isEmpty && rawValue.utf8.count <= 1024 && rawValue.utf8.allSatisfy { $0 >= 32 && $0 != 127 }
+  }
 }

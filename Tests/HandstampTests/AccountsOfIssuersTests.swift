@@ -1,0 +1,85 @@
+import Foundation
+import Handstamp
+import HandstampTesting
+import Testing
+
+/// What an issuer calls somebody is somebody else at another issuer (OpenID Connect Core 1.0 section 5.7).
+@MainActor @Suite struct `Accounts of several issuers` {
+  private let clock = ManualClock()
+  private let index = MemoryAccountsIndex()
+  private let vaults = Locked<[AccountID: MemoryVault]>([:])
+  private let good = "https://id.example.org"
+  private let evil = "https://evil.example.org"
+
+  private func accounts() -> Accounts<String> {
+    Accounts(index: index, clock: clock) { [vaults, clock] account in
+      let vault = vaults.withLock { vaults in
+        let vault = vaults[account] ?? MemoryVault()
+        vaults[account] = vault
+        return vault
+      }
+      return SessionManager<String>(
+        backend: ScriptedBackend.rotating(), vault: vault, baseURL: base,
+        transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: clock
+      ) { _ in "content" }
+    }
+  }
+
+  private func grant(_ name: String, at issuer: String?, session: String? = nil) -> Grant {
+    var grant = Grant.sample(0, session: "session-\(session ?? name)")
+    grant.profile = Profile(id: AccountID(name), name: name)
+    grant.authority = issuer
+    return grant
+  }
+
+  private func token(_ id: AccountID, _ accounts: Accounts<String>) async throws -> AccessToken? {
+    try await accounts.session(of: id)?.controller.token()
+  }
+
+  @Test func `are two though both are called the same, and neither has the other's tokens`() async throws {
+    let accounts = accounts()
+    let ada = try await accounts.add { grant("ada", at: good, session: "first") }
+    let other = try await accounts.add { grant("ada", at: evil, session: "second") }
+    #expect(ada == AccountID("ada"))
+    #expect(other == AccountID("https://evil.example.org#ada"))
+    #expect(accounts.accounts.map(\.server) == [good, evil])
+    #expect(try await token(ada, accounts) == AccessToken("access-session-first-0"))
+    #expect(try await token(other, accounts) == AccessToken("access-session-second-0"))
+    // Each is found again, whichever comes first, also by another program.
+    let later = self.accounts()
+    #expect(try await later.add { grant("ada", at: evil, session: "third") } == other)
+    #expect(try await later.add { grant("ada", at: good, session: "fourth") } == ada)
+    #expect(later.accounts.count == 2)
+  }
+
+  @Test func `keep their ids when the other one goes`() async throws {
+    let accounts = accounts()
+    let ada = try await accounts.add { grant("ada", at: good, session: "first") }
+    let other = try await accounts.add { grant("ada", at: evil, session: "second") }
+    try await accounts.remove(ada)
+    #expect(try await accounts.add { grant("ada", at: evil, session: "third") } == other)
+    #expect(accounts.accounts.map(\.id) == [other])
+  }
+
+  @Test func `cannot be taken by a name that looks like another's whole one`() async throws {
+    let accounts = accounts()
+    let ada = try await accounts.add { grant("ada", at: evil, session: "first") }
+    let trap = try await accounts.add { grant("\(good)#ada", at: evil, session: "second") }
+    let victim = try await accounts.add { grant("ada", at: good, session: "third") }
+    #expect(Set([ada, trap, victim]).count == 3)
+    #expect(accounts[victim]?.server == good)
+    #expect(try await token(victim, accounts) == AccessToken("access-session-third-0"))
+    #expect(try await token(trap, accounts) == AccessToken("access-session-second-0"))
+    #expect(try await accounts.add { grant("ada", at: good, session: "fourth") } == victim)
+  }
+
+  @Test func `leave an account of an older list, and one of a backend without an issuer, as they are`() async throws {
+    let accounts = accounts()
+    let ada = try await accounts.add { grant("ada", at: nil, session: "first") }
+    #expect(accounts[ada]?.server == nil)
+    #expect(try await accounts.add { grant("ada", at: good, session: "second") } == ada)
+    #expect(accounts[ada]?.server == good)
+    #expect(try await accounts.add { grant("ada", at: nil, session: "third") } == ada)
+    #expect(accounts[ada]?.server == good)
+  }
+}
