@@ -40,7 +40,7 @@ extension Registry {
   ) async throws(RegistryError) -> NewSession {
     guard account.closedAt == nil else { throw .accountClosed }
     for _ in 0..<Registry.attempts {
-      let former = try await liveSessions(of: account.id).filter { $0.device.id == device.id }
+      let former = leaving(try await liveSessions(of: account.id), for: device, now: now)
       do throws(RegistryStoreError) {
         return try await begin(
           account, device, origin, replacing: former, now: now,
@@ -81,6 +81,17 @@ extension Registry {
       account: account, row: row,
       refreshToken: mint.refreshToken(RefreshClaims(session: row.session, counter: 0, mark: .zero)),
       revocationHandle: mint.revocationHandle(for: row.session), events: stored)
+  }
+
+  /// Which of an account's sessions make room for a new one of `device`: its own former ones, and those seen longest ago that
+  /// would be more than ``RegistryLimits/maxSessions``.
+  private func leaving(_ live: [SessionRow], for device: DeviceInfo, now: UnixTime) -> [SessionRow] {
+    let former = live.filter { $0.device.id == device.id }
+    guard let most = limits.maxSessions else { return former }
+    let others = live.filter { $0.device.id != device.id && $0.over(at: now) == nil }
+    let surplus = others.count - (most - 1)
+    guard surplus > 0 else { return former }
+    return former + others.sorted { ($0.lastSeenAt, $0.id.rawValue) < ($1.lastSeenAt, $1.id.rawValue) }.prefix(surplus)
   }
 
   /// Those that were not ended.

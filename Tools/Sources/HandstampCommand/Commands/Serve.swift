@@ -28,6 +28,9 @@ struct Serve: AsyncParsableCommand {
   @Option(help: "how long an access token is good (default: 10m)") var accessTokenLife: String?
   @Option(help: "ends a session after this long without use (default: 90d)") var idleLimit: String?
   @Option(help: "ends a session this long after sign-in (default: 365d)") var absoluteLimit: String?
+  @Option(
+    help: "how many sessions an account has at most; one more ends the one seen longest ago (default: any number)")
+  var maxSessions: String?
   @Option(help: "open, confirmed (by mail) or closed (default: open on loopback, else confirmed)") var signUp: String?
   @Option(help: "a folder that mails are put into (default: mail in the folder of the server)") var mailFolder: String?
   @Option(help: "the program that sends mails instead, such as /usr/sbin/sendmail") var sendmail: String?
@@ -48,7 +51,8 @@ struct Serve: AsyncParsableCommand {
     let settings = try ServeSettings(
       flags: [
         .data: data, .host: host, .port: port, .issuer: issuer, .accessTokenLife: accessTokenLife,
-        .idleLimit: idleLimit, .absoluteLimit: absoluteLimit, .signUp: signUp, .mailFolder: mailFolder,
+        .idleLimit: idleLimit, .absoluteLimit: absoluteLimit, .maxSessions: maxSessions, .signUp: signUp,
+        .mailFolder: mailFolder,
         .sendmail: sendmail, .mailFrom: mailFrom, .mailLink: mailLink, .retention: retention,
         .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .appConfig: appConfig,
         .clients: clients,

@@ -12,6 +12,7 @@ struct ServeSettings {
     case accessTokenLife = "access-token-life"
     case idleLimit = "idle-limit"
     case absoluteLimit = "absolute-limit"
+    case maxSessions = "max-sessions"
     case signUp = "sign-up"
     case mailFolder = "mail-folder"
     case sendmail
@@ -99,7 +100,11 @@ struct ServeSettings {
     limits = RegistryLimits(
       absoluteLimit: try span(.absoluteLimit, or: standard.absoluteLimit ?? .seconds(365 * 86_400)),
       idleLimit: try span(.idleLimit, or: standard.idleLimit ?? .seconds(90 * 86_400)),
-      retention: try span(.retention, or: standard.retention))
+      retention: try span(.retention, or: standard.retention),
+      maxSessions: try values[.maxSessions].map { value throws(Refusal) in
+        guard let count = Int(value.text), count >= 1 else { throw refuse(.maxSessions, "no number from 1 up") }
+        return count
+      })
     let isLoopback = host == "localhost" || host == "::1" || host.hasPrefix("127.")
     guard
       let signUp = ServerConfiguration.SignUp(rawValue: values[.signUp]?.text ?? (isLoopback ? "open" : "confirmed"))
@@ -184,6 +189,7 @@ extension ServeSettings.Key {
     case .port: "a number from 0 to 65535, 0 for any free one"
     case .issuer: "an https address without a slash at its end, such as https://id.example.org"
     case .accessTokenLife, .idleLimit, .absoluteLimit, .retention: "write it as 90s, 10m, 12h or 30d"
+    case .maxSessions: "leave it out for any number, or write one such as 20"
     case .appleClientID: "the bundle id of your app, or several ids with commas between them"
     case .appleIssuer: "leave it out, or name the issuer of a stand-in's tokens"
     case .appleKeysURL: "leave it out, or name the address of a stand-in's keys"

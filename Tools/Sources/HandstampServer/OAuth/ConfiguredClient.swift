@@ -71,11 +71,13 @@ public struct ConfiguredClient: Sendable, Hashable {
   /// Whether a browser may be sent there.
   func allows(redirect uri: String) -> Bool {
     redirectURIs.contains { registered in
-      if registered == uri { return true }
+      // Not as texts: `==` of those takes a Kelvin sign for a K.
+      if registered.utf8.elementsEqual(uri.utf8) { return true }
       guard let base = ConfiguredClient.loopback(registered), let asked = ConfiguredClient.loopback(uri) else {
         return false
       }
-      return base.port == nil && asked.port != nil && base.host == asked.host && base.rest == asked.rest
+      return base.port == nil && asked.port != nil && base.host == asked.host
+        && base.rest.utf8.elementsEqual(asked.rest.utf8)
     }
   }
 

@@ -42,10 +42,12 @@ extension SessionServer {
     guard let code = form["device_code"] else {
       return OAuthAnswer.refusal("invalid_request", description: "device_code is missing")
     }
+    // What cannot be ours is not remembered either: anybody may send it, and as long as a body may be.
+    guard let presented = LinkSecret(presented: Secret(code)) else { return OAuthAnswer.refusal("invalid_grant") }
     let now = configuration.now()
-    guard pacing.mayAsk(Secret(code), now: now) else { return OAuthAnswer.refusal("slow_down") }
+    guard pacing.mayAsk(presented.secret, now: now) else { return OAuthAnswer.refusal("slow_down") }
     do throws(RegistryError) {
-      switch try await registry.redeemDevice(Secret(code), client: client.id, thumbprint: proof, now: now) {
+      switch try await registry.redeemDevice(presented.secret, client: client.id, thumbprint: proof, now: now) {
       case .signedIn(let new): return try began(new, context)
       case .pending: return OAuthAnswer.refusal("authorization_pending")
       case .denied: return OAuthAnswer.refusal("access_denied")

@@ -51,6 +51,11 @@ final class Pacing: Sendable {
     }
   }
 
-  /// A code was right: it was no guess.
-  func forgive(_ account: AccountID) { content.withLock { $0.guesses[account] = nil } }
+  /// A code was right: that one was no guess. The others remain, or a device of one's own would pay for any number of them.
+  func forgive(_ account: AccountID) {
+    content.withLock { content in
+      guard var times = content.guesses[account], times.popLast() != nil else { return }
+      content.guesses[account] = times.isEmpty ? nil : times
+    }
+  }
 }

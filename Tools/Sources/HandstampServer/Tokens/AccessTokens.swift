@@ -135,6 +135,8 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     else { return .failure(.invalid) }
     let end = UnixTime(seconds: claims.exp)
     guard now < end else { return .failure(.expired) }
+    // We write none; who signs with our keys may (RFC 7519 section 4.1.5).
+    guard claims.nbf.map({ UnixTime(seconds: $0) <= now }) ?? true else { return .failure(.invalid) }
     return .success(
       Claims(
         account: AccountID(claims.sub), session: SessionID(claims.sid), client: claims.client_id, scope: claims.scope,
@@ -153,6 +155,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     var sub: String
     var aud: String
     var exp: Int64
+    var nbf: Int64?
     var sid: String
     var client_id: String
     var scope: String?

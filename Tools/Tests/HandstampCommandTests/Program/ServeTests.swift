@@ -9,7 +9,7 @@ extension Processes {
   @Suite struct `handstamp serve` {
     @Test(arguments: [
       (["--port", "70000"], "--port: 70000 is no port"), (["--access-token-life", "0s"], "--access-token-life"),
-      (["--access-token-life", "10"], "no duration"),
+      (["--access-token-life", "10"], "no duration"), (["--max-sessions", "0"], "no number from 1 up"),
       (["--sign-up", "maybe"], "neither open nor confirmed nor closed"),
       (["--log-level", "loud"], "no level"), (["--issuer", "example"], "no issuer"),
       (["--app-config", "/none"], "no file"), (["--config", "/none"], "cannot be read"),
