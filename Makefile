@@ -5,6 +5,8 @@ TOOLS := --package-path Tools -j $(JOBS)
 # Everything that is optional is built and tested with.
 TRAITS := --enable-all-traits
 ROOT := -j $(JOBS) $(TRAITS)
+# Tests wait for real servers and processes; all of them at once, on few cores, keep each other waiting.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 SOURCES := Package.swift Sources Tests Tools/Package.swift Tools/Sources Tools/Tests \
   $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 

@@ -119,7 +119,9 @@ import Testing
       var answered = 0
       for round in 0..<40 {
         let calls = (0..<16).map { _ in
-          Task { try await transport.send(TransportRequest(method: "GET", url: url + "/quick")) }
+          Task {
+            try await transport.send(TransportRequest(method: "GET", url: url + "/quick", timeout: .seconds(600)))
+          }
         }
         for _ in 0..<round { await Task.yield() }
         for call in calls { call.cancel() }
@@ -132,7 +134,7 @@ import Testing
           }
         }
       }
-      let last = try await transport.send(TransportRequest(method: "GET", url: url + "/quick"))
+      let last = try await transport.send(TransportRequest(method: "GET", url: url + "/quick", timeout: .seconds(600)))
       #expect(last.status == 200)
     }
   }
