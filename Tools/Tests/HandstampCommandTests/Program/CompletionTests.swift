@@ -76,13 +76,13 @@ extension Processes {
       let child = try Child(
         ["token"] + arguments, variables: ["HANDSTAMP_HOME": stage.first.path, "TERM": "xterm"], input: "",
         screen: terminal.screen)
-      try await within(.seconds(20), "the server's answer") { try await isHere.value() }
+      try await within(.seconds(240), "the server's answer") { try await isHere.value() }
       let shown = Shown()
       if arguments.isEmpty {
         try await Step.until("words") { shown.add(terminal.shown).contains("waiting") }
       }
       goOn.set(())
-      let outcome = try await within(.seconds(20), "the end") { try await child.outcome() }
+      let outcome = try await within(.seconds(240), "the end") { try await child.outcome() }
       return (shown.add(terminal.shown), outcome.out)
     }
 

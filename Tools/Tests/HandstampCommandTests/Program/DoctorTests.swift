@@ -122,7 +122,7 @@ extension Processes {
           let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
           stage.wire.nextAnswer(.waits(isHere: isHere, goOn: goOn))
           let child = try Child(["token"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
-          try await within(.seconds(20), "the server's answer") { try await isHere.value() }
+          try await within(.seconds(240), "the server's answer") { try await isHere.value() }
           let held = try await doctor(stage)
           #expect(held.first("locks", "note")?.words.contains("process \(child.id)") == true)
           #expect(held.first("pending_key", "note") != nil)

@@ -48,11 +48,13 @@ extension Processes {
         #expect(try await run(script).out == (try await Child.outcome(of: "/bin/sh", script)))
 
         let child = try Child(
-          ["exec", "--", "sh", "-c", "trap 'kill -KILL $!; exit 7' TERM; sleep 60 > /dev/null 2>&1 & echo ready; wait"],
+          [
+            "exec", "--", "sh", "-c", "trap 'kill -KILL $!; exit 7' TERM; sleep 60 > /dev/null 2>&1 & echo ready; wait",
+          ],
           variables: ["HANDSTAMP_HOME": stage.first.path])
         #expect(try await child.line() == "ready")
         child.send(SIGTERM)
-        #expect(try await within(.seconds(20), "the end") { try await child.outcome() }.status == 7)
+        #expect(try await within(.seconds(240), "the end") { try await child.outcome() }.status == 7)
       }
     }
 

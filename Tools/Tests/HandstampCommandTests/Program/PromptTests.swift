@@ -15,7 +15,7 @@ extension Processes {
           terminal: terminal.screen)
         // A line begun and taken back, a wrong letter, a letter of two bytes taken back.
         try await terminal.type("wrong\u{15}\(stage.password)xü\u{7F}\u{7F}\r")
-        let outcome = try await within(.seconds(20), "the end") { try await child.outcome() }
+        let outcome = try await within(.seconds(240), "the end") { try await child.outcome() }
         #expect(outcome.status == 0, "\(outcome.words)")
         #expect(outcome.words.hasPrefix("password: \n"))
         #expect(!outcome.words.contains(stage.password) && outcome.out.isEmpty)
@@ -33,7 +33,7 @@ extension Processes {
           terminal: terminal.screen)
         try await terminal.type(keys)
         expectRefusal(
-          try await within(.seconds(20), "the end") { try await child.outcome() }, .cancelled, saying: "cancelled",
+          try await within(.seconds(240), "the end") { try await child.outcome() }, .cancelled, saying: "cancelled",
           hint: "again")
         #expect(terminal.echoes)
       }
@@ -47,7 +47,7 @@ extension Processes {
           terminal: terminal.screen)
         try await terminal.type("one password\ranother one\r")
         expectRefusal(
-          try await within(.seconds(20), "the end") { try await child.outcome() }, .failure,
+          try await within(.seconds(240), "the end") { try await child.outcome() }, .failure,
           saying: "the two are not the same", hint: "again")
       }
     }

@@ -16,7 +16,7 @@ extension Processes {
         #expect(first["event"] as? String == "session-established" && first["current"] as? Bool == false)
         #expect(first["atEpoch"] is Int && first["schemaVersion"] as? Int == 1)
         try await stage.run(["revoke", "--others"], on: stage.second)
-        let outcome = try await within(.seconds(30), "the end") { try await watch.outcome() }
+        let outcome = try await within(.seconds(240), "the end") { try await watch.outcome() }
         expectEnd(outcome, saying: "the session is over: ended from another device")
         let last = try #require(outcome.out.split(separator: "\n").last)
         let event = try object(last + "\n")
@@ -38,10 +38,10 @@ extension Processes {
           ["login", stage.email, "--server", address], home: stage.second.path, input: stage.password + "\n")
         #expect(login.status == 0)
         stage.wire.lead(to: address)
-        #expect(try await within(.seconds(60), "the event") { try await watch.line() }.contains("session-established"))
+        #expect(try await within(.seconds(240), "the event") { try await watch.line() }.contains("session-established"))
         // Signed out here, by another process.
         try await stage.run(["logout"], on: stage.first)
-        let outcome = try await within(.seconds(30), "the end") { try await watch.outcome() }
+        let outcome = try await within(.seconds(240), "the end") { try await watch.outcome() }
         expectEnd(outcome, saying: "the session is over: signed out")
       }
     }

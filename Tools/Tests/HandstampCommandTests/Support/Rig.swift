@@ -20,7 +20,7 @@ enum Rig {
       let wire = Wire()
       let carrying = Task { try await wire.run() }
       defer { carrying.cancel() }
-      let address = try await within(.seconds(10), "the wire") { try await wire.address.value() }
+      let address = try await within(.seconds(240), "the wire") { try await wire.address.value() }
       wire.lead(to: try await server.start(accessTokenLife: accessTokenLife))
       let stage = Stage(folder: folder, server: server, wire: wire, address: try ServerAddress(parsing: address))
       try await within(limit, "the test") { try await body(stage) }

@@ -53,7 +53,7 @@ struct Storm: Sendable {
     // Where nothing holds the answer, a moment may pass unseen; then its victims are killed at the next.
     try await Step.until("a refresh, or an end") { wire.refreshes.count > asked || ended.hasHappened }
     kill(.asOneAsks)
-    if isHeld { try await within(.seconds(60), "the server's answer") { try await isHere.value() } }
+    if isHeld { try await within(.seconds(240), "the server's answer") { try await isHere.value() } }
     kill(.asTheServerAnswers)
     goOn.set(())
     try await ended.value()

@@ -62,7 +62,7 @@ final class Browser {
     let jar = cookies.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "; ")
     if !jar.isEmpty { request.headers.add(name: "Cookie", value: jar) }
     if let body { request.body = .bytes(ByteBuffer(string: body)) }
-    let response = try await Browser.client.execute(request, timeout: .seconds(30))
+    let response = try await Browser.client.execute(request, timeout: .seconds(240))
     let text = String(buffer: try await response.body.collect(upTo: 1 << 20))
     let sight = Sight(
       status: Int(response.status.code), headers: response.headers.map { ($0.name, $0.value) }, text: text)

@@ -41,7 +41,7 @@ struct WireClient: Sendable {
     for (name, value) in headers { request.headers.replaceOrAdd(name: name, value: value) }
     if let token { request.headers.replaceOrAdd(name: "Authorization", value: "Bearer \(token)") }
     if let body { request.body = .bytes(body) }
-    let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
+    let response = try await HTTPClient.shared.execute(request, timeout: .seconds(240))
     var buffer = try await response.body.collect(upTo: 1 << 22)
     var fields: [String: String] = [:]
     for (name, value) in response.headers { fields[name.lowercased()] = value }
