@@ -11,13 +11,24 @@ public enum Windows1252 {
     uniqueKeysWithValues: upper.enumerated().map { ($1, UInt8($0) + 0x80) })
 
   public static func decode(_ bytes: some Sequence<UInt8>) -> String {
-    var text = String.UnicodeScalarView()
+    var text: [UInt8] = []
+    // An array of known type is walked many times faster.
+    let bytes = Array(bytes)
+    text.reserveCapacity(bytes.count)
     for byte in bytes {
-      let code = (0x80...0x9F).contains(byte) ? upper[Int(byte) - 0x80] : UInt16(byte)
-      // Never one half of a pair: the table has none.
-      text.append(Unicode.Scalar(code) ?? "\u{FFFD}")
+      guard byte >= 0x80 else {
+        text.append(byte)
+        continue
+      }
+      // As UTF-8: no code of the table needs more than three bytes, and none is one half of a pair.
+      let code = byte < 0xA0 ? upper[Int(byte) - 0x80] : UInt16(byte)
+      if code < 0x800 {
+        text += [0xC0 | UInt8(code >> 6), 0x80 | UInt8(code & 63)]
+      } else {
+        text += [0xE0 | UInt8(code >> 12), 0x80 | UInt8(code >> 6 & 63), 0x80 | UInt8(code & 63)]
+      }
     }
-    return String(text)
+    return String(decoding: text, as: UTF8.self)
   }
 
   /// The bytes of `text`. A character that the charset lacks becomes `&#N;`, as browsers write it into forms: the server

@@ -30,10 +30,11 @@
     ) throws -> Upserted {
       let names = values.keys.sorted()
       let before = database.totalChangesCount
-      let statement = try database.cachedStatement(sql: upsertSQL(names, clearing))
+      let sql = SQLTexts.text(of: SQLTexts.Shape(shelf: self, names: names, clearing: clearing))
+      let statement = try database.cachedStatement(sql: sql.upsert)
       try statement.execute(arguments: arguments(key, names.map { values[$0] ?? nil }))
       let isChanged = database.totalChangesCount != before
-      let marking = try database.cachedStatement(sql: markSQL)
+      let marking = try database.cachedStatement(sql: sql.mark)
       guard let id = try Int64.fetchOne(marking, arguments: arguments([now.milliseconds], key)) else {
         throw DatabaseError(resultCode: .SQLITE_CONSTRAINT, message: "a key of \(table) holds null")
       }
@@ -44,7 +45,7 @@
       _ first: [(any DatabaseValueConvertible)?], _ then: [(any DatabaseValueConvertible)?]
     ) -> StatementArguments { StatementArguments(first + then) }
 
-    private func upsertSQL(_ names: [String], _ clearing: Set<String>) -> String {
+    fileprivate func upsertSQL(_ names: [String], _ clearing: Set<String>) -> String {
       let columns = (key + names).map(\.quoted)
       var sql = "INSERT INTO \(table.quoted) (\(columns.joined(separator: ", "))) VALUES "
       sql += "(\(columns.map { _ in "?" }.joined(separator: ", "))) "
@@ -66,12 +67,34 @@
 
     private func isEmpty(_ column: String) -> String { "coalesce(excluded.\(column), '') IN ('', x'')" }
 
-    private var markSQL: String {
+    fileprivate var markSQL: String {
       let condition = key.map { "\($0.quoted) = ?" }.joined(separator: " AND ")
       return """
         INSERT INTO \(marks) (row, fetched) SELECT id, ? FROM \(table.quoted) WHERE \(condition)
         ON CONFLICT (row) DO UPDATE SET fetched = max(fetched, excluded.fetched) RETURNING row
         """
+    }
+  }
+
+  /// The texts of the statements for each kind of row: to write one takes longer than to run it.
+  private enum SQLTexts {
+    struct Shape: Hashable, Sendable {
+      var shelf: Shelf
+      var names: [String]
+      var clearing: Set<String>
+    }
+    /// A program has as many shapes as it has places that upsert; one that makes up names does not fill the memory.
+    private static let limit = 500
+    private static let texts = Locked<[Shape: (upsert: String, mark: String)]>([:])
+
+    static func text(of shape: Shape) -> (upsert: String, mark: String) {
+      if let known = texts.withLock({ $0[shape] }) { return known }
+      let text = (upsert: shape.shelf.upsertSQL(shape.names, shape.clearing), mark: shape.shelf.markSQL)
+      texts.withLock { texts in
+        if texts.count >= limit { texts = [:] }
+        texts[shape] = text
+      }
+      return text
     }
   }
 #endif
