@@ -10,7 +10,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 SOURCES := Package.swift Sources Tests Tools/Package.swift Tools/Sources Tools/Tests \
   $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help deps build run test plain forum forum-tour check check-deep explore simulate server examples lint format bench clean apple docs
+.PHONY: help deps build run test plain forum forum-tour forum-bench fuzz check check-deep explore simulate server examples lint format bench clean apple docs
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,6 +48,13 @@ forum: deps ## a forum on loopback, and a program that reads it in the terminal
 
 forum-tour: deps ## a whole life of an account in the forum reader, played in tmux
 	@JOBS=$(JOBS) sh scripts/forum --tour
+
+forum-bench: deps ## measures the store and the scrapers with a million posts, in release (ROWS=n: with fewer)
+	$(SWIFT) build --package-path Examples/ForumReader -j $(JOBS) -c release --product forum-bench
+	@"$$($(SWIFT) build --package-path Examples/ForumReader -c release --show-bin-path)/forum-bench" $(ROWS)
+
+fuzz: deps ## fuzzes the scrapers for SECONDS=60
+	sh scripts/fuzz $(SECONDS)
 
 examples: ## builds the examples, whose code is the README's
 	sh scripts/readme --check

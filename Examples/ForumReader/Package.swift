@@ -33,9 +33,14 @@ let package = Package(
       name: "forum",
       dependencies: ["ForumReader"] + handstamp("Handstamp", "HandstampCookies", "HandstampData", "HandstampVaults"),
       swiftSettings: strict),
+    .executableTarget(
+      name: "forum-bench",
+      dependencies: ["ForumReader"] + handstamp("HandstampCookies", "HandstampCore", "HandstampData"),
+      swiftSettings: strict),
     .testTarget(
       name: "ForumReaderTests",
-      dependencies: ["ForumReader", grdb] + handstamp("HandstampCore", "HandstampCookies", "HandstampData"),
+      dependencies: ["ForumReader"]
+        + handstamp("Handstamp", "HandstampCore", "HandstampCookies", "HandstampData", "HandstampVaults"),
       swiftSettings: strict),
   ]
 )

@@ -36,9 +36,11 @@ enum Words {
     case ForumRefusal.mustRegister: "only members may see that"
     case ForumRefusal.refused(let title, let text): "\(title): \(text)"
     case ScrapeError.missing(let part): "a page that is not understood: no \(part)"
+    case ForumFailure.elsewhere: "the forum's address leads elsewhere: does this network ask to sign in?"
+    case ForumFailure.status(let status): "the forum answers with status \(status)"
     case APIError.unreachable: "no network"
     case APIError.unauthorized(let error): describe(error)
-    case SessionError.rejected: "the forum has signed you out"
+    case SessionError.rejected, SessionError.signedOut(.rejected): "the forum has ended it"
     case SessionError.signedOut(.expired): "the sign-in has run out"
     case SessionError.signedOut: "signed out"
     case SessionError.unreachable: "the forum cannot be reached"

@@ -12,7 +12,10 @@ final class Reader {
   private let open = OpenStore()
   private var path: [Listing] = [.forums]
   private var isOffline = false
-  private var reminder = ExpiryReminder()
+  /// What is on the screen stays in the store.
+  private var shown: Lease?
+  /// How much of the forum is kept.
+  private static let limits = PruneLimits(bytes: 64 << 20)
 
   init(_ server: String) throws {
     self.server = server
@@ -32,9 +35,12 @@ final class Reader {
       case .restoring: continue
       case .signedIn(let facts):
         try await read(facts)
-        if case .signedIn = client.controller.state { return }
+        // Whoever leaves may be back much later.
+        if case .signedIn = client.controller.state { return try await open.flush() }
       case .signedOut(let reason):
-        if let reason, reason != .signedOut { Terminal.say("you were signed out: \(reason.rawValue)") }
+        if let reason, reason != .signedOut {
+          Terminal.say("you were signed out: \(Words.describe(SessionError.signedOut(reason)))")
+        }
         guard try await signIn() else { return }
       case .unavailable(let error): throw error
       }
@@ -62,7 +68,12 @@ final class Reader {
   private func read(_ facts: SignedIn) async throws {
     let store = try open.store(of: facts.profile.id)
     Terminal.say("signed in as \(facts.profile.name)")
-    await remind()
+    await remind(store)
+    let pruning = Task { await store.store.pruneRegularly(Reader.limits) }
+    defer {
+      pruning.cancel()
+      shown = nil
+    }
     var isNew = true
     while case .signedIn(let now) = client.controller.state, now.session == facts.session {
       guard let list = path.last else { return }
@@ -70,6 +81,7 @@ final class Reader {
       guard case .signedIn = client.controller.state else { return }
       let lines = try store.now(list)
       if isNew { show(list, lines, try store.pages(of: list)) }
+      shown = store.use(lines, of: list)
       guard let word = await Terminal.ask("> ") else { return }
       isNew = try await obey(word.trimmingCharacters(in: .whitespaces), list, lines, store)
       if path.isEmpty { return }
@@ -93,6 +105,10 @@ final class Reader {
       return !isOffline
     case "read":
       guard case .posts(let thread, let page) = list, !lines.isEmpty else { return false }
+      guard !isOffline else {
+        Terminal.say("not marked: offline")
+        return false
+      }
       do {
         try await client.markRead(thread, to: (page - 1) * 40 + lines.count, in: store)
         Terminal.say("marked as read")
@@ -160,12 +176,13 @@ final class Reader {
     }
   }
 
-  private func remind() async {
-    guard let token = try? await client.controller.token() else { return }
+  private func remind(_ store: ForumStore) async {
+    guard let token = try? await client.controller.token(), var reminder = try? store.reminder() else { return }
     let end = client.backend.loginCookieExpiryDate(token)
-    if let left = reminder.due(expiry: end, at: SystemClock().now().wall) {
-      Terminal.say("your sign-in ends in \(max(1, Int(left / .seconds(86_400)))) days: sign in anew before that")
-    }
+    guard let left = reminder.due(expiry: end, at: SystemClock().now().wall) else { return }
+    let days = Int(left / .seconds(86_400))
+    Terminal.say("your sign-in ends in \(days < 1 ? "less than a day" : "\(days + 1) days"): sign in anew before that")
+    try? await store.keep(reminder)
   }
 }
 
@@ -183,6 +200,11 @@ final class OpenStore: @unchecked Sendable {
     let opened = try ForumStore(StorePlace(Forum.name, account: account))
     (self.account, store) = (account, opened)
     return opened
+  }
+
+  func flush() async throws {
+    let opened = lock.withLock { () -> ForumStore? in store }
+    try await opened?.store.flush()
   }
 
   /// Erases what is kept of that account, open or not.

@@ -52,6 +52,10 @@ public struct ForumClient: Sendable {
     for _ in 0..<5 {
       let response = try await api.respond(to: request)
       if let next = request.following(response) {
+        // Nobody else's page is taken for the forum's.
+        guard let there = WebAddress(next.url), let home = WebAddress(backend.site.baseURL),
+          there.isSameOrigin(as: home)
+        else { throw ForumFailure.elsewhere }
         request = next
         continue
       }
@@ -64,13 +68,17 @@ public struct ForumClient: Sendable {
     throw ForumFailure.status(302)
   }
 
-  /// A page says that only members may see it, and the cookie is still there. Whether the session is over the start page tells:
-  /// it names who is signed in.
+  /// A page says that only members may see it, and the cookie is still there. Whether the session is over the start page
+  /// tells: it names who is signed in.
   private func makeSure() async throws {
     guard case .signedIn(let facts) = controller.state else { return }
     let index = try await page("index.php").scrape(ForumIndex.self)
     guard index.user == nil, case .signedIn(let now) = controller.state, now.session == facts.session else { return }
     await controller.sessionEnded(facts.session, reason: .rejected)
+    // Until everybody knows: whoever asked for the page must not go on as if signed in.
+    for await state in controller.states {
+      guard case .signedIn(let now) = state, now.session == facts.session else { return }
+    }
   }
 }
 
@@ -78,4 +86,6 @@ public struct ForumClient: Sendable {
 public enum ForumFailure: Error, Sendable, Hashable {
   case address(String)
   case status(Int)
+  /// The forum's address leads to another site: the network's own sign-in page, perhaps.
+  case elsewhere
 }

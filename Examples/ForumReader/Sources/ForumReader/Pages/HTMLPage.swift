@@ -33,7 +33,8 @@ public final class HTMLPage {
   /// Everything that the expression finds, in the page's order.
   public func all(_ path: String) -> [HTMLNode] { find(path, below: nil) }
 
-  public func first(_ path: String) -> HTMLNode? { all(path).first }
+  /// The search ends with it.
+  public func first(_ path: String) -> HTMLNode? { find("(\(path))[1]", below: nil).first }
 
   fileprivate func find(_ path: String, below node: xmlNodePtr?) -> [HTMLNode] {
     guard let context = xmlXPathNewContext(document) else { return [] }
@@ -52,14 +53,14 @@ public struct HTMLNode {
   let node: xmlNodePtr
 
   public func all(_ path: String) -> [HTMLNode] { page.find(path, below: node) }
-  public func first(_ path: String) -> HTMLNode? { all(path).first }
+  public func first(_ path: String) -> HTMLNode? { page.find("(\(path))[1]", below: node).first }
 
   /// The text of it and of all in it, with single spaces.
   public var text: String {
     guard let content = xmlNodeGetContent(node) else { return "" }
     defer { chtml_free(content) }
     let text = String(cString: content)
-    return text.split { $0.isWhitespace || $0 == "\u{A0}" }.joined(separator: " ")
+    return text.unicodeScalars.split(whereSeparator: LineWriter.isSpace).map { String($0) }.joined(separator: " ")
   }
 
   public subscript(attribute: String) -> String? {
@@ -80,14 +81,18 @@ public struct HTMLNode {
 
 /// Writes a post's HTML as lines.
 private struct LineWriter {
-  private var lines = [""]
+  private var lines: [String] = []
+  private var line = String.UnicodeScalarView()
+  /// Whether there is more in the line than the marks of a quote.
+  private var hasText = false
   private var quotes = 0
   /// Deeper pages are cut: recursion must end before the stack does.
   private static let depthLimit = 200
 
   var text: String {
-    lines.map { line in String(line.reversed().drop { $0 == " " }.reversed()) }.joined(separator: "\n")
-      .split(separator: "\n", omittingEmptySubsequences: true).joined(separator: "\n")
+    var all = lines
+    if hasText { all.append(LineWriter.trimmed(line)) }
+    return all.joined(separator: "\n")
   }
 
   mutating func write(_ node: xmlNodePtr, depth: Int) {
@@ -126,23 +131,31 @@ private struct LineWriter {
   }
 
   private mutating func add(_ text: String) {
-    for character in text {
-      let isSpace = character.isWhitespace || character == "\u{A0}"
-      if !isSpace {
-        lines[lines.count - 1].append(character)
-      } else if lines[lines.count - 1].last.map({ $0 != " " }) ?? false {
-        lines[lines.count - 1].append(" ")
+    for scalar in text.unicodeScalars {
+      if !LineWriter.isSpace(scalar) {
+        line.append(scalar)
+        hasText = true
+      } else if let last = line.last, last != " " {
+        line.append(" ")
       }
     }
   }
 
   private mutating func breakLine() {
-    let prefix = String(repeating: "> ", count: min(quotes, 8))
-    if lines[lines.count - 1].allSatisfy({ $0 == ">" || $0 == " " }) {
-      lines[lines.count - 1] = prefix
-    } else {
-      lines.append(prefix)
-    }
+    if hasText { lines.append(LineWriter.trimmed(line)) }
+    line = String.UnicodeScalarView(String(repeating: "> ", count: min(quotes, 8)).unicodeScalars)
+    hasText = false
+  }
+
+  static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.value < 0x80
+      ? scalar == " " || (9...13).contains(scalar.value) : scalar == "\u{A0}" || scalar.properties.isWhitespace
+  }
+
+  private static func trimmed(_ line: String.UnicodeScalarView) -> String {
+    var line = line
+    while line.last == " " { line.removeLast() }
+    return String(line)
   }
 }
 

@@ -18,12 +18,22 @@ public struct ForumIndex: Sendable, Hashable {
 public struct ForumUser: Sendable, Hashable {
   public var id: String
   public var name: String
+
+  public init(id: String, name: String) {
+    self.id = id
+    self.name = name
+  }
 }
 
 /// Where in a list of pages this one is. Counted from 1.
 public struct PageNumbers: Sendable, Hashable {
-  public var current = 1
-  public var total = 1
+  public var current: Int
+  public var total: Int
+
+  public init(current: Int = 1, total: Int = 1) {
+    self.current = current
+    self.total = total
+  }
 }
 
 public struct ThreadList: Sendable, Hashable {
@@ -53,12 +63,29 @@ public struct PostsPage: Sendable, Hashable {
     public var date: String
     public var text: String
     public var isSeen: Bool
+
+    public init(id: String, index: Int, author: ForumUser, date: String, text: String, isSeen: Bool) {
+      self.id = id
+      self.index = index
+      self.author = author
+      self.date = date
+      self.text = text
+      self.isSeen = isSeen
+    }
   }
   public var thread: String
   public var forum: String
   public var title: String
   public var posts: [Post]
   public var pages: PageNumbers
+
+  public init(thread: String, forum: String, title: String, posts: [Post], pages: PageNumbers) {
+    self.thread = thread
+    self.forum = forum
+    self.title = title
+    self.posts = posts
+    self.pages = pages
+  }
 }
 
 public struct ProfilePage: Sendable, Hashable {

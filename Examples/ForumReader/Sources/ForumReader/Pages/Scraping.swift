@@ -17,13 +17,13 @@ extension HTMLPage {
   public var refusal: ForumRefusal? {
     guard let body = first("//body") else { return nil }
     let classes = body.classes
-    let text = first("//*[@class='inner']")?.text ?? first("//*[@id='content']")?.text ?? ""
     if classes.contains("database_error") { return .databaseDown }
+    guard classes.contains("banned") || classes.contains("standarderror") else { return nil }
+    let text = first("//*[@class='inner']")?.text ?? first("//*[@id='content']")?.text ?? ""
     if classes.contains("banned") {
       return .banned(
         reason: first("//*[@class='reason']")?.text ?? text, until: first("//*[@class='until']")?.text ?? "")
     }
-    guard classes.contains("standarderror") else { return nil }
     let title = first("//h2")?.text ?? ""
     if first("//form[contains(@action, 'account.php')]") != nil && text.contains("register") { return .mustRegister }
     if classes.contains("closed") { return .closed(text) }
@@ -48,8 +48,8 @@ extension HTMLPage {
 }
 
 extension HTMLNode {
-  /// The value of `name` in the query of its `href`; only letters, digits, `-` and `_`, so that it goes into an address as
-  /// it is.
+  /// The value of `name` in the query of its `href`; only letters, digits, `-` and `_`, so that it goes into an address
+  /// as it is.
   func id(_ name: String) -> String? {
     guard let href = self["href"] else { return nil }
     for part in href.split(whereSeparator: { "?&#;".contains($0) }) where part.hasPrefix(name + "=") {

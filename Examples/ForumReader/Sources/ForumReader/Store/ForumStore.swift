@@ -1,4 +1,6 @@
+import Foundation
 import GRDB
+public import HandstampCookies
 public import HandstampCore
 public import HandstampData
 
@@ -16,6 +18,8 @@ public struct ForumStore: Sendable {
 
   public func keep(_ index: ForumIndex) async throws {
     try await store.write { [now] database in
+      // What the forum no longer shows keeps its row, and has no place.
+      try database.execute(sql: "UPDATE forum SET place = NULL WHERE place IS NOT NULL")
       for (place, category) in index.categories.enumerated() {
         try Shelf.category.upsert(database, [category.id], ["name": category.name, "place": place], at: now)
         for (place, forum) in category.forums.enumerated() {
@@ -23,6 +27,9 @@ public struct ForumStore: Sendable {
             database, [forum.id],
             ["category": category.id, "name": forum.name, "about": forum.about, "place": place], at: now)
         }
+      }
+      if let user = index.user {
+        try Shelf.person.upsert(database, [user.id], ["name": user.name, "own": true], at: now)
       }
     }
   }
@@ -47,16 +54,20 @@ public struct ForumStore: Sendable {
 
   public func keep(_ page: PostsPage) async throws {
     try await store.write { [now] database in
+      try Shelf.thread.upsert(
+        database, [page.thread], ["forum": page.forum, "title": page.title, "pages": page.pages.total], at: now)
+      for author in Set(page.posts.map(\.author)).sorted(by: { $0.id < $1.id }) where !author.id.isEmpty {
+        try Shelf.person.upsert(database, [author.id], ["name": author.name], at: now)
+      }
       for post in page.posts {
         try Shelf.post.upsert(
           database, [post.id],
           [
-            "thread": page.thread, "place": post.index, "page": page.pages.current, "userid": post.author.id,
-            "author": post.author.name, "date": post.date, "text": post.text, "seen": post.isSeen,
+            "thread": page.thread, "place": post.index, "page": page.pages.current,
+            "userid": post.author.id.isEmpty ? nil : post.author.id, "author": post.author.name, "date": post.date,
+            "text": post.text, "seen": post.isSeen,
           ], at: now)
       }
-      try Shelf.thread.upsert(
-        database, [page.thread], ["forum": page.forum, "title": page.title, "pages": page.pages.total], at: now)
     }
   }
 
@@ -73,6 +84,7 @@ public struct ForumStore: Sendable {
 
   public func keep(_ list: MessageList) async throws {
     try await store.write { [now] database in
+      try database.execute(sql: "UPDATE message SET place = NULL WHERE place IS NOT NULL")
       for (place, message) in list.messages.enumerated() {
         try Shelf.message.upsert(
           database, [message.id],
@@ -106,6 +118,19 @@ public struct ForumStore: Sendable {
     }
   }
 
+  /// When the account was last told that its cookie will end.
+  public func reminder() throws -> ExpiryReminder {
+    let text = try store.read { try String.fetchOne($0, sql: "SELECT text FROM note WHERE name = 'reminder'") }
+    return text.flatMap { try? JSONDecoder().decode(ExpiryReminder.self, from: Data($0.utf8)) } ?? ExpiryReminder()
+  }
+
+  public func keep(_ reminder: ExpiryReminder) async throws {
+    let text = String(decoding: try JSONEncoder().encode(reminder), as: UTF8.self)
+    try await store.write { database in
+      try database.execute(sql: "INSERT OR REPLACE INTO note VALUES ('reminder', ?)", arguments: [text])
+    }
+  }
+
   private var now: UnixTime { clock.now().wall }
 
   // MARK: Lines out
@@ -117,9 +142,14 @@ public struct ForumStore: Sendable {
     public var note: String
     /// The heading above it.
     public var section = ""
+    /// Its row.
+    public var row: Int64 = 0
   }
 
   public func lines(_ list: Listing) -> AsyncThrowingStream<[Line], any Error> { store.values(list.fetch) }
+
+  /// Keeps what is shown from being pruned, until the lease goes away.
+  public func use(_ lines: [Line], of list: Listing) -> Lease { store.use(list.shelf, lines.map(\.row)) }
 
   public func now(_ list: Listing) throws -> [Line] { try store.read(list.fetch) }
 
@@ -132,65 +162,6 @@ public struct ForumStore: Sendable {
       case .posts(let id, _):
         try Int.fetchOne(database, sql: "SELECT pages FROM thread WHERE number = ?", arguments: [id]) ?? 1
       case .forums, .messages, .message, .person: 1
-      }
-    }
-  }
-}
-
-/// What can be listed.
-public enum Listing: Sendable, Hashable {
-  case forums
-  case threads(forum: String, page: Int)
-  case posts(thread: String, page: Int)
-  case messages
-  case message(String)
-  case person(String)
-
-  var fetch: @Sendable (Database) throws -> [ForumStore.Line] {
-    let (sql, arguments): (String, StatementArguments) =
-      switch self {
-      case .forums:
-        (
-          """
-          SELECT f.number, f.name, f.about, c.name FROM forum AS f LEFT JOIN category AS c ON c.number = f.category
-          WHERE f.name IS NOT NULL ORDER BY c.place, f.place
-          """, []
-        )
-      case .threads(let forum, let page):
-        (
-          """
-          SELECT number, title,
-            author || ', ' || replies || ' replies'
-            || CASE WHEN unread IS NULL THEN '' WHEN unread = 0 THEN ', read' ELSE ', ' || unread || ' unread' END
-            || CASE WHEN sticky THEN ', sticky' ELSE '' END || CASE WHEN closed THEN ', closed' ELSE '' END, ''
-          FROM thread WHERE forum = ? AND page = ? ORDER BY place
-          """, [forum, page]
-        )
-      case .posts(let thread, let page):
-        (
-          """
-          SELECT number, text, '#' || place || ' ' || author || ', ' || date || CASE WHEN seen THEN '' ELSE ' *' END, ''
-          FROM post WHERE thread = ? AND page = ? ORDER BY place
-          """, [thread, page]
-        )
-      case .messages:
-        (
-          """
-          SELECT number, subject, sender || ', ' || date || CASE WHEN seen THEN '' ELSE ', new' END, '' FROM message
-          ORDER BY place
-          """, []
-        )
-      case .message(let id):
-        ("SELECT number, coalesce(text, ''), sender || ', ' || date, subject FROM message WHERE number = ?", [id])
-      case .person(let id):
-        (
-          "SELECT number, coalesce(about, ''), title || ', ' || posts || ' posts, since ' || joined, name FROM person WHERE number = ?",
-          [id]
-        )
-      }
-    return { database in
-      try Row.fetchAll(database, sql: sql, arguments: arguments).map { row in
-        ForumStore.Line(id: row[0], text: row[1] ?? "", note: row[2] ?? "", section: row[3] ?? "")
       }
     }
   }

@@ -7,8 +7,9 @@ extension Shelf {
   static let forum = Shelf("forum", key: ["number"], keeps: nil, pinned: "1")
   static let thread = Shelf("thread", key: ["number"])
   static let post = Shelf("post", key: ["number"])
-  static let person = Shelf("person", key: ["number"])
-  static let message = Shelf("message", key: ["number"], keeps: nil, pinned: "seen = 0")
+  // Whoever is signed in stays; so do those whose posts are there, since a post refers to its author.
+  static let person = Shelf("person", key: ["number"], pinned: "own")
+  static let message = Shelf("message", key: ["number"], pinned: "place IS NOT NULL")
 }
 
 extension StoreSchema {
@@ -26,16 +27,18 @@ extension StoreSchema {
             id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, forum TEXT, title TEXT, author TEXT, replies INTEGER,
             unread INTEGER, sticky INTEGER, closed INTEGER, lastpost TEXT, page INTEGER, place INTEGER, pages INTEGER);
           CREATE INDEX thread_forum ON thread (forum, page, place);
-          CREATE TABLE post (
-            id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, thread TEXT, place INTEGER, page INTEGER, userid TEXT,
-            author TEXT, date TEXT, text TEXT, seen INTEGER);
-          CREATE INDEX post_thread ON post (thread, page, place);
           CREATE TABLE person (
             id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, name TEXT, title TEXT, joined TEXT, posts INTEGER,
-            about TEXT);
+            about TEXT, own INTEGER);
+          CREATE TABLE post (
+            id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, thread TEXT REFERENCES thread (number), place INTEGER,
+            page INTEGER, userid TEXT REFERENCES person (number), author TEXT, date TEXT, text TEXT, seen INTEGER);
+          CREATE INDEX post_thread ON post (thread, page, place);
+          CREATE INDEX post_person ON post (userid);
           CREATE TABLE message (
             id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, subject TEXT, sender TEXT, date TEXT, text TEXT,
             seen INTEGER, place INTEGER);
+          CREATE TABLE note (name TEXT PRIMARY KEY, text TEXT);
           """)
     }
   }

@@ -1,0 +1,135 @@
+import Foundation
+import HandstampCookies
+import HandstampCore
+import HandstampData
+import Testing
+
+@testable import ForumReader
+
+@Suite struct `What an account has read` {
+  private let place: Place
+  private let clock = HandClock()
+  private let store: ForumStore
+
+  init() throws {
+    place = try Place()
+    store = try ForumStore(StorePlace(folder: place.folder.appendingPathComponent("ada")), clock: clock)
+  }
+
+  private func page<Value: Scraped>(_ text: String) throws -> Value { try HTMLPage(text).scrape() }
+
+  @Test func `reaches whoever looks at it, page by page`() async throws {
+    var seen = store.lines(.threads(forum: "26", page: 2)).makeAsyncIterator()
+    #expect(try await seen.next() == [])
+    try await store.keep(page(Sample.threads) as ThreadList)
+    #expect(try await seen.next()?.map(\.id) == ["26000", "26001", "26003"])
+    // The same page again is no news; a thread that was read is.
+    try await store.keep(page(Sample.threads) as ThreadList)
+    try await store.markRead("26000", to: 1100)
+    #expect(try await seen.next()?.first?.note == "Zoë, 1099 replies, read, sticky")
+  }
+
+  @Test func `is listed as the forum lists it`() async throws {
+    try await store.keep(page(Sample.index) as ForumIndex)
+    #expect(try store.now(.forums).map(\.text) == ["General Nonsense", "Engines & Looms"])
+    #expect(try store.now(.forums).map(\.section) == ["Main", "Main"])
+    try await store.keep(page(Sample.threads) as ThreadList)
+    #expect(try store.pages(of: .threads(forum: "26", page: 2)) == 7)
+    try await store.keep(page(Sample.posts) as PostsPage)
+    #expect(try store.now(.posts(thread: "26001", page: 1)).map(\.note) == ["#1 Zoë, Jan 2, 2026", "#2 ada *"])
+    try await store.markRead("26001", to: 2)
+    #expect(try store.now(.posts(thread: "26001", page: 1)).last?.note == "#2 ada")
+    // Its author is known from the post alone.
+    #expect(try store.now(.person("7")).map(\.section) == ["Zoë"])
+    try await store.keep(page(Sample.profile) as ProfilePage)
+    #expect(try store.now(.person("7")).first?.note == "Countess, 1815 posts, since Dec 10, 2001")
+    try await store.keep(page(Sample.messages) as MessageList)
+    #expect(try store.now(.message("421")).first?.text == "not fetched yet")
+    try await store.keep(page(Sample.message) as MessagePage)
+    #expect(try store.now(.message("421")).first?.text == "For your eyes")
+    #expect(try store.now(.messages).map(\.id) == ["421", "422"])
+  }
+
+  @Test func `is not lost to a page that says less`() async throws {
+    try await store.keep(page(Sample.posts) as PostsPage)
+    try await store.keep(page(Sample.threads) as ThreadList)
+    try await store.keep(
+      PostsPage(
+        thread: "26001", forum: "", title: "",
+        posts: [.init(id: "901", index: 1, author: ForumUser(id: "", name: ""), date: "", text: "", isSeen: true)],
+        pages: PageNumbers()))
+    let post = try #require(try store.now(.posts(thread: "26001", page: 1)).first)
+    #expect(post.note == "#1 Zoë, Jan 2, 2026" && post.text.hasSuffix("second bold text"))
+    #expect(try store.now(.threads(forum: "26", page: 2)).contains { $0.text == "Old" })
+  }
+
+  @Test func `leaves a list when the forum takes it off`() async throws {
+    try await store.keep(page(Sample.threads) as ThreadList)
+    var list: ThreadList = try page(Sample.threads)
+    list.threads.removeFirst()
+    try await store.keep(list)
+    #expect(try store.now(.threads(forum: "26", page: 2)).map(\.id) == ["26001", "26003"])
+    try await store.keep(page(Sample.messages) as MessageList)
+    try await store.keep(MessageList(messages: []))
+    #expect(try store.now(.messages) == [])
+  }
+
+  @Test func `goes with age, but not what is shown, one's own name, the messages and the layout`() async throws {
+    try await store.keep(page(Sample.index) as ForumIndex)
+    try await store.keep(page(Sample.threads) as ThreadList)
+    try await store.keep(page(Sample.posts) as PostsPage)
+    try await store.keep(page(Sample.messages) as MessageList)
+    clock.advance(by: .seconds(8 * 86_400))
+    let list = Listing.posts(thread: "26001", page: 1)
+    var lease: Lease? = store.use(Array(try store.now(list).prefix(1)), of: list)
+    try await store.store.prune()
+    // With the post stay its thread and its author.
+    #expect(try store.now(list).map(\.id) == ["901"])
+    #expect(try store.now(.threads(forum: "26", page: 2)).map(\.id) == ["26001"])
+    #expect(try !store.now(.person("7")).isEmpty && !store.now(.person("42")).isEmpty)
+    _ = consume lease
+    lease = nil
+    try await store.store.prune()
+    #expect(try store.now(list).isEmpty && store.now(.threads(forum: "26", page: 2)).isEmpty)
+    #expect(try store.now(.person("7")).isEmpty && !store.now(.person("42")).isEmpty)
+    #expect(try store.now(.forums).count == 2 && store.now(.messages).count == 2)
+  }
+
+  @Test func `remembers when it last spoke of the cookie's end`() async throws {
+    var reminder = try store.reminder()
+    let now = clock.now().wall
+    let first = reminder.due(expiry: now.advanced(by: .seconds(86_400)), at: now)
+    try await store.keep(reminder)
+    var again = try store.reminder()
+    let second = again.due(expiry: now.advanced(by: .seconds(86_400)), at: now.advanced(by: .seconds(60)))
+    #expect(first != nil)
+    #expect(second == nil)
+  }
+}
+
+/// A folder that goes with its test.
+final class Place: Sendable {
+  let folder: URL
+
+  init() throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("forum-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+}
+
+/// A clock that stands still until it is moved.
+// Unchecked: all access is under the lock.
+final class HandClock: SessionClock, @unchecked Sendable {
+  private let lock = NSLock()
+  private var time = Duration.seconds(1000)
+
+  func advance(by duration: Duration) { lock.withLock { time += duration } }
+  func now() -> Moment {
+    let time = uptime()
+    return Moment(boot: 1, uptime: time, wall: UnixTime(seconds: 1_800_000_000).advanced(by: time))
+  }
+  func uptime() -> Duration { lock.withLock { time } }
+  @concurrent func sleep(for duration: Duration) async throws { try await Task.sleep(for: .seconds(1_000_000)) }
+}
