@@ -65,6 +65,16 @@ import Testing
     #expect(await next.task.value == answer)
   }
 
+  @Test func `are found in whatever order they came`() async {
+    var tasks: [UInt64: Task<TokenWaiters.Answer, Never>] = [:]
+    for number: UInt64 in [5, 1, 4, 2, 3] { tasks[number] = await join(number, need).task }
+    for number: UInt64 in [3, 5, 3, 6, 1] { #expect(waiters.leave(name(number), need) == nil) }
+    for number: UInt64 in [3, 5, 1] { #expect(await tasks[number]?.value == .failure(.cancelled)) }
+    #expect(waiters.isOpen(name(5)))
+    waiters.answer([name(5)], answer)
+    for number: UInt64 in [2, 4] { #expect(await tasks[number]?.value == answer) }
+  }
+
   @Test func `do not wait at all when they were cancelled before`() async {
     let late = await join(1, need, cancelled: true)
     #expect(!late.isFirst)

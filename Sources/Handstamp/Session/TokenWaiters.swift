@@ -10,7 +10,41 @@ final class TokenWaiters: Sendable {
   private struct Group: Sendable {
     /// By which the machine knows it.
     var waiter: SessionMachine.Waiter
-    var members: [SessionMachine.Waiter: Continuation]
+    /// In the order of their numbers, which is nearly the one in which they come. Who left is nothing.
+    private(set) var members: [(id: SessionMachine.Waiter, continuation: Continuation?)]
+    private(set) var count: Int
+
+    init(_ first: SessionMachine.Waiter, _ continuation: Continuation) {
+      waiter = first
+      members = [(first, continuation)]
+      count = 1
+    }
+
+    mutating func add(_ member: SessionMachine.Waiter, _ continuation: Continuation) {
+      count += 1
+      let isLast = members.last.map { $0.id < member } ?? true
+      members.insert((member, continuation), at: isLast ? members.endIndex : place(of: member))
+    }
+
+    mutating func remove(_ member: SessionMachine.Waiter) -> Continuation? {
+      let place = place(of: member)
+      guard place < members.endIndex, members[place].id == member, let found = members[place].continuation else {
+        return nil
+      }
+      members[place].continuation = nil
+      count -= 1
+      return found
+    }
+
+    /// Where `member` is, or would be.
+    private func place(of member: SessionMachine.Waiter) -> Int {
+      var range = members.startIndex..<members.endIndex
+      while !range.isEmpty {
+        let middle = range.lowerBound + range.count / 2
+        range = members[middle].id < member ? middle + 1..<range.upperBound : range.lowerBound..<middle
+      }
+      return range.lowerBound
+    }
   }
   private struct Content: Sendable {
     var groups: [SessionMachine.Need: Group] = [:]
@@ -25,8 +59,8 @@ final class TokenWaiters: Sendable {
     let isFirst: Bool? = content.withLock { content in
       // Inside the lock: a later cancellation finds the member here.
       if Task.isCancelled { return nil }
-      if (content.groups[need]?.members[member] = continuation) != nil { return false }
-      content.groups[need] = Group(waiter: member, members: [member: continuation])
+      if content.groups[need]?.add(member, continuation) != nil { return false }
+      content.groups[need] = Group(member, continuation)
       content.needs[member] = need
       return true
     }
@@ -37,8 +71,8 @@ final class TokenWaiters: Sendable {
   /// Ends one caller's wait. Returns the group's name if nobody is left in it: then the machine is to forget it.
   func leave(_ member: SessionMachine.Waiter, _ need: SessionMachine.Need) -> SessionMachine.Waiter? {
     let (continuation, deserted) = content.withLock { content -> (Continuation?, SessionMachine.Waiter?) in
-      guard let continuation = content.groups[need]?.members.removeValue(forKey: member) else { return (nil, nil) }
-      guard let group = content.groups[need], group.members.isEmpty else { return (continuation, nil) }
+      guard let continuation = content.groups[need]?.remove(member) else { return (nil, nil) }
+      guard let group = content.groups[need], group.count == 0 else { return (continuation, nil) }
       content.groups[need] = nil
       content.needs[group.waiter] = nil
       return (continuation, group.waiter)
@@ -60,7 +94,7 @@ final class TokenWaiters: Sendable {
     }
     for group in groups {
       // Who came first goes first.
-      for member in group.members.sorted(by: { $0.key < $1.key }) { member.value.resume(returning: answer) }
+      for member in group.members { member.continuation?.resume(returning: answer) }
     }
   }
 }
