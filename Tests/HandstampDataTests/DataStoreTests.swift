@@ -166,6 +166,18 @@
       try await store.add(1...1)
     }
 
+    @Test func `keeps what is there when a newer program changes its tables`() async throws {
+      try await folder.store().add(1...3)
+      var schema = Small.schema
+      schema.migrator.registerMigration("2") { database in
+        try database.execute(sql: "ALTER TABLE post ADD COLUMN likes INTEGER DEFAULT 7")
+      }
+      let store = try DataStore(folder.place, schema: schema)
+      #expect(try store.read(Small.texts) == ["text 1", "text 2", "text 3"])
+      #expect(try store.read { try Int.fetchAll($0, sql: "SELECT likes FROM post") } == [7, 7, 7])
+      #expect(store.rebuilds == 0)
+    }
+
     @Test func `says that a migration is wrong, and that a folder cannot be`() throws {
       let schema = StoreSchema(shelves: []) { migrator in
         migrator.registerMigration("1") { try $0.execute(sql: "CREATE TABEL x (y)") }

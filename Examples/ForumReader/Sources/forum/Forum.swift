@@ -46,6 +46,7 @@ enum Words {
     case SessionError.unreachable: "the forum cannot be reached"
     case SessionError.refused("banned", let reason): "banned: \(reason ?? "")"
     case SessionError.refused("wrong_credentials", _): "name and password do not fit"
+    case SessionError.refused(_, let detail): detail ?? "the forum refuses"
     default: "\(error)"
     }
   }

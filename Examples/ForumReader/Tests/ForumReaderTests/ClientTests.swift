@@ -46,7 +46,8 @@ import Testing
   @Test(arguments: [
     (0, SessionError.unreachable(retryAfter: nil)), (1, .unreachable(retryAfter: nil)),
     (2, .refused(code: "banned", detail: "Puns")), (3, .refused(code: "wrong_credentials", detail: nil)),
-    (4, .refused(code: "wrong_credentials", detail: "Gone")),
+    (4, .refused(code: "refused", detail: "Gone: Nothing")),
+    (5, .refused(code: "wrong_credentials", detail: "No: That name and that password do not fit")),
   ])
   func `keeps nothing of a sign-in that the forum refuses, though a cookie came along`(
     index: Int, wanted: SessionError

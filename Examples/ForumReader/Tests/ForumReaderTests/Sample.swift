@@ -48,6 +48,10 @@ enum Sample {
       .mustRegister
     ),
     ("<body class=standarderror><h2>Gone</h2><div class=inner>Nothing", .refused(title: "Gone", text: "Nothing")),
+    (
+      "<body class=standarderror><h2>No</h2><div class=inner>That name and that password do not fit",
+      .refused(title: "No", text: "That name and that password do not fit")
+    ),
   ]
   static let pages = [index, threads, posts, profile, messages, message] + refusals.map(\.text)
 }

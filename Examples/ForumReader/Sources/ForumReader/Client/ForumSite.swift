@@ -19,7 +19,10 @@ extension CookieSite {
         case .databaseDown, .closed: return .unavailable
         case .banned(let reason, _): return .refused(code: "banned", detail: reason)
         case .mustRegister: return .refused(code: "wrong_credentials", detail: nil)
-        case .refused(let title, _): return .refused(code: "wrong_credentials", detail: title)
+        case .refused(let title, let text):
+          // The one sign that all such pages share: they speak of the password.
+          let isPassword = text.lowercased().contains("password")
+          return .refused(code: isPassword ? "wrong_credentials" : "refused", detail: "\(title): \(text)")
         case nil: break
         }
         guard let user = page.user else { return .unknown }
