@@ -6,8 +6,7 @@
   import HandstampData
 
   @main struct DataProbe {
-    /// Writes rows until it is killed, several at a time; says the number of each as soon as it is acknowledged. One second in
-    /// five erases everything, and says so.
+    /// Writes rows until it is killed, several at a time; says the number of each as soon as it is acknowledged.
     static func main() async throws {
       let arguments = CommandLine.arguments
       guard arguments.count == 2 else { return }
