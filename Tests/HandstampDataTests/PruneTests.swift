@@ -1,4 +1,5 @@
 #if Data
+  import Foundation
   import GRDB
   import HandstampCore
   import HandstampTesting
@@ -163,6 +164,33 @@
       await clock.sleepers(1)
       pruning.cancel()
       await pruning.value
+    }
+
+    @Test func `runs while the app is in front; in the background all is in the main file`() async throws {
+      try await store.add(1...50)
+      let life = StoreLife(store)
+      life.cameToFront()
+      life.cameToFront()
+      await clock.sleepers(1)
+      #expect(clock.sleeperCount == 1)
+      await life.wentToBackground().value
+      #expect(clock.sleeperCount == 0)
+      let copy = folder.url.appendingPathComponent("copy.sqlite")
+      try FileManager.default.copyItem(at: folder.file, to: copy)
+      let queue = try DatabaseQueue(path: copy.path)
+      #expect(try await queue.read(Small.texts).count == 50)
+      // To the front again, for longer than anything is kept.
+      var seen = store.values(Small.texts).makeAsyncIterator()
+      #expect(try await seen.next()?.count == 50)
+      clock.setWall(UnixTime(seconds: 1_900_000_000))
+      life.cameToFront()
+      await clock.sleepers(1)
+      clock.advance(by: .seconds(30))
+      #expect(try await seen.next() == [])
+      await life.wentToBackground().value
+      // A sign-out in between harms nothing.
+      try store.remove()
+      await life.wentToBackground().value
     }
 
     @Test func `lets readers read and writers write meanwhile`() async throws {

@@ -35,8 +35,7 @@ final class Reader {
       case .restoring: continue
       case .signedIn(let facts):
         try await read(facts)
-        // Whoever leaves may be back much later.
-        if case .signedIn = client.controller.state { return try await open.flush() }
+        if case .signedIn = client.controller.state { return }
       case .signedOut(let reason):
         if let reason, reason != .signedOut {
           Terminal.say("you were signed out: \(Words.describe(SessionError.signedOut(reason)))")
@@ -69,11 +68,18 @@ final class Reader {
     let store = try open.store(of: facts.profile.id)
     Terminal.say("signed in as \(facts.profile.name)")
     await remind(store)
-    let pruning = Task { await store.store.pruneRegularly(Reader.limits) }
-    defer {
-      pruning.cancel()
-      shown = nil
+    let life = StoreLife(store.store, limits: Reader.limits)
+    life.cameToFront()
+    do { try await turnPages(facts, store) } catch {
+      await life.wentToBackground().value
+      throw error
     }
+    shown = nil
+    // Whoever leaves may be back much later.
+    await life.wentToBackground().value
+  }
+
+  private func turnPages(_ facts: SignedIn, _ store: ForumStore) async throws {
     var isNew = true
     while case .signedIn(let now) = client.controller.state, now.session == facts.session {
       guard let list = path.last else { return }
@@ -200,11 +206,6 @@ final class OpenStore: @unchecked Sendable {
     let opened = try ForumStore(StorePlace(Forum.name, account: account))
     (self.account, store) = (account, opened)
     return opened
-  }
-
-  func flush() async throws {
-    let opened = lock.withLock { () -> ForumStore? in store }
-    try await opened?.store.flush()
   }
 
   /// Erases what is kept of that account, open or not.
