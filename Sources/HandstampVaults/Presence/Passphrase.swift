@@ -30,6 +30,7 @@ public final class Passphrase: UserPresence {
 
   private struct State: Sendable {
     var key: SealingKey?
+    var bytes: Secret?
     /// Counts where the disk takes no writes.
     var tries: PassphraseTries?
   }
@@ -66,7 +67,7 @@ public final class Passphrase: UserPresence {
 
   /// Forgets the key: the vaults are locked until the passphrase is given again.
   public func lock() {
-    state.withLock { $0.key = nil }
+    state.withLock { ($0.key, $0.bytes) = (nil, nil) }
     listeners.signal()
   }
 
@@ -137,13 +138,32 @@ public final class Passphrase: UserPresence {
   /// Yields after every change of the lock.
   var changes: AsyncStream<Void> { listeners.stream() }
 
-  private func isStored() throws(VaultTrouble) -> Bool {
+  /// The same as it was sealed.
+  var keyBytes: Secret? { state.withLock { $0.bytes } }
+
+  /// Seals a key that comes from elsewhere, and unlocks. A key file beside the vaults stays.
+  @concurrent func seal(_ key: Secret, with new: Secret) async throws(PassphraseError) {
+    try PassphraseText.check(new)
+    try await exclusively(making: true) { files throws(PassphraseError) in
+      guard try files.load() == nil else { throw .alreadySet }
+      try await files.store(key, new, cost: cost)
+      unlock(key)
+    }
+  }
+
+  /// Takes the sealed key away, and locks.
+  @concurrent func removeSealed() async throws(PassphraseError) {
+    try await exclusively { files throws(PassphraseError) in try files.remove() }
+    lock()
+  }
+
+  func isStored() throws(VaultTrouble) -> Bool {
     try PosixFile.folder(folder)?.open(PassphraseFiles.name, flags: O_RDONLY) != nil
   }
 
   private func unlock(_ key: Secret) {
-    let key = key.withExposedBytes(SealingKey.init)
-    state.withLock { $0.key = key }
+    let sealing = key.withExposedBytes(SealingKey.init)
+    state.withLock { ($0.key, $0.bytes) = (sealing, key) }
     listeners.signal()
   }
 

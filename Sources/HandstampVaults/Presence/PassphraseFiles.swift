@@ -71,6 +71,14 @@ struct PassphraseFiles {
     }
   }
 
+  /// It is gone from the disk when this returns.
+  func remove() throws(PassphraseError) {
+    try stored { () throws(VaultTrouble) in
+      try folder.remove(PassphraseFiles.name)
+      try folder.sync(attempt: "syncing the vault's folder")
+    }
+  }
+
   /// The key file beside the vaults must not stay beside its sealed copy.
   func removeKeyFile(ifItHolds key: Secret? = nil) throws(PassphraseError) {
     try stored { () throws(VaultTrouble) in

@@ -17,6 +17,7 @@ struct HandstampTool: AsyncParsableCommand {
                           which is ~/.local/state/handstamp unless set)
         HANDSTAMP_ACCOUNT the account to use, whichever is the active one; --account comes before it
         HANDSTAMP_TOKEN   an access token that is used instead of the session's, and never stored
+        HANDSTAMP_PASSPHRASE_FILE a file for its owner alone, with the passphrase that opens the vaults in its first line
 
       exit codes:
         0   done

@@ -147,6 +147,11 @@ import Testing
         ("login --issuer \(url) --device --client-id nobody", 1, "invalid_client"),
         ("login --issuer \(url)/elsewhere --device", 1, "no metadata"),
         ("login ada@example.org --issuer \(url)", 64, "password"),
+        ("login --device", 64, "login --issuer https://id.example.org --device"),
+        ("login --with-token", 64, "login --with-token --server https://id.example.org"),
+        ("login --issuer \(url)/ --device", 1, "write the issuer exactly as the server does"),
+        ("login --issuer \(url) --device --client-id nobody", 1, "name it by --client-id"),
+        ("login --issuer \(url) --device --client-id app --timeout 100ms", 2, "nobody answered in time"),
       ] {
         let outcome = try await terminal.run(words)
         #expect(outcome.status == status, "\(words): \(outcome.words)")

@@ -23,7 +23,8 @@ struct Login: SessionCommand {
   @Flag(help: "sign in by a code that is typed in on another device") var device = false
   @Flag(help: "read an access token from stdin, and use it until it ends") var withToken = false
   @Flag(help: "print the address of the page, and start no browser") var noBrowser = false
-  @Option(help: "how long to wait for the browser (default: 5m)") var timeout = Span(.seconds(300))
+  @Option(help: "how long to wait for the person (default: 5m for a browser, for a device as long as its code is good)")
+  var timeout: Span?
   @Option(name: .customLong("client-id"), help: "what the OAuth server knows this program by")
   var clientID = "handstamp-cli"
   @Option(name: .customLong("scope"), help: "what to ask the OAuth server for; may be given again") var scopes:
@@ -39,7 +40,13 @@ struct Login: SessionCommand {
     let named = email == nil && server.server == nil ? account.named : account.account
     var server = server
     if let issuer { server.server = issuer }
-    let attempt = try await SignInAttempt(server: server, account: named, deviceName: deviceName)
+    let attempt: SignInAttempt
+    do throws(Refusal) {
+      attempt = try await SignInAttempt(server: server, account: named, deviceName: deviceName)
+    } catch {
+      guard error == .noServer, let hint else { throw error }
+      throw Refusal(error.code, error.message, hint: hint)
+    }
     if !force, let known = try await attempt.alreadySignedIn(as: email) {
       return try await attempt.keep(known, tag: tag, activate: list.activates)
     }
@@ -77,6 +84,13 @@ extension Login {
     }
   }
 
+  /// How the command that was typed names a server.
+  private var hint: String? {
+    if withToken { return "run: handstamp login --with-token --server https://id.example.org" }
+    guard browser || noBrowser || device else { return nil }
+    return "run: handstamp login --issuer https://id.example.org" + (device ? " --device" : " --browser")
+  }
+
   private func signInByOAuth(_ attempt: SignInAttempt, tag: String?) async throws(Refusal) {
     let (grant, record): (Grant, OAuthRecord)
     do throws(SessionError) {
@@ -84,10 +98,14 @@ extension Login {
         issuer: issuer ?? attempt.server.text, client: clientID, scopes: scopes)
       let way: OAuthSignIn.Way =
         if device { .device } else if browser || noBrowser { .browser } else { try await signIn.usualWay() }
-      grant = try await signIn.signIn(by: way, opening: !noBrowser, within: timeout.duration)
+      grant = try await signIn.signIn(by: way, opening: !noBrowser, within: timeout?.duration)
       record = signIn.record
     } catch {
-      throw Refusal(error, server: attempt.server)
+      let refusal = Refusal(error, server: attempt.server)
+      guard case .invalidAnswer = error else { throw refusal }
+      throw Refusal(
+        refusal.code, refusal.message,
+        hint: "write the issuer exactly as the server does: see its /.well-known/openid-configuration")
     }
     try await attempt.signIn(name: nil, tag: tag, activate: list.activates, oauth: record) {
       () async throws(SessionError) -> Grant in grant

@@ -9,7 +9,9 @@ struct Store: AsyncParsableCommand {
     abstract: "where the key is that opens this installation's vaults",
     discussion: """
       the vaults are sealed files; their key is a file beside them, which protects by its mode alone, or in the desktop's
-      secret store (Secret Service: GNOME, KDE, KeePassXC), which protects it while nobody is logged in
+      secret store (Secret Service: GNOME, KDE, KeePassXC), which protects it while nobody is logged in, or in a file that is
+      sealed with a passphrase, which every command then asks for at the terminal, or reads from the file that
+      HANDSTAMP_PASSPHRASE_FILE names
       """,
     subcommands: [Show.self, Migrate.self, Lock.self, Unlock.self], defaultSubcommand: Show.self)
 
@@ -17,6 +19,7 @@ struct Store: AsyncParsableCommand {
   enum Place: String, ExpressibleByArgument, CaseIterable {
     case file
     case secretService = "secret-service"
+    case passphrase
   }
 
   struct Show: AsyncParsableCommand {
@@ -26,7 +29,7 @@ struct Store: AsyncParsableCommand {
 
     struct Answer: Document {
       var schemaVersion = 1
-      /// `file`, `secret-service`, or what a newer version wrote.
+      /// `file`, `secret-service`, `passphrase`, or what a newer version wrote.
       var store: String
       /// Under which name; none for a file.
       var name: String?
@@ -41,7 +44,10 @@ struct Store: AsyncParsableCommand {
       let store = try home.keyStore()
       var answer = Answer(store: store.name, state: "open", folder: home.vaultFolder)
       if case .secretService(let name) = store { answer.name = name }
-      if let keeper = store.keeper {
+      if case .passphrase = store {
+        // Nobody is asked for it by a look.
+        answer.state = "locked"
+      } else if let keeper = store.keeper {
         do throws(VaultTrouble) {
           if try await keeper.load() == nil { answer.state = "none" }
         } catch {
@@ -56,6 +62,7 @@ struct Store: AsyncParsableCommand {
         switch store {
         case .file: home.keyFile
         case .secretService(let name): "the secret store, as \(name)"
+        case .passphrase: "sealed with a passphrase"
         case .unknown(let note): note
         }
       Terminal.out(
@@ -78,28 +85,58 @@ struct Store: AsyncParsableCommand {
       let home = try Home.current()
       let store = try home.keyStore()
       let place = VaultKeyPlace(folder: home.vaultFolder)
+      // Asked for before anything is moved.
+      var new: Secret?
+      if case .passphrase = to, store.name != KeyStore.passphrase(folder: "").name {
+        new = try PassphrasePrompt.newOne()
+      }
       do throws(VaultTrouble) {
         switch (to, store) {
         case (_, .unknown(let note)):
           throw .unavailable("the key is kept in a place that this version does not know: \(note)")
         case (.file, .file): Terminal.say("the key is in a file already")
-        case (.file, .secretService(let name)):
-          try await place.moveBack(from: SecretServiceKey(name: name))
-          // Not before the file is on the disk.
-          try await SecretServiceKey(name: name).remove()
+        case (.file, _):
+          try await toFile(from: store, place)
           Terminal.say("the key is in \(home.keyFile)")
-        case (.secretService, .file):
-          let new = KeyStore.newSecretService()
-          guard case .secretService(let name) = new, let note = new.note else { return }
-          try await place.move(to: SecretServiceKey(name: name), noting: note)
-          Terminal.say("the key is in the secret store, as \(name)")
         case (.secretService, .secretService(let name)):
           // What is left of a move that was killed goes.
           try await place.move(to: SecretServiceKey(name: name), noting: store.note ?? "")
           Terminal.say("the key is in the secret store already, as \(name)")
+        case (.secretService, _):
+          let target = KeyStore.newSecretService()
+          guard case .secretService(let name) = target, let note = target.note else { return }
+          // Before anything is moved: whether it is to be had.
+          _ = try await SecretServiceKey(name: name).load()
+          try await toFile(from: store, place)
+          try await place.move(to: SecretServiceKey(name: name), noting: note)
+          Terminal.say("the key is in the secret store, as \(name)")
+        case (.passphrase, .passphrase(let folder)):
+          _ = try await KeyStore.sealed(in: folder).load()
+          try await place.move(to: KeyStore.sealed(in: folder), noting: store.note ?? "")
+          Terminal.say("the key is sealed with a passphrase already")
+        case (.passphrase, _):
+          try await toFile(from: store, place)
+          let target = KeyStore.sealed(in: home.vaultFolder, with: new)
+          // Of a move that was killed, perhaps with another passphrase; the key file is still there.
+          if FileFacts(home.keyFile) != nil { try await target.remove() }
+          try await place.move(to: target, noting: KeyStore.passphrase(folder: home.vaultFolder).note ?? "")
+          Terminal.say("the key is sealed with the passphrase: whoever forgets it has to sign in anew")
         }
       } catch {
         throw Refusal(store: error)
+      }
+    }
+
+    private func toFile(from store: KeyStore, _ place: VaultKeyPlace) async throws(VaultTrouble) {
+      guard let keeper = store.keeper else { return }
+      // Whoever has to be asked is asked while nobody waits for a lock.
+      _ = try await keeper.load()
+      try await place.moveBack(from: keeper)
+      // Not before the file is on the disk.
+      switch store {
+      case .secretService(let name): try await SecretServiceKey(name: name).remove()
+      case .passphrase(let folder): try await KeyStore.sealed(in: folder).remove()
+      case .file, .unknown: break
       }
     }
   }
@@ -129,7 +166,13 @@ struct Store: AsyncParsableCommand {
   }
 
   private static func lockable(_ home: Home) throws(Refusal) -> String {
-    guard case .secretService(let name) = try home.keyStore() else {
+    let store = try home.keyStore()
+    guard case .secretService(let name) = store else {
+      if case .passphrase = store {
+        throw Refusal(
+          .failure, "the passphrase is asked for by every command, and kept by none: it is locked already",
+          hint: "name a file in HANDSTAMP_PASSPHRASE_FILE for commands that nobody watches")
+      }
       throw Refusal(
         .failure, "the key is in a file, which nothing locks", hint: "run: handstamp store migrate --to secret-service")
     }
@@ -142,7 +185,11 @@ extension Refusal {
   fileprivate init(store trouble: VaultTrouble) {
     switch trouble {
     case .locked:
-      self.init(.vault, "the secret store is locked", hint: "log in to the desktop, or run: handstamp store unlock")
+      self.init(
+        .vault, "the key's store is locked",
+        hint: "run: handstamp store unlock, or give the passphrase at the terminal or in HANDSTAMP_PASSPHRASE_FILE")
+    case .unavailable(let why) where why.hasPrefix("a passphrase"):
+      self.init(.usage, why, hint: "nothing was moved; choose another and run the same command again")
     case .unavailable(let why):
       self.init(
         .vault, plain(why), hint: "nothing was moved; is a keyring running? see: handstamp store show")

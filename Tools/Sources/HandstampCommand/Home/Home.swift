@@ -44,7 +44,9 @@ struct Home: Sendable, Hashable {
 
   /// Where the key of the vaults is.
   func keyStore() throws(Refusal) -> KeyStore {
-    do throws(VaultTrouble) { return KeyStore(note: try VaultKeyPlace(folder: vaultFolder).note()) } catch {
+    do throws(VaultTrouble) {
+      return KeyStore(note: try VaultKeyPlace(folder: vaultFolder).note(), folder: vaultFolder)
+    } catch {
       throw Refusal(error)
     }
   }

@@ -32,13 +32,10 @@ struct OAuthSignIn: Sendable {
     return .device
   }
 
-  func signIn(by way: Way, opening: Bool, within patience: Duration) async throws(SessionError) -> Grant {
+  /// - Parameter patience: how long to wait for the person; nothing for as long as that makes sense.
+  func signIn(by way: Way, opening: Bool, within patience: Duration?) async throws(SessionError) -> Grant {
     switch way {
-    case .device:
-      return try await backend.signInOnAnotherDevice { code in
-        Terminal.say("open \(code.address) on any device and type: \(code.userCode)")
-        if let address = code.completeAddress { Terminal.say("or open \(address)") }
-      }
+    case .device: return try await onAnotherDevice(within: patience)
     case .browser:
       let receiver: LoopbackReceiver
       do throws(RedirectError) {
@@ -49,7 +46,7 @@ struct OAuthSignIn: Sendable {
         }
       } catch { throw error.sessionError }
       let limit = Task {
-        try await Task.sleep(for: patience)
+        try await Task.sleep(for: patience ?? .seconds(300))
         Terminal.say("nobody answered in time")
         await receiver.close()
       }
@@ -63,6 +60,26 @@ struct OAuthSignIn: Sendable {
         throw error
       }
     }
+  }
+
+  private func onAnotherDevice(within patience: Duration?) async throws(SessionError) -> Grant {
+    let asking = Task { () -> Result<Grant, SessionError> in
+      do throws(SessionError) {
+        return .success(
+          try await backend.signInOnAnotherDevice { code in
+            Terminal.say("open \(code.address) on any device and type: \(code.userCode)")
+            if let address = code.completeAddress { Terminal.say("or open \(address)") }
+          })
+      } catch { return .failure(error) }
+    }
+    let limit = Task {
+      guard let patience else { return }
+      try await Task.sleep(for: patience)
+      Terminal.say("nobody answered in time")
+      asking.cancel()
+    }
+    defer { limit.cancel() }
+    return try await asking.value.get()
   }
 }
 

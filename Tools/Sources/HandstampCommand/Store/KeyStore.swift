@@ -1,6 +1,7 @@
 import HandstampCore
 import HandstampSecretService
 import HandstampVaults
+import Synchronization
 
 /// Where the key of this installation's vaults is.
 enum KeyStore: Sendable, Hashable {
@@ -8,15 +9,19 @@ enum KeyStore: Sendable, Hashable {
   case file
   /// The desktop's secret store, under this name.
   case secretService(String)
+  /// A file in that folder that is sealed with a passphrase.
+  case passphrase(folder: String)
   /// Something that another version knows.
   case unknown(String)
 
   private static let prefix = "secret-service "
+  private static let sealed = "passphrase"
 
-  /// Reads the note beside the vaults.
-  init(note: String?) {
+  /// Reads the note beside the vaults in `folder`.
+  init(note: String?, folder: String) {
     switch note {
     case nil: self = .file
+    case KeyStore.sealed: self = .passphrase(folder: folder)
     case let note? where note.hasPrefix(KeyStore.prefix):
       self = .secretService(String(note.dropFirst(KeyStore.prefix.count)))
     case let note?: self = .unknown(note)
@@ -32,6 +37,7 @@ enum KeyStore: Sendable, Hashable {
     switch self {
     case .file: nil
     case .secretService(let name): KeyStore.prefix + name
+    case .passphrase: KeyStore.sealed
     case .unknown(let note): note
     }
   }
@@ -41,6 +47,7 @@ enum KeyStore: Sendable, Hashable {
     switch self {
     case .file: "file"
     case .secretService: "secret-service"
+    case .passphrase: "passphrase"
     case .unknown(let note): note
     }
   }
@@ -51,8 +58,27 @@ enum KeyStore: Sendable, Hashable {
     case .file: nil
     case .secretService(let name):
       SecretServiceKey(name: name)
+    case .passphrase(let folder): KeyStore.sealed(in: folder)
     case .unknown(let note): NoKeyStore(why: "the key is kept in a place that this version does not know: \(note)")
     }
+  }
+
+  /// One for each folder, so that nobody is asked twice by one command.
+  private static let asking = Mutex<[String: PassphraseKey]>([:])
+
+  /// The key that a passphrase seals.
+  static func sealed(in folder: String) -> PassphraseKey {
+    asking.withLock { known in
+      let key = known[folder] ?? sealed(in: folder, with: nil)
+      known[folder] = key
+      return key
+    }
+  }
+
+  /// - Parameter new: seals the key when it is put there.
+  static func sealed(in folder: String, with new: Secret?) -> PassphraseKey {
+    PassphraseKey(
+      Passphrase(folder: folder) { await PassphrasePrompt.shared.answer($0) }, reason: "to open the vaults", new: new)
   }
 
   /// What opens the vaults.

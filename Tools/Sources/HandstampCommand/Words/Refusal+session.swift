@@ -50,11 +50,14 @@ extension Refusal {
     }
   }
 
+  private static let unlocking =
+    "unlock it (handstamp store says where its key is), or name the file of its passphrase in HANDSTAMP_PASSPHRASE_FILE"
+
   static let nobody = Refusal(.signInNeeded, "nobody is signed in", hint: "run: handstamp login")
 
   init(_ trouble: VaultTrouble) {
     switch trouble {
-    case .locked: self.init(.vault, "the vault is locked", hint: "unlock it and run the same command again")
+    case .locked: self.init(.vault, "the vault is locked", hint: Refusal.unlocking)
     case .unavailable(let why):
       self.init(
         .vault, "the vault cannot be used: \(plain(why))", hint: "nothing was erased; see to the vault's folder")
@@ -109,6 +112,22 @@ extension Refusal {
       self.init(.failure, "the password does not fit the rules", hint: words)
     case "sign_up_closed":
       self.init(.failure, "nobody can sign up at this server", hint: "ask whoever runs it")
+    case "expired_token":
+      self.init(.failure, "nobody typed the code in time", hint: "run the same command again")
+    case "access_denied":
+      self.init(.failure, "whoever was asked said no", hint: "run the same command again, and allow it there")
+    case "invalid_client":
+      self.init(
+        .failure, "the server does not know this client: \(words)",
+        hint: "register one there with the redirect http://127.0.0.1/callback, and name it by --client-id")
+    case "unauthorized_client":
+      self.init(
+        .failure, "this client may not sign in in this way: \(words)",
+        hint: "try --browser or --device, or another --client-id")
+    case "invalid_scope":
+      self.init(.failure, "the server does not grant this scope: \(words)", hint: "name others by --scope")
+    case "invalid_token":
+      self.init(.failure, words, hint: "it may be over, or another server's: get a new one")
     default: self.init(.failure, "the server refuses: \(words)", hint: "see what was sent, and try again")
     }
   }

@@ -51,6 +51,27 @@ enum Terminal {
     }
   }
 
+  /// What is typed without an echo at the terminal that this program was started at, whatever stdin is: git's, for one. Nothing
+  /// where there is none, and when it was cancelled.
+  static func secretAtTerminal(_ name: String) throws(Refusal) -> Secret? {
+    if isInteractive {
+      do throws(Refusal) { return try withoutEcho { () throws(Refusal) in try prompt("\(name): ") } } catch {
+        guard error.code == .cancelled else { throw error }
+        return nil
+      }
+    }
+    // Who sees no words is not asked either.
+    guard isatty(STDERR_FILENO) == 1 else { return nil }
+    let descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    return try withoutEcho(at: descriptor) { () throws(Refusal) in
+      write(Array("\(name): ".utf8), to: descriptor)
+      defer { write([10], to: descriptor) }
+      return readKeys(from: descriptor).flatMap { $0.isEmpty ? nil : $0 }
+    }
+  }
+
   /// All of stdin, at most a few thousand characters.
   static func input() -> String {
     var bytes: [UInt8] = []
@@ -102,11 +123,11 @@ enum Terminal {
 
   /// Reads up to the end of the line; nothing when it was cancelled. Keys come one by one, so that an interrupt is seen
   /// here, while the echo can still be turned on again.
-  private static func readKeys() -> Secret? {
+  private static func readKeys(from descriptor: Int32 = STDIN_FILENO) -> Secret? {
     var typed: [UInt8] = []
     defer { for index in typed.indices { typed[index] = 0 } }
     var key: UInt8 = 0
-    while Foundation.read(STDIN_FILENO, &key, 1) == 1 {
+    while Foundation.read(descriptor, &key, 1) == 1 {
       switch key {
       case 10, 13: return Secret(bytes: typed)
       case 3: return nil
@@ -120,15 +141,17 @@ enum Terminal {
     return nil
   }
 
-  private static func withoutEcho<Result>(_ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
+  private static func withoutEcho<Result>(
+    at descriptor: Int32 = STDIN_FILENO, _ body: () throws(Refusal) -> Result
+  ) throws(Refusal) -> Result {
     var former = termios()
-    guard tcgetattr(STDIN_FILENO, &former) == 0 else {
+    guard tcgetattr(descriptor, &former) == 0 else {
       throw Refusal(.failure, "the terminal cannot be asked for secrets", hint: "give the secret as one line by stdin")
     }
     var silent = former
     silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
-    defer { tcsetattr(STDIN_FILENO, TCSAFLUSH, &former) }
+    tcsetattr(descriptor, TCSAFLUSH, &silent)
+    defer { tcsetattr(descriptor, TCSAFLUSH, &former) }
     return try body()
   }
 }
