@@ -37,7 +37,7 @@ enum GrantCoding {
       bytes.append(value)
       rest = rest.dropFirst(2)
     }
-    return String(validating: bytes, as: UTF8.self)
+    return String(utf8Bytes: bytes)
   }
 }
 

@@ -6,7 +6,7 @@ import HandstampCore
 #else
   import Foundation
 #endif
-#if canImport(_CryptoExtras)
+#if os(Linux)
   import _CryptoExtras
 #endif
 
@@ -108,7 +108,7 @@ enum PassphraseFormat {
   static func stretch(
     _ passphrase: borrowing [UInt8], salt: [UInt8], cost: PassphraseCost
   ) throws(PassphraseError) -> Secret {
-    #if canImport(_CryptoExtras)
+    #if os(Linux)
       do {
         let key = try KDF.Scrypt.deriveKey(
           from: copy passphrase, salt: salt, outputByteCount: 32, rounds: 1 << Int(cost.rounds),

@@ -76,7 +76,7 @@ public struct VaultKeyPlace: Sendable {
   static func note(in folder: PosixFile) throws(VaultTrouble) -> String? {
     guard let file = try folder.open(noteName, flags: O_RDONLY) else { return nil }
     let bytes = try file.readAll(limit: 1001)
-    guard bytes.last == 10, let text = String(validating: bytes.dropLast(), as: UTF8.self), !text.isEmpty else {
+    guard bytes.last == 10, let text = String(utf8Bytes: bytes.dropLast()), !text.isEmpty else {
       throw .unavailable("\(noteName) is damaged")
     }
     return text
