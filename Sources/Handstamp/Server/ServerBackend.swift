@@ -27,6 +27,8 @@ public struct ServerBackend: AccountBackend {
         "watchOS"
       #elseif os(macOS)
         "macOS"
+      #elseif os(visionOS)
+        "visionOS"
       #else
         "Linux"
       #endif

@@ -16,6 +16,7 @@
     /// |---|---|
     /// | Linux | `$XDG_DATA_HOME/<name>/accounts/<account>`, which is `~/.local/share/…` unless set |
     /// | Apple | `Application Support/<name>/accounts/<account>` |
+    /// | tvOS | `Caches/<name>/accounts/<account>`, which the system may empty |
     ///
     /// - Throws: ``StoreError/noPlace`` where no such folder is known.
     public init(_ name: String, account: AccountID) throws(StoreError) {
@@ -80,7 +81,9 @@
     }
 
     private static var base: URL? {
-      #if canImport(Darwin)
+      #if os(tvOS)
+        return FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
+      #elseif canImport(Darwin)
         return FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
       #else
         let environment = ProcessInfo.processInfo.environment

@@ -3,7 +3,7 @@
   import HandstampCore
   public import SwiftUI
 
-  #if canImport(CoreImage)
+  #if canImport(CoreImage) && !os(watchOS)
     import CoreGraphics
     import CoreImage
   #endif
@@ -51,7 +51,7 @@
     init(_ text: String) { self.text = text }
 
     var body: some View {
-      #if canImport(CoreImage)
+      #if canImport(CoreImage) && !os(watchOS)
         if let image {
           Image(image, scale: 1, label: Text(verbatim: Word.codeAt.text(text)))
             .interpolation(.none)
@@ -63,7 +63,7 @@
       #endif
     }
 
-    #if canImport(CoreImage)
+    #if canImport(CoreImage) && !os(watchOS)
       private var image: CGImage? {
         guard let filter = CIFilter(name: "CIQRCodeGenerator") else { return nil }
         filter.setValue(Data(text.utf8), forKey: "inputMessage")

@@ -28,7 +28,10 @@
     }
   }
 
-  /// A background task of UIKit.
+  /// A background task of UIKit. Not in an app's extension, which has none.
+  @available(iOSApplicationExtension, unavailable)
+  @available(tvOSApplicationExtension, unavailable)
+  @available(visionOSApplicationExtension, unavailable)
   public final class ApplicationLeave: BackgroundLeave {
     private var task = UIBackgroundTaskIdentifier.invalid
 

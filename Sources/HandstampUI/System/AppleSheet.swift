@@ -9,9 +9,13 @@
     private let anchor: @MainActor @Sendable () -> ASPresentationAnchor
 
     /// - Parameter anchor: the window over which the sheet is shown.
-    public init(anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor = WindowAnchor.front) {
-      self.anchor = anchor
-    }
+    public init(anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor) { self.anchor = anchor }
+
+    /// Over the window in front; an app's extension, which has none, names one.
+    @available(iOSApplicationExtension, unavailable)
+    @available(tvOSApplicationExtension, unavailable)
+    @available(visionOSApplicationExtension, unavailable)
+    public init() { self.init(anchor: WindowAnchor.front) }
 
     @concurrent public func request(nonceHash: String) async throws(SessionError) -> AppleCredential {
       let (answers, continuation) = AsyncStream.makeStream(of: Result<AppleCredential, SessionError>.self)
@@ -52,7 +56,8 @@
     func ask() { controller.performRequests() }
 
     func takeBack() {
-      controller.cancel()
+      // Before tvOS 18 it cannot be taken back: the sheet stays, and what it answers is nobody's.
+      if #available(tvOS 18, *) { controller.cancel() }
     }
 
     func authorizationController(

@@ -10,12 +10,17 @@
     private let anchor: @MainActor @Sendable () -> ASPresentationAnchor
 
     /// - Parameter anchor: the window over which the sheet is shown.
-    public init(
-      isEphemeral: Bool = false,
-      anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor = WindowAnchor.front
-    ) {
+    public init(isEphemeral: Bool = false, anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor) {
       self.isEphemeral = isEphemeral
       self.anchor = anchor
+    }
+
+    /// Over the window in front; an app's extension, which has none, names one.
+    @available(iOSApplicationExtension, unavailable)
+    @available(tvOSApplicationExtension, unavailable)
+    @available(visionOSApplicationExtension, unavailable)
+    public init(isEphemeral: Bool = false) {
+      self.init(isEphemeral: isEphemeral, anchor: WindowAnchor.front)
     }
 
     @concurrent public func receive(
@@ -51,14 +56,12 @@
         if let callback {
           answer(.success(Secret(callback.absoluteString)))
         } else {
-          answer(.failure(RedirectError(webAuthentication: (error as? NSError)?.code ?? 0)))
+          answer(.failure(RedirectError(webAuthentication: error.map { ($0 as NSError).code } ?? 0)))
         }
       }
       super.init()
       #if !os(tvOS)
         session.prefersEphemeralWebBrowserSession = isEphemeral
-      #endif
-      #if !os(tvOS)
         session.presentationContextProvider = self
       #endif
     }

@@ -7,7 +7,10 @@
     public import AppKit
   #endif
 
-  /// Where the system's sheets are shown.
+  /// Where the system's sheets are shown. Not in an app's extension, which has no application to ask.
+  @available(iOSApplicationExtension, unavailable)
+  @available(tvOSApplicationExtension, unavailable)
+  @available(visionOSApplicationExtension, unavailable)
   public enum WindowAnchor {
     /// The window in front; a new one where there is none, over which nothing can be shown.
     public static let front: @MainActor @Sendable () -> ASPresentationAnchor = {

@@ -1,4 +1,5 @@
-#if canImport(Security) && canImport(LocalAuthentication) && !os(tvOS)
+// watchOS has no `LAContext.localizedReason`, and nothing to recognise a person by but the passcode.
+#if canImport(Security) && canImport(LocalAuthentication) && !os(tvOS) && !os(watchOS)
   import Foundation
   public import HandstampCore
   import LocalAuthentication
@@ -44,7 +45,7 @@
   }
 
   extension BiometricSecret {
-    /// One account's secret in the system's keychain; not on tvOS.
+    /// One account's secret in the system's keychain; not on tvOS and watchOS.
     ///
     /// - Parameter service: the name of the item, such as `org.example.forum`; it must not change between releases.
     public init(service: String, account: AccountID = AccountID("default"), access: Access = .whoIsEnrolledNow) {

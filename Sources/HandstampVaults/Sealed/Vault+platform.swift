@@ -19,6 +19,7 @@ extension Vault where Self == PlatformVault {
   /// |---|---|
   /// | Linux | `$XDG_STATE_HOME/<name>/vault`, which is `~/.local/state/<name>/vault` unless set |
   /// | Apple | `Application Support/<name>/vault`; an app there is better off with ``KeychainVault`` |
+  /// | tvOS | `Caches/<name>/vault`, which the system may empty: use ``KeychainVault`` |
   ///
   /// Where no such place is known, every use is ``VaultTrouble/unavailable(_:)``.
   public static func platform(_ name: String, account: AccountID = AccountID("default")) -> PlatformVault {
@@ -46,7 +47,13 @@ func stateFolder(_ name: String) -> String? {
   let letters = name.map { $0 == "/" || $0 == "\0" ? "_" : $0 }
   let folder = letters.first == "." || letters.isEmpty ? "_" + String(letters) : String(letters)
   #if canImport(Darwin)
-    return FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first.map {
+    #if os(tvOS)
+      // The one folder of an app there that it may write to.
+      let base = FileManager.SearchPathDirectory.cachesDirectory
+    #else
+      let base = FileManager.SearchPathDirectory.applicationSupportDirectory
+    #endif
+    return FileManager.default.urls(for: base, in: .userDomainMask).first.map {
       $0.appendingPathComponent(folder).path
     }
   #else

@@ -50,13 +50,14 @@ open class ASAuthorizationAppleIDCredential: NSObject, ASAuthorizationCredential
   public var fullName: PersonNameComponents? { nil }
 }
 
-@MainActor open class ASAuthorizationController: NSObject {
+/// Of no actor; its delegates are the main actor's.
+open class ASAuthorizationController: NSObject {
   public init(authorizationRequests: [ASAuthorizationRequest]) { super.init() }
   public weak var delegate: (any ASAuthorizationControllerDelegate)?
-  /// not on tvOS and watchOS
+  /// iOS 13, macOS 10.15, tvOS 13; not on watchOS
   public weak var presentationContextProvider: (any ASAuthorizationControllerPresentationContextProviding)?
   public func performRequests() {}
-  /// iOS 16, macOS 13, tvOS 16, watchOS 9
+  /// iOS 16, macOS 13, tvOS 18; not on watchOS
   public func cancel() {}
 }
 

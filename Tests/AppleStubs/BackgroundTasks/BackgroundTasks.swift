@@ -9,7 +9,7 @@ open class BGAppRefreshTaskRequest: BGTaskRequest {
   public init(identifier: String) { super.init() }
 }
 
-open class BGTaskScheduler: NSObject, @unchecked Sendable {
+open class BGTaskScheduler: NSObject {
   public class var shared: BGTaskScheduler { BGTaskScheduler() }
   public func submit(_ request: BGTaskRequest) throws {}
 }

@@ -14,8 +14,8 @@ open class LAContext: NSObject {
   open func evaluatePolicy(_ policy: LAPolicy, localizedReason: String) async throws -> Bool { false }
   /// iOS 9, macOS 10.11
   open func invalidate() {}
-  /// iOS 11, macOS 10.13
+  /// iOS 11, macOS 10.13; not on watchOS
   open var localizedReason = ""
-  /// iOS 11, macOS 10.13
+  /// iOS 11, macOS 10.13, watchOS 9
   open var interactionNotAllowed = false
 }
