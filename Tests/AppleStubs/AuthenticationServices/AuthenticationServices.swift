@@ -10,14 +10,25 @@ open class ASWebAuthenticationSession: NSObject {
   public typealias CompletionHandler = (URL?, (any Error)?) -> Void
   public init(url: URL, callbackURLScheme: String?, completionHandler: @escaping CompletionHandler) { super.init() }
   /// iOS 13, macOS 10.15, watchOS 6.2
-  public var prefersEphemeralWebBrowserSession = false
-  /// iOS 13, macOS 10.15
-  public weak var presentationContextProvider: (any ASWebAuthenticationPresentationContextProviding)?
+  @available(tvOS, unavailable)
+  public var prefersEphemeralWebBrowserSession: Bool {
+    get { false }
+    set {}
+  }
+  /// iOS 13, macOS 10.15; weak
+  @available(tvOS, unavailable)
+  @available(watchOS, unavailable)
+  public var presentationContextProvider: (any ASWebAuthenticationPresentationContextProviding)? {
+    get { nil }
+    set {}
+  }
   @discardableResult public func start() -> Bool { false }
   public func cancel() {}
 }
 
 /// iOS 13, macOS 10.15
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
 @MainActor public protocol ASWebAuthenticationPresentationContextProviding: NSObjectProtocol {
   func presentationAnchor(for session: ASWebAuthenticationSession) -> ASPresentationAnchor
 }
@@ -58,6 +69,8 @@ open class ASAuthorizationController: NSObject {
   public weak var presentationContextProvider: (any ASAuthorizationControllerPresentationContextProviding)?
   public func performRequests() {}
   /// iOS 16, macOS 13, tvOS 18; not on watchOS
+  @available(iOS 16, macOS 13, tvOS 18, *)
+  @available(watchOS, unavailable)
   public func cancel() {}
 }
 

@@ -15,7 +15,11 @@ open class LAContext: NSObject {
   /// iOS 9, macOS 10.11
   open func invalidate() {}
   /// iOS 11, macOS 10.13; not on watchOS
-  open var localizedReason = ""
+  @available(watchOS, unavailable)
+  open var localizedReason: String {
+    get { "" }
+    set {}
+  }
   /// iOS 11, macOS 10.13, watchOS 9
   open var interactionNotAllowed = false
 }

@@ -6,6 +6,7 @@ public import Observation
 
   extension View {
     /// iOS 13, tvOS 13; there is none on macOS and watchOS
+    @available(watchOS, unavailable)
     public func keyboardType(_ type: UIKeyboardType) -> some View { Opaque() }
     /// iOS 13, tvOS 13; on macOS and watchOS with types of their own
     public func textContentType(_ type: UITextContentType?) -> some View { Opaque() }

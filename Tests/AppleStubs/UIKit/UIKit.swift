@@ -30,6 +30,9 @@ public struct UIBackgroundTaskIdentifier: Sendable, Hashable {
 
 /// iOS 2, tvOS 9
 @MainActor open class UIApplication: NSObject {
+  /// Xcode compiles packages for iOS and tvOS as if for extensions, too.
+  @available(iOSApplicationExtension, unavailable)
+  @available(tvOSApplicationExtension, unavailable)
   public class var shared: UIApplication { UIApplication() }
   override nonisolated init() { super.init() }
   /// iOS 13, tvOS 13
