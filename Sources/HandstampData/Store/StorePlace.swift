@@ -49,10 +49,16 @@
     }
 
     /// Removes the folder with all that is in it. That there is none is fine.
+    ///
+    /// Connections that open and close meanwhile make and remove files of their own; either may end the system's removal of
+    /// the folder half-way. So it is begun again until there is nothing left.
     public func remove() throws(StoreError) {
-      do { try FileManager.default.removeItem(at: folder) } catch CocoaError.fileNoSuchFile {} catch {
-        throw .unusable(String(describing: type(of: error)))
+      var problem = "the folder does not go"
+      for _ in 0..<1000 {
+        do { try FileManager.default.removeItem(at: folder) } catch { problem = String(describing: type(of: error)) }
+        guard FileManager.default.fileExists(atPath: folder.path) else { return }
       }
+      throw .unusable(problem)
     }
 
     /// A text as the name of one folder: letters, digits and `-` stay, every other byte becomes `_` and two hexadecimal
