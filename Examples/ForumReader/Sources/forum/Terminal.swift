@@ -20,15 +20,23 @@ enum Terminal {
     }
   }
 
+  // Unsafe: written before the handler that reads it is set.
+  nonisolated(unsafe) private static var asItWas = termios()
+
   private static func withoutEcho(_ read: () -> String?) -> String? {
-    var settings = termios()
-    guard tcgetattr(STDIN_FILENO, &settings) == 0 else { return read() }
-    let before = settings
+    guard tcgetattr(STDIN_FILENO, &asItWas) == 0 else { return read() }
+    var settings = asItWas
     settings.c_lflag &= ~tcflag_t(ECHO)
+    // Whoever gives up here gets a terminal back that shows what they type.
+    signal(SIGINT) { number in
+      tcsetattr(STDIN_FILENO, TCSANOW, &Terminal.asItWas)
+      signal(number, SIG_DFL)
+      raise(number)
+    }
     tcsetattr(STDIN_FILENO, TCSANOW, &settings)
     defer {
-      var before = before
-      tcsetattr(STDIN_FILENO, TCSANOW, &before)
+      tcsetattr(STDIN_FILENO, TCSANOW, &Terminal.asItWas)
+      signal(SIGINT, SIG_DFL)
       FileHandle.standardOutput.write(Data("\n".utf8))
     }
     return read()

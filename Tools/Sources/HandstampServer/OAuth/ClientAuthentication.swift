@@ -13,6 +13,14 @@ extension SessionServer {
     var client: ConfiguredClient? { if case .client(let client) = self { client } else { nil } }
   }
 
+  /// What was sent, and by whom; or the answer that says why neither counts.
+  func call(_ request: Request) async throws -> Result<(form: FormBody, caller: Caller), OAuthRefusal> {
+    switch try await form(of: request) {
+    case .success(let form): caller(of: request, form).map { (form, $0) }
+    case .failure(let refusal): .failure(refusal)
+    }
+  }
+
   /// Who sends `form` (RFC 6749 section 2.3): a confidential client shows its secret, in one way; the others name themselves.
   func caller(of request: Request, _ form: FormBody) -> Result<Caller, OAuthRefusal> {
     let refused = OAuthRefusal(SessionServer.unknownClient)

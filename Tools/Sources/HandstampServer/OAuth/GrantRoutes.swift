@@ -81,14 +81,9 @@ extension SessionServer {
 
   /// `POST /oauth/device_authorization` (RFC 8628 section 3.1).
   @concurrent func authorizeDevice(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let form: FormBody
-    switch try await self.form(of: request) {
-    case .success(let fields): form = fields
-    case .failure(let refusal): return refusal.response
-    }
-    let caller: Caller
-    switch self.caller(of: request, form) {
-    case .success(let found): caller = found
+    let (form, caller): (FormBody, Caller)
+    switch try await call(request) {
+    case .success(let found): (form, caller) = found
     case .failure(let refusal): return refusal.response
     }
     guard let client = caller.client, client.flows.contains(.device) else {

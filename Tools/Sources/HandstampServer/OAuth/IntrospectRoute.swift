@@ -6,14 +6,9 @@ extension SessionServer {
   /// `POST /oauth/introspect` (RFC 7662): for confidential clients, such as APIs. Of a token that is not good, or not theirs to
   /// know, they hear that it is not active, and nothing else.
   @concurrent func introspect(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let form: FormBody
-    switch try await self.form(of: request) {
-    case .success(let fields): form = fields
-    case .failure(let refusal): return refusal.response
-    }
-    let caller: Caller
-    switch self.caller(of: request, form) {
-    case .success(let found): caller = found
+    let (form, caller): (FormBody, Caller)
+    switch try await call(request) {
+    case .success(let found): (form, caller) = found
     case .failure(let refusal): return refusal.response
     }
     guard let client = caller.client, client.secretHash != nil else {

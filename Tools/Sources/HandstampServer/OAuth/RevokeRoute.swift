@@ -9,14 +9,9 @@ extension SessionServer {
   ///
   /// Whoever holds a session's token may end it: a client needs not name itself. One that does ends no other client's.
   @concurrent func revoke(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let form: FormBody
-    switch try await self.form(of: request) {
-    case .success(let fields): form = fields
-    case .failure(let refusal): return refusal.response
-    }
-    let caller: Caller
-    switch self.caller(of: request, form) {
-    case .success(let found): caller = found
+    let (form, caller): (FormBody, Caller)
+    switch try await call(request) {
+    case .success(let found): (form, caller) = found
     case .failure(let refusal): return refusal.response
     }
     guard let presented = form["token"] else {

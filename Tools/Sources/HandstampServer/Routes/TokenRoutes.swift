@@ -9,16 +9,12 @@ extension SessionServer {
   /// `POST /oauth/token`: by a refresh token (RFC 6749 section 6) a new access token, and its successor; by a code the first of
   /// both.
   @concurrent func token(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let form: FormBody
-    switch try await self.form(of: request) {
-    case .success(let fields): form = fields
+    let (form, caller): (FormBody, Caller)
+    switch try await call(request) {
+    case .success(let found): (form, caller) = found
     case .failure(let refusal): return refusal.response
     }
-    let (caller, proof): (Caller, String?)
-    switch self.caller(of: request, form) {
-    case .success(let found): caller = found
-    case .failure(let refusal): return refusal.response
-    }
+    let proof: String?
     switch proofs.check(request, token: nil, now: configuration.now()) {
     case .success(let thumbprint): proof = thumbprint
     case .failure(let fault): return proofs.refusal(fault, now: configuration.now())
