@@ -98,9 +98,10 @@ final class FileWatch: @unchecked Sendable {
       guard let folder = try? PosixFile.folder(folder) else { return nil }
       let source = DispatchSource.makeFileSystemObjectSource(
         fileDescriptor: folder.descriptor, eventMask: [.write, .delete, .rename, .revoke], queue: queue)
-      source.setEventHandler { [weak self, weak source] in
-        guard let self, let source else { return }
-        if source.data.isDisjoint(with: [.delete, .rename, .revoke]) { continuation.yield() } else { lose() }
+      source.setEventHandler { [weak self] in
+        guard let self, let source = self.source else { return }
+        let events = DispatchSource.FileSystemEvent(rawValue: source.data)
+        if events.isDisjoint(with: [.delete, .rename, .revoke]) { continuation.yield() } else { lose() }
       }
       // The descriptor lives as long as the source.
       source.setCancelHandler { _ = folder }

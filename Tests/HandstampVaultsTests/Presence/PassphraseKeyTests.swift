@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampVaults
 
-@Suite struct `A key that a passphrase seals` {
+@Suite(.enabled(if: Scrypt.isHere)) struct `A key that a passphrase seals` {
   let home: NewFolder
   private let asked = Locked<[PassphraseError?]>([])
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampVaults
 
-@Suite struct `A passphrase` {
+@Suite(.enabled(if: Scrypt.isHere)) struct `A passphrase` {
   let home: NewFolder
   let clock = ManualClock()
   let right = Secret("correct horse battery staple")
@@ -292,7 +292,7 @@ import Testing
   }
 }
 
-@Suite struct `Tries of a passphrase` {
+@Suite(.enabled(if: Scrypt.isHere)) struct `Tries of a passphrase` {
   @Test(
     arguments: [(0, 0), (4, 0), (5, 30), (6, 60), (7, 120), (11, 1920), (12, 3600), (.max, 3600)] as [(UInt32, Int64)])
   func `wait longer and longer, and never for ever`(failures: UInt32, seconds: Int64) {

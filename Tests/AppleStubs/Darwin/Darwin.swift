@@ -1,0 +1,52 @@
+// Stands in for Apple's C library where there is none, so that what is written for it can be type-checked. It is that of Linux,
+// with what Darwin has besides, and with Darwin's types where they are others; nothing of it is ever run.
+public import Dispatch
+@_exported public import Glibc
+
+public typealias mode_t = UInt16
+public let S_IFMT: mode_t = 0o170000
+public let S_IFREG: mode_t = 0o100000
+
+// Disfavored: a literal fits Linux's, too.
+@_disfavoredOverload
+@discardableResult
+public func fchmod(_ descriptor: Int32, _ mode: mode_t) -> Int32 { 0 }
+
+/// The fields whose types or names are not Linux's.
+public struct stat {
+  public init() {}
+  public var st_dev: Int32 = 0
+  public var st_mode: mode_t = 0
+  public var st_nlink: UInt16 = 0
+  public var st_ino: UInt64 = 0
+  public var st_uid: UInt32 = 0
+  public var st_mtimespec = timespec()
+  public var st_ctimespec = timespec()
+  public var st_size: Int64 = 0
+}
+
+@discardableResult
+public func fstat(_ descriptor: Int32, _ status: UnsafeMutablePointer<stat>!) -> Int32 { 0 }
+
+public let SOCK_STREAM: Int32 = 1
+public let F_FULLFSYNC: Int32 = 51
+
+@discardableResult
+public func memset_s(_ start: UnsafeMutableRawPointer!, _ size: Int, _ byte: Int32, _ count: Int) -> Int32 { 0 }
+/// macOS 10.4
+@discardableResult
+public func sysctlbyname(
+  _ name: UnsafePointer<CChar>!, _ old: UnsafeMutableRawPointer!, _ oldSize: UnsafeMutablePointer<Int>!,
+  _ new: UnsafeMutableRawPointer!, _ newSize: Int
+) -> Int32 { 0 }
+
+// Of Dispatch, where files are watched. macOS 10.6, iOS 4, tvOS 9, watchOS 2.
+public protocol DispatchSourceFileSystemObject: DispatchSourceProtocol {
+  var data: DispatchSource.FileSystemEvent { get }
+}
+
+extension DispatchSource {
+  public class func makeFileSystemObjectSource(
+    fileDescriptor: Int32, eventMask: DispatchSource.FileSystemEvent, queue: DispatchQueue? = nil
+  ) -> any DispatchSourceFileSystemObject { fatalError() }
+}
