@@ -2,17 +2,24 @@ import HandstampCore
 import HandstampRegistry
 import Synchronization
 
-/// A memory store whose writes can be made to fail.
+/// A memory store whose writes can be made to fail, or to come too late.
 final class FailingStore: RegistryStore {
   private let inner = MemoryRegistryStore()
   private let failure = Mutex<RegistryStoreError?>(nil)
+  private let rival = Mutex<SessionID?>(nil)
 
   func fail(_ error: RegistryStoreError?) { failure.withLock { $0 = error } }
+
+  /// From now on somebody else writes to this session just before every write.
+  func disturb(_ id: SessionID) { rival.withLock { $0 = id } }
 
   @concurrent func write(
     _ changes: [RegistryChange], events: [RegistryEvent]
   ) async throws(RegistryStoreError) -> [StoredEvent] {
     if let error = failure.withLock({ $0 }) { throw error }
+    if let id = rival.withLock({ $0 }), let row = await inner.session(id), row.end == nil {
+      _ = try await inner.write([.replaceSession(row, expecting: row.revision)], events: [])
+    }
     return try await inner.write(changes, events: events)
   }
 

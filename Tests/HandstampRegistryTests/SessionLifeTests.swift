@@ -153,13 +153,48 @@ import Testing
     #expect(try await world.registry.sessions(of: world.ada.id, now: start).isEmpty)
   }
 
+  @Test(arguments: ["end", "end all", "revoke", "reset", "theft", "sign in"])
+  func `ends a session that somebody else writes to all the time`(way: String) async throws {
+    let store = FailingStore()
+    let world = try await World(store: store)
+    let new = try await world.signIn("phone")
+    let next = try await world.successor(of: new.refreshToken, key: 1)
+    _ = try await world.successor(of: next, key: 2)
+    let link = try await world.registry.beginReset(of: world.ada, now: start)
+    store.disturb(new.row.id)
+    let reason: EndReason
+    switch way {
+    case "end":
+      _ = try await world.registry.end(new.row.id, of: world.ada.id, now: start)
+      reason = .revoked
+    case "end all":
+      _ = try await world.registry.endAll(of: world.ada.id, now: start)
+      reason = .revoked
+    case "revoke":
+      _ = try await world.registry.revoke(next.secret, now: start)
+      reason = .signedOut
+    case "reset":
+      _ = try await world.registry.resetPassword(with: link, hash: Secret("$"), now: start)
+      reason = .revoked
+    case "theft":
+      #expect(outline(try await world.refresh(next, key: 9)).hasPrefix("theft"))
+      reason = .misused
+    default:
+      _ = try await world.signIn("phone")
+      reason = .replaced
+    }
+    #expect(try await store.session(new.row.id)?.end == SessionEnd(at: start, reason: reason))
+    let told = try await world.events().filter { $0.session == new.row.id && $0.kind == .sessionRevoked }
+    #expect(told.map(\.reason) == [reason])
+  }
+
   @Test func `while others refresh ends what it should`() async throws {
     let world = try await World()
     let new = try await world.signIn()
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         var token = new.refreshToken
-        for number in 1... as PartialRangeFrom<UInt64> {
+        for number in 1... as PartialRangeFrom<UInt64> where !Task.isCancelled {
           guard case .issued(let issue) = try await world.refresh(token, key: number) else { return }
           token = issue.refreshToken
         }

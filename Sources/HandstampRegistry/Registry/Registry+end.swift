@@ -53,8 +53,8 @@ extension Registry {
   /// Writes down that sessions are over which nobody used in time, at most `limit` of them; to be called now and then.
   /// A session that is over is refused also before this was called.
   public func expire(now: UnixTime, limit: Int = 500) async throws(RegistryError) -> EndOutcome {
-    try await end(.expired, now: now) { () throws(RegistryStoreError) in
-      // One that a refresh just extended is no longer over and stays.
+    // One that a refresh just extended is no longer over and stays.
+    try await end(.expired, now: now, asTheyAre: true) { () throws(RegistryStoreError) in
       try await store.expired(at: now, limit: limit).filter { $0.over(at: now) != nil }
     }
   }
@@ -105,15 +105,22 @@ extension Registry {
   }
 
   /// Ends whatever `rows` names and is not over, in one write. A session that had expired unnoticed says so.
+  ///
+  /// - Parameter asTheyAre: whether only those end that nobody wrote to meanwhile. Otherwise nobody keeps a session by
+  ///   refreshing it all the time.
   func end(
     _ reason: EndReason, now: UnixTime, with more: [RegistryChange] = [], events moreEvents: [RegistryEvent] = [],
-    rows: () async throws(RegistryStoreError) -> [SessionRow]
+    asTheyAre: Bool = false, rows: () async throws(RegistryStoreError) -> [SessionRow]
   ) async throws(RegistryError) -> EndOutcome {
     for _ in 0..<Registry.attempts {
       let found = try await reading(rows).filter { $0.end == nil }
       guard !found.isEmpty || !more.isEmpty else { return .nothing }
       let ended = found.map { $0.ended($0.over(at: now) ?? reason, at: now) }
-      let changes = zip(found, ended).map { RegistryChange.replaceSession($1, expecting: $0.revision) }
+      let changes = zip(found, ended).map { found, ended -> RegistryChange in
+        asTheyAre
+          ? .replaceSession(ended, expecting: found.revision)
+          : .endSession(found.id, SessionEnd(at: now, reason: found.over(at: now) ?? reason))
+      }
       do throws(RegistryStoreError) {
         let events = ended.map { RegistryEvent.revoked($0, at: now) }
         return EndOutcome(
@@ -142,7 +149,7 @@ extension Registry {
         if stored?.revision != revision { return false }
       case .useTicket(let id):
         if try await ticket(id) == nil { return false }
-      case .createSession, .replaceSession, .createAccount, .createTicket, .voidTickets: continue
+      case .createSession, .replaceSession, .endSession, .createAccount, .createTicket, .voidTickets: continue
       }
     }
     return true

@@ -87,7 +87,9 @@ extension Registry {
       guard try await replace(row, by: next) != nil else { return nil }
       return issue(next, successor, .fastForwarded(lost: lost))
     case .theft(let ended, let sign):
-      guard let events = try await replace(row, by: ended, event: .revoked(ended, at: now)) else { return nil }
+      // A token that was in two hands was so, however often one of them refreshes meanwhile.
+      let end = RegistryChange.endSession(row.id, SessionEnd(at: now, reason: .misused))
+      guard let events = try await write([end], [.revoked(ended, at: now)]) else { return nil }
       return .theft(ended, sign, events)
     case .again(let successor): return issue(row, successor, .repeated)
     case .superseded: return .superseded(row.id)
@@ -101,12 +103,15 @@ extension Registry {
   }
 
   /// Writes a row over the one it was made of. Nothing when that one is no longer there.
-  func replace(
-    _ row: SessionRow, by next: SessionRow, event: RegistryEvent? = nil
+  func replace(_ row: SessionRow, by next: SessionRow) async throws(RegistryError) -> [StoredEvent]? {
+    try await write([.replaceSession(next, expecting: row.revision)], [])
+  }
+
+  /// Nothing when a session is no longer what it was.
+  private func write(
+    _ changes: [RegistryChange], _ events: [RegistryEvent]
   ) async throws(RegistryError) -> [StoredEvent]? {
-    do throws(RegistryStoreError) {
-      return try await store.write([.replaceSession(next, expecting: row.revision)], events: event.map { [$0] } ?? [])
-    } catch {
+    do throws(RegistryStoreError) { return try await store.write(changes, events: events) } catch {
       switch error {
       case .changed, .missing: return nil
       case .exists, .unavailable: throw RegistryError(error)

@@ -70,9 +70,9 @@ extension Registry {
     var (changes, events) = (changes, events)
     for old in former {
       // What had expired unnoticed says so.
-      let ended = old.ended(old.over(at: now) ?? .replaced, at: now)
-      changes.append(.replaceSession(ended, expecting: old.revision))
-      events.append(.revoked(ended, at: now))
+      let reason = old.over(at: now) ?? .replaced
+      changes.append(.endSession(old.id, SessionEnd(at: now, reason: reason)))
+      events.append(.revoked(old.ended(reason, at: now), at: now))
     }
     changes.append(.createSession(row))
     events.append(RegistryEvent(kind: .sessionEstablished, account: account.id, session: row.id, at: now))

@@ -56,6 +56,7 @@ struct MemoryContents {
   func former(_ change: RegistryChange) -> Former {
     switch change {
     case .createSession(let row), .replaceSession(let row, _): .session(sessions[row.id], row)
+    case .endSession(let id, _): sessions[id].map { .session($0, $0) } ?? .nothing
     case .createAccount(let record), .replaceAccount(let record, _): .account(accounts[record.id], record)
     case .createTicket, .useTicket, .voidTickets: .tickets(tickets)
     case .expectAccount: .nothing
@@ -91,6 +92,10 @@ struct MemoryContents {
       guard stored.revision == expecting, stored.account == row.account else { throw .changed }
       row.revision = expecting + 1
       try store(row)
+    case .endSession(let id, let end):
+      guard let stored = sessions[id] else { throw .missing }
+      guard stored.end == nil else { throw .changed }
+      try store(stored.ended(end.reason, at: end.at))
     case .createAccount(var record):
       guard accounts[record.id] == nil else { throw .exists }
       record.revision = 0

@@ -50,6 +50,9 @@ public enum RegistryChange: Sendable, Hashable {
   /// Fails with `missing` when there is none, with `changed` when its revision is not the expected one. Stored with
   /// revision `expecting + 1`. Account, kind and time of creation never change.
   case replaceSession(SessionRow, expecting: Int64)
+  /// Ends a session, whatever its revision: who writes to it all the time cannot keep it. Fails with `missing` when there is
+  /// none, with `changed` when it was ended before. The device's push token goes, the revision is one more, the rest stays.
+  case endSession(SessionID, SessionEnd)
   /// Fails with `exists` when its id, its address or its identity is taken. Stored with revision 0.
   case createAccount(AccountRecord)
   /// Fails with `missing` when there is none, with `changed` when its revision is not the expected one, with `exists` when

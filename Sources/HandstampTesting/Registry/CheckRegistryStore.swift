@@ -23,6 +23,7 @@ public func checkRegistryStore<S: RegistryStore>(
   try await check.nothingIsCreatedTwice()
   try await check.aDeviceHasOneSessionOfAnAccount()
   try await check.staleWritersChangeNothing()
+  try await check.anEndNeedsNoRevision()
   try await check.addressesAreTakenOnce()
   try await check.accountsMustBeWhatWasChecked()
   try await check.identitiesAreTakenOnce()

@@ -171,4 +171,39 @@ extension RegistryStoreCheck {
     let kept = try await other.session(row.id)
     try expect(kept == replaced, "who expects another revision changes nothing", found: kept as Any)
   }
+
+  func anEndNeedsNoRevision() async throws {
+    let (store, other) = try await pair(with: Samples.ada)
+    var row = Samples.session(1)
+    row.pushToken = Secret("push")
+    _ = try await store.write([.createSession(row)], events: [])
+    row.counter = 1
+    _ = try await other.write([.replaceSession(row, expecting: 0)], events: [])
+    let end = SessionEnd(at: row.createdAt.advanced(by: .seconds(9)), reason: .revoked)
+    let events = try await store.write([.endSession(row.id, end)], events: [Samples.event(1)])
+    try expect(events.count == 1, "an end tells its events", found: events)
+    row.end = end
+    row.pushToken = nil
+    row.revision = 2
+    let seen = try await other.session(row.id)
+    try expect(seen == row, "a session ends as it is, whoever wrote to it", found: seen as Any)
+    let live = try await other.sessions(of: Samples.ada)
+    try expect(live.isEmpty, "an ended session is not listed", found: live)
+    for late in [end, SessionEnd(at: Samples.start, reason: .misused)] {
+      try await expect(.changed, "a session ends once", from: other, writing: [.endSession(row.id, late)])
+    }
+    for id in [Samples.session(2).id, SessionID("not an id")] {
+      try await expect(.missing, "what is not there does not end", from: store, writing: [.endSession(id, end)])
+    }
+    try await expect(
+      .changed, "a write with an end is whole or nothing", from: store,
+      writing: [
+        .createSession(Samples.session(3)), .endSession(Samples.session(3).id, end),
+        .endSession(Samples.session(3).id, end),
+      ])
+    let kept = try await other.session(row.id)
+    let created = try await other.session(Samples.session(3).id)
+    try expect(
+      kept == row && created == nil, "a write with an end is whole or nothing", found: (kept, created))
+  }
 }

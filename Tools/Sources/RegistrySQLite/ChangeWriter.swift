@@ -17,6 +17,7 @@ struct ChangeWriter {
     switch change {
     case .createSession(let row): try insert(row)
     case .replaceSession(let row, let expecting): try update(row, expecting)
+    case .endSession(let id, let end): try self.end(id, end)
     case .createAccount(let record): try insert(record)
     case .replaceAccount(let record, let expecting): try update(record, expecting)
     case .expectAccount(let id, let revision):
@@ -77,10 +78,24 @@ struct ChangeWriter {
         row.end?.at.milliseconds,
         row.end?.reason.rawValue,
       ] + key)
-    if db.changesCount == 1 { return }
+    if db.changesCount == 0 { throw try refusal(row.session) }
+  }
+
+  private func end(_ id: SessionID, _ end: SessionEnd) throws {
+    guard let session = SessionBytes(id) else { throw RegistryStoreError.missing }
+    try run(
+      """
+      UPDATE session SET ended_at = ?, end_reason = ?, push_token = NULL, revision = revision + 1
+      WHERE id = ? AND ended_at IS NULL
+      """, [end.at.milliseconds, end.reason.rawValue, Data(session.bytes)])
+    if db.changesCount == 0 { throw try refusal(session) }
+  }
+
+  /// Why a session could not be changed.
+  private func refusal(_ session: SessionBytes) throws -> RegistryStoreError {
     let known = try Int64.fetchOne(
-      try db.cachedStatement(sql: "SELECT 1 FROM session WHERE id = ?"), arguments: [Data(row.session.bytes)])
-    throw known == nil ? RegistryStoreError.missing : RegistryStoreError.changed
+      try db.cachedStatement(sql: "SELECT 1 FROM session WHERE id = ?"), arguments: [Data(session.bytes)])
+    return known == nil ? .missing : .changed
   }
 
   private func insert(_ record: AccountRecord) throws {
