@@ -11,8 +11,8 @@ import Testing
   private let vaults = Locked<[AccountID: MemoryVault]>([:])
   private let backend = ScriptedBackend.rotating()
 
-  private func accounts(_ steps: [CleanupStep] = []) -> Accounts<String> {
-    Accounts(index: index, clock: clock) { [vaults, clock, backend] account in
+  private func accounts(_ steps: [CleanupStep] = [], list: (any AccountsIndex)? = nil) -> Accounts<String> {
+    Accounts(index: list ?? index, clock: clock) { [vaults, clock, backend] account in
       let vault = vaults.withLock { vaults in
         let vault = vaults[account] ?? MemoryVault()
         vaults[account] = vault
@@ -86,6 +86,30 @@ import Testing
     #expect(other.session(of: ada)?.isAuthenticated == true)
   }
 
+  @Test func `stay in the list when another program signs in to them while they are removed`() async throws {
+    let list = InterruptedIndex(index)
+    let (one, other) = (accounts(list: list), accounts())
+    let ada = try await one.add(tag: "home") { self.grant("s1") }
+    list.beforeNextEdit { _ = await #expect(throws: Never.self) { try await other.add { self.grant("s2") } } }
+    try await one.remove(ada)
+    #expect(one.accounts.map(\.tag) == ["home"])
+    #expect(one.activeID == ada)
+    #expect(try await one.session(of: ada)?.controller.token() == AccessToken("access-s2-0"))
+  }
+
+  @Test func `are in the list once they are signed in, though another program removed them meanwhile`() async throws {
+    let list = InterruptedIndex(index)
+    let (one, other) = (accounts(list: list), accounts())
+    list.afterNextEdit {
+      await other.load()
+      _ = await #expect(throws: Never.self) { try await other.remove(AccountID("ada")) }
+    }
+    let ada = try await one.add { self.grant("s1") }
+    #expect(one.accounts.map(\.id) == [ada])
+    #expect(one.activeID == ada)
+    #expect(try await one.session(of: ada)?.controller.token() == AccessToken("access-s1-0"))
+  }
+
   @Test func `stay in the list when they are added while they are being removed`() async throws {
     let gate = Gate()
     let (begun, begin) = AsyncStream.makeStream(of: Void.self)
@@ -106,5 +130,38 @@ import Testing
     #expect(accounts.accounts.map(\.id) == [ada])
     #expect(accounts.session(of: ada)?.isAuthenticated == true)
     #expect(await leaving() == [])
+  }
+}
+
+/// A list of accounts with which another program does something just before, or after, the next edit.
+private final class InterruptedIndex: AccountsIndex {
+  typealias Work = @MainActor @Sendable () async -> Void
+  private let base: MemoryAccountsIndex
+  private let before = Locked<Work?>(nil)
+  private let after = Locked<Work?>(nil)
+
+  init(_ base: MemoryAccountsIndex) { self.base = base }
+
+  func beforeNextEdit(_ work: @escaping Work) { before.withLock { $0 = work } }
+  func afterNextEdit(_ work: @escaping Work) { after.withLock { $0 = work } }
+
+  @concurrent func read() async -> Result<AccountsList, VaultTrouble> { await base.read() }
+
+  @concurrent func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultTrouble> {
+    await before.take()?()
+    let result = await base.edit(edit)
+    await after.take()?()
+    return result
+  }
+
+  func changes() -> AsyncStream<Void> { base.changes() }
+}
+
+extension Locked<InterruptedIndex.Work?> {
+  fileprivate func take() -> InterruptedIndex.Work? {
+    withLock { work in
+      defer { work = nil }
+      return work
+    }
   }
 }

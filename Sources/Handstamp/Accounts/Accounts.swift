@@ -102,11 +102,12 @@ public final class Accounts<Content: Sendable> {
     try await alone(id) { () async throws(SessionError) in
       // In this order: an account in the list without a session can be signed in to, one that no list knows is lost. It
       // stays there whatever happens: another program may have signed in to it meanwhile.
-      try await self.change(
-        .add(
-          ListedAccount(
-            id: id, name: profile.name, tag: tag, server: grant.authority, addedAt: self.clock.now().wall)))
+      let record = ListedAccount(
+        id: id, name: profile.name, tag: tag, server: grant.authority, addedAt: self.clock.now().wall)
+      try await self.change(.add(record))
       try await self.openSession(of: id).signIn(remember: remember) { grant }
+      // Another program may have taken it off between the two.
+      try await self.change(.add(record))
     }
     return id
   }
@@ -136,16 +137,20 @@ public final class Accounts<Content: Sendable> {
   public func setTag(_ tag: String?, of id: AccountID) async throws(SessionError) { try await change(.tag(id, tag)) }
 
   /// Signs an account out and takes it off the list. If it was the active one, none is. The server is told as soon as it can
-  /// be reached, also by the next launch.
+  /// be reached, also by the next launch. Where another program signs in to it meanwhile, it stays in the list, with that
+  /// session.
   @discardableResult
   public func remove(
     _ id: AccountID, _ plan: SignOutPlan = .everything
   ) async throws(SessionError) -> SignOutReport {
     try await alone(id) { () async throws(SessionError) in
-      let report = await self.openSession(of: id).signOut(plan)
+      let session = self.openSession(of: id)
+      let report = await session.signOut(plan)
       // The list keeps what could not be taken down: its vault may still hold the session.
       if let trouble = report.notDurable { throw .storage(trouble) }
+      let record = self[id]
       try await self.change(.remove(id, isLeaving: true))
+      if let record, await session.controller.isSessionStored() { try await self.change(.add(record)) }
       return report
     }
   }

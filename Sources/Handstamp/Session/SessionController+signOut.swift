@@ -67,6 +67,15 @@ extension SessionController {
   /// Waits until nothing is left to do for ended sessions, or somebody is signed in. Cancelling the task ends this wait.
   func settled() async -> Bool { await wait(nextWaiter(), until: .settled, within: .seconds(7 * 86_400)) }
 
+  /// Whether the vault holds a session now, whoever signed in. It may be news to this controller.
+  nonisolated func isSessionStored() async -> Bool {
+    switch await vault.read() {
+    case .value(let entry): entry.session != nil
+    case .accessOnly: true
+    case .absent, .trouble: false
+    }
+  }
+
   // MARK: Clean-up
 
   func clean(_ ended: EndedSession, step name: String) {

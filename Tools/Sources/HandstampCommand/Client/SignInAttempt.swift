@@ -87,6 +87,9 @@ struct SignInAttempt {
     do throws(SessionError) { try await client.controller.adopt(grant) } catch {
       throw Refusal(error, account: account)
     }
+    // Another process may have taken it off between the two.
+    try home.save(oauth, of: account.id)
+    try await book.edit(.add(account.listed))
     await client.settle()
     say("signed in as \(profile.name) at \(server.text)", account, activate: activate)
   }

@@ -78,10 +78,7 @@ struct Logout: AsyncParsableCommand {
         let departure = Departures.Departure(account: client.account.id, server: client.server)
         do { try Departures(of: client.home).add(departure) } catch { throw client.home.unwritable() }
       }
-      try await book.edit(.remove(client.account.id))
-      // The server is told by what stands there.
-      if isTold { try client.home.save(nil, of: client.account.id) }
-      Terminal.say("took \(client.account.words) off the list")
+      try await remove(client, book, isTold: isTold)
     }
     if let others {
       throw Refusal(
@@ -89,6 +86,18 @@ struct Logout: AsyncParsableCommand {
         hint: "sign in again and run handstamp logout --everywhere, or sign out there")
     }
     return isTold
+  }
+
+  private func remove(_ client: Client, _ book: AccountBook, isTold: Bool) async throws(Refusal) {
+    try await book.edit(.remove(client.account.id))
+    if case .value(let entry) = await client.home.vault(of: client.account.id).read(), entry.session != nil {
+      try await book.edit(.add(client.account.listed))
+      Terminal.say("\(client.account.words) was signed in to meanwhile, and stays on the list")
+      return
+    }
+    // The server is told by what stands there.
+    if isTold { try client.home.save(nil, of: client.account.id) }
+    Terminal.say("took \(client.account.words) off the list")
   }
 
   /// Why the account's other sessions could not be ended.

@@ -175,6 +175,25 @@ extension Processes {
       }
     }
 
+    @Test func `that are signed in to while they are erased stay on the list, with that session`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        // So long it waits to tell the server, between the vault and the list.
+        stage.server.send(SIGSTOP)
+        let erasing = try Child(["logout", "--erase"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
+        try await within(.seconds(60), "the sign-out") {
+          while try await stage.entry(of: stage.first).session != nil {}
+        }
+        erasing.send(SIGSTOP)
+        stage.server.send(SIGCONT)
+        try await stage.login(stage.first, deviceName: "laptop")
+        erasing.send(SIGCONT)
+        let outcome = try await within(.seconds(60), "logout") { try await erasing.outcome() }
+        #expect(outcome.status == 0 && outcome.words.contains("was signed in to meanwhile"), "\(outcome.words)")
+        #expect(try await stage.person(stage.first) == stage.email)
+      }
+    }
+
     @Test func `of an installation that had one per server go on, and are listed`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.second)
