@@ -39,7 +39,7 @@ struct HandstampTool: AsyncParsableCommand {
   static func main() async {
     Inheritance.remember()
     do {
-      var command = try await asyncParseAsRoot()
+      var command = try await asyncParseAsRoot(Revoke.arranged(Array(CommandLine.arguments.dropFirst())))
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampRegistry
 
 /// `handstamp revoke`.
 struct Revoke: SessionCommand {
@@ -13,6 +14,14 @@ struct Revoke: SessionCommand {
   @Flag(help: "end all sessions but this one") var others = false
   @Flag(help: "end all sessions, this one as well") var all = false
   @OptionGroup var account: AccountOptions
+
+  /// The same arguments, so that no id is taken for an option: one in 64 begins with a dash (base64url of 16 bytes).
+  static func arranged(_ arguments: [String]) -> [String] {
+    guard arguments.first == "revoke", !arguments.contains("--") else { return arguments }
+    func isDashedID(_ word: String) -> Bool { word.hasPrefix("-") && SessionBytes(SessionID(word)) != nil }
+    let ids = arguments.filter(isDashedID)
+    return arguments.filter { !isDashedID($0) } + (ids.isEmpty ? [] : ["--"] + ids)
+  }
 
   private struct Ended: Decodable { var ended: Int? }
 

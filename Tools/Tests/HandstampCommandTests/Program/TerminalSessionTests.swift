@@ -75,6 +75,11 @@ extension Processes {
         expectRefusal(
           try await stage.run(["revoke", "nobody"], on: stage.first, expecting: .failure), .failure,
           saying: "there is nothing here", hint: "handstamp sessions")
+        for id in ["-zLijXEnP5rIyuVHXGqpzw", "-hLijXEnP5rIyuVHXGqpzg", "--others_5rIyuVHXGqpzw"] {
+          expectRefusal(
+            try await stage.run(["revoke", id, "--account", "ada"], on: stage.first, expecting: .failure), .failure,
+            saying: "there is nothing here", hint: "handstamp sessions")
+        }
         try await stage.login(stage.second, deviceName: "other")
         #expect(try await stage.run(["revoke", "--others"], on: stage.first).words.contains("ended 1 other"))
         try await stage.login(stage.second, deviceName: "other")
