@@ -15,7 +15,7 @@ struct HandstampTool: AsyncParsableCommand {
       environment:
         HANDSTAMP_HOME    the folder of vault, locks and settings, together (default: $XDG_STATE_HOME/handstamp,
                           which is ~/.local/state/handstamp unless set)
-        HANDSTAMP_ACCOUNT the account to use, whichever is the active one; --account comes before it
+        HANDSTAMP_ACCOUNT the account to use, whichever is set for the folder or the active one; --account comes before it
         HANDSTAMP_TOKEN   an access token that is used instead of the session's, and never stored
         HANDSTAMP_PASSPHRASE_FILE a file for its owner alone, with the passphrase that opens the vaults in its first line
 

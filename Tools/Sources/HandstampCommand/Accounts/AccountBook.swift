@@ -6,7 +6,7 @@ import HandstampVaults
 struct AccountBook: Sendable {
   let home: Home
   let accounts: [Account]
-  /// The account that is used when none is named.
+  /// The account that is used when none is named, and none is set for the folder.
   let active: AccountID?
   /// The account of an installation that is older than the list, which does not name it yet.
   private let unlisted: Account?
@@ -58,12 +58,23 @@ struct AccountBook: Sendable {
 
   // MARK: Choosing
 
-  /// The account that was named, else the active one.
+  /// The account that is used when none is named: that of the folder where this process is, else the active one.
+  func usual() throws(Refusal) -> Account? {
+    guard let rule = try FolderRules(of: home).nearest(to: FolderRules.here) else { return activeAccount }
+    guard let account = self[rule.account] else {
+      throw Refusal(
+        .failure, "the account that was set for \(rule.folder) is not there any more",
+        hint: "run in that folder: handstamp switch --here, which forgets it")
+    }
+    return account
+  }
+
+  /// The account that was named, else the usual one.
   ///
-  /// - Throws: a refusal with the choices when the name fits none, or several, and when none is active.
+  /// - Throws: a refusal with the choices when the name fits none, or several, and when there is no usual one.
   func account(_ name: String?) throws(Refusal) -> Account {
     if let name { return try account(named: name) }
-    if let account = activeAccount { return account }
+    if let account = try usual() { return account }
     guard !accounts.isEmpty else { throw .nobody }
     throw Refusal(.signInNeeded, "no account is active", hint: "run: handstamp switch \(choices)")
   }

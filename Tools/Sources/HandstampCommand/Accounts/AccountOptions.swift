@@ -6,7 +6,8 @@ import HandstampVaults
 /// `--account` and `--quiet`, for everything that uses a session.
 struct AccountOptions: ParsableArguments {
   @Option(
-    help: "use this account, by name, tag or id (default: HANDSTAMP_ACCOUNT, else the active one)",
+    help:
+      "use this account, by name, tag or id (default: HANDSTAMP_ACCOUNT, else that of the folder, else the active one)",
     completion: .accounts)
   var account: String?
   @OptionGroup var manner: Manner

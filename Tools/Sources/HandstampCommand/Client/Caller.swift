@@ -16,7 +16,7 @@ enum Caller: Sendable {
     // The variable names the server as well: the token may be no other's.
     if let named = options.named { return .environment(token, try book.account(named).server) }
     let last = try home.settings().server
-    guard let server = book.activeAccount?.server ?? last else { throw .noServer }
+    guard let server = try book.usual()?.server ?? last else { throw .noServer }
     return .environment(token, server)
   }
 

@@ -10,6 +10,8 @@ struct SignInAttempt {
   let book: AccountBook
   /// The account that is to be signed in to anew, if one was named.
   let named: Account?
+  /// The account that is meant where none is named.
+  private let usual: Account?
   let server: ServerAddress
   let identity: ServerBackend
 
@@ -20,7 +22,9 @@ struct SignInAttempt {
     if let account { named = try book.account(account) } else { named = nil }
     self.named = named
     let last = try home.settings().server
-    self.server = try server.address(or: named?.server ?? book.activeAccount?.server ?? last)
+    // Where the folder's account is gone, somebody may sign in all the same.
+    usual = try? book.usual()
+    self.server = try server.address(or: named?.server ?? usual?.server ?? last)
     if let named, named.server != self.server {
       throw Refusal(
         .usage, "\(named.name) is an account at \(named.server.text)", hint: "leave out --server, or --account")
@@ -44,7 +48,7 @@ struct SignInAttempt {
 
   private func candidates(_ email: String?) -> [Account] {
     if let named { return [named] }
-    guard let email else { return [book.activeAccount].compactMap { $0 }.filter { $0.server == server } }
+    guard let email else { return [usual].compactMap { $0 }.filter { $0.server == server } }
     return book.accounts.filter {
       $0.server == server && (!$0.name.contains("@") || $0.name.lowercased() == email.lowercased())
     }
@@ -114,6 +118,9 @@ struct SignInAttempt {
 
   private func say(_ words: String, _ account: Account, activate: Bool) {
     Terminal.say(words)
+    if let rule = try? FolderRules(of: home).nearest(to: FolderRules.here), rule.account != account.id {
+      Terminal.say("in \(rule.folder) another account is used; change that with: handstamp switch NAME --here")
+    }
     guard let former = book.activeAccount, former.id != account.id else { return }
     let all = book.accounts.filter { $0.id != account.id } + [account]
     if activate {

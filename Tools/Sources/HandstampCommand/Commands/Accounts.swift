@@ -30,12 +30,15 @@ struct Accounts: SessionCommand {
     var schemaVersion = 1
     /// The id of the active account.
     var active: String?
+    /// The id of the account that is used in this folder, where one is set.
+    var here: String?
     var accounts: [Item]
   }
 
   func perform() async throws {
     let home = try Home.current()
     let book = try await AccountBook(of: home)
+    let rule = try FolderRules(of: home).nearest(to: FolderRules.here)
     let now = SystemClock().now()
     var items: [Answer.Item] = []
     var rows = [["", "NAME", "TAG", "SERVER", "STATE", "ID"]]
@@ -50,13 +53,18 @@ struct Accounts: SessionCommand {
       ])
     }
     if output.json {
-      Answer(active: book.active?.rawValue, accounts: items).print()
+      Answer(active: book.active?.rawValue, here: rule?.account.rawValue, accounts: items).print()
     } else if items.isEmpty {
       Terminal.say("there are no accounts on this device")
     } else {
       for line in Table(rows: rows).lines { Terminal.out(line) }
     }
-    if let named = EnvironmentAccount.current { Terminal.say("\(EnvironmentAccount.name) is set: \(named) is used") }
+    if let named = EnvironmentAccount.current {
+      Terminal.say("\(EnvironmentAccount.name) is set: \(named) is used")
+    } else if let rule {
+      let account = book[rule.account].map { $0.handle(among: book.accounts) } ?? "an account that is gone"
+      Terminal.say("in \(rule.folder) and below it \(account) is used")
+    }
   }
 }
 

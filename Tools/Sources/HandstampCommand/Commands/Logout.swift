@@ -95,6 +95,8 @@ struct Logout: AsyncParsableCommand {
       Terminal.say("\(client.account.words) was signed in to meanwhile, and stays on the list")
       return
     }
+    let rules = FolderRules(of: client.home)
+    for rule in rules.all where rule.account == client.account.id { _ = try rules.remove(of: rule.folder) }
     // The server is told by what stands there.
     if isTold { try client.home.save(nil, of: client.account.id) }
     Terminal.say("took \(client.account.words) off the list")

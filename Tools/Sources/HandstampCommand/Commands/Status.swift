@@ -32,9 +32,11 @@ struct Status: SessionCommand {
       return StatusReport(home: home, account: nil, reading: .trouble(trouble), now: now)
     }
     let book = try await AccountBook(of: home)
-    let account = account.named == nil ? book.activeAccount : try account.chosen(book)
+    let rule = account.named == nil ? try FolderRules(of: home).nearest(to: FolderRules.here) : nil
+    let account = account.named == nil ? try book.usual() : try account.chosen(book)
     let reading = if let account { await home.vault(of: account.id).read() } else { VaultReading.absent }
     var report = StatusReport(home: home, account: account, reading: reading, now: now)
+    report.folder = rule?.folder
     if account == nil, !book.accounts.isEmpty { report.reason = StatusReport.noActiveAccount }
     return report
   }
@@ -76,6 +78,8 @@ struct StatusReport: Document {
   /// What the account is called on this device.
   var name: String?
   var tag: String?
+  /// The folder that the account is set for; nothing where it is not the folder that chose it.
+  var folder: String?
   var state: State
   /// Why nobody is signed in, or why the vault cannot be used.
   var reason: String?
@@ -143,7 +147,7 @@ struct StatusReport: Document {
   private var timeLeft: Duration?
 
   private enum CodingKeys: String, CodingKey {
-    case schemaVersion, home, server, name, tag, state, reason, account, session, signedInAt, signedInAtEpoch,
+    case schemaVersion, home, server, name, tag, folder, state, reason, account, session, signedInAt, signedInAtEpoch,
       accessToken,
       refreshable, pendingEnds, environmentToken, verified
   }
@@ -192,6 +196,7 @@ struct StatusReport: Document {
     case .unavailable: rows.append(["vault not usable", plain(reason ?? "")])
     }
     if let name { rows.append(["account", tag.map { "\(name) (\($0))" } ?? name]) }
+    if let folder { rows.append(["set for", folder]) }
     if let server { rows.append(["server", server]) }
     if let session { rows.append(["session", session]) }
     if let signedInAt { rows.append(["since", signedInAt]) }

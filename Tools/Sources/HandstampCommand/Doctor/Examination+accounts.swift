@@ -21,6 +21,12 @@ extension Examination {
     case (let count, nil): add(.note("accounts", "\(count), none of them active", hint: "run: handstamp switch NAME"))
     case (let count, let active?): add(.ok("accounts", "\(count), the active one is \(active.words)"))
     }
+    for rule in FolderRules(of: home).all where book[rule.account] == nil {
+      add(
+        .problem(
+          "folders", "the account that was set for \(rule.folder) is not there any more",
+          hint: "run in that folder: handstamp switch --here, which forgets it"))
+    }
     for account in book.accounts { await examine(account) }
     let waiting = Departures(of: home).all.count + book.former.count
     if waiting > 0 {

@@ -19,18 +19,20 @@ final class Child: Sendable {
   /// Starts `handstamp` with these arguments.
   ///
   /// - Parameters:
+  ///   - folder: where it runs; nothing for where this program does.
   ///   - variables: added to the environment; everything of the program's own is taken out of it before.
   ///   - input: what it reads. Without any, its standard input stays open for as long as this object lives.
   ///   - terminal: what it reads from instead.
   ///   - log: where its standard error goes, instead of into the outcome.
   ///   - screen: the same, where it is a terminal.
   init(
-    _ arguments: [String], variables: [String: String] = [:], input: String? = nil, terminal: FileHandle? = nil,
-    log: String? = nil, screen: FileHandle? = nil
+    _ arguments: [String], in folder: String? = nil, variables: [String: String] = [:], input: String? = nil,
+    terminal: FileHandle? = nil, log: String? = nil, screen: FileHandle? = nil
   ) throws {
     process = Process()
     process.executableURL = URL(fileURLWithPath: try Child.program())
     process.arguments = arguments
+    if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder, isDirectory: true) }
     var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HANDSTAMP_") }
     environment.merge(variables) { $1 }
     process.environment = environment
