@@ -52,9 +52,10 @@ actor PassphrasePrompt {
       throw Refusal(.vault, "\(variable): \(path) cannot be read", hint: "name a file of your own")
     }
     defer { close(descriptor) }
-    var facts = stat()
     // A pipe, as of <(pass show vault), has no mode that means anything.
-    guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT != S_IFREG || facts.st_mode & 0o077 == 0 else {
+    if let facts = FileFacts(URL(fileURLWithPath: path).resolvingSymlinksInPath().path), facts.isRegular,
+      facts.mode & 0o077 != 0
+    {
       throw Refusal(.vault, "\(variable): others can read \(path)", hint: "run: chmod 600 \(path)")
     }
     var bytes = [UInt8](repeating: 0, count: 2048)
