@@ -19,30 +19,61 @@ extension ForumWorld {
     guard let forum = ForumWorld.categories.flatMap(\.forums).first(where: { $0.id == id }) else { return nil }
     let total = (ForumWorld.threadsPerForum + 39) / 40
     let page = max(1, min(page, total))
-    let rows = ((page - 1) * 40..<min(page * 40, ForumWorld.threadsPerForum)).map { number -> String in
-      let thread = id * 1000 + number
-      let unread = seen(person, thread).map { seen in
-        seen >= ForumWorld.postsPerThread
-          ? "<a class=x href=#>X" : "<a class=count href=#><b>\(ForumWorld.postsPerThread - seen)</b></a>"
-      }
-      return """
-        <tr class="thread\(number == 0 ? " sticky" : "")\(number == 5 ? " closed" : "")" id=thread\(thread)>
-        <td class=title><a class=thread_title href="showthread.php?threadid=\(thread)&goto=1">\(forum.name): question \(number) – who’s there?</a> \(unread ?? "")
-        <td class=author><a href=member.php?userid=7>Zoë</a><td class=replies>\(ForumWorld.postsPerThread - 1)<td class=lastpost>Jan \(1 + number % 28), 2026
-        """
-    }
+    let rows = ((page - 1) * 40..<min(page * 40, ForumWorld.threadsPerForum)).map { row(id * 1000 + $0, person) }
     return Markup.page(
       user: person, forum: id,
       "<div class=breadcrumbs><a href=/>The Forums</a> &gt; <a href=#>\(forum.name)</a></div>\(Markup.pages(page, of: total))<table id=forum>\(rows.joined())</table>"
     )
   }
 
+  /// The threads that the person has bookmarked, the one of the latest post first.
+  func bookmarks(page: Int, _ person: Person) -> [UInt8] {
+    let marked = bookmarks(of: person).sorted { $0 % 1000 < $1 % 1000 }
+    let total = max(1, (marked.count + 39) / 40)
+    let page = max(1, min(page, total))
+    let rows = marked.dropFirst((page - 1) * 40).prefix(40).map { row($0, person) }
+    return Markup.page(
+      user: person, classes: "bookmark_threads",
+      "\(Markup.pages(page, of: total))<table id=forum>\(rows.joined())</table>")
+  }
+
+  /// Whether there is such a thread.
+  func hasThread(_ id: Int) -> Bool {
+    id % 1000 < ForumWorld.threadsPerForum && ForumWorld.categories.flatMap(\.forums).contains { $0.id == id / 1000 }
+  }
+
+  private func title(_ thread: Int) -> String {
+    let forum = ForumWorld.categories.flatMap(\.forums).first { $0.id == thread / 1000 }
+    return "\(forum?.name ?? ""): question \(thread % 1000) – who’s there?"
+  }
+
+  private func row(_ thread: Int, _ person: Person) -> String {
+    let number = thread % 1000
+    let unread = seen(person, thread).map { seen in
+      seen >= ForumWorld.postsPerThread
+        ? "<a class=x href=#>X" : "<a class=count href=#><b>\(ForumWorld.postsPerThread - seen)</b></a>"
+    }
+    // Five hours lie between one thread's last post and the next one's; nobody has answered the first for long.
+    let hours = number == 0 ? 9 : 700 - 5 * number
+    let time = "\((hours + 11) % 12 + 1):30 \(hours % 24 < 12 ? "AM" : "PM") Jan \(1 + hours / 24), 2026"
+    return """
+      <tr class="thread\(number == 0 ? " sticky" : "")\(number == 5 ? " closed" : "")" id=thread\(thread)>
+      <td class=title><a class=thread_title href="showthread.php?threadid=\(thread)&goto=1">\(title(thread))</a> \(unread ?? "")
+      <td class=author><a href=member.php?userid=7>Zoë</a><td class=replies>\(ForumWorld.postsPerThread - 1)<td class=lastpost>\(time)
+      """
+  }
+
   func thread(_ id: Int, page: Int, _ person: Person) -> [UInt8]? {
-    guard id >= 1000, id % 1000 < ForumWorld.threadsPerForum else { return nil }
+    guard hasThread(id) else { return nil }
     let total = (ForumWorld.postsPerThread + 39) / 40
     let page = max(1, min(page, total))
     let seen = seen(person, id) ?? 0
     let posts = ((page - 1) * 40 + 1...min(page * 40, ForumWorld.postsPerThread)).map { index -> String in
+      // Somebody whom nobody wants to read: without a number, and never marked as seen.
+      if index % 40 == 13 {
+        return
+          "<table class=\"post ignored\" id=post\(id * 100 + index)><tr><td class=\"userinfo userid-13\"><dl><dt class=author>Mallory</dl><td class=postbody>You ignore this member.</table>"
+      }
       let author = index % 2 == 0 ? (7, "Zoë") : (42, "ada")
       return """
         <table class="post" id=post\(id * 100 + index) data-idx=\(index)><tr class=\(index <= seen ? "seen1" : "altcolor1")>
@@ -53,7 +84,7 @@ extension ForumWorld {
     }
     return Markup.page(
       user: person, forum: id / 1000, thread: id,
-      "<a class=bclast href=#>Thread \(id)</a>\(Markup.pages(page, of: total))<div id=thread>\(posts.joined(separator: "\n"))</div>"
+      "<a class=bclast href=#>\(title(id))</a>\(Markup.pages(page, of: total))<div id=thread>\(posts.joined(separator: "\n"))</div>"
     )
   }
 

@@ -40,6 +40,19 @@ struct ForumRoutes: Sendable {
     router.get("/showthread.php") { request, _ in
       member(request) { world.thread(number(request, "threadid"), page: number(request, "pagenumber"), $0) }
     }
+    router.get("/bookmarkthreads.php") { request, _ in
+      member(request) { world.bookmarks(page: number(request, "pagenumber"), $0) }
+    }
+    router.post("/bookmarkthreads.php") { request, _ in
+      let fields = try await form(request)
+      return member(request) { person in
+        guard let thread = Int(fields["threadid"] ?? ""), world.hasThread(thread), let action = fields["action"],
+          ["add", "remove"].contains(action)
+        else { return nil }
+        world.bookmark(person, thread, action == "add")
+        return world.bookmarks(page: 1, person)
+      }
+    }
     router.get("/member.php") { request, _ in member(request) { world.profile(number(request, "userid"), $0) } }
     router.get("/private.php") { request, _ in
       member(request) { person in

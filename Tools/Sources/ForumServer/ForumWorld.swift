@@ -14,6 +14,8 @@ final class ForumWorld: Sendable {
     var sessions: [String: Int] = [:]
     var banned: Set<String> = []
     var seen: [String: Int] = [:]
+    /// Threads, by person.
+    var bookmarks: [Int: Set<Int>] = [:]
     var condition = Condition.up
     /// How long a login cookie lasts, in seconds.
     var cookieLife = 365 * 86_400
@@ -98,5 +100,17 @@ final class ForumWorld: Sendable {
 
   func markSeen(_ person: Person, _ thread: Int, to index: Int) {
     content.withLock { $0.seen["\(person.id)/\(thread)"] = min(index, ForumWorld.postsPerThread) }
+  }
+
+  func bookmarks(of person: Person) -> Set<Int> { content.withLock { $0.bookmarks[person.id] ?? [] } }
+
+  func bookmark(_ person: Person, _ thread: Int, _ isBookmarked: Bool) {
+    content.withLock { content in
+      if isBookmarked {
+        content.bookmarks[person.id, default: []].insert(thread)
+      } else {
+        content.bookmarks[person.id]?.remove(thread)
+      }
+    }
   }
 }
