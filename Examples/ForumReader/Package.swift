@@ -39,7 +39,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "ForumReaderTests",
-      dependencies: ["ForumReader"]
+      dependencies: ["ForumReader", grdb]
         + handstamp("Handstamp", "HandstampCore", "HandstampCookies", "HandstampData", "HandstampVaults"),
       swiftSettings: strict),
   ]

@@ -13,41 +13,27 @@ struct Forum {
   static func main() async {
     var arguments = Array(CommandLine.arguments.dropFirst())
     guard arguments.count == 1, let server = arguments.popLast(), server.hasPrefix("http") else {
-      Terminal.say("usage: forum <address>", to: .error)
-      Terminal.say("hint: forum http://127.0.0.1:8090/", to: .error)
+      Terminal.complain("usage: forum <address>")
+      Terminal.complain("hint: forum http://127.0.0.1:8090/")
       exit(2)
     }
     do {
-      try await Reader(server).run()
+      try await reader(of: server).run()
     } catch {
-      Terminal.say("forum: \(Words.describe(error))", to: .error)
+      Terminal.complain("forum: \(Words.describe(error))")
       exit(1)
     }
   }
-}
 
-/// Words for people.
-enum Words {
-  static func describe(_ error: any Error) -> String {
-    switch error {
-    case ForumRefusal.databaseDown: "the forum's database is down"
-    case ForumRefusal.closed(let text): "the forum is closed: \(text)"
-    case ForumRefusal.banned(let reason, let until): "you are banned until \(until): \(reason)"
-    case ForumRefusal.mustRegister: "only members may see that"
-    case ForumRefusal.refused(let title, let text): "\(title): \(text)"
-    case ScrapeError.missing(let part): "a page that is not understood: no \(part)"
-    case ForumFailure.elsewhere: "the forum's address leads elsewhere: does this network ask to sign in?"
-    case ForumFailure.status(let status): "the forum answers with status \(status)"
-    case APIError.unreachable: "no network"
-    case APIError.unauthorized(let error): describe(error)
-    case SessionError.rejected, SessionError.signedOut(.rejected): "the forum has ended it"
-    case SessionError.signedOut(.expired): "the sign-in has run out"
-    case SessionError.signedOut: "signed out"
-    case SessionError.unreachable: "the forum cannot be reached"
-    case SessionError.refused("banned", let reason): "banned: \(reason ?? "")"
-    case SessionError.refused("wrong_credentials", _): "name and password do not fit"
-    case SessionError.refused(_, let detail): detail ?? "the forum refuses"
-    default: "\(error)"
-    }
+  private static func reader(of server: String) throws -> Reader {
+    let transport = URLSessionTransport()
+    let clock = SystemClock()
+    let backend = CookieBackend(.forum(server), transport: transport, clock: clock)
+    let open = OpenStore { try StorePlace(name, account: $0) }
+    let controller = SessionController(
+      vault: .platform(name), backend: backend, policy: .onRejection, clock: clock,
+      cleanups: [CleanupStep("database", .database) { ended in try open.remove(of: ended.account) }])
+    let client = try ForumClient(backend.site.baseURL, controller: controller, backend: backend, transport: transport)
+    return Reader(client, open, console: Terminal())
   }
 }

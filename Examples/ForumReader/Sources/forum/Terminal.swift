@@ -1,31 +1,102 @@
 import Foundation
+import ForumReader
 
 /// Lines in and lines out: nothing else is asked of a terminal.
-enum Terminal {
-  enum Stream { case output, error }
+// Unchecked: all access is under the lock.
+final class Terminal: Console, @unchecked Sendable {
+  private let lock = NSLock()
+  private var waiting: CheckedContinuation<String?, Never>?
+  private var prompt = ""
+  /// Whether the cursor stands behind the prompt.
+  private var isPrompted = false
+  private var isReading = false
+  /// Lines that nobody waited for any more when they came.
+  private var lines: [String?] = []
 
-  static func say(_ text: String, to stream: Stream = .output) {
-    let handle = stream == .output ? FileHandle.standardOutput : FileHandle.standardError
-    handle.write(Data((clean(text) + "\n").utf8))
+  let isInteractive = isatty(STDIN_FILENO) == 1
+
+  func say(_ text: String) {
+    lock.lock()
+    defer { lock.unlock() }
+    // What is typed already stays where it stands.
+    write((isPrompted ? "\n" : "") + Terminal.clean(text) + "\n")
+    isPrompted = false
   }
 
-  /// Asks for one line; nothing at the end of the input. Waiting for it blocks a thread of its own.
-  static func ask(_ prompt: String, secretly: Bool = false) async -> String? {
-    FileHandle.standardOutput.write(Data(prompt.utf8))
-    return await withCheckedContinuation { continuation in
-      Thread.detachNewThread {
-        let line = secretly ? withoutEcho { readLine() } : readLine()
-        continuation.resume(returning: line)
-      }
+  static func complain(_ text: String) { FileHandle.standardError.write(Data((clean(text) + "\n").utf8)) }
+
+  func repeatPrompt() {
+    lock.lock()
+    defer { lock.unlock() }
+    if waiting != nil, !isPrompted { showPrompt() }
+  }
+
+  func line(_ prompt: String, secretly: Bool) async -> String? {
+    let settings = secretly ? hideTyping() : nil
+    let line = await line(prompt)
+    if let settings { showTyping(settings) }
+    return line
+  }
+
+  private func line(_ prompt: String) async -> String? {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in wait(continuation, prompt) }
+    } onCancel: {
+      lock.lock()
+      let given = waiting
+      waiting = nil
+      lock.unlock()
+      given?.resume(returning: nil)
     }
   }
+
+  private func wait(_ continuation: CheckedContinuation<String?, Never>, _ prompt: String) {
+    lock.lock()
+    defer { lock.unlock() }
+    // What a person typed at a former prompt is no answer to this one.
+    if isInteractive { lines.removeAll { $0 != nil } }
+    if Task.isCancelled || !lines.isEmpty {
+      return continuation.resume(returning: Task.isCancelled ? nil : lines.removeFirst())
+    }
+    waiting = continuation
+    if isPrompted { write("\n") }
+    if isReading, isInteractive { tcflush(STDIN_FILENO, TCIFLUSH) }
+    self.prompt = prompt
+    showPrompt()
+    guard !isReading else { return }
+    isReading = true
+    // To read blocks a thread.
+    Thread.detachNewThread { [self] in received(readLine()) }
+  }
+
+  private func received(_ line: String?) {
+    lock.lock()
+    isReading = false
+    isPrompted = false
+    let given = waiting
+    waiting = nil
+    if given == nil { lines.append(line) }
+    lock.unlock()
+    given?.resume(returning: line)
+  }
+
+  private func showPrompt() {
+    write(prompt)
+    isPrompted = true
+  }
+
+  private func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
+
+  // MARK: Passwords
 
   // Unsafe: written before the handler that reads it is set.
   nonisolated(unsafe) private static var asItWas = termios()
 
-  private static func withoutEcho(_ read: () -> String?) -> String? {
-    guard tcgetattr(STDIN_FILENO, &asItWas) == 0 else { return read() }
-    var settings = asItWas
+  /// The settings to go back to; nothing where there is no terminal.
+  private func hideTyping() -> termios? {
+    var settings = termios()
+    guard tcgetattr(STDIN_FILENO, &settings) == 0 else { return nil }
+    Terminal.asItWas = settings
     settings.c_lflag &= ~tcflag_t(ECHO)
     // Whoever gives up here gets a terminal back that shows what they type.
     signal(SIGINT) { number in
@@ -34,12 +105,16 @@ enum Terminal {
       raise(number)
     }
     tcsetattr(STDIN_FILENO, TCSANOW, &settings)
-    defer {
-      tcsetattr(STDIN_FILENO, TCSANOW, &Terminal.asItWas)
-      signal(SIGINT, SIG_DFL)
-      FileHandle.standardOutput.write(Data("\n".utf8))
-    }
-    return read()
+    return Terminal.asItWas
+  }
+
+  private func showTyping(_ settings: termios) {
+    var settings = settings
+    tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+    signal(SIGINT, SIG_DFL)
+    lock.lock()
+    defer { lock.unlock() }
+    write("\n")
   }
 
   /// What a forum's members write must not steer the terminal.

@@ -105,43 +105,11 @@ import Testing
     let list = Listing.posts(thread: "26001", page: 1)
     site.answer("showthread.php", Sample.refusals[0].text, status: 503)
     await #expect(throws: ForumRefusal.databaseDown) { try await client.markRead("26001", to: 2, in: store) }
-    #expect(try store.now(list).last?.note == "#2 ada *")
+    #expect(try store.now(list).last?.isNew == true)
     site.answer("showthread.php", Sample.posts)
     try await client.markRead("26001", to: 2, in: store)
-    #expect(try store.now(list).last?.note == "#2 ada")
+    #expect(try store.now(list).last?.isNew == false)
     let body = site.requests.last.map { String(decoding: $0.body, as: UTF8.self) }
     #expect(body == "action=setseen&threadid=26001&index=2")
-  }
-}
-
-/// A forum that answers what a test has said, once each.
-// Unchecked: all access is under the lock.
-final class Site: Transport, @unchecked Sendable {
-  static let base = "https://forum.example.org/"
-  private let lock = NSLock()
-  private var answers: [String: [TransportResponse]] = [:]
-  private var seen: [TransportRequest] = []
-
-  var requests: [TransportRequest] { lock.withLock { seen } }
-
-  func answer(_ path: String, _ text: String, status: Int = 200, headers: [HeaderField] = []) {
-    let response = TransportResponse(status: status, headers: headers, body: Windows1252.encode(text))
-    lock.withLock { answers[path, default: []].append(response) }
-  }
-
-  @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-    throw .unreachable("no streams")
-  }
-
-  @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-    let path = String(request.url.dropFirst(Site.base.count).prefix { $0 != "?" })
-    let answer = lock.withLock { () -> TransportResponse? in
-      seen.append(request)
-      guard let first = answers[path]?.first else { return nil }
-      answers[path]?.removeFirst()
-      return first
-    }
-    guard let answer else { throw .unreachable("nothing was said of \(path)") }
-    return answer
   }
 }

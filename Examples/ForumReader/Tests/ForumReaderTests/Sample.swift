@@ -27,6 +27,20 @@ enum Sample {
     <tr><td class=postdate>Jan 2, 2026</table>
     <table class=post id=post902 data-idx=2><tr class=altcolor1><td class="userinfo userid-42"><dl><dt class=author>ada</dl><td class=postbody>red ☃ <img src=x title=":)"></table></div>
     """
+  /// Two posts that are ignored: the first of the page and one in its middle.
+  static let ignoring = """
+    <body data-forum=26 data-thread=26001 data-user=42><a class=bclast href=#>Old</a>
+    <div class="pages" data-current-page=2 data-total-pages=2></div><div id=thread>
+    <table class="post ignored" id=post940><tr><td class="userinfo userid-13"><dl><dt class=author>Mallory</dl><td class=postbody>Ignored.</table>
+    <table class=post id=post941 data-idx=42><tr class=seen1><td class="userinfo userid-7"><dl><dt class=author>Zoë</dl><td class=postbody>one<tr><td class=postdate>Jan 3, 2026 9:15 PM</table>
+    <table class="post ignored" id=post942><tr><td class="userinfo userid-13"><dl><dt class=author>Mallory</dl><td class=postbody>Ignored.</table>
+    <table class=post id=post943 data-idx=44><tr class=altcolor2><td class="userinfo userid-42"><dl><dt class=author>ada</dl><td class=postbody>two<tr><td class=postdate>Jan 4, 2026 21:16</table></div>
+    """
+  static let bookmarks = """
+    <body class="forum bookmark_threads" data-user=42><div class="pages" data-current-page=1 data-total-pages=2></div>
+    <table id=forum><tr class="thread bm0" id=thread26003><td class=title><a class=thread_title href=#>New</a><td class=author>ada<td class=replies>3<td class=lastpost>11:30 PM Jan 4, 2026
+    <tr class=thread id=thread1007><td class=title><a class=thread_title href=#>Elsewhere</a> <a class=count href=#><b>2</b></a><td class=author>Zoë<td class=replies>41<td class=lastpost>Jan 5, 2026 08:00</table>
+    """
   static let profile = """
     <body><div id=profile data-user=7><b class=author>Zoë</b><i class=title>Countess</i><b class=registered>Dec 10, 2001</b>
     <b class=posts>1,815</b><div class=about>Likes numbers.<br>And looms.</div></div>
@@ -53,5 +67,6 @@ enum Sample {
       .refused(title: "No", text: "That name and that password do not fit")
     ),
   ]
-  static let pages = [index, threads, posts, profile, messages, message] + refusals.map(\.text)
+  static let pages =
+    [index, threads, posts, ignoring, bookmarks, profile, messages, message] + refusals.map(\.text)
 }

@@ -21,7 +21,7 @@ import Testing
     #expect(list.threads.map(\.id) == ["26000", "26001", "26003"])
     let first = try #require(list.threads.first)
     #expect(first.title == "Rules – read “me”" && first.author == "Zoë" && first.replies == 1099)
-    #expect(first.isSticky && !first.isClosed && first.lastPost == "Jan 1")
+    #expect(first.isSticky && !first.isClosed && first.lastPost.text == "Jan 1" && first.lastPost.seconds == nil)
     #expect(list.threads.map(\.unread) == [1012, 0, nil])
   }
 
@@ -32,6 +32,43 @@ import Testing
     #expect(posts.posts.first?.author == ForumUser(id: "7", name: "Zoë"))
     #expect(posts.posts.first?.text == "> ada posted:\n> Tea & cake\nFirst\nsecond bold text")
     #expect(posts.posts.last?.text == "red ☃ [:)]")
+  }
+
+  @Test func `numbers what is ignored by the posts around it, and counts it as read along with them`() throws {
+    let page: PostsPage = try page(Sample.ignoring)
+    #expect(page.posts.map(\.index) == [41, 42, 43, 44])
+    #expect(page.posts.map(\.isIgnored) == [true, false, true, false])
+    #expect(page.posts.map(\.isSeen) == [true, true, true, false])
+  }
+
+  @Test(arguments: [
+    ([0, 0, 0], [81, 82, 83]), ([0, 90, 0, 0], [89, 90, 91, 92]), ([5, 0, 9, 0], [5, 6, 9, 10]),
+    ([0, 0, 1], [1, 1, 1]),
+    ([], []),
+  ])
+  func `numbers every post, whatever the page says of it`(said: [Int], wanted: [Int]) throws {
+    let posts = said.enumerated().map { place, index in
+      "<table class=post id=post\(place + 1) \(index > 0 ? "data-idx=\(index)" : "")><td class=postbody>x</table>"
+    }
+    let page: PostsPage = try page(
+      "<body data-thread=1><div class=pages data-current-page=3 data-total-pages=3></div><div id=thread>\(posts.joined())"
+    )
+    #expect(page.posts.map(\.index) == wanted)
+  }
+
+  @Test func `reads bookmarks, and takes no other list for them`() throws {
+    let list: BookmarkList = try page(Sample.bookmarks)
+    #expect(list.threads.map(\.id) == ["26003", "1007"] && list.pages == PageNumbers(current: 1, total: 2))
+    #expect(list.threads.map(\.unread) == [nil, 2])
+    let (later, earlier) = try (
+      #require(list.threads.last?.lastPost.seconds), #require(list.threads.first?.lastPost.seconds)
+    )
+    #expect(later - earlier == 8 * 3600 + 1800)
+    #expect(throws: ScrapeError.missing("page of bookmarks")) { let _: BookmarkList = try page(Sample.threads) }
+    #expect(throws: ScrapeError.missing("table of threads")) {
+      let _: BookmarkList = try page("<body class=bookmark_threads>")
+    }
+    #expect(throws: ScrapeError.missing("forum")) { let _: ThreadList = try page(Sample.bookmarks) }
   }
 
   @Test func `reads profiles and messages`() throws {

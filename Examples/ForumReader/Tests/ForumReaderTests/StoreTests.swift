@@ -19,14 +19,22 @@ import Testing
   private func page<Value: Scraped>(_ text: String) throws -> Value { try HTMLPage(text).scrape() }
 
   @Test func `reaches whoever looks at it, page by page`() async throws {
-    var seen = store.lines(.threads(forum: "26", page: 2)).makeAsyncIterator()
-    #expect(try await seen.next() == [])
+    var seen = store.values(.threads(forum: "26", page: 2)).makeAsyncIterator()
+    #expect(try await seen.next() == ForumStore.Listed(lines: []))
     try await store.keep(page(Sample.threads) as ThreadList)
-    #expect(try await seen.next()?.map(\.id) == ["26000", "26001", "26003"])
-    // The same page again is no news; a thread that was read is.
+    let first = try #require(try await seen.next())
+    #expect(first.lines.map(\.id) == ["26000", "26001", "26003"] && first.pages == 7)
+    // The same page again says nothing new, but that it was fetched.
     try await store.keep(page(Sample.threads) as ThreadList)
+    let again = try #require(try await seen.next())
+    #expect(again.lines == first.lines)
+    #expect(try #require(again.fetch) > #require(first.fetch))
     try await store.markRead("26000", to: 1100)
-    #expect(try await seen.next()?.first?.note == "Zoë, 1099 replies, read, sticky")
+    #expect(try await seen.next()?.lines.first?.note == "Zoë, 1099 replies, read, sticky")
+    // What changes elsewhere is none of its matter.
+    try await store.keep(page(Sample.messages) as MessageList)
+    try await store.markRead("26003", to: 1)
+    #expect(try await seen.next()?.lines.last?.note == ", 3 replies, 3 unread")
   }
 
   @Test func `is listed as the forum lists it`() async throws {
@@ -34,11 +42,13 @@ import Testing
     #expect(try store.now(.forums).map(\.text) == ["General Nonsense", "Engines & Looms"])
     #expect(try store.now(.forums).map(\.section) == ["Main", "Main"])
     try await store.keep(page(Sample.threads) as ThreadList)
-    #expect(try store.pages(of: .threads(forum: "26", page: 2)) == 7)
+    #expect(try store.listed(.threads(forum: "26", page: 2)).pages == 7)
     try await store.keep(page(Sample.posts) as PostsPage)
-    #expect(try store.now(.posts(thread: "26001", page: 1)).map(\.note) == ["#1 Zoë, Jan 2, 2026", "#2 ada *"])
+    let posts = Listing.posts(thread: "26001", page: 1)
+    #expect(try store.now(posts).map(\.note) == ["#1 Zoë, Jan 2, 2026", "#2 ada"])
+    #expect(try store.now(posts).map(\.isNew) == [false, true])
     try await store.markRead("26001", to: 2)
-    #expect(try store.now(.posts(thread: "26001", page: 1)).last?.note == "#2 ada")
+    #expect(try store.now(posts).map(\.isNew) == [false, false])
     // Its author is known from the post alone.
     #expect(try store.now(.person("7")).map(\.section) == ["Zoë"])
     try await store.keep(page(Sample.profile) as ProfilePage)
@@ -105,31 +115,4 @@ import Testing
     #expect(first != nil)
     #expect(second == nil)
   }
-}
-
-/// A folder that goes with its test.
-final class Place: Sendable {
-  let folder: URL
-
-  init() throws {
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("forum-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-  }
-
-  deinit { try? FileManager.default.removeItem(at: folder) }
-}
-
-/// A clock that stands still until it is moved.
-// Unchecked: all access is under the lock.
-final class HandClock: SessionClock, @unchecked Sendable {
-  private let lock = NSLock()
-  private var time = Duration.seconds(1000)
-
-  func advance(by duration: Duration) { lock.withLock { time += duration } }
-  func now() -> Moment {
-    let time = uptime()
-    return Moment(boot: 1, uptime: time, wall: UnixTime(seconds: 1_800_000_000).advanced(by: time))
-  }
-  func uptime() -> Duration { lock.withLock { time } }
-  @concurrent func sleep(for duration: Duration) async throws { try await Task.sleep(for: .seconds(1_000_000)) }
 }

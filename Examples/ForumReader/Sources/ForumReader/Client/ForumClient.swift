@@ -1,6 +1,7 @@
 import Foundation
 public import Handstamp
 public import HandstampCookies
+import HandstampCore
 
 /// Fetches the forum's pages on behalf of the session, and keeps what they say.
 public struct ForumClient: Sendable {
@@ -15,36 +16,63 @@ public struct ForumClient: Sendable {
     api = APIClient(baseURL: url, controller: controller, transport: transport, failures: .once)
   }
 
-  /// Fetches what is to be listed and keeps it in `store`.
+  /// Fetches what is to be listed and keeps it in `store`: in that one alone, whoever signs in meanwhile.
   public func refresh(_ list: Listing, in store: ForumStore) async throws {
     switch list {
-    case .forums: try await store.keep(page("index.php") as ForumIndex)
+    case .forums: try await store.keep(page("index.php") as ForumIndex, for: list)
     case .threads(let id, let page):
-      try await store.keep(self.page("forumdisplay.php?forumid=\(id)&perpage=40&pagenumber=\(page)") as ThreadList)
+      try await store.keep(
+        self.page("forumdisplay.php?forumid=\(id)&perpage=40&pagenumber=\(page)") as ThreadList, for: list)
+    case .bookmarks(let page):
+      try await store.keep(
+        self.page("bookmarkthreads.php?action=view&perpage=40&pagenumber=\(page)") as BookmarkList, for: list)
     case .posts(let id, let page):
-      try await store.keep(self.page("showthread.php?threadid=\(id)&perpage=40&pagenumber=\(page)") as PostsPage)
-    case .messages: try await store.keep(page("private.php") as MessageList)
+      try await store.keep(
+        self.page("showthread.php?threadid=\(id)&perpage=40&pagenumber=\(page)") as PostsPage, for: list)
+    case .messages: try await store.keep(page("private.php") as MessageList, for: list)
     case .message(let id):
-      try await store.keep(page("private.php?action=show&privatemessageid=\(id)") as MessagePage)
-    case .person(let id): try await store.keep(page("member.php?action=getinfo&userid=\(id)") as ProfilePage)
+      try await store.keep(page("private.php?action=show&privatemessageid=\(id)") as MessagePage, for: list)
+    case .person(let id):
+      try await store.keep(page("member.php?action=getinfo&userid=\(id)") as ProfilePage, for: list)
     }
   }
 
   /// Tells the forum that everything of a thread up to that post has been read.
   public func markRead(_ thread: String, to index: Int, in store: ForumStore) async throws {
-    let form = WebForm(
-      [.init("action", "setseen"), .init("threadid", thread), .init("index", String(index))], charset: .windows1252)
-    let response = try await api.respond(to: form.request(to: backend.site.baseURL + "showthread.php"))
-    if let refusal = try HTMLPage(windows1252: response.body).refusal { throw refusal }
+    try await tell(
+      "showthread.php", [.init("action", "setseen"), .init("threadid", thread), .init("index", String(index))])
     try await store.markRead(thread, to: index)
   }
 
+  /// Puts a thread among the account's bookmarks at the forum, or takes it off.
+  public func bookmark(_ thread: String, _ isBookmarked: Bool, in store: ForumStore) async throws {
+    try await tell(
+      "bookmarkthreads.php", [.init("action", isBookmarked ? "add" : "remove"), .init("threadid", thread)])
+    try await store.bookmark(thread, isBookmarked)
+  }
+
+  private func tell(_ path: String, _ fields: [WebForm.Field]) async throws {
+    let form = WebForm(fields, charset: .windows1252)
+    let response = try await api.respond(to: form.request(to: backend.site.baseURL + path))
+    if let refusal = try HTMLPage(windows1252: response.body).refusal { throw refusal }
+    guard response.status < 400 else { throw ForumFailure.status(response.status) }
+  }
+
   private func page<Page: Scraped>(_ path: String) async throws -> Page {
+    let session = session
     let page = try await page(path)
+    // A redirection is followed with the cookie of then: what comes back may be for the next who signed in.
+    guard self.session == session else { throw ForumFailure.over }
     do { return try page.scrape() } catch ForumRefusal.mustRegister {
       try await makeSure()
       throw ForumRefusal.mustRegister
     }
+  }
+
+  /// Whose page it is. No session comes back once it has ended.
+  private var session: SessionID? {
+    guard case .signedIn(let facts) = controller.state else { return nil }
+    return facts.session
   }
 
   private func page(_ path: String) async throws -> HTMLPage {
@@ -88,4 +116,6 @@ public enum ForumFailure: Error, Sendable, Hashable {
   case status(Int)
   /// The forum's address leads to another site: the network's own sign-in page, perhaps.
   case elsewhere
+  /// The session that asked for it ended before it came.
+  case over
 }

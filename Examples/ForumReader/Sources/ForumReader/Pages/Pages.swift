@@ -46,11 +46,17 @@ public struct ThreadList: Sendable, Hashable {
     public var unread: Int?
     public var isSticky: Bool
     public var isClosed: Bool
-    public var lastPost: String
+    public var lastPost: ForumDate
   }
   public var forum: String
   public var title: String
   public var threads: [Item]
+  public var pages: PageNumbers
+}
+
+/// A page of the threads that the account has bookmarked.
+public struct BookmarkList: Sendable, Hashable {
+  public var threads: [ThreadList.Item]
   public var pages: PageNumbers
 }
 
@@ -60,17 +66,22 @@ public struct PostsPage: Sendable, Hashable {
     /// From 1, across the thread's pages.
     public var index: Int
     public var author: ForumUser
-    public var date: String
+    public var date: ForumDate
     public var text: String
     public var isSeen: Bool
+    /// By somebody whom the account does not want to read.
+    public var isIgnored: Bool
 
-    public init(id: String, index: Int, author: ForumUser, date: String, text: String, isSeen: Bool) {
+    public init(
+      id: String, index: Int, author: ForumUser, date: ForumDate, text: String, isSeen: Bool, isIgnored: Bool = false
+    ) {
       self.id = id
       self.index = index
       self.author = author
       self.date = date
       self.text = text
       self.isSeen = isSeen
+      self.isIgnored = isIgnored
     }
   }
   public var thread: String
@@ -91,7 +102,7 @@ public struct PostsPage: Sendable, Hashable {
 public struct ProfilePage: Sendable, Hashable {
   public var user: ForumUser
   public var title: String
-  public var joined: String
+  public var joined: ForumDate
   public var posts: Int
   public var about: String
 }
@@ -101,7 +112,7 @@ public struct MessageList: Sendable, Hashable {
     public var id: String
     public var subject: String
     public var sender: String
-    public var date: String
+    public var date: ForumDate
     public var isSeen: Bool
   }
   public var messages: [Item]
@@ -111,6 +122,6 @@ public struct MessagePage: Sendable, Hashable {
   public var id: String
   public var subject: String
   public var sender: ForumUser
-  public var date: String
+  public var date: ForumDate
   public var text: String
 }

@@ -20,21 +20,37 @@ extension ThreadList: Scraped {
     let body = try page.required("//body", "body")
     guard let forum = body["data-forum"].flatMap({ HTMLNode.id($0) }) else { throw ScrapeError.missing("forum") }
     let table = try page.required("//table[@id='forum']", "table of threads")
-    let threads = table.all(".//tr[contains(@class, 'thread')]").compactMap { row -> Item? in
+    self.init(
+      forum: forum, title: page.first("//div[@class='breadcrumbs']//a[last()]")?.text ?? "",
+      threads: Item.all(in: table), pages: page.pageNumbers)
+  }
+}
+
+extension BookmarkList: Scraped {
+  public init(_ page: HTMLPage) throws {
+    // Any list of threads looks like it; taken for this one it would undo all bookmarks.
+    guard try page.required("//body", "body").classes.contains("bookmark_threads") else {
+      throw ScrapeError.missing("page of bookmarks")
+    }
+    let table = try page.required("//table[@id='forum']", "table of threads")
+    self.init(threads: ThreadList.Item.all(in: table), pages: page.pageNumbers)
+  }
+}
+
+extension ThreadList.Item {
+  fileprivate static func all(in table: HTMLNode) -> [ThreadList.Item] {
+    table.all(".//tr[contains(@class, 'thread')]").compactMap { row in
       guard let id = row.id(after: "thread", of: "id"), let link = row.first(".//a[@class='thread_title']") else {
         return nil
       }
-      return Item(
+      return ThreadList.Item(
         id: id, title: link.text, author: row.first(".//td[@class='author']")?.text ?? "",
         replies: count(row.first(".//td[@class='replies']")?.text),
         unread: row.first(".//a[@class='count']").map { count($0.text) }
           ?? (row.first(".//a[@class='x']") == nil ? nil : 0),
         isSticky: row.classes.contains("sticky"), isClosed: row.classes.contains("closed"),
-        lastPost: row.first(".//td[@class='lastpost']")?.text ?? "")
+        lastPost: ForumDate(row.first(".//td[@class='lastpost']")?.text ?? ""))
     }
-    self.init(
-      forum: forum, title: page.first("//div[@class='breadcrumbs']//a[last()]")?.text ?? "", threads: threads,
-      pages: page.pageNumbers)
   }
 }
 
@@ -50,13 +66,33 @@ extension PostsPage: Scraped {
       return Post(
         id: id, index: count(table["data-idx"]),
         author: ForumUser(id: author.flatMap { HTMLNode.id($0.dropFirst(7)) } ?? "", name: name?.text ?? ""),
-        date: table.first(".//td[@class='postdate']")?.text ?? "",
+        date: ForumDate(table.first(".//td[@class='postdate']")?.text ?? ""),
         text: table.first(".//td[@class='postbody']")?.lines ?? "",
-        isSeen: table.first(".//tr[@class='seen1' or @class='seen2']") != nil)
+        isSeen: table.first(".//tr[@class='seen1' or @class='seen2']") != nil,
+        isIgnored: table.classes.contains("ignored"))
     }
     self.init(
       thread: thread, forum: body["data-forum"].flatMap { HTMLNode.id($0) } ?? "",
       title: page.first("//a[@class='bclast']")?.text ?? "", posts: posts, pages: page.pageNumbers)
+    fillGaps()
+  }
+
+  /// The forum neither numbers a post that is ignored nor marks it as seen: both follow from the posts around it.
+  private mutating func fillGaps() {
+    let first = posts.firstIndex { $0.index > 0 }
+    if let first {
+      for place in (0..<first).reversed() { posts[place].index = max(1, posts[place + 1].index - 1) }
+    } else if !posts.isEmpty {
+      posts[0].index = (pages.current - 1) * ThreadCounts.pageSize + 1
+    }
+    for place in posts.indices.dropFirst((first ?? 0) + 1) where posts[place].index == 0 {
+      posts[place].index = posts[place - 1].index + 1
+    }
+    for place in posts.indices where posts[place].isIgnored {
+      // Whoever read on beyond it has passed it, too.
+      let others = place > 0 ? posts[place - 1] : posts.first { !$0.isIgnored }
+      posts[place].isSeen = others?.isSeen ?? false
+    }
   }
 }
 
@@ -67,7 +103,8 @@ extension ProfilePage: Scraped {
     let name = try page.required("//*[@id='profile']//*[contains(@class, 'author')]", "user name")
     self.init(
       user: ForumUser(id: id, name: name.text), title: box.first(".//*[@class='title']")?.text ?? "",
-      joined: box.first(".//*[@class='registered']")?.text ?? "", posts: count(box.first(".//*[@class='posts']")?.text),
+      joined: ForumDate(box.first(".//*[@class='registered']")?.text ?? ""),
+      posts: count(box.first(".//*[@class='posts']")?.text),
       about: box.first(".//*[@class='about']")?.lines ?? "")
   }
 }
@@ -80,7 +117,7 @@ extension MessageList: Scraped {
         guard let link = row.first(".//td[@class='title']//a"), let id = link.id("privatemessageid") else { return nil }
         return Item(
           id: id, subject: link.text, sender: row.first(".//td[@class='sender']")?.text ?? "",
-          date: row.first(".//td[@class='date']")?.text ?? "", isSeen: !row.classes.contains("new"))
+          date: ForumDate(row.first(".//td[@class='date']")?.text ?? ""), isSeen: !row.classes.contains("new"))
       })
   }
 }
@@ -95,7 +132,7 @@ extension MessagePage: Scraped {
       sender: ForumUser(
         id: author.flatMap { HTMLNode.id($0.dropFirst(7)) } ?? "",
         name: box.first(".//*[contains(@class, 'author')]")?.text ?? ""),
-      date: box.first(".//td[@class='postdate']")?.text ?? "",
+      date: ForumDate(box.first(".//td[@class='postdate']")?.text ?? ""),
       text: try { () throws -> String in
         guard let body = box.first(".//td[@class='postbody']") else { throw ScrapeError.missing("text of the message") }
         return body.lines

@@ -87,6 +87,7 @@ public enum Everything {
     _ = page.refusal
     _ = try? ForumIndex(page)
     _ = try? ThreadList(page)
+    _ = try? BookmarkList(page)
     _ = try? PostsPage(page)
     _ = try? ProfilePage(page)
     _ = try? MessageList(page)

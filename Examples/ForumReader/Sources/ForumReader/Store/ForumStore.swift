@@ -16,105 +16,36 @@ public struct ForumStore: Sendable {
 
   // MARK: Pages in
 
-  public func keep(_ index: ForumIndex) async throws {
+  /// Keeps what a page says, and that its list was fetched.
+  ///
+  /// - Parameter asked: the list that it was fetched for, where that is another: a forum answers with its last page when asked for
+  ///   one beyond.
+  public func keep(_ page: some Kept, for asked: Listing? = nil) async throws {
     try await store.write { [now] database in
-      // What the forum no longer shows keeps its row, and has no place.
-      try database.execute(sql: "UPDATE forum SET place = NULL WHERE place IS NOT NULL")
-      for (place, category) in index.categories.enumerated() {
-        try Shelf.category.upsert(database, [category.id], ["name": category.name, "place": place], at: now)
-        for (place, forum) in category.forums.enumerated() {
-          try Shelf.forum.upsert(
-            database, [forum.id],
-            ["category": category.id, "name": forum.name, "about": forum.about, "place": place], at: now)
-        }
-      }
-      if let user = index.user {
-        try Shelf.person.upsert(database, [user.id], ["name": user.name, "own": true], at: now)
-      }
-    }
-  }
-
-  public func keep(_ list: ThreadList) async throws {
-    try await store.write { [now] database in
-      // What stood on this page before and does so no longer has gone elsewhere.
-      try database.execute(
-        sql: "UPDATE thread SET page = 0 WHERE forum = ? AND page = ?", arguments: [list.forum, list.pages.current])
-      for (place, thread) in list.threads.enumerated() {
-        try Shelf.thread.upsert(
-          database, [thread.id],
-          [
-            "forum": list.forum, "title": thread.title, "author": thread.author, "replies": thread.replies,
-            "unread": thread.unread, "sticky": thread.isSticky, "closed": thread.isClosed,
-            "lastpost": thread.lastPost, "page": list.pages.current, "place": place,
-          ], clearing: ["unread"], at: now)
-      }
-      try Shelf.forum.upsert(database, [list.forum], ["pages": list.pages.total], at: now)
-    }
-  }
-
-  public func keep(_ page: PostsPage) async throws {
-    try await store.write { [now] database in
-      try Shelf.thread.upsert(
-        database, [page.thread], ["forum": page.forum, "title": page.title, "pages": page.pages.total], at: now)
-      for author in Set(page.posts.map(\.author)).sorted(by: { $0.id < $1.id }) where !author.id.isEmpty {
-        try Shelf.person.upsert(database, [author.id], ["name": author.name], at: now)
-      }
-      for post in page.posts {
-        try Shelf.post.upsert(
-          database, [post.id],
-          [
-            "thread": page.thread, "place": post.index, "page": page.pages.current,
-            "userid": post.author.id.isEmpty ? nil : post.author.id, "author": post.author.name, "date": post.date,
-            "text": post.text, "seen": post.isSeen,
-          ], at: now)
-      }
-    }
-  }
-
-  public func keep(_ profile: ProfilePage) async throws {
-    try await store.write { [now] database in
-      try Shelf.person.upsert(
-        database, [profile.user.id],
-        [
-          "name": profile.user.name, "title": profile.title, "joined": profile.joined, "posts": profile.posts,
-          "about": profile.about,
-        ], at: now)
-    }
-  }
-
-  public func keep(_ list: MessageList) async throws {
-    try await store.write { [now] database in
-      try database.execute(sql: "UPDATE message SET place = NULL WHERE place IS NOT NULL")
-      for (place, message) in list.messages.enumerated() {
-        try Shelf.message.upsert(
-          database, [message.id],
-          [
-            "subject": message.subject, "sender": message.sender, "date": message.date, "seen": message.isSeen,
-            "place": place,
-          ], at: now)
-      }
-    }
-  }
-
-  public func keep(_ message: MessagePage) async throws {
-    try await store.write { [now] database in
-      try Shelf.message.upsert(
-        database, [message.id],
-        [
-          "subject": message.subject, "sender": message.sender.name, "date": message.date, "text": message.text,
-          "seen": true,
-        ], at: now)
+      try page.keep(in: database, at: now)
+      for list in Set([page.listing, asked ?? page.listing]) { try Fetches.note(list, at: now, in: database) }
     }
   }
 
   /// Everything of a thread up to that post has been read.
   public func markRead(_ thread: String, to index: Int) async throws {
     try await store.write { database in
+      var counts = try ThreadCounts(of: thread, in: database)
+      counts.set(seen: index)
       try database.execute(
-        sql: "UPDATE post SET seen = 1 WHERE thread = ? AND place <= ?", arguments: [thread, index])
+        sql: "UPDATE thread SET seen = ?, replies = ?, pages = ? WHERE number = ?",
+        arguments: [counts.seen, counts.replies, counts.pages, thread])
+    }
+  }
+
+  /// The thread is bookmarked now, or is so no longer.
+  public func bookmark(_ thread: String, _ isBookmarked: Bool) async throws {
+    try await store.write { database in
       try database.execute(
-        sql: "UPDATE thread SET unread = max(0, coalesce(replies, 0) + 1 - ?) WHERE number = ?",
-        arguments: [index, thread])
+        sql: """
+          UPDATE thread SET bookmarked = ?1, bookmarkpage = CASE WHEN ?1 THEN max(1, coalesce(bookmarkpage, 0)) ELSE 0 END
+          WHERE number = ?2
+          """, arguments: [isBookmarked, thread])
     }
   }
 
@@ -133,7 +64,7 @@ public struct ForumStore: Sendable {
 
   private var now: UnixTime { clock.now().wall }
 
-  // MARK: Lines out
+  // MARK: Lists out
 
   /// One row as a list shows it.
   public struct Line: Sendable, Equatable {
@@ -144,25 +75,46 @@ public struct ForumStore: Sendable {
     public var section = ""
     /// Its row.
     public var row: Int64 = 0
+    /// Whether it waits to be read.
+    public var isNew = false
+    /// A post's number in its thread.
+    public var index = 0
   }
 
-  public func lines(_ list: Listing) -> AsyncThrowingStream<[Line], any Error> { store.values(list.fetch) }
+  /// What is known of a list, read at one moment.
+  public struct Listed: Sendable, Equatable {
+    public var lines: [Line]
+    /// Of how many pages it is one, as far as is known.
+    public var pages: Int
+    /// Which fetch brought it: greater after every one. Nothing: it never was.
+    public var fetch: Int64?
+
+    public init(lines: [Line], pages: Int = 1, fetch: Int64? = nil) {
+      self.lines = lines
+      self.pages = pages
+      self.fetch = fetch
+    }
+  }
+
+  /// What is known of a list, now and after every change and every fetch of it.
+  public func values(_ list: Listing) -> AsyncThrowingStream<Listed, any Error> { store.values(list.fetch) }
+
+  public func listed(_ list: Listing) throws -> Listed { try store.read(list.fetch) }
+
+  public func now(_ list: Listing) throws -> [Line] { try listed(list).lines }
 
   /// Keeps what is shown from being pruned, until the lease goes away.
   public func use(_ lines: [Line], of list: Listing) -> Lease { store.use(list.shelf, lines.map(\.row)) }
 
-  public func now(_ list: Listing) throws -> [Line] { try store.read(list.fetch) }
-
-  /// How many pages a forum or a thread has, as far as is known.
-  public func pages(of list: Listing) throws -> Int {
-    try store.read { database in
-      switch list {
-      case .threads(let id, _):
-        try Int.fetchOne(database, sql: "SELECT pages FROM forum WHERE number = ?", arguments: [id]) ?? 1
-      case .posts(let id, _):
-        try Int.fetchOne(database, sql: "SELECT pages FROM thread WHERE number = ?", arguments: [id]) ?? 1
-      case .forums, .messages, .message, .person: 1
-      }
+  /// Whether to fetch it when somebody comes to look: unless it was fetched a short while ago.
+  public func isDue(_ list: Listing) throws -> Bool {
+    guard let rest = list.rest else { return true }
+    let fetched = try store.read { database in
+      // What was pruned is to be fetched again.
+      try list.fetch(database).lines.isEmpty ? nil : Fetches.time(of: list, in: database)
     }
+    guard let fetched else { return true }
+    // A clock that was put back makes no list last longer.
+    return !(fetched..<fetched.advanced(by: rest)).contains(now)
   }
 }

@@ -5,7 +5,7 @@ extension Shelf {
   // The forum's own layout is small and goes only with the account.
   static let category = Shelf("category", key: ["number"], keeps: nil, pinned: "1")
   static let forum = Shelf("forum", key: ["number"], keeps: nil, pinned: "1")
-  static let thread = Shelf("thread", key: ["number"])
+  static let thread = Shelf("thread", key: ["number"], pinned: "bookmarked")
   static let post = Shelf("post", key: ["number"])
   // Whoever is signed in stays; so do those whose posts are there, since a post refers to its author.
   static let person = Shelf("person", key: ["number"], pinned: "own")
@@ -39,6 +39,25 @@ extension StoreSchema {
             id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, subject TEXT, sender TEXT, date TEXT, text TEXT,
             seen INTEGER, place INTEGER);
           CREATE TABLE note (name TEXT PRIMARY KEY, text TEXT);
+          """)
+    }
+    migrator.registerMigration("2") { database in
+      try database.execute(
+        sql: """
+          ALTER TABLE thread ADD COLUMN time INTEGER;
+          ALTER TABLE thread ADD COLUMN seen INTEGER;
+          ALTER TABLE thread ADD COLUMN bookmarked INTEGER;
+          ALTER TABLE thread ADD COLUMN bookmarkpage INTEGER;
+          ALTER TABLE thread ADD COLUMN bookmarkplace INTEGER;
+          CREATE INDEX thread_bookmark ON thread (bookmarkpage) WHERE bookmarkpage > 0;
+          UPDATE thread SET seen = CASE WHEN unread IS NULL THEN 0 ELSE max(0, coalesce(replies, 0) + 1 - unread) END;
+          ALTER TABLE thread DROP COLUMN unread;
+          ALTER TABLE post ADD COLUMN time INTEGER;
+          ALTER TABLE post ADD COLUMN ignored INTEGER;
+          ALTER TABLE post DROP COLUMN seen;
+          ALTER TABLE message ADD COLUMN time INTEGER;
+          ALTER TABLE person ADD COLUMN joinedtime INTEGER;
+          CREATE TABLE fetched (id INTEGER PRIMARY KEY AUTOINCREMENT, list TEXT NOT NULL UNIQUE, time INTEGER NOT NULL);
           """)
     }
   }

@@ -1,0 +1,161 @@
+/// A date as the forum writes it, and the moment that it means, where that can be told.
+///
+/// Members choose how dates are written, so whatever names a day is read: in English, with the time before or after the day, in 12
+/// hours or in 24, or without one.
+///
+/// | text | moment |
+/// |---|---|
+/// | `Jan 2, 2026 3:04 PM`, `15:04 Jan 2, 2026` | 2 January, 15:04 |
+/// | `December 10, 2001` | that day, 00:00 |
+/// | `Jan 2`, `yesterday`, `Feb 30, 2026` | none; the text stays |
+public struct ForumDate: Sendable, Hashable, ExpressibleByStringLiteral {
+  /// As it stands on the page.
+  public let text: String
+  /// Since 1970, as if the forum's clock showed universal time. It does not say which one it shows: this is for putting things in
+  /// order, not for telling the time.
+  public let seconds: Int?
+
+  public init(_ text: String) {
+    self.text = text
+    seconds = Reading(text)?.seconds
+  }
+
+  public init(stringLiteral text: String) { self.init(text) }
+}
+
+/// The parts of a date, taken from a text in whatever order they come.
+private struct Reading {
+  private var year: Int?
+  private var month: Int?
+  private var day: Int?
+  private var time: (hour: Int, minute: Int, second: Int)?
+  private var isAfternoon: Bool?
+
+  private enum Part {
+    case word(String)
+    case number(Int, digits: Int)
+    case colon
+  }
+
+  private static let months = [
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+  ]
+  /// Words beside a date that say nothing more.
+  private static let others: Set<String> = [
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "mon", "tue", "wed", "thu", "fri",
+    "sat", "sun", "st", "nd", "rd", "th", "at", "on",
+  ]
+
+  /// Nothing for what is no date, or names one part twice.
+  init?(_ text: String) {
+    guard text.utf8.count <= 100 else { return nil }
+    var parts = Reading.parts(text)[...]
+    while let part = parts.popFirst() {
+      let isRead =
+        switch part {
+        case .colon: false
+        case .word(let word): read(word)
+        case .number(let number, let digits):
+          Reading.startsTime(parts) ? read(hour: number, &parts) : read(number, digits)
+        }
+      guard isRead else { return nil }
+    }
+  }
+
+  /// Nothing for a day that the calendar does not have.
+  var seconds: Int? {
+    guard let year, let month, let day, year >= 1900, day >= 1, day <= Reading.days(month, of: year) else { return nil }
+    var (hour, minute, second) = time ?? (0, 0, 0)
+    // Beyond twelve there is nothing to choose.
+    if let isAfternoon, hour <= 12 { hour = hour % 12 + (isAfternoon ? 12 : 0) }
+    guard hour < 24, minute < 60, second < 60 else { return nil }
+    return ((Reading.dayNumber(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
+  }
+
+  private static func parts(_ text: String) -> [Part] {
+    var parts: [Part] = []
+    var rest = text.lowercased().utf8[...]
+    while let byte = rest.first {
+      let run = rest.prefix { kind($0) == kind(byte) }
+      rest = rest[run.endIndex...]
+      switch kind(byte) {
+      case .letter: parts.append(.word(String(decoding: run, as: UTF8.self)))
+      // So many digits are no part of a date, and need not fit.
+      case .digit: parts.append(.number(Int(String(decoding: run.prefix(9), as: UTF8.self)) ?? 0, digits: run.count))
+      case .other: if run.contains(UInt8(ascii: ":")) { parts.append(.colon) }
+      }
+    }
+    return parts
+  }
+
+  private enum Kind { case letter, digit, other }
+  private static func kind(_ byte: UInt8) -> Kind {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): .letter
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): .digit
+    // A letter of another language is part of a word that is not understood.
+    case 0x80...: .letter
+    default: .other
+    }
+  }
+
+  private static func startsTime(_ parts: ArraySlice<Part>) -> Bool {
+    if case .colon = parts.first { true } else { false }
+  }
+
+  private mutating func read(_ word: String) -> Bool {
+    switch word {
+    case "am", "pm", "a", "p":
+      guard isAfternoon == nil else { return false }
+      isAfternoon = word.hasPrefix("p")
+      return true
+    // The rest of `a.m.`
+    case "m": return isAfternoon != nil
+    default: break
+    }
+    if let index = Reading.months.firstIndex(where: { word.utf8.count >= 3 && $0.hasPrefix(word) }) {
+      guard month == nil else { return false }
+      month = index + 1
+      return true
+    }
+    return Reading.others.contains(word)
+  }
+
+  private mutating func read(_ number: Int, _ digits: Int) -> Bool {
+    if digits == 4 {
+      guard year == nil else { return false }
+      year = number
+    } else {
+      guard digits <= 2, day == nil else { return false }
+      day = number
+    }
+    return true
+  }
+
+  /// The hour is known; what follows is a colon.
+  private mutating func read(hour: Int, _ parts: inout ArraySlice<Part>) -> Bool {
+    var numbers = [hour]
+    while Reading.startsTime(parts), numbers.count < 3 {
+      guard case .number(let number, digits: 2) = parts.dropFirst().first else { return false }
+      numbers.append(number)
+      parts = parts.dropFirst(2)
+    }
+    guard time == nil else { return false }
+    time = (numbers[0], numbers[1], numbers.count > 2 ? numbers[2] : 0)
+    return true
+  }
+
+  private static func days(_ month: Int, of year: Int) -> Int {
+    let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    return month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
+  }
+
+  /// Days since 1970 in the Gregorian calendar: Hinnant, chrono-compatible low-level date algorithms, `days_from_civil`.
+  private static func dayNumber(_ year: Int, _ month: Int, _ day: Int) -> Int {
+    let shifted = month <= 2 ? year - 1 : year
+    let (era, yearOfEra) = (shifted / 400, shifted % 400)
+    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+  }
+}

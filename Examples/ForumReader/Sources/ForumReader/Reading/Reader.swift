@@ -1,0 +1,81 @@
+import Foundation
+import Handstamp
+import HandstampCookies
+import HandstampCore
+import HandstampData
+
+/// Reads a forum in a terminal: asks who is there, then shows what they may see, until they leave.
+public final class Reader {
+  private let client: ForumClient
+  private let open: OpenStore
+  private let console: any Console
+  /// How much of the forum is kept.
+  private static let limits = PruneLimits(bytes: 64 << 20)
+
+  /// - Parameter open: the stores that the client's session empties at a sign-out.
+  public init(_ client: ForumClient, _ open: OpenStore, console: any Console) {
+    self.client = client
+    self.open = open
+    self.console = console
+  }
+
+  public func run() async throws {
+    for await state in client.controller.states {
+      switch state {
+      case .restoring: continue
+      case .signedIn(let facts):
+        guard try await read(facts) == .over else { return }
+      case .signedOut(let reason):
+        if let reason, reason != .signedOut {
+          console.say("you were signed out: \(Words.describe(SessionError.signedOut(reason)))")
+        }
+        guard await signIn() else { return }
+      case .unavailable(let error): throw error
+      }
+    }
+  }
+
+  /// Until it works; false at the end of the input.
+  private func signIn() async -> Bool {
+    while true {
+      console.say("sign in to \(client.backend.site.baseURL)")
+      guard let name = await console.line("name: ", secretly: false),
+        let password = await console.line("password: ", secretly: true)
+      else {
+        return false
+      }
+      do {
+        try await client.controller.signIn { [client] in try await client.backend.signIn(name, Secret(password)) }
+        return true
+      } catch {
+        console.say("not signed in: \(Words.describe(error))")
+      }
+    }
+  }
+
+  private func read(_ facts: SignedIn) async throws -> Sitting.End {
+    let store = try open.store(of: facts.profile.id)
+    console.say("signed in as \(facts.profile.name)")
+    await remind(store)
+    let life = StoreLife(store.store, limits: Reader.limits)
+    life.cameToFront()
+    do {
+      let end = try await Sitting(facts, client, store, console).run()
+      // Whoever leaves may be back much later.
+      await life.wentToBackground().value
+      return end
+    } catch {
+      await life.wentToBackground().value
+      throw error
+    }
+  }
+
+  private func remind(_ store: ForumStore) async {
+    guard let token = try? await client.controller.token(), var reminder = try? store.reminder() else { return }
+    let end = client.backend.loginCookieExpiryDate(token)
+    guard let left = reminder.due(expiry: end, at: SystemClock().now().wall) else { return }
+    let days = Int(left / .seconds(86_400))
+    console.say("your sign-in ends in \(days < 1 ? "less than a day" : "\(days + 1) days"): sign in anew before that")
+    try? await store.keep(reminder)
+  }
+}

@@ -1,0 +1,25 @@
+import GRDB
+import HandstampCore
+
+/// Which lists were fetched, and when. Kept with what was fetched: it goes with the account's store.
+enum Fetches {
+  /// Older notes say nothing any more.
+  private static let life = Duration.seconds(7 * 86_400)
+
+  static func note(_ list: Listing, at now: UnixTime, in database: Database) throws {
+    // A new row with a new number, so that whoever looks sees also a fetch that changed nothing else.
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO fetched (list, time) VALUES (?, ?)", arguments: [list.name, now.milliseconds])
+    try database.execute(
+      sql: "DELETE FROM fetched WHERE time < ?", arguments: [now.advanced(by: .zero - life).milliseconds])
+  }
+
+  static func number(of list: Listing, in database: Database) throws -> Int64? {
+    try Int64.fetchOne(database, sql: "SELECT id FROM fetched WHERE list = ?", arguments: [list.name])
+  }
+
+  static func time(of list: Listing, in database: Database) throws -> UnixTime? {
+    try Int64.fetchOne(database, sql: "SELECT time FROM fetched WHERE list = ?", arguments: [list.name])
+      .map { UnixTime(milliseconds: $0) }
+  }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import GRDB
+import HandstampData
+import Testing
+
+@testable import ForumReader
+
+@Suite struct `An account's bookmarks` {
+  private let place: Place
+  private let clock = HandClock()
+  private let store: ForumStore
+
+  init() throws {
+    place = try Place()
+    store = try ForumStore(StorePlace(folder: place.folder.appendingPathComponent("ada")), clock: clock)
+  }
+
+  private func keep(_ ids: [String], page: Int = 1, of total: Int = 1) async throws {
+    let threads = ids.map { id in
+      ThreadList.Item(
+        id: id, title: "Thread \(id)", author: "ada", replies: 3, unread: nil, isSticky: false, isClosed: false,
+        lastPost: "")
+    }
+    try await store.keep(BookmarkList(threads: threads, pages: PageNumbers(current: page, total: total)))
+  }
+
+  private func ids(_ page: Int = 1) throws -> [String] { try store.now(.bookmarks(page: page)).map(\.id) }
+
+  /// What is left when everything else has grown too old.
+  private func pinned() async throws -> Set<String> {
+    clock.advance(by: .seconds(8 * 86_400))
+    try await store.store.prune()
+    return try store.store.read { try Set(String.fetchAll($0, sql: "SELECT number FROM thread")) }
+  }
+
+  @Test func `are what the forum lists, the latest post first`() async throws {
+    try await store.keep(HTMLPage(Sample.threads).scrape(ThreadList.self))
+    try await store.keep(HTMLPage(Sample.bookmarks).scrape(BookmarkList.self))
+    let listed = try store.listed(.bookmarks(page: 1))
+    #expect(listed.lines.map(\.id) == ["1007", "26003"] && listed.pages == 2)
+    #expect(listed.lines.map(\.note) == ["Zoë, 41 replies, 2 unread", "ada, 3 replies"])
+    // In its forum it stands where it stood.
+    let threads = try store.now(.threads(forum: "26", page: 2))
+    #expect(Set(threads.map(\.id)) == ["26000", "26001", "26003"])
+    #expect(threads.filter { $0.note.hasSuffix("bookmarked") }.map(\.id) == ["26003"])
+  }
+
+  @Test func `lose what a page lists no longer, and what may have moved with it`() async throws {
+    try await keep(["1", "2", "3"], page: 1, of: 3)
+    try await keep(["4", "5"], page: 2, of: 3)
+    try await keep(["6"], page: 3, of: 3)
+    // Thread 2 was taken off: 4 moved to the first page.
+    try await keep(["1", "3", "4"], page: 1, of: 2)
+    #expect(try ids(1) == ["1", "3", "4"])
+    #expect(try ids(2) == [] && ids(3) == [])
+    try await keep(["5", "6"], page: 2, of: 2)
+    #expect(try ids(1) == ["1", "3", "4"] && ids(2) == ["5", "6"])
+    #expect(try await pinned() == ["1", "3", "4", "5", "6"])
+  }
+
+  @Test func `stay, however old, while the page that may list them has not come`() async throws {
+    try await keep(["1", "2"], page: 1, of: 2)
+    try await keep(["3"], page: 2, of: 2)
+    try await keep(["1", "4"], page: 1, of: 2)
+    #expect(try ids(2) == [])
+    #expect(try await pinned() == ["1", "2", "3", "4"])
+    try await keep(["3"], page: 2, of: 2)
+    #expect(try await pinned() == ["1", "3", "4"])
+  }
+
+  @Test func `are put and taken away one by one`() async throws {
+    try await store.keep(HTMLPage(Sample.threads).scrape(ThreadList.self))
+    try await keep(["1", "2"], page: 2, of: 2)
+    try await store.bookmark("26001", true)
+    try await store.bookmark("2", true)
+    #expect(try ids(1) == ["26001"] && ids(2) == ["1", "2"])
+    try await store.bookmark("1", false)
+    #expect(try ids(2) == ["2"])
+    #expect(try await pinned() == ["26001", "2"])
+  }
+
+  @Test func `of nobody are none, and pages without any take all away`() async throws {
+    try await store.bookmark("1", true)
+    #expect(try ids() == [])
+    try await keep(["1"])
+    try await keep([])
+    #expect(try ids() == [])
+    #expect(try await pinned() == [])
+  }
+}

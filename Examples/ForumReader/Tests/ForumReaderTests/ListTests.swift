@@ -1,0 +1,171 @@
+import Foundation
+import GRDB
+import HandstampData
+import Testing
+
+@testable import ForumReader
+
+@Suite struct `A list that was kept` {
+  private let place: Place
+  private let clock = HandClock()
+  private let store: ForumStore
+  private static let threads = Listing.threads(forum: "26", page: 2)
+  private static let posts = Listing.posts(thread: "26001", page: 1)
+
+  init() throws {
+    place = try Place()
+    store = try ForumStore(StorePlace(folder: place.folder.appendingPathComponent("ada")), clock: clock)
+  }
+
+  // MARK: Order
+
+  @Test func `has what is sticky first, then the latest post, then what has no date that is understood`() async throws {
+    let dates: [(String, String, Bool)] = [
+      ("old", "Jan 1, 2026 9:00 AM", false), ("rules", "Jan 1, 2020", true), ("unclear", "last Tuesday", false),
+      ("new", "Jan 3, 2026 10:00", false), ("none", "", false), ("more rules", "Jan 9, 2026", true),
+      ("noon", "Jan 1, 2026 1:00 PM", false),
+    ]
+    let threads = dates.map { id, date, isSticky in
+      ThreadList.Item(
+        id: id, title: id, author: "ada", replies: 0, unread: nil, isSticky: isSticky, isClosed: false,
+        lastPost: ForumDate(date))
+    }
+    try await store.keep(ThreadList(forum: "26", title: "", threads: threads, pages: .init(current: 2, total: 2)))
+    #expect(
+      try store.now(Self.threads).map(\.id) == ["rules", "more rules", "new", "noon", "old", "unclear", "none"])
+    #expect(try text("SELECT lastpost FROM thread WHERE number = 'unclear'") == "last Tuesday")
+  }
+
+  @Test(arguments: [
+    ("Jan 9, 2026", "Jan 9, 2026", 1_767_916_800), ("", "Jan 1, 2026", 1_767_225_600),
+    ("a while ago", "a while ago", nil),
+  ])
+  func `never has a moment beside a text that means another`(text: String, wanted: String, moment: Int?) async throws {
+    for date in ["Jan 1, 2026", text] {
+      try await store.keep(
+        MessagePage(
+          id: "1", subject: "Hi", sender: ForumUser(id: "7", name: "Zoë"), date: ForumDate(date), text: "x"))
+    }
+    #expect(try self.text("SELECT date FROM message") == wanted)
+    #expect(try store.store.read { try Int.fetchOne($0, sql: "SELECT time FROM message") } == moment)
+  }
+
+  @Test func `knows of a thread's last post from its last page`() async throws {
+    try await store.keep(HTMLPage(Sample.threads).scrape(ThreadList.self))
+    try await store.keep(HTMLPage(Sample.ignoring).scrape(PostsPage.self))
+    #expect(try text("SELECT lastpost FROM thread WHERE number = '26001'") == "Jan 4, 2026 21:16")
+    // It is the only one with a date.
+    #expect(try store.now(Self.threads).map(\.id) == ["26000", "26001", "26003"])
+    #expect(try store.listed(.posts(thread: "26001", page: 2)).pages == 2)
+    #expect(try store.now(Self.threads)[1].note == "ada, 43 replies, 1 unread, closed")
+  }
+
+  // MARK: Posts
+
+  @Test func `marks as new what stands after the last post that was read`() async throws {
+    try await store.keep(HTMLPage(Sample.ignoring).scrape(PostsPage.self))
+    let list = Listing.posts(thread: "26001", page: 2)
+    #expect(try store.now(list).map(\.isNew) == [false, false, false, true])
+    #expect(try store.now(list).map(\.index) == [41, 42, 43, 44])
+    #expect(try store.now(list).map(\.note)[2] == "#43 Mallory, ignored")
+  }
+
+  @Test func `loses a post that its page shows no longer`() async throws {
+    var page: PostsPage = try HTMLPage(Sample.posts).scrape()
+    try await store.keep(page)
+    page.posts.removeFirst()
+    try await store.keep(page)
+    #expect(try store.now(Self.posts).map(\.id) == ["902"])
+  }
+
+  // MARK: Rest
+
+  @Test(arguments: [
+    (Listing.forums, 6 * 3600), (.threads(forum: "26", page: 2), 900), (.bookmarks(page: 1), 600), (.messages, 600),
+  ])
+  func `is left alone for a while`(list: Listing, rest: Int) async throws {
+    #expect(try store.isDue(list))
+    try await keepAll()
+    #expect(try !store.isDue(list))
+    clock.advance(by: .seconds(rest) - .milliseconds(1))
+    #expect(try !store.isDue(list))
+    clock.advance(by: .milliseconds(1))
+    #expect(try store.isDue(list))
+    try await keepAll()
+    #expect(try !store.isDue(list))
+    // The clock is put back.
+    clock.advance(by: .seconds(-1))
+    #expect(try store.isDue(list))
+  }
+
+  @Test(arguments: [Listing.posts(thread: "26001", page: 1), .message("421"), .person("7")])
+  func `is fetched at every visit when it is read and no list`(list: Listing) async throws {
+    try await keepAll()
+    #expect(try !store.now(list).isEmpty)
+    #expect(try store.isDue(list))
+  }
+
+  @Test func `is fetched again when nothing of it is left, and by the next account`() async throws {
+    try await keepAll()
+    #expect(try store.isDue(.threads(forum: "26", page: 1)))
+    let others = try ForumStore(StorePlace(folder: place.folder.appendingPathComponent("zoë")), clock: clock)
+    #expect(try others.isDue(.forums))
+    try await store.store.write { try $0.execute(sql: "UPDATE thread SET page = 0") }
+    #expect(try store.isDue(Self.threads))
+    try store.store.remove()
+    let again = try ForumStore(StorePlace(folder: place.folder.appendingPathComponent("ada")), clock: clock)
+    #expect(try again.isDue(.forums) && again.isDue(.messages))
+  }
+
+  @Test func `counts as fetched under the number that was asked for, too`() async throws {
+    let beyond = Listing.threads(forum: "26", page: 99)
+    try await store.keep(HTMLPage(Sample.threads).scrape(ThreadList.self), for: beyond)
+    #expect(try store.listed(beyond).fetch != nil)
+    #expect(try store.listed(Self.threads).fetch != nil)
+  }
+
+  @Test func `is forgotten to have been fetched after a week`() async throws {
+    try await keepAll()
+    clock.advance(by: .seconds(7 * 86_400 + 1))
+    try await store.keep(HTMLPage(Sample.profile).scrape(ProfilePage.self))
+    #expect(try text("SELECT group_concat(list) FROM fetched") == "person 7")
+  }
+
+  private func keepAll() async throws {
+    try await store.keep(HTMLPage(Sample.index).scrape(ForumIndex.self))
+    try await store.keep(HTMLPage(Sample.threads).scrape(ThreadList.self))
+    try await store.keep(HTMLPage(Sample.bookmarks).scrape(BookmarkList.self))
+    try await store.keep(HTMLPage(Sample.posts).scrape(PostsPage.self))
+    try await store.keep(HTMLPage(Sample.messages).scrape(MessageList.self))
+    try await store.keep(HTMLPage(Sample.message).scrape(MessagePage.self))
+    try await store.keep(HTMLPage(Sample.profile).scrape(ProfilePage.self))
+  }
+
+  private func text(_ sql: String) throws -> String? { try store.store.read { try String.fetchOne($0, sql: sql) } }
+
+  // MARK: Versions
+
+  @Test func `outlives the program's next version, with what was read of it`() async throws {
+    let folder = place.folder.appendingPathComponent("old")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+    let pool = try DatabasePool(path: folder.appendingPathComponent("store-1.sqlite").path)
+    try StoreSchema.forum.migrator.migrate(pool, upTo: "1")
+    try await pool.write { database in
+      try database.execute(
+        sql: """
+          INSERT INTO thread (number, forum, title, author, replies, unread, page, place) VALUES
+            ('1', '26', 'Half', 'ada', 9, 4, 1, 0), ('2', '26', 'Whole', 'ada', 9, 0, 1, 1), ('3', '26', 'Never', 'ada', 9, NULL, 1, 2);
+          INSERT INTO post (number, thread, place, page, author, text, seen) VALUES
+            ('16', '1', 6, 1, 'Zoë', 'six', 1), ('17', '1', 7, 1, 'Zoë', 'seven', 0);
+          """)
+    }
+    try pool.close()
+    let store = try ForumStore(StorePlace(folder: folder), clock: clock)
+    #expect(store.store.rebuilds == 0)
+    #expect(
+      try store.now(.threads(forum: "26", page: 1)).map(\.note) == [
+        "ada, 9 replies, 4 unread", "ada, 9 replies, read", "ada, 9 replies",
+      ])
+    #expect(try store.now(.posts(thread: "1", page: 1)).map(\.isNew) == [false, true])
+  }
+}

@@ -1,0 +1,227 @@
+import Foundation
+import Handstamp
+import HandstampCookies
+import HandstampData
+import Testing
+
+@testable import ForumReader
+
+@Suite(.timeLimit(.minutes(2))) struct `A reader at a terminal` {
+  private static let threads = Listing.threads(forum: "26", page: 1)
+  /// The first page of Engines & Looms.
+  private static let page = Sample.threads.replacingOccurrences(of: "data-current-page=2", with: "data-current-page=1")
+
+  @Test func `shows at once what is known, and what the fetch brings when it is there`() async throws {
+    let scene = try Scene()
+    let running = await scene.arrive()
+    let gate = Gate()
+    scene.site.answer("index.php", Sample.index.replacingOccurrences(of: "General", with: "Special"), behind: gate)
+    scene.console.type("r")
+    await scene.console.sees("1. General Nonsense (All about nonsense)")
+    await gate.isReached()
+    #expect(!scene.console.said.contains("Special"))
+    gate.open()
+    // One line changed: it alone is said.
+    await scene.console.sees("changed:\n1. Special Nonsense (All about nonsense)")
+    #expect(!scene.console.said.contains("Special Nonsense (All about nonsense)\n2."))
+    try await scene.leave(running)
+  }
+
+  @Test func `shows what changes in the store, whoever changed it`() async throws {
+    let scene = try Scene()
+    let running = await scene.arrive()
+    scene.site.answer("forumdisplay.php", Self.page)
+    scene.console.type("2")
+    await scene.console.sees("1. Rules – read “me” (Zoë, 1099 replies, 1012 unread, sticky)")
+    let requests = scene.site.requests.count
+    try await scene.ada.markRead("26000", to: 1090)
+    await scene.console.sees("changed:\n1. Rules – read “me” (Zoë, 1099 replies, 10 unread, sticky)")
+    #expect(scene.site.requests.count == requests)
+    try await scene.leave(running)
+  }
+
+  @Test func `says that nothing is there before it is fetched, and when nothing came`() async throws {
+    let scene = try Scene()
+    let running = await scene.arrive()
+    let gate = Gate()
+    scene.site.answer("private.php", "<body><table id=messages></table>", behind: gate)
+    scene.console.type("m")
+    await scene.console.sees("fetching…")
+    gate.open()
+    await scene.console.sees("nothing here yet")
+    try await scene.leave(running)
+  }
+
+  @Test func `tells why it shows what it remembers`() async throws {
+    let scene = try Scene()
+    let running = await scene.arrive()
+    scene.console.type("r")
+    await scene.console.sees("from memory: no network")
+    scene.site.answer("index.php", Sample.refusals[0].text, status: 503)
+    scene.console.type("r")
+    await scene.console.sees("1. General Nonsense")
+    await scene.console.sees("from memory: the forum's database is down")
+    scene.site.answer("index.php", Sample.index)
+    scene.console.type("r")
+    await scene.console.sees("nothing new")
+    try await scene.leave(running)
+  }
+
+  @Test(arguments: [true, false])
+  func `lets no late answer into another page, be it good or bad`(isGood: Bool) async throws {
+    let scene = try Scene()
+    let running = await scene.arrive()
+    let gate = Gate()
+    scene.site.answer("forumdisplay.php", isGood ? Self.page : Sample.refusals[0].text, behind: gate)
+    scene.site.answer("private.php", Sample.messages)
+    scene.console.type("2")
+    await scene.console.sees("fetching…")
+    await gate.isReached()
+    scene.console.type("m")
+    await scene.console.sees("1. Hi (Zoë, Feb 1, new)")
+    gate.open()
+    if isGood {
+      // It is kept for the next visit.
+      for try await listed in try scene.ada.values(Self.threads) where listed.fetch != nil { break }
+    }
+    await scene.catchUp()
+    #expect(!scene.console.said.contains("Rules"))
+    #expect(!scene.console.said.contains("from memory"))
+    scene.console.type("b")
+    if isGood {
+      scene.console.type("2")
+      await scene.console.sees("1. Rules")
+    }
+    try await scene.leave(running)
+  }
+
+  @Test(arguments: [true, false])
+  func `shows nothing of a former account to the next one`(isErased: Bool) async throws {
+    let scene = try Scene()
+    let running = await scene.arrive()
+    let gate = Gate()
+    scene.site.answer("private.php", Sample.messages, behind: gate)
+    scene.site.answer("private.php", Sample.messages.replacingOccurrences(of: "Hi", with: "Hello Zoë"))
+    scene.site.answer("index.php", Sample.index.replacingOccurrences(of: "General", with: "Zoë's"))
+    scene.console.type("m")
+    await scene.console.sees("fetching…")
+    await gate.isReached()
+    let former = try scene.ada
+    if isErased {
+      scene.console.type("out")
+      await scene.console.sees("signed out")
+    } else if case .signedIn(let facts) = scene.client.controller.state {
+      await scene.client.controller.sessionEnded(facts.session, reason: .rejected)
+      await scene.console.sees("you were signed out: the forum has ended it")
+    }
+    // A change in her store is for nobody's eyes, either.
+    try? await former.keep(HTMLPage(Sample.messages).scrape(MessageList.self))
+    scene.signIn("Zoë", 7)
+    await scene.console.sees("Zoë's Nonsense")
+    gate.open()
+    scene.console.type("m")
+    await scene.console.sees("Hello Zoë")
+    await scene.catchUp()
+    #expect(!scene.console.said.contains("1. Hi ("))
+    #expect(scene.console.said.components(separatedBy: "General Nonsense").count == 2)
+    #expect(try scene.zoë.now(.messages).first?.text == "Hello Zoë")
+    try await scene.leave(running)
+  }
+
+  @Test func `fetches a list that it fetched lately only when it is asked to`() async throws {
+    let scene = try Scene()
+    let running = await scene.arrive()
+    scene.site.answer("forumdisplay.php", Self.page)
+    scene.site.answer("forumdisplay.php", Self.page)
+    scene.site.answer("forumdisplay.php", Self.page)
+    for _ in 0..<3 {
+      scene.console.type("2")
+      await scene.console.sees("1. Rules")
+      scene.console.type("b")
+      await scene.console.sees("1. General Nonsense")
+    }
+    #expect(scene.site.count("forumdisplay.php") == 1)
+    #expect(scene.site.count("index.php") == 1)
+    scene.console.type("2")
+    await scene.console.sees("1. Rules")
+    scene.console.type("r")
+    await scene.console.sees("nothing new")
+    #expect(scene.site.count("forumdisplay.php") == 2)
+    scene.clock.advance(by: .seconds(15 * 60))
+    scene.console.type("b")
+    await scene.console.sees("1. General Nonsense")
+    let fetched = try scene.ada.listed(Self.threads).fetch
+    scene.console.type("2")
+    for try await listed in try scene.ada.values(Self.threads) where listed.fetch != fetched { break }
+    #expect(scene.site.count("forumdisplay.php") == 3)
+    #expect(scene.site.count("index.php") == 1)
+    try await scene.leave(running)
+  }
+
+  @Test func `bookmarks the open thread or one of a list, and takes it off again`() async throws {
+    let scene = try Scene()
+    let running = await scene.arrive()
+    scene.site.answer("forumdisplay.php", Self.page)
+    scene.console.type("2")
+    await scene.console.sees("2. Old")
+    scene.site.answer("bookmarkthreads.php", "<body>ok")
+    scene.console.type("mark 2")
+    await scene.console.sees("bookmarked")
+    let body = scene.site.requests.last.map { String(decoding: $0.body, as: UTF8.self) }
+    #expect(body == "action=add&threadid=26001")
+    // It shows before the forum is asked for the list.
+    let gate = Gate()
+    scene.site.answer("bookmarkthreads.php", Sample.bookmarks, behind: gate)
+    scene.console.type("marks")
+    await scene.console.sees("1. Old (ada, 0 replies, read, closed)")
+    gate.open()
+    await scene.console.sees("1. Elsewhere (Zoë, 41 replies, 2 unread)\n2. New (ada, 3 replies)\npage 1 of 2")
+    scene.site.answer("showthread.php", Sample.posts.replacingOccurrences(of: "26001", with: "26003"))
+    scene.console.type("2")
+    await scene.console.sees("red ☃")
+    scene.site.answer("bookmarkthreads.php", Sample.refusals[0].text)
+    scene.console.type("unmark")
+    await scene.console.sees("bookmark kept: the forum's database is down")
+    scene.site.answer("bookmarkthreads.php", "<body>ok")
+    scene.console.type("unmark")
+    await scene.console.sees("no bookmark any more")
+    scene.console.type("b")
+    await scene.console.sees("1. Elsewhere (Zoë, 41 replies, 2 unread)\npage 1 of 2")
+    scene.console.type("unmark 7")
+    await scene.console.sees("a number opens")
+    try await scene.leave(running)
+  }
+
+  @Test func `does what was asked before it ends`() async throws {
+    let scene = try Scene()
+    let running = await scene.arrive()
+    scene.site.answer("forumdisplay.php", Self.page)
+    scene.console.type("2")
+    await scene.console.sees("2. Old")
+    let gate = Gate()
+    scene.site.answer("bookmarkthreads.php", "<body>ok", behind: gate)
+    scene.console.type("mark 2")
+    await gate.isReached()
+    scene.console.type("q")
+    gate.open()
+    try await running.value
+    #expect(scene.console.said.hasSuffix("bookmarked"))
+    #expect(try scene.ada.now(.bookmarks(page: 1)).map(\.id) == ["26001"])
+  }
+
+  @Test func `lets a script's words wait for the pages that they are about`() async throws {
+    let scene = try Scene(isInteractive: false)
+    scene.site.answer("index.php", Sample.index)
+    scene.site.answer("forumdisplay.php", Self.page)
+    scene.site.answer("showthread.php", Sample.posts)
+    scene.site.answer("showthread.php", "<body>ok")
+    scene.signIn("ada", 42)
+    for word in ["2", "2", "read", "q"] { scene.console.type(word) }
+    try await scene.start().value
+    let said = scene.console.said
+    #expect(said.contains("red ☃ [:)]\npage 1 of 1\nmarked as read"))
+    #expect(!said.contains("a number opens"))
+    let body = scene.site.requests.last.map { String(decoding: $0.body, as: UTF8.self) }
+    #expect(body == "action=setseen&threadid=26001&index=2")
+  }
+}

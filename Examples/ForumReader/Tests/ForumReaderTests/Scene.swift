@@ -1,0 +1,146 @@
+import Foundation
+import Handstamp
+import HandstampCookies
+import HandstampCore
+import HandstampData
+import HandstampVaults
+import Testing
+
+@testable import ForumReader
+
+/// A reader, the forum that it reads, and somebody who types.
+struct Scene {
+  let site = Site()
+  let clock = HandClock()
+  let console: Typist
+  let client: ForumClient
+  let open: OpenStore
+  private let place: Place
+
+  init(isInteractive: Bool = true) throws {
+    let place = try Place()
+    self.place = place
+    console = Typist(isInteractive: isInteractive)
+    let open = OpenStore(clock: clock) { StorePlace(folder: place.folder.appendingPathComponent($0.rawValue)) }
+    self.open = open
+    let backend = CookieBackend(.forum(Site.base), transport: site, clock: clock)
+    let controller = SessionController(
+      vault: MemoryVault(), backend: backend, policy: .onRejection, clock: clock,
+      cleanups: [CleanupStep("database", .database) { ended in try open.remove(of: ended.account) }])
+    client = try ForumClient(Site.base, controller: controller, backend: backend, transport: site)
+  }
+
+  /// Runs until somebody leaves.
+  func start() -> Task<Void, any Error> {
+    Task { [client, open, console] in try await Reader(client, open, console: console).run() }
+  }
+
+  var ada: ForumStore { get throws { try open.store(of: AccountID("42")) } }
+  var zoë: ForumStore { get throws { try open.store(of: AccountID("7")) } }
+
+  func signIn(_ name: String, _ id: Int) {
+    let index = "<body data-user=\(id)><b id=loggedinusername>\(name)</b>"
+    site.answer("account.php", index, headers: [HeaderField("Set-Cookie", "bbuserid=of-\(id); path=/")])
+    console.type(name)
+    console.type("password")
+  }
+
+  /// From the start to the list of forums, as `ada` sees it.
+  func arrive() async -> Task<Void, any Error> {
+    site.answer("index.php", Sample.index)
+    let running = start()
+    signIn("ada", 42)
+    await console.sees("2. Engines & Looms")
+    return running
+  }
+
+  /// Until everything that happened before has been dealt with.
+  func catchUp() async {
+    console.type("offline")
+    await console.sees("offline: nothing is fetched")
+    console.type("help")
+    await console.sees("a number opens")
+  }
+
+  func leave(_ running: Task<Void, any Error>) async throws {
+    console.type("q")
+    try await running.value
+  }
+}
+
+/// A console whose lines a test types, and sees.
+// Unchecked: all access is under the lock.
+final class Typist: Console, @unchecked Sendable {
+  let isInteractive: Bool
+  private let lock = NSLock()
+  private var typed: [String] = []
+  private var waiting: CheckedContinuation<String?, Never>?
+  private var lines: [String] = []
+  private var looking: [(text: String, CheckedContinuation<Void, Never>)] = []
+
+  init(isInteractive: Bool) { self.isInteractive = isInteractive }
+
+  /// All that was said.
+  var said: String { lock.withLock { lines.joined(separator: "\n") } }
+
+  func type(_ line: String) {
+    lock.lock()
+    lines.append("> " + line)
+    let given = waiting
+    waiting = nil
+    if given == nil { typed.append(line) }
+    lock.unlock()
+    given?.resume(returning: line)
+  }
+
+  /// Until that is said, after what was typed last.
+  func sees(_ text: String, at place: SourceLocation = #_sourceLocation) async {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        lock.lock()
+        let isSaid = lines[(lines.lastIndex { $0.hasPrefix("> ") } ?? 0)...].contains { $0.contains(text) }
+        if !isSaid { looking.append((text, continuation)) }
+        lock.unlock()
+        if isSaid { continuation.resume() }
+      }
+    } onCancel: {
+      // The test's time is over.
+      Issue.record("never said: \(text); but:\n\(said)", sourceLocation: place)
+      lock.lock()
+      let looking = looking
+      self.looking = []
+      lock.unlock()
+      for (_, continuation) in looking { continuation.resume() }
+    }
+  }
+
+  func say(_ text: String) {
+    lock.lock()
+    lines.append(text)
+    let found = looking.filter { text.contains($0.text) }
+    looking.removeAll { text.contains($0.text) }
+    lock.unlock()
+    for (_, continuation) in found { continuation.resume() }
+  }
+
+  func line(_ prompt: String, secretly: Bool) async -> String? {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        lock.lock()
+        let line = Task.isCancelled || typed.isEmpty ? nil : typed.removeFirst()
+        let isWaiting = line == nil && !Task.isCancelled
+        if isWaiting { waiting = continuation }
+        lock.unlock()
+        if !isWaiting { continuation.resume(returning: line) }
+      }
+    } onCancel: {
+      lock.lock()
+      let given = waiting
+      waiting = nil
+      lock.unlock()
+      given?.resume(returning: nil)
+    }
+  }
+
+  func repeatPrompt() {}
+}
