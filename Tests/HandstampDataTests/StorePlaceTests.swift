@@ -1,5 +1,6 @@
 #if Data
   import Foundation
+  import GRDB
   import HandstampCore
   import Testing
 
@@ -35,6 +36,49 @@
       try place.remove()
       try place.remove()
       #expect(!FileManager.default.fileExists(atPath: place.folder.path))
+    }
+
+    @Test func `goes although a connection closes between the look at its files and their removal`() throws {
+      let folder = try NewFolder()
+      let place = folder.place
+      try place.prepare()
+      let pool = try DatabasePool(path: place.folder.appendingPathComponent("store-1.sqlite").path)
+      try pool.write { try $0.execute(sql: "CREATE TABLE x (y)") }
+      var tries = 0
+      try place.remove { url in
+        tries += 1
+        let names = try FileManager.default.contentsOfDirectory(atPath: url.path).sorted()
+        // The last connection takes its log along.
+        try pool.close()
+        for name in names { try FileManager.default.removeItem(at: url.appendingPathComponent(name)) }
+        try FileManager.default.removeItem(at: url)
+      }
+      #expect(tries == 2)
+      #expect(!FileManager.default.fileExists(atPath: place.folder.path))
+    }
+
+    @Test func `goes although a connection opens just after its files are gone`() throws {
+      let folder = try NewFolder()
+      try folder.place.prepare()
+      var tries = 0
+      try folder.place.remove { url in
+        tries += 1
+        try FileManager.default.removeItem(at: url)
+        guard tries < 3 else { return }
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
+        try Foundation.Data("log".utf8).write(to: url.appendingPathComponent("store-1.sqlite-wal"))
+      }
+      #expect(tries == 3)
+      #expect(!FileManager.default.fileExists(atPath: folder.place.folder.path))
+    }
+
+    @Test func `that does not go is said to be there, in the end`() throws {
+      let folder = try NewFolder()
+      try folder.place.prepare()
+      #expect(throws: StoreError.unusable("CocoaError")) {
+        try folder.place.remove { _ in throw CocoaError(.fileWriteNoPermission) }
+      }
+      #expect(throws: StoreError.unusable("the folder does not go")) { try folder.place.remove { _ in } }
     }
   }
 

@@ -52,10 +52,13 @@
     ///
     /// Connections that open and close meanwhile make and remove files of their own; either may end the system's removal of
     /// the folder half-way. So it is begun again until there is nothing left.
-    public func remove() throws(StoreError) {
+    public func remove() throws(StoreError) { try remove { try FileManager.default.removeItem(at: $0) } }
+
+    /// - Parameter removal: takes a folder with all that is in it away, or ends half-way.
+    func remove(by removal: (URL) throws -> Void) throws(StoreError) {
       var problem = "the folder does not go"
       for _ in 0..<1000 {
-        do { try FileManager.default.removeItem(at: folder) } catch { problem = String(describing: type(of: error)) }
+        do { try removal(folder) } catch { problem = String(describing: type(of: error)) }
         guard FileManager.default.fileExists(atPath: folder.path) else { return }
       }
       throw .unusable(problem)
