@@ -61,11 +61,7 @@ struct AccountBook: Sendable {
   /// The account that is used when none is named: that of the folder where this process is, else the active one.
   func usual() throws(Refusal) -> Account? {
     guard let rule = try FolderRules(of: home).nearest(to: FolderRules.here) else { return activeAccount }
-    guard let account = self[rule.account] else {
-      throw Refusal(
-        .failure, "the account that was set for \(rule.folder) is not there any more",
-        hint: "run in that folder: handstamp switch --here, which forgets it")
-    }
+    guard let account = self[rule.account] else { throw rule.gone }
     return account
   }
 

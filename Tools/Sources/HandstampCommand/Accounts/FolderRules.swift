@@ -11,6 +11,13 @@ struct FolderRules: Sendable {
     /// Absolute, without symbolic links.
     var folder: String
     var account: AccountID
+
+    /// The account is on no list any more.
+    var gone: Refusal {
+      Refusal(
+        .failure, "the account that was set for \(folder) is not there any more",
+        hint: "run in that folder: handstamp switch --here, which forgets it")
+    }
   }
 
   private let home: Home
@@ -23,6 +30,12 @@ struct FolderRules: Sendable {
     guard let path = realpath(".", nil) else { return nil }
     defer { free(path) }
     return String(cString: path)
+  }
+
+  /// Says so where another account is used here than the one that was just made the active one.
+  func sayOther(than account: AccountID) {
+    guard let rule = try? nearest(to: FolderRules.here), rule.account != account else { return }
+    Terminal.say("in \(rule.folder) another account is used; change that with: handstamp switch NAME --here")
   }
 
   /// The rule of `folder`, else of the nearest folder above it.

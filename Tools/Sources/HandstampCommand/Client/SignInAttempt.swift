@@ -118,9 +118,7 @@ struct SignInAttempt {
 
   private func say(_ words: String, _ account: Account, activate: Bool) {
     Terminal.say(words)
-    if let rule = try? FolderRules(of: home).nearest(to: FolderRules.here), rule.account != account.id {
-      Terminal.say("in \(rule.folder) another account is used; change that with: handstamp switch NAME --here")
-    }
+    FolderRules(of: home).sayOther(than: account.id)
     guard let former = book.activeAccount, former.id != account.id else { return }
     let all = book.accounts.filter { $0.id != account.id } + [account]
     if activate {

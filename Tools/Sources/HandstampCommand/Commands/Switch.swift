@@ -29,9 +29,7 @@ struct Switch: SessionCommand {
     } else {
       try await book.edit(.activate(account.id))
       Terminal.say("\(account.words) is the active account")
-      if let rule = try FolderRules(of: home).nearest(to: FolderRules.here), rule.account != account.id {
-        Terminal.say("in \(rule.folder) another account is used; change that with: handstamp switch NAME --here")
-      }
+      FolderRules(of: home).sayOther(than: account.id)
     }
     guard case .value(let entry) = await home.vault(of: account.id).read(), entry.session != nil else {
       Terminal.say("nobody is signed in there; sign in with: handstamp login")

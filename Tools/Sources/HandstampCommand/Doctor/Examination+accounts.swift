@@ -22,10 +22,7 @@ extension Examination {
     case (let count, let active?): add(.ok("accounts", "\(count), the active one is \(active.words)"))
     }
     for rule in FolderRules(of: home).all where book[rule.account] == nil {
-      add(
-        .problem(
-          "folders", "the account that was set for \(rule.folder) is not there any more",
-          hint: "run in that folder: handstamp switch --here, which forgets it"))
+      add(.problem("folders", rule.gone.message, hint: rule.gone.hint))
     }
     for account in book.accounts { await examine(account) }
     let waiting = Departures(of: home).all.count + book.former.count
