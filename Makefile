@@ -10,13 +10,16 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 SOURCES := Package.swift Sources Tests Tools/Package.swift Tools/Sources Tools/Tests \
   $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help deps build run test plain forum forum-tour forum-bench fuzz check check-deep release explore simulate server examples lint format bench clean apple docs
+.PHONY: help deps test-deps build run test plain forum forum-tour forum-bench fuzz check check-deep release explore simulate server examples lint format bench clean apple docs
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 deps: ## installs the system libraries that the build needs (Debian), or names them
 	@sh scripts/deps
+
+test-deps: ## the same, and what the tests talk to: a keyring, an OAuth server of others, a terminal, a browser
+	@sh scripts/deps --tests
 
 build: deps ## builds both packages and their tests
 	$(SWIFT) build $(ROOT) --build-tests
@@ -26,7 +29,7 @@ run: deps ## signs someone in and proves that they stay signed in
 	@$(SWIFT) build $(TOOLS) --product handstamp
 	@"$$($(SWIFT) build --package-path Tools --show-bin-path)/handstamp" tour
 
-test: deps ## all tests of all packages
+test: test-deps ## all tests of all packages
 	$(SWIFT) test $(ROOT)
 	$(SWIFT) test $(TOOLS)
 	$(SWIFT) test --package-path Examples/ForumReader -j $(JOBS)
@@ -46,7 +49,7 @@ server: deps ## a server for trying things out, on http://127.0.0.1:8080
 forum: deps ## a forum on loopback, and a program that reads it in the terminal
 	@JOBS=$(JOBS) sh scripts/forum
 
-forum-tour: deps ## a whole life of an account in the forum reader, played in tmux
+forum-tour: test-deps ## a whole life of an account in the forum reader, played in tmux
 	@JOBS=$(JOBS) sh scripts/forum --tour
 
 forum-bench: deps ## measures the store and the scrapers with a million posts, in release (ROWS=n: with fewer)
@@ -76,7 +79,7 @@ format: ## puts the format right
 plain: ## builds what an app gets that asks for nothing optional
 	$(SWIFT) build -j $(JOBS) --scratch-path .build/plain
 
-check: deps lint examples plain apple docs test run forum-tour release ## what CI runs
+check: test-deps lint examples plain apple docs test run forum-tour release ## what CI runs
 
 check-deep: ## ThreadSanitizer, 40 processes under SIGKILL, the long explorations and simulations
 	TSAN_OPTIONS=suppressions=$(CURDIR)/scripts/tsan-suppressions \
