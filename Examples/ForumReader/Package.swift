@@ -40,7 +40,8 @@ let package = Package(
     .testTarget(
       name: "ForumReaderTests",
       dependencies: ["ForumReader", grdb]
-        + handstamp("Handstamp", "HandstampCore", "HandstampCookies", "HandstampData", "HandstampVaults"),
+        + handstamp(
+          "Handstamp", "HandstampCore", "HandstampCookies", "HandstampData", "HandstampTesting", "HandstampVaults"),
       swiftSettings: strict),
   ]
 )

@@ -1,18 +1,19 @@
 import Foundation
 import GRDB
 import HandstampData
+import HandstampTesting
 import Testing
 
 @testable import ForumReader
 
 @Suite struct `An account's bookmarks` {
   private let place: Place
-  private let clock = HandClock()
+  private let clock = ManualClock()
   private let store: ForumStore
 
   init() throws {
     place = try Place()
-    store = try ForumStore(StorePlace(folder: place.folder.appendingPathComponent("ada")), clock: clock)
+    store = try place.store(clock)
   }
 
   private func keep(_ ids: [String], page: Int = 1, of total: Int = 1) async throws {

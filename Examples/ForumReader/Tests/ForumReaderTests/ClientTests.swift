@@ -3,6 +3,7 @@ import Handstamp
 import HandstampCookies
 import HandstampCore
 import HandstampData
+import HandstampTesting
 import HandstampVaults
 import Testing
 
@@ -16,8 +17,8 @@ import Testing
 
   init() throws {
     place = try Place()
-    let clock = HandClock()
-    store = try ForumStore(StorePlace(folder: place.folder.appendingPathComponent("ada")), clock: clock)
+    let clock = ManualClock()
+    store = try place.store(clock)
     let backend = CookieBackend(.forum(Site.base), transport: site, clock: clock)
     let controller = SessionController(vault: MemoryVault(), backend: backend, policy: .onRejection, clock: clock)
     client = try ForumClient(Site.base, controller: controller, backend: backend, transport: site)

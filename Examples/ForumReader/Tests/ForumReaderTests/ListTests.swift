@@ -1,20 +1,21 @@
 import Foundation
 import GRDB
 import HandstampData
+import HandstampTesting
 import Testing
 
 @testable import ForumReader
 
 @Suite struct `A list that was kept` {
   private let place: Place
-  private let clock = HandClock()
+  private let clock = ManualClock()
   private let store: ForumStore
   private static let threads = Listing.threads(forum: "26", page: 2)
   private static let posts = Listing.posts(thread: "26001", page: 1)
 
   init() throws {
     place = try Place()
-    store = try ForumStore(StorePlace(folder: place.folder.appendingPathComponent("ada")), clock: clock)
+    store = try place.store(clock)
   }
 
   // MARK: Order
@@ -113,7 +114,7 @@ import Testing
     try await store.store.write { try $0.execute(sql: "UPDATE thread SET page = 0") }
     #expect(try store.isDue(Self.threads))
     try store.store.remove()
-    let again = try ForumStore(StorePlace(folder: place.folder.appendingPathComponent("ada")), clock: clock)
+    let again = try place.store(clock)
     #expect(try again.isDue(.forums) && again.isDue(.messages))
   }
 

@@ -2,6 +2,7 @@ import Foundation
 import Handstamp
 import HandstampCookies
 import HandstampData
+import HandstampTesting
 import Testing
 
 @testable import ForumReader

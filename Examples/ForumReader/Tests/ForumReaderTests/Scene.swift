@@ -3,6 +3,7 @@ import Handstamp
 import HandstampCookies
 import HandstampCore
 import HandstampData
+import HandstampTesting
 import HandstampVaults
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
 /// A reader, the forum that it reads, and somebody who types.
 struct Scene {
   let site = Site()
-  let clock = HandClock()
+  let clock = ManualClock()
   let console: Typist
   let client: ForumClient
   let open: OpenStore

@@ -2,18 +2,19 @@ import Foundation
 import HandstampCookies
 import HandstampCore
 import HandstampData
+import HandstampTesting
 import Testing
 
 @testable import ForumReader
 
 @Suite struct `What an account has read` {
   private let place: Place
-  private let clock = HandClock()
+  private let clock = ManualClock()
   private let store: ForumStore
 
   init() throws {
     place = try Place()
-    store = try ForumStore(StorePlace(folder: place.folder.appendingPathComponent("ada")), clock: clock)
+    store = try place.store(clock)
   }
 
   private func page<Value: Scraped>(_ text: String) throws -> Value { try HTMLPage(text).scrape() }

@@ -1,5 +1,8 @@
 import Foundation
 import HandstampCore
+import HandstampData
+
+@testable import ForumReader
 
 /// A folder that goes with its test.
 final class Place: Sendable {
@@ -10,20 +13,10 @@ final class Place: Sendable {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
   }
 
-  deinit { try? FileManager.default.removeItem(at: folder) }
-}
-
-/// A clock that stands still until it is moved.
-// Unchecked: all access is under the lock.
-final class HandClock: SessionClock, @unchecked Sendable {
-  private let lock = NSLock()
-  private var time = Duration.seconds(1000)
-
-  func advance(by duration: Duration) { lock.withLock { time += duration } }
-  func now() -> Moment {
-    let time = uptime()
-    return Moment(boot: 1, uptime: time, wall: UnixTime(seconds: 1_800_000_000).advanced(by: time))
+  /// A store in it.
+  func store(_ clock: any SessionClock) throws -> ForumStore {
+    try ForumStore(StorePlace(folder: folder.appendingPathComponent("ada")), clock: clock)
   }
-  func uptime() -> Duration { lock.withLock { time } }
-  @concurrent func sleep(for duration: Duration) async throws { try await Task.sleep(for: .seconds(1_000_000)) }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
 }
