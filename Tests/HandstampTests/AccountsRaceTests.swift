@@ -94,6 +94,8 @@ import Testing
     try await one.remove(ada)
     #expect(one.accounts.map(\.tag) == ["home"])
     #expect(one.activeID == ada)
+    // The vault tells of what others wrote, a little later.
+    while one.session(of: ada)?.isAuthenticated != true { await othersFirst() }
     #expect(try await one.session(of: ada)?.controller.token() == AccessToken("access-s2-0"))
   }
 

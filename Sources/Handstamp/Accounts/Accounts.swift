@@ -150,6 +150,7 @@ public final class Accounts<Content: Sendable> {
       if let trouble = report.notDurable { throw .storage(trouble) }
       let record = self[id]
       try await self.change(.remove(id, isLeaving: true))
+      // Another program may have signed in to it before that: a session that no list names would be lost.
       if let record, await session.controller.isSessionStored() { try await self.change(.add(record)) }
       return report
     }

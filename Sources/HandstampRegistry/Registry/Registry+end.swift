@@ -54,7 +54,7 @@ extension Registry {
   /// A session that is over is refused also before this was called.
   public func expire(now: UnixTime, limit: Int = 500) async throws(RegistryError) -> EndOutcome {
     // One that a refresh just extended is no longer over and stays.
-    try await end(.expired, now: now, asTheyAre: true) { () throws(RegistryStoreError) in
+    try await end(.expired, now: now, onlyUnchanged: true) { () throws(RegistryStoreError) in
       try await store.expired(at: now, limit: limit).filter { $0.over(at: now) != nil }
     }
   }
@@ -106,20 +106,21 @@ extension Registry {
 
   /// Ends whatever `rows` names and is not over, in one write. A session that had expired unnoticed says so.
   ///
-  /// - Parameter asTheyAre: whether only those end that nobody wrote to meanwhile. Otherwise nobody keeps a session by
-  ///   refreshing it all the time.
+  /// - Parameter onlyUnchanged: whether nothing ends where somebody wrote to a session meanwhile, and it is decided anew.
+  ///   Otherwise nobody keeps a session by refreshing it all the time.
   func end(
     _ reason: EndReason, now: UnixTime, with more: [RegistryChange] = [], events moreEvents: [RegistryEvent] = [],
-    asTheyAre: Bool = false, rows: () async throws(RegistryStoreError) -> [SessionRow]
+    onlyUnchanged: Bool = false, rows: () async throws(RegistryStoreError) -> [SessionRow]
   ) async throws(RegistryError) -> EndOutcome {
     for _ in 0..<Registry.attempts {
       let found = try await reading(rows).filter { $0.end == nil }
       guard !found.isEmpty || !more.isEmpty else { return .nothing }
-      let ended = found.map { $0.ended($0.over(at: now) ?? reason, at: now) }
-      let changes = zip(found, ended).map { found, ended -> RegistryChange in
-        asTheyAre
-          ? .replaceSession(ended, expecting: found.revision)
-          : .endSession(found.id, SessionEnd(at: now, reason: found.over(at: now) ?? reason))
+      var (ended, changes): ([SessionRow], [RegistryChange]) = ([], [])
+      for row in found {
+        let end = SessionEnd(at: now, reason: row.over(at: now) ?? reason)
+        let next = row.ended(end.reason, at: end.at)
+        ended.append(next)
+        changes.append(onlyUnchanged ? .replaceSession(next, expecting: row.revision) : .endSession(row.id, end))
       }
       do throws(RegistryStoreError) {
         let events = ended.map { RegistryEvent.revoked($0, at: now) }

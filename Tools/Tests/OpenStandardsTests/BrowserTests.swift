@@ -8,6 +8,8 @@ import HandstampVaults
 import LoopbackRedirect
 import Testing
 
+@testable import HandstampCommand
+
 /// Our pages in Chromium: its cookies, its policies and its forms, which no client of ours knows as well as it does.
 @Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: Chromium.isHere, "Chromium and its driver are needed"))
 struct `The pages in a real browser` {
@@ -39,7 +41,7 @@ struct `The pages in a real browser` {
   @Test func `lead somebody in, and back to the app`() async throws {
     try await OwnServer.run { server async throws in
       try await server.signUp()
-      let told = OneShotLines()
+      let told = OneShot<[String: [String]]>()
       let (lost, lose) = AsyncStream.makeStream(of: Void.self)
       let receiver = try await LoopbackReceiver.listen { page in
         do {
@@ -58,7 +60,7 @@ struct `The pages in a real browser` {
         try await backend.signIn(through: receiver, redirectURI: receiver.redirectURI)
       }
       #expect(facts.profile.name == "Ada")
-      let lines = await told.value()
+      let lines = try await told.value()
       await receiver.close()
       expectSound(lines)
       #expect(lines["page"] == ["Sign in", "Let An app in?"])
@@ -70,7 +72,7 @@ struct `The pages in a real browser` {
     try await OwnServer.run { server async throws in
       try await server.signUp()
       let (codes, show) = AsyncStream.makeStream(of: DeviceCode.self)
-      let told = OneShotLines()
+      let told = OneShot<[String: [String]]>()
       let backend = OAuthBackend(
         OAuthClient(issuer: server.url, id: "app", scopes: ["profile"]), transport: AsyncHTTPTransport.shared,
         time: OAuthTime(now: { UnixTime(seconds: 0) }) { _ in
@@ -86,7 +88,7 @@ struct `The pages in a real browser` {
         try await backend.signInOnAnotherDevice { show.yield($0) }
       }
       #expect(facts.profile.name == "Ada")
-      let lines = await told.value()
+      let lines = try await told.value()
       expectSound(lines)
       #expect(lines["page"] == ["Sign in", "Sign in on a device", "Let An app in?", "Signed in"])
     }
@@ -99,17 +101,5 @@ private enum Chromium {
     return ["chromium", "chromedriver"].allSatisfy { name in
       folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
     }
-  }
-}
-
-/// What a browser told, once it has.
-private final class OneShotLines: Sendable {
-  private let (stream, lines) = AsyncStream.makeStream(of: [String: [String]].self)
-
-  func set(_ value: [String: [String]]) { lines.yield(value) }
-
-  func value() async -> [String: [String]] {
-    for await value in stream { return value }
-    return [:]
   }
 }

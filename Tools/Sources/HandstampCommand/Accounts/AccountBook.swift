@@ -59,8 +59,11 @@ struct AccountBook: Sendable {
   // MARK: Choosing
 
   /// The account that is used when none is named: that of the folder where this process is, else the active one.
-  func usual() throws(Refusal) -> Account? {
-    guard let rule = try FolderRules(of: home).nearest(to: FolderRules.here) else { return activeAccount }
+  func usual() throws(Refusal) -> Account? { try usual(by: FolderRules(of: home).current()) }
+
+  /// The same, by the rule that holds here.
+  func usual(by rule: FolderRules.Rule?) throws(Refusal) -> Account? {
+    guard let rule else { return activeAccount }
     guard let account = self[rule.account] else { throw rule.gone }
     return account
   }

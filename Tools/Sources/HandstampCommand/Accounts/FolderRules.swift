@@ -34,13 +34,13 @@ struct FolderRules: Sendable {
 
   /// Says so where another account is used here than the one that was just made the active one.
   func sayOther(than account: AccountID) {
-    guard let rule = try? nearest(to: FolderRules.here), rule.account != account else { return }
+    guard let rule = try? current(), rule.account != account else { return }
     Terminal.say("in \(rule.folder) another account is used; change that with: handstamp switch NAME --here")
   }
 
-  /// The rule of `folder`, else of the nearest folder above it.
-  func nearest(to folder: String?) throws(Refusal) -> Rule? {
-    guard var folder, FileManager.default.fileExists(atPath: place) else { return nil }
+  /// The rule of the folder where this process is, else of the nearest one above it.
+  func current() throws(Refusal) -> Rule? {
+    guard var folder = FolderRules.here, FileManager.default.fileExists(atPath: place) else { return nil }
     while true {
       if let rule = try rule(of: folder) { return rule }
       guard folder != "/" else { return nil }
@@ -49,7 +49,7 @@ struct FolderRules: Sendable {
   }
 
   /// - Throws: a refusal where there is one that cannot be read: nobody is to work as somebody else for that.
-  func rule(of folder: String) throws(Refusal) -> Rule? {
+  private func rule(of folder: String) throws(Refusal) -> Rule? {
     let path = file(of: folder)
     guard let data = FileManager.default.contents(atPath: path) else {
       guard !FileManager.default.fileExists(atPath: path) else { throw unreadable(path) }

@@ -38,7 +38,7 @@ struct Accounts: SessionCommand {
   func perform() async throws {
     let home = try Home.current()
     let book = try await AccountBook(of: home)
-    let rule = try FolderRules(of: home).nearest(to: FolderRules.here)
+    let rule = try FolderRules(of: home).current()
     let now = SystemClock().now()
     var items: [Answer.Item] = []
     var rows = [["", "NAME", "TAG", "SERVER", "STATE", "ID"]]

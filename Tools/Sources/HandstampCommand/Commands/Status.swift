@@ -32,8 +32,8 @@ struct Status: SessionCommand {
       return StatusReport(home: home, account: nil, reading: .trouble(trouble), now: now)
     }
     let book = try await AccountBook(of: home)
-    let rule = account.named == nil ? try FolderRules(of: home).nearest(to: FolderRules.here) : nil
-    let account = account.named == nil ? try book.usual() : try account.chosen(book)
+    let rule = account.named == nil ? try FolderRules(of: home).current() : nil
+    let account = account.named == nil ? try book.usual(by: rule) : try account.chosen(book)
     let reading = if let account { await home.vault(of: account.id).read() } else { VaultReading.absent }
     var report = StatusReport(home: home, account: account, reading: reading, now: now)
     report.folder = rule?.folder

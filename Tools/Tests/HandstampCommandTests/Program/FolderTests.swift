@@ -22,21 +22,22 @@ extension Processes {
       }
     }
 
-    private func handstamp(
-      _ arguments: String..., in folder: String, of stage: Stage, variables: [String: String] = [:]
+    private func run(
+      _ arguments: [String], in folder: String, of stage: Stage, variables: [String: String] = [:]
     ) async throws -> Child.Outcome {
       let child = try Child(
         arguments, in: folder, variables: variables.merging(["HANDSTAMP_HOME": stage.first.path]) { $1 }, input: "")
       return try await within(.seconds(60), arguments.joined(separator: " ")) { try await child.outcome() }
     }
 
+    private func handstamp(_ arguments: String..., in folder: String, of stage: Stage) async throws -> Child.Outcome {
+      try await run(arguments, in: folder, of: stage)
+    }
+
     private func person(
       in folder: String, of stage: Stage, _ more: [String] = [], variables: [String: String] = [:]
     ) async throws -> String? {
-      let child = try Child(
-        ["request", "/v1/me"] + more, in: folder,
-        variables: variables.merging(["HANDSTAMP_HOME": stage.first.path]) { $1 }, input: "")
-      let outcome = try await within(.seconds(60), "request") { try await child.outcome() }
+      let outcome = try await run(["request", "/v1/me"] + more, in: folder, of: stage, variables: variables)
       return try? JSONDecoder().decode(WhoAmI.self, from: Data(outcome.out.utf8)).email
     }
 
