@@ -6,7 +6,7 @@ import HandstampVaults
 import Testing
 
 #if canImport(FoundationNetworking)
-  import FoundationNetworking
+import FoundationNetworking
 #endif
 
 /// A forum that knows people by a cookie. It answers as a test says.

@@ -1,68 +1,68 @@
 #if Data
-  import Foundation
-  import GRDB
-  import HandstampCore
-  import HandstampData
-  import HandstampTesting
+import Foundation
+import GRDB
+import HandstampCore
+import HandstampData
+import HandstampTesting
 
-  /// A forum in small: people write posts in threads.
-  enum Small {
-    static let person = Shelf("person", key: ["name"])
-    static let thread = Shelf("thread", key: ["number"], pinned: "bookmarked = 1")
-    static let post = Shelf("post", key: ["number"])
+/// A forum in small: people write posts in threads.
+enum Small {
+  static let person = Shelf("person", key: ["name"])
+  static let thread = Shelf("thread", key: ["number"], pinned: "bookmarked = 1")
+  static let post = Shelf("post", key: ["number"])
 
-    static let schema = StoreSchema(shelves: [person, thread, post]) { migrator in
-      migrator.registerMigration("1") { database in
-        try database.execute(
-          sql: """
-            CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT);
-            CREATE TABLE thread (
-              id INTEGER PRIMARY KEY, number INTEGER NOT NULL UNIQUE, title TEXT, bookmarked INTEGER);
-            CREATE TABLE post (
-              id INTEGER PRIMARY KEY, number INTEGER NOT NULL UNIQUE, text TEXT,
-              thread INTEGER REFERENCES thread (id) ON DELETE CASCADE,
-              author INTEGER REFERENCES person (id) ON DELETE SET NULL);
-            CREATE INDEX post_thread ON post (thread);
-            CREATE INDEX post_author ON post (author);
-            """)
-      }
-    }
-
-    static func texts(_ database: Database) throws -> [String] {
-      try String.fetchAll(database, sql: "SELECT coalesce(text, '-') FROM post ORDER BY number")
+  static let schema = StoreSchema(shelves: [person, thread, post]) { migrator in
+    migrator.registerMigration("1") { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT);
+          CREATE TABLE thread (
+            id INTEGER PRIMARY KEY, number INTEGER NOT NULL UNIQUE, title TEXT, bookmarked INTEGER);
+          CREATE TABLE post (
+            id INTEGER PRIMARY KEY, number INTEGER NOT NULL UNIQUE, text TEXT,
+            thread INTEGER REFERENCES thread (id) ON DELETE CASCADE,
+            author INTEGER REFERENCES person (id) ON DELETE SET NULL);
+          CREATE INDEX post_thread ON post (thread);
+          CREATE INDEX post_author ON post (author);
+          """)
     }
   }
 
-  extension NewFolder {
-    var place: StorePlace { StorePlace(folder: url.appendingPathComponent("ada", isDirectory: true)) }
+  static func texts(_ database: Database) throws -> [String] {
+    try String.fetchAll(database, sql: "SELECT coalesce(text, '-') FROM post ORDER BY number")
+  }
+}
 
-    func store(_ clock: ManualClock = ManualClock()) throws -> DataStore {
-      try DataStore(place, schema: Small.schema, clock: clock)
-    }
+extension NewFolder {
+  var place: StorePlace { StorePlace(folder: url.appendingPathComponent("ada", isDirectory: true)) }
 
-    /// The database file in use.
-    var file: URL {
-      let names = (try? FileManager.default.contentsOfDirectory(atPath: place.folder.path)) ?? []
-      return place.folder.appendingPathComponent(names.filter { $0.hasSuffix(".sqlite") }.sorted().last ?? "none")
-    }
-
-    /// Its bytes.
-    var size: Int? {
-      (try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? NSNumber)?.intValue
-    }
-
-    var files: [String] {
-      ((try? FileManager.default.contentsOfDirectory(atPath: place.folder.path)) ?? [])
-        .filter { $0.hasSuffix(".sqlite") }.sorted()
-    }
+  func store(_ clock: ManualClock = ManualClock()) throws -> DataStore {
+    try DataStore(place, schema: Small.schema, clock: clock)
   }
 
-  extension DataStore {
-    func add(_ numbers: ClosedRange<Int>, text: String = "text") async throws {
-      let now = UnixTime(seconds: 1_800_000_000)
-      try await write { database in
-        for number in numbers { try Small.post.upsert(database, [number], ["text": "\(text) \(number)"], at: now) }
-      }
+  /// The database file in use.
+  var file: URL {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: place.folder.path)) ?? []
+    return place.folder.appendingPathComponent(names.filter { $0.hasSuffix(".sqlite") }.sorted().last ?? "none")
+  }
+
+  /// Its bytes.
+  var size: Int? {
+    (try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? NSNumber)?.intValue
+  }
+
+  var files: [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: place.folder.path)) ?? [])
+      .filter { $0.hasSuffix(".sqlite") }.sorted()
+  }
+}
+
+extension DataStore {
+  func add(_ numbers: ClosedRange<Int>, text: String = "text") async throws {
+    let now = UnixTime(seconds: 1_800_000_000)
+    try await write { database in
+      for number in numbers { try Small.post.upsert(database, [number], ["text": "\(text) \(number)"], at: now) }
     }
   }
+}
 #endif

@@ -1,78 +1,78 @@
 #if os(Linux)
-  import Foundation
+import Foundation
 
-  /// A person's folders, with a keyring in them. Removed with the last reference.
-  final class SecretHome: Sendable {
-    private let path: String
-    var vaults: String { path + "/vaults" }
+/// A person's folders, with a keyring in them. Removed with the last reference.
+final class SecretHome: Sendable {
+  private let path: String
+  var vaults: String { path + "/vaults" }
 
-    /// The program `SecretProbe`, built beside the tests.
-    private static let probe = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
-      .deletingLastPathComponent().appendingPathComponent("SecretProbe").path
+  /// The program `SecretProbe`, built beside the tests.
+  private static let probe = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    .deletingLastPathComponent().appendingPathComponent("SecretProbe").path
 
-    init() throws {
-      path = FileManager.default.temporaryDirectory.path + "/handstamp-secrets-\(UUID().uuidString)"
-      for folder in ["", "/run", "/home"] {
-        try FileManager.default.createDirectory(
-          atPath: path + folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-      }
+  init() throws {
+    path = FileManager.default.temporaryDirectory.path + "/handstamp-secrets-\(UUID().uuidString)"
+    for folder in ["", "/run", "/home"] {
+      try FileManager.default.createDirectory(
+        atPath: path + folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
-    func vaultBytes() throws -> Data {
-      let names = try FileManager.default.contentsOfDirectory(atPath: vaults).filter { $0.hasSuffix(".vault") }
-      return try names.reduce(into: Data()) { $0 += try Data(contentsOf: URL(fileURLWithPath: "\(vaults)/\($1)")) }
-    }
-
-    /// Runs a script in a session of its own, and hands out the lines that it prints. It knows `open` (a keyring, unlocked),
-    /// `start` (one that is not) and `probe`.
-    func run(_ script: String) async throws -> [String] {
-      let process = Process()
-      let output = Pipe()
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-      process.arguments = ["sh", "-c", SecretHome.prelude + script]
-      process.environment = [
-        "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": path + "/home", "XDG_RUNTIME_DIR": path + "/run",
-        "PROBE": SecretHome.probe, "VAULTS": vaults, "LC_ALL": "C",
-        // Nobody may be asked on a display that this machine happens to have.
-        "DISPLAY": "", "WAYLAND_DISPLAY": "",
-      ]
-      process.standardOutput = output
-      process.standardError = FileHandle.nullDevice
-      try process.run()
-      return await withCheckedContinuation { continuation in
-        Thread.detachNewThread {
-          let data = (try? output.fileHandleForReading.readToEnd()) ?? Data()
-          process.waitUntilExit()
-          continuation.resume(
-            returning: String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init))
-        }
-      }
-    }
-
-    /// The daemons' own output goes nowhere, so that the script's ends when the script does. A daemon that is there has its name
-    /// on the bus. They are killed, because they have inherited blocked signals, and would outlive a gentler word.
-    private static let prelude = """
-      trap 'kill -9 $BUS $KEYRING' EXIT
-      mkfifo "$XDG_RUNTIME_DIR/address" 2>/dev/null
-      dbus-daemon --session --nofork --nopidfile --print-address=1 </dev/null >"$XDG_RUNTIME_DIR/address" 2>/dev/null &
-      BUS=$!
-      read -r DBUS_SESSION_BUS_ADDRESS <"$XDG_RUNTIME_DIR/address"
-      export DBUS_SESSION_BUS_ADDRESS
-      ready() { gdbus wait --session --timeout 20 org.freedesktop.secrets </dev/null >/dev/null 2>&1; }
-      open() {
-        printf 'the keyring password' | gnome-keyring-daemon --foreground --unlock --components=secrets >/dev/null 2>&1 &
-        KEYRING=$!
-        ready
-      }
-      start() {
-        gnome-keyring-daemon --foreground --start --components=secrets </dev/null >/dev/null 2>&1 &
-        KEYRING=$!
-        ready
-      }
-      probe() { "$PROBE" app "$VAULTS" "${LIMIT:-20000}" "$@"; }
-
-      """
   }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  func vaultBytes() throws -> Data {
+    let names = try FileManager.default.contentsOfDirectory(atPath: vaults).filter { $0.hasSuffix(".vault") }
+    return try names.reduce(into: Data()) { $0 += try Data(contentsOf: URL(fileURLWithPath: "\(vaults)/\($1)")) }
+  }
+
+  /// Runs a script in a session of its own, and hands out the lines that it prints. It knows `open` (a keyring, unlocked),
+  /// `start` (one that is not) and `probe`.
+  func run(_ script: String) async throws -> [String] {
+    let process = Process()
+    let output = Pipe()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["sh", "-c", SecretHome.prelude + script]
+    process.environment = [
+      "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": path + "/home", "XDG_RUNTIME_DIR": path + "/run",
+      "PROBE": SecretHome.probe, "VAULTS": vaults, "LC_ALL": "C",
+      // Nobody may be asked on a display that this machine happens to have.
+      "DISPLAY": "", "WAYLAND_DISPLAY": "",
+    ]
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    return await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        let data = (try? output.fileHandleForReading.readToEnd()) ?? Data()
+        process.waitUntilExit()
+        continuation.resume(
+          returning: String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init))
+      }
+    }
+  }
+
+  /// The daemons' own output goes nowhere, so that the script's ends when the script does. A daemon that is there has its name
+  /// on the bus. They are killed, because they have inherited blocked signals, and would outlive a gentler word.
+  private static let prelude = """
+    trap 'kill -9 $BUS $KEYRING' EXIT
+    mkfifo "$XDG_RUNTIME_DIR/address" 2>/dev/null
+    dbus-daemon --session --nofork --nopidfile --print-address=1 </dev/null >"$XDG_RUNTIME_DIR/address" 2>/dev/null &
+    BUS=$!
+    read -r DBUS_SESSION_BUS_ADDRESS <"$XDG_RUNTIME_DIR/address"
+    export DBUS_SESSION_BUS_ADDRESS
+    ready() { gdbus wait --session --timeout 20 org.freedesktop.secrets </dev/null >/dev/null 2>&1; }
+    open() {
+      printf 'the keyring password' | gnome-keyring-daemon --foreground --unlock --components=secrets >/dev/null 2>&1 &
+      KEYRING=$!
+      ready
+    }
+    start() {
+      gnome-keyring-daemon --foreground --start --components=secrets </dev/null >/dev/null 2>&1 &
+      KEYRING=$!
+      ready
+    }
+    probe() { "$PROBE" app "$VAULTS" "${LIMIT:-20000}" "$@"; }
+
+    """
+}
 #endif

@@ -1,11 +1,11 @@
 import HandstampTesting
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// Plays seeded histories of client, server, user and thief, on all cores, and checks the invariants after every step.

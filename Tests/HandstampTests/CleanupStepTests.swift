@@ -5,7 +5,7 @@ import HandstampVaults
 import Testing
 
 #if canImport(FoundationNetworking)
-  import FoundationNetworking
+import FoundationNetworking
 #endif
 
 @Suite struct `What a sign-out clears away` {

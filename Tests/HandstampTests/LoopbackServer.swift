@@ -2,11 +2,11 @@ import Foundation
 import HandstampCore
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// An HTTP server on the loopback interface that writes what a test says, byte by byte. A thread per connection.
@@ -45,9 +45,9 @@ final class LoopbackServer: Sendable {
 
   init(_ handler: @escaping @Sendable (Connection) -> Void) throws {
     #if canImport(Glibc)
-      let stream = Int32(SOCK_STREAM.rawValue)
+    let stream = Int32(SOCK_STREAM.rawValue)
     #else
-      let stream = SOCK_STREAM
+    let stream = SOCK_STREAM
     #endif
     descriptor = socket(AF_INET, stream, 0)
     var address = sockaddr_in()

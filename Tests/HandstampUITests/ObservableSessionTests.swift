@@ -1,144 +1,144 @@
 #if canImport(Combine) || OpenCombine
-  import HandstampCore
-  import HandstampTesting
-  import HandstampUI
-  import HandstampVaults
-  import Observation
-  import Testing
+import HandstampCore
+import HandstampTesting
+import HandstampUI
+import HandstampVaults
+import Observation
+import Testing
 
-  @testable import Handstamp
+@testable import Handstamp
 
-  #if canImport(Combine)
-    import Combine
-  #else
-    import OpenCombine
-  #endif
+#if canImport(Combine)
+import Combine
+#else
+import OpenCombine
+#endif
 
-  @MainActor @Suite struct `A session for views that observe an object` {
-    typealias Session = SessionManager<String>
+@MainActor @Suite struct `A session for views that observe an object` {
+  typealias Session = SessionManager<String>
 
-    private func session() -> Session {
-      Session(backend: NoAccounts(), vault: MemoryVault(), baseURL: base) { _ in "content" }
-    }
-
-    private func grant() -> Grant {
-      Grant(
-        tokens: TokenSet(access: AccessToken("a"), life: .seconds(600), refresh: RefreshToken("r")), session: "s",
-        profile: Profile(id: "ada", name: "Ada"))
-    }
-
-    @Test func `publishes session and flag together, each change once they are made`() async throws {
-      let session = session()
-      let object = ObservableSession(session)
-      let harness = ViewUpdates(of: object.objectWillChange)
-      let seen = Values()
-      let listening = object.$snapshot.sink {
-        seen.add($0.session.value.flatMap { $0 } != nil, $0.content.value != nil)
-      }
-      try await session.signIn { grant() }
-      await harness.wait { object.isAuthenticated && object.snapshot.content == .success("content") }
-      #expect(object.currentUser?.name == "Ada" && !object.isAnonymous)
-      await session.signOut()
-      await harness.wait { !object.isAuthenticated && !object.isWorking }
-      #expect(object.snapshot.endReason == .signedOut)
-      #expect(seen.pairs.allSatisfy { isAuthenticated, hasContent in isAuthenticated || !hasContent })
-      #expect(harness.violations == 0 && harness.count >= 2)
-      listening.cancel()
-    }
-
-    @Test func `sends nothing while a view is being updated`() async throws {
-      let session = session()
-      await session.restoreSession()
-      let object = ObservableSession(session)
-      let harness = ViewUpdates(of: object.objectWillChange)
-      harness.update { session.begin() }
-      #expect(!object.isWorking && harness.count == 0)
-      await harness.wait { object.isWorking }
-      harness.update { Task { await session.end() } }
-      await harness.wait { !object.isWorking }
-      #expect(harness.violations == 0)
-    }
-
-    /// What the harness is good for: the adapter that one would write first.
-    @Test func `is needed: the naive one sends inside a view's update, and before the change is made`() async throws {
-      let session = session()
-      await session.restoreSession()
-      let naive = NaiveSession(session)
-      let harness = ViewUpdates(of: naive.objectWillChange)
-      harness.update { session.begin() }
-      #expect(harness.violations == 1)
-      await session.end()
-    }
-
-    @Test func `makes one change of several that come at once`() async throws {
-      let session = session()
-      await session.restoreSession()
-      let object = ObservableSession(session)
-      let harness = ViewUpdates(of: object.objectWillChange)
-      for _ in 0..<10 { session.begin() }
-      await harness.wait { object.isWorking }
-      #expect(harness.count == 1)
-      for _ in 0..<10 { await session.end() }
-      await harness.wait { !object.isWorking }
-    }
-
-    @Test func `goes away with its last reference`() async throws {
-      let session = session()
-      weak var object: ObservableSession<String>?
-      do {
-        let strong = ObservableSession(session)
-        object = strong
-        #expect(strong.session === session)
-      }
-      try await session.signIn { grant() }
-      await othersFirst()
-      #expect(object == nil)
-    }
+  private func session() -> Session {
+    Session(backend: NoAccounts(), vault: MemoryVault(), baseURL: base) { _ in "content" }
   }
 
-  /// Marks a view's update, and counts what is sent inside it.
-  @MainActor final class ViewUpdates {
-    private(set) var count = 0
-    private(set) var violations = 0
-    private var isUpdating = false
-    private var listening: AnyCancellable?
-
-    init(of publisher: ObservableObjectPublisher) {
-      listening = publisher.sink { [weak self] in MainActor.assumeIsolated { self?.sent() } }
-    }
-
-    private func sent() {
-      count += 1
-      if isUpdating { violations += 1 }
-    }
-
-    func update(_ body: () -> Void) {
-      isUpdating = true
-      body()
-      isUpdating = false
-    }
-
-    func wait(until isWanted: () -> Bool) async {
-      while !isWanted() { await othersFirst() }
-    }
+  private func grant() -> Grant {
+    Grant(
+      tokens: TokenSet(access: AccessToken("a"), life: .seconds(600), refresh: RefreshToken("r")), session: "s",
+      profile: Profile(id: "ada", name: "Ada"))
   }
 
-  @MainActor final class Values {
-    private(set) var pairs: [(Bool, Bool)] = []
-    nonisolated func add(_ first: Bool, _ second: Bool) { MainActor.assumeIsolated { pairs.append((first, second)) } }
+  @Test func `publishes session and flag together, each change once they are made`() async throws {
+    let session = session()
+    let object = ObservableSession(session)
+    let harness = ViewUpdates(of: object.objectWillChange)
+    let seen = Values()
+    let listening = object.$snapshot.sink {
+      seen.add($0.session.value.flatMap { $0 } != nil, $0.content.value != nil)
+    }
+    try await session.signIn { grant() }
+    await harness.wait { object.isAuthenticated && object.snapshot.content == .success("content") }
+    #expect(object.currentUser?.name == "Ada" && !object.isAnonymous)
+    await session.signOut()
+    await harness.wait { !object.isAuthenticated && !object.isWorking }
+    #expect(object.snapshot.endReason == .signedOut)
+    #expect(seen.pairs.allSatisfy { isAuthenticated, hasContent in isAuthenticated || !hasContent })
+    #expect(harness.violations == 0 && harness.count >= 2)
+    listening.cancel()
   }
 
-  @MainActor private final class NaiveSession: ObservableObject {
-    @Published var isAuthenticated = false
-    private let session: SessionManager<String>
+  @Test func `sends nothing while a view is being updated`() async throws {
+    let session = session()
+    await session.restoreSession()
+    let object = ObservableSession(session)
+    let harness = ViewUpdates(of: object.objectWillChange)
+    harness.update { session.begin() }
+    #expect(!object.isWorking && harness.count == 0)
+    await harness.wait { object.isWorking }
+    harness.update { Task { await session.end() } }
+    await harness.wait { !object.isWorking }
+    #expect(harness.violations == 0)
+  }
 
-    init(_ session: SessionManager<String>) {
-      self.session = session
-      withObservationTracking {
-        _ = session.snapshot
-      } onChange: { [weak self] in
-        MainActor.assumeIsolated { self?.isAuthenticated = session.isAuthenticated }
-      }
+  /// What the harness is good for: the adapter that one would write first.
+  @Test func `is needed: the naive one sends inside a view's update, and before the change is made`() async throws {
+    let session = session()
+    await session.restoreSession()
+    let naive = NaiveSession(session)
+    let harness = ViewUpdates(of: naive.objectWillChange)
+    harness.update { session.begin() }
+    #expect(harness.violations == 1)
+    await session.end()
+  }
+
+  @Test func `makes one change of several that come at once`() async throws {
+    let session = session()
+    await session.restoreSession()
+    let object = ObservableSession(session)
+    let harness = ViewUpdates(of: object.objectWillChange)
+    for _ in 0..<10 { session.begin() }
+    await harness.wait { object.isWorking }
+    #expect(harness.count == 1)
+    for _ in 0..<10 { await session.end() }
+    await harness.wait { !object.isWorking }
+  }
+
+  @Test func `goes away with its last reference`() async throws {
+    let session = session()
+    weak var object: ObservableSession<String>?
+    do {
+      let strong = ObservableSession(session)
+      object = strong
+      #expect(strong.session === session)
+    }
+    try await session.signIn { grant() }
+    await othersFirst()
+    #expect(object == nil)
+  }
+}
+
+/// Marks a view's update, and counts what is sent inside it.
+@MainActor final class ViewUpdates {
+  private(set) var count = 0
+  private(set) var violations = 0
+  private var isUpdating = false
+  private var listening: AnyCancellable?
+
+  init(of publisher: ObservableObjectPublisher) {
+    listening = publisher.sink { [weak self] in MainActor.assumeIsolated { self?.sent() } }
+  }
+
+  private func sent() {
+    count += 1
+    if isUpdating { violations += 1 }
+  }
+
+  func update(_ body: () -> Void) {
+    isUpdating = true
+    body()
+    isUpdating = false
+  }
+
+  func wait(until isWanted: () -> Bool) async {
+    while !isWanted() { await othersFirst() }
+  }
+}
+
+@MainActor final class Values {
+  private(set) var pairs: [(Bool, Bool)] = []
+  nonisolated func add(_ first: Bool, _ second: Bool) { MainActor.assumeIsolated { pairs.append((first, second)) } }
+}
+
+@MainActor private final class NaiveSession: ObservableObject {
+  @Published var isAuthenticated = false
+  private let session: SessionManager<String>
+
+  init(_ session: SessionManager<String>) {
+    self.session = session
+    withObservationTracking {
+      _ = session.snapshot
+    } onChange: { [weak self] in
+      MainActor.assumeIsolated { self?.isAuthenticated = session.isAuthenticated }
     }
   }
+}
 #endif

@@ -4,11 +4,11 @@ import HandstampTesting
 import HandstampVaults
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// `VaultProbe <folder> <command> [<argument> …]`: one vault used by one process, for tests that start many and kill some.

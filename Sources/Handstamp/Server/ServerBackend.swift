@@ -20,17 +20,17 @@ public struct ServerBackend: AccountBackend {
 
     public static var thisPlatform: String {
       #if os(iOS)
-        "iOS"
+      "iOS"
       #elseif os(tvOS)
-        "tvOS"
+      "tvOS"
       #elseif os(watchOS)
-        "watchOS"
+      "watchOS"
       #elseif os(macOS)
-        "macOS"
+      "macOS"
       #elseif os(visionOS)
-        "visionOS"
+      "visionOS"
       #else
-        "Linux"
+      "Linux"
       #endif
     }
   }

@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 
 #if canImport(FoundationNetworking)
-  import FoundationNetworking
+import FoundationNetworking
 #endif
 
 /// Carries requests by `URLSession`, without its cookies, its cache and its redirects.
@@ -84,7 +84,7 @@ public final class URLSessionTransport: Transport {
   /// dropped, see ``Receiver``.
   private func giveUp(_ task: URLSessionDataTask) {
     #if canImport(Darwin)
-      task.cancel()
+    task.cancel()
     #endif
     receiver.forget(task)
   }
@@ -204,7 +204,7 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
   /// middle of an answer, a task there was seen to hang (decision 6).
   private func end(_ task: URLSessionTask) {
     #if canImport(Darwin)
-      DispatchQueue.global().async { task.cancel() }
+    DispatchQueue.global().async { task.cancel() }
     #endif
   }
 

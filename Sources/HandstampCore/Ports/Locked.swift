@@ -1,23 +1,23 @@
 #if canImport(Darwin)
-  import os
+import os
 #else
-  import Synchronization
+import Synchronization
 #endif
 
 /// A value behind a small lock, held for nanoseconds. `Mutex` where it exists; on Apple's systems it needs iOS 18, so there
 /// it is `OSAllocatedUnfairLock`.
 package final class Locked<Value: Sendable>: Sendable {
   #if canImport(Darwin)
-    private let lock: OSAllocatedUnfairLock<Value>
-    package init(_ value: Value) { lock = OSAllocatedUnfairLock(initialState: value) }
-    package func withLock<Result: Sendable>(_ body: @Sendable (inout Value) throws -> Result) rethrows -> Result {
-      try lock.withLock(body)
-    }
+  private let lock: OSAllocatedUnfairLock<Value>
+  package init(_ value: Value) { lock = OSAllocatedUnfairLock(initialState: value) }
+  package func withLock<Result: Sendable>(_ body: @Sendable (inout Value) throws -> Result) rethrows -> Result {
+    try lock.withLock(body)
+  }
   #else
-    private let lock: Mutex<Value>
-    package init(_ value: Value) { lock = Mutex(value) }
-    package func withLock<Result: Sendable>(_ body: @Sendable (inout Value) throws -> Result) rethrows -> Result {
-      try lock.withLock { value in try body(&value) }
-    }
+  private let lock: Mutex<Value>
+  package init(_ value: Value) { lock = Mutex(value) }
+  package func withLock<Result: Sendable>(_ body: @Sendable (inout Value) throws -> Result) rethrows -> Result {
+    try lock.withLock { value in try body(&value) }
+  }
   #endif
 }

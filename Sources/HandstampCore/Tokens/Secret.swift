@@ -1,9 +1,9 @@
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// A text that must not leave the program by accident: a token, a key, a password.
@@ -92,9 +92,9 @@ private final class SecretBuffer: @unchecked Sendable {
   deinit {
     if let start = bytes.baseAddress, bytes.count > 0 {
       #if canImport(Darwin)
-        _ = memset_s(start, bytes.count, 0, bytes.count)
+      _ = memset_s(start, bytes.count, 0, bytes.count)
       #else
-        explicit_bzero(start, bytes.count)
+      explicit_bzero(start, bytes.count)
       #endif
     }
     bytes.deallocate()

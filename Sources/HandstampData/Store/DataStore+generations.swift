@@ -1,127 +1,127 @@
 #if Data
-  import Foundation
-  import GRDB
-  import HandstampCore
+import Foundation
+import GRDB
+import HandstampCore
 
-  /// Opening, erasing, making anew.
-  extension DataStore {
-    /// Erases everything, and goes on with an empty database. Safe while others read: they end in what they began with, and
-    /// observers are shown the empty database.
-    ///
-    /// A write that was under way counts as if it had come before.
-    public func erase() throws(StoreError) { _ = try advance(from: nil) }
+/// Opening, erasing, making anew.
+extension DataStore {
+  /// Erases everything, and goes on with an empty database. Safe while others read: they end in what they began with, and
+  /// observers are shown the empty database.
+  ///
+  /// A write that was under way counts as if it had come before.
+  public func erase() throws(StoreError) { _ = try advance(from: nil) }
 
-    /// Erases everything and ends: for the account's sign-out. Observers' sequences end; every later use is
-    /// ``StoreError/removed``. May be done twice.
-    public func remove() throws(StoreError) {
-      turn.lock()
-      defer { turn.unlock() }
-      let followers = content.withLock { content in
-        content.isRemoved = true
-        content.generation = nil
-        defer { content.followers = [:] }
-        return Array(content.followers.values)
-      }
-      for follower in followers { follower.finish() }
-      try place.remove()
+  /// Erases everything and ends: for the account's sign-out. Observers' sequences end; every later use is
+  /// ``StoreError/removed``. May be done twice.
+  public func remove() throws(StoreError) {
+    turn.lock()
+    defer { turn.unlock() }
+    let followers = content.withLock { content in
+      content.isRemoved = true
+      content.generation = nil
+      defer { content.followers = [:] }
+      return Array(content.followers.values)
     }
+    for follower in followers { follower.finish() }
+    try place.remove()
+  }
 
-    /// The database in use.
-    func current() throws(StoreError) -> Generation {
-      let (known, isRemoved) = content.withLock { ($0.generation, $0.isRemoved) }
-      if isRemoved { throw .removed }
-      if let known, known.isCurrent { return known }
-      turn.lock()
-      defer { turn.unlock() }
-      let (now, isGone) = content.withLock { ($0.generation, $0.isRemoved) }
-      if isGone { throw .removed }
-      if let now, now.isCurrent { return now }
-      try place.prepare()
-      let lock = try FolderLock(place.folder)
-      return try withExtendedLifetime(lock) { () throws(StoreError) in try open() }
-    }
+  /// The database in use.
+  func current() throws(StoreError) -> Generation {
+    let (known, isRemoved) = content.withLock { ($0.generation, $0.isRemoved) }
+    if isRemoved { throw .removed }
+    if let known, known.isCurrent { return known }
+    turn.lock()
+    defer { turn.unlock() }
+    let (now, isGone) = content.withLock { ($0.generation, $0.isRemoved) }
+    if isGone { throw .removed }
+    if let now, now.isCurrent { return now }
+    try place.prepare()
+    let lock = try FolderLock(place.folder)
+    return try withExtendedLifetime(lock) { () throws(StoreError) in try open() }
+  }
 
-    /// After an error that says that the file is broken: an empty database in its place. Whether that was the matter.
-    func renew(after error: any Error, _ generation: Generation) throws -> Bool {
-      guard DataStore.isBroken(error) else { return false }
-      _ = try advance(from: generation)
-      return true
-    }
+  /// After an error that says that the file is broken: an empty database in its place. Whether that was the matter.
+  func renew(after error: any Error, _ generation: Generation) throws -> Bool {
+    guard DataStore.isBroken(error) else { return false }
+    _ = try advance(from: generation)
+    return true
+  }
 
-    /// - Parameter broken: the database to leave, unless that has been done by now; nothing: whichever it is.
-    private func advance(from broken: Generation?) throws(StoreError) -> Generation {
-      turn.lock()
-      defer { turn.unlock() }
-      let (now, isGone) = content.withLock { ($0.generation, $0.isRemoved) }
-      if isGone { throw .removed }
-      if let now, let broken, now !== broken { return now }
-      if broken != nil { content.withLock { $0.rebuilds += 1 } }
-      try place.prepare()
-      let lock = try FolderLock(place.folder)
-      return try withExtendedLifetime(lock) { () throws(StoreError) in
-        let last = Generation.numbers(in: place.folder).last ?? now?.number ?? 0
-        // Another program may have left the broken one already.
-        if let broken, last > broken.number { return try open() }
-        return try open(at: last + 1)
-      }
-    }
-
-    /// Opens the newest file; a broken one is left for a new one. Both locks are held.
-    private func open() throws(StoreError) -> Generation {
-      let last = Generation.numbers(in: place.folder).last ?? 1
-      do throws(Unopened) { return use(try make(last)) } catch {
-        guard case .broken = error else { throw error.asStoreError }
-        content.withLock { $0.rebuilds += 1 }
-        return try open(at: last + 1)
-      }
-    }
-
-    private func open(at number: Int) throws(StoreError) -> Generation {
-      Generation.remove(number, in: place.folder)
-      do throws(Unopened) { return use(try make(number)) } catch { throw error.asStoreError }
-    }
-
-    private func make(_ number: Int) throws(Unopened) -> Generation {
-      do { return try Generation(number: number, in: place.folder, schema: schema) } catch {
-        if error is Generation.Superseded || DataStore.isBroken(error) { throw .broken }
-        if let error = error as? DatabaseError {
-          let isStatement = [.SQLITE_ERROR, .SQLITE_CONSTRAINT].contains(error.resultCode)
-          let text = error.message ?? "SQLite error \(error.extendedResultCode.rawValue)"
-          throw .failed(isStatement ? .statement(text) : .unusable(text))
-        }
-        throw .failed(.unusable(String(describing: type(of: error))))
-      }
-    }
-
-    /// Everything goes on in `generation`; older files lose their names.
-    private func use(_ generation: Generation) -> Generation {
-      let followers = content.withLock { content in
-        content.generation = generation
-        return Array(content.followers.values)
-      }
-      for follower in followers { follower.yield(generation) }
-      for number in Generation.numbers(in: place.folder) where number < generation.number {
-        Generation.remove(number, in: place.folder)
-      }
-      return generation
-    }
-
-    private enum Unopened: Error {
-      case broken
-      case failed(StoreError)
-
-      var asStoreError: StoreError {
-        switch self {
-        case .broken: .unusable("a new database is broken")
-        case .failed(let error): error
-        }
-      }
-    }
-
-    static func isBroken(_ error: any Error) -> Bool {
-      guard let error = error as? DatabaseError else { return false }
-      return [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
-        || error.extendedResultCode == .SQLITE_IOERR_SHORT_READ
+  /// - Parameter broken: the database to leave, unless that has been done by now; nothing: whichever it is.
+  private func advance(from broken: Generation?) throws(StoreError) -> Generation {
+    turn.lock()
+    defer { turn.unlock() }
+    let (now, isGone) = content.withLock { ($0.generation, $0.isRemoved) }
+    if isGone { throw .removed }
+    if let now, let broken, now !== broken { return now }
+    if broken != nil { content.withLock { $0.rebuilds += 1 } }
+    try place.prepare()
+    let lock = try FolderLock(place.folder)
+    return try withExtendedLifetime(lock) { () throws(StoreError) in
+      let last = Generation.numbers(in: place.folder).last ?? now?.number ?? 0
+      // Another program may have left the broken one already.
+      if let broken, last > broken.number { return try open() }
+      return try open(at: last + 1)
     }
   }
+
+  /// Opens the newest file; a broken one is left for a new one. Both locks are held.
+  private func open() throws(StoreError) -> Generation {
+    let last = Generation.numbers(in: place.folder).last ?? 1
+    do throws(Unopened) { return use(try make(last)) } catch {
+      guard case .broken = error else { throw error.asStoreError }
+      content.withLock { $0.rebuilds += 1 }
+      return try open(at: last + 1)
+    }
+  }
+
+  private func open(at number: Int) throws(StoreError) -> Generation {
+    Generation.remove(number, in: place.folder)
+    do throws(Unopened) { return use(try make(number)) } catch { throw error.asStoreError }
+  }
+
+  private func make(_ number: Int) throws(Unopened) -> Generation {
+    do { return try Generation(number: number, in: place.folder, schema: schema) } catch {
+      if error is Generation.Superseded || DataStore.isBroken(error) { throw .broken }
+      if let error = error as? DatabaseError {
+        let isStatement = [.SQLITE_ERROR, .SQLITE_CONSTRAINT].contains(error.resultCode)
+        let text = error.message ?? "SQLite error \(error.extendedResultCode.rawValue)"
+        throw .failed(isStatement ? .statement(text) : .unusable(text))
+      }
+      throw .failed(.unusable(String(describing: type(of: error))))
+    }
+  }
+
+  /// Everything goes on in `generation`; older files lose their names.
+  private func use(_ generation: Generation) -> Generation {
+    let followers = content.withLock { content in
+      content.generation = generation
+      return Array(content.followers.values)
+    }
+    for follower in followers { follower.yield(generation) }
+    for number in Generation.numbers(in: place.folder) where number < generation.number {
+      Generation.remove(number, in: place.folder)
+    }
+    return generation
+  }
+
+  private enum Unopened: Error {
+    case broken
+    case failed(StoreError)
+
+    var asStoreError: StoreError {
+      switch self {
+      case .broken: .unusable("a new database is broken")
+      case .failed(let error): error
+      }
+    }
+  }
+
+  static func isBroken(_ error: any Error) -> Bool {
+    guard let error = error as? DatabaseError else { return false }
+    return [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
+      || error.extendedResultCode == .SQLITE_IOERR_SHORT_READ
+  }
+}
 #endif

@@ -1,187 +1,187 @@
 #if canImport(SwiftUI)
-  public import Handstamp
-  import HandstampCore
-  public import SwiftUI
+public import Handstamp
+import HandstampCore
+public import SwiftUI
 
-  #if canImport(UIKit)
-    import UIKit
-  #endif
+#if canImport(UIKit)
+import UIKit
+#endif
 
-  /// Signing in, signing up, resetting a password, going on as a guest, Sign in with Apple.
-  public struct AuthView: View {
-    @State private var model: AuthViewModel
-    private let allowsGuests: Bool
+/// Signing in, signing up, resetting a password, going on as a guest, Sign in with Apple.
+public struct AuthView: View {
+  @State private var model: AuthViewModel
+  private let allowsGuests: Bool
 
-    /// - Parameters:
-    ///   - service: an app's `SessionManager`.
-    ///   - apple: shows Apple's sheet, such as `AppleSheet()`; nothing: no such button.
-    ///   - allowsGuests: whether there is a button for guests.
-    public init(_ service: any AuthService, apple: (any AppleCredentialSource)? = nil, allowsGuests: Bool = false) {
-      self.init(AuthViewModel(service, apple: apple), allowsGuests: allowsGuests)
-    }
+  /// - Parameters:
+  ///   - service: an app's `SessionManager`.
+  ///   - apple: shows Apple's sheet, such as `AppleSheet()`; nothing: no such button.
+  ///   - allowsGuests: whether there is a button for guests.
+  public init(_ service: any AuthService, apple: (any AppleCredentialSource)? = nil, allowsGuests: Bool = false) {
+    self.init(AuthViewModel(service, apple: apple), allowsGuests: allowsGuests)
+  }
 
-    /// With a model of the app's own, such as one that knows the address already.
-    public init(_ model: AuthViewModel, allowsGuests: Bool = false) {
-      _model = State(initialValue: model)
-      self.allowsGuests = allowsGuests
-    }
+  /// With a model of the app's own, such as one that knows the address already.
+  public init(_ model: AuthViewModel, allowsGuests: Bool = false) {
+    _model = State(initialValue: model)
+    self.allowsGuests = allowsGuests
+  }
 
-    public var body: some View {
-      Form {
-        Section { fields }
-        if let failure = model.failure {
-          Section {
-            FailureRow(failure.wording)
-            if let remedy = failure.remedy {
-              Button(remedy.word.text()) { model.recover() }
-            }
+  public var body: some View {
+    Form {
+      Section { fields }
+      if let failure = model.failure {
+        Section {
+          FailureRow(failure.wording)
+          if let remedy = failure.remedy {
+            Button(remedy.word.text()) { model.recover() }
           }
         }
-        if let notice = model.notice {
-          Section { Label(notice.wording.text, systemImage: "envelope") }
-        }
-        Section { actions }
-        Section { links }
       }
-      .onDisappear { model.cancel() }
+      if let notice = model.notice {
+        Section { Label(notice.wording.text, systemImage: "envelope") }
+      }
+      Section { actions }
+      Section { links }
     }
+    .onDisappear { model.cancel() }
+  }
 
-    @ViewBuilder private var fields: some View {
-      TextField(Word.email.text(), text: $model.email)
-        .autocorrectionDisabled()
-        .addressKeyboard()
-      if model.form == .signUp {
-        TextField(Word.username.text(), text: $model.username)
-      }
-      if model.form != .reset {
-        SecureField(Word.password.text(), text: $model.password)
-          .passwordContent(isNew: model.form == .signUp)
-          .onSubmit { model.submit() }
-        Toggle(Word.remember.text(), isOn: $model.remembers)
-      }
+  @ViewBuilder private var fields: some View {
+    TextField(Word.email.text(), text: $model.email)
+      .autocorrectionDisabled()
+      .addressKeyboard()
+    if model.form == .signUp {
+      TextField(Word.username.text(), text: $model.username)
     }
+    if model.form != .reset {
+      SecureField(Word.password.text(), text: $model.password)
+        .passwordContent(isNew: model.form == .signUp)
+        .onSubmit { model.submit() }
+      Toggle(Word.remember.text(), isOn: $model.remembers)
+    }
+  }
 
-    @ViewBuilder private var actions: some View {
+  @ViewBuilder private var actions: some View {
+    Button {
+      model.submit()
+    } label: {
+      WorkingLabel(submitWord, isWorking: model.running == .submit)
+    }
+    .disabled(!model.canSubmit)
+    if model.offersApple, model.form != .reset {
       Button {
-        model.submit()
+        model.signInWithApple()
       } label: {
-        WorkingLabel(submitWord, isWorking: model.running == .submit)
+        WorkingLabel(.appleSignIn, systemImage: "apple.logo", isWorking: model.running == .apple)
       }
-      .disabled(!model.canSubmit)
-      if model.offersApple, model.form != .reset {
-        Button {
-          model.signInWithApple()
-        } label: {
-          WorkingLabel(.appleSignIn, systemImage: "apple.logo", isWorking: model.running == .apple)
-        }
-        .disabled(model.isWorking)
-      }
-      if allowsGuests, model.form != .reset {
-        Button {
-          model.continueAsGuest()
-        } label: {
-          WorkingLabel(.guest, isWorking: model.running == .guest)
-        }
-        .disabled(model.isWorking)
-      }
-      if model.isWorking {
-        Button(Word.cancel.text(), role: .cancel) { model.cancel() }
-      }
+      .disabled(model.isWorking)
     }
-
-    @ViewBuilder private var links: some View {
-      switch model.form {
-      case .signIn:
-        Button(Word.noAccount.text()) { model.form = .signUp }
-        Button(Word.forgotPassword.text()) { model.form = .reset }
-      case .signUp, .reset:
-        Button(Word.haveAccount.text()) { model.form = .signIn }
+    if allowsGuests, model.form != .reset {
+      Button {
+        model.continueAsGuest()
+      } label: {
+        WorkingLabel(.guest, isWorking: model.running == .guest)
       }
+      .disabled(model.isWorking)
     }
-
-    private var submitWord: Word {
-      switch model.form {
-      case .signIn: .signIn
-      case .signUp: .signUp
-      case .reset: .sendReset
-      }
+    if model.isWorking {
+      Button(Word.cancel.text(), role: .cancel) { model.cancel() }
     }
   }
 
-  /// A button's text, with a sign that it is working; VoiceOver says so too.
-  private struct WorkingLabel: View {
-    private let word: Word
-    private let systemImage: String?
-    private let isWorking: Bool
-
-    init(_ word: Word, systemImage: String? = nil, isWorking: Bool) {
-      self.word = word
-      self.systemImage = systemImage
-      self.isWorking = isWorking
-    }
-
-    var body: some View {
-      HStack {
-        if let systemImage {
-          Label(word.text(), systemImage: systemImage)
-        } else {
-          Text(verbatim: word.text())
-        }
-        if isWorking { ProgressView() }
-      }
-      .accessibilityElement(children: .combine)
-      .accessibilityLabel(Text(verbatim: word.text()))
-      .accessibilityValue(Text(verbatim: isWorking ? Word.working.text() : ""))
+  @ViewBuilder private var links: some View {
+    switch model.form {
+    case .signIn:
+      Button(Word.noAccount.text()) { model.form = .signUp }
+      Button(Word.forgotPassword.text()) { model.form = .reset }
+    case .signUp, .reset:
+      Button(Word.haveAccount.text()) { model.form = .signIn }
     }
   }
 
-  extension View {
-    /// A keyboard for addresses, where there is one.
-    @ViewBuilder fileprivate func addressKeyboard() -> some View {
-      #if canImport(UIKit) && !os(watchOS)
-        keyboardType(.emailAddress).textInputAutocapitalization(.never).textContentType(.username)
-      #else
-        self
-      #endif
-    }
-
-    /// Lets the system's password manager in.
-    @ViewBuilder fileprivate func passwordContent(isNew: Bool) -> some View {
-      #if canImport(UIKit) && !os(watchOS)
-        textContentType(isNew ? .newPassword : .password)
-      #else
-        self
-      #endif
+  private var submitWord: Word {
+    switch model.form {
+    case .signIn: .signIn
+    case .signUp: .signUp
+    case .reset: .sendReset
     }
   }
+}
 
-  #if DEBUG
-    /// A service for previews: everybody may come in.
-    final class PreviewAuth: AuthService {
-      func signIn(email: String, password: Secret, remember: Bool) async throws(SessionError) {}
-      func signUp(
-        email: String, password: Secret, username: String, remember: Bool
-      ) async throws(SessionError) -> SignUpResult { .confirmationSent }
-      func signInAnonymously() async throws(SessionError) {}
-      func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) {}
-      func resetPassword(email: String) async throws(SessionError) {
-        throw .unreachable(retryAfter: .seconds(30))
+/// A button's text, with a sign that it is working; VoiceOver says so too.
+private struct WorkingLabel: View {
+  private let word: Word
+  private let systemImage: String?
+  private let isWorking: Bool
+
+  init(_ word: Word, systemImage: String? = nil, isWorking: Bool) {
+    self.word = word
+    self.systemImage = systemImage
+    self.isWorking = isWorking
+  }
+
+  var body: some View {
+    HStack {
+      if let systemImage {
+        Label(word.text(), systemImage: systemImage)
+      } else {
+        Text(verbatim: word.text())
       }
+      if isWorking { ProgressView() }
     }
+    .accessibilityElement(children: .combine)
+    .accessibilityLabel(Text(verbatim: word.text()))
+    .accessibilityValue(Text(verbatim: isWorking ? Word.working.text() : ""))
+  }
+}
 
-    struct AuthView_Previews: PreviewProvider {
-      static var previews: some View {
-        AuthView(PreviewAuth(), allowsGuests: true).previewDisplayName("Sign in")
-        AuthView(form(.signUp)).previewDisplayName("Sign up")
-        AuthView(form(.reset)).previewDisplayName("Reset")
-      }
+extension View {
+  /// A keyboard for addresses, where there is one.
+  @ViewBuilder fileprivate func addressKeyboard() -> some View {
+    #if canImport(UIKit) && !os(watchOS)
+    keyboardType(.emailAddress).textInputAutocapitalization(.never).textContentType(.username)
+    #else
+    self
+    #endif
+  }
 
-      private static func form(_ form: AuthViewModel.Form) -> AuthViewModel {
-        let model = AuthViewModel(PreviewAuth())
-        model.form = form
-        model.email = "ada@example.org"
-        return model
-      }
-    }
-  #endif
+  /// Lets the system's password manager in.
+  @ViewBuilder fileprivate func passwordContent(isNew: Bool) -> some View {
+    #if canImport(UIKit) && !os(watchOS)
+    textContentType(isNew ? .newPassword : .password)
+    #else
+    self
+    #endif
+  }
+}
+
+#if DEBUG
+/// A service for previews: everybody may come in.
+final class PreviewAuth: AuthService {
+  func signIn(email: String, password: Secret, remember: Bool) async throws(SessionError) {}
+  func signUp(
+    email: String, password: Secret, username: String, remember: Bool
+  ) async throws(SessionError) -> SignUpResult { .confirmationSent }
+  func signInAnonymously() async throws(SessionError) {}
+  func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) {}
+  func resetPassword(email: String) async throws(SessionError) {
+    throw .unreachable(retryAfter: .seconds(30))
+  }
+}
+
+struct AuthView_Previews: PreviewProvider {
+  static var previews: some View {
+    AuthView(PreviewAuth(), allowsGuests: true).previewDisplayName("Sign in")
+    AuthView(form(.signUp)).previewDisplayName("Sign up")
+    AuthView(form(.reset)).previewDisplayName("Reset")
+  }
+
+  private static func form(_ form: AuthViewModel.Form) -> AuthViewModel {
+    let model = AuthViewModel(PreviewAuth())
+    model.form = form
+    model.email = "ada@example.org"
+    return model
+  }
+}
+#endif
 #endif

@@ -1,104 +1,104 @@
 #if canImport(SwiftUI)
-  import Foundation
-  public import Handstamp
-  import HandstampCore
-  public import SwiftUI
+import Foundation
+public import Handstamp
+import HandstampCore
+public import SwiftUI
 
-  /// The devices that the account is signed in on, live; each can be signed out from here, or all others at once.
-  public struct DevicesView: View {
-    @State private var model: DevicesModel
-    @State private var asksForOthers = false
+/// The devices that the account is signed in on, live; each can be signed out from here, or all others at once.
+public struct DevicesView: View {
+  @State private var model: DevicesModel
+  @State private var asksForOthers = false
 
-    public init(_ service: any DevicesService) { _model = State(initialValue: DevicesModel(service)) }
+  public init(_ service: any DevicesService) { _model = State(initialValue: DevicesModel(service)) }
 
-    public var body: some View {
-      List {
-        if let failure = model.failure {
-          Section {
-            FailureRow(failure)
-            Button(Word.tryAgain.text()) { Task { await model.load() } }
-          }
-        }
+  public var body: some View {
+    List {
+      if let failure = model.failure {
         Section {
-          ForEach(model.devices) { device in row(device) }
-          if !model.isLoaded, model.failure == nil { ProgressView() }
-        }
-        if model.isLoaded {
-          Section {
-            if model.others.isEmpty {
-              Text(verbatim: Word.noOtherDevices.text()).foregroundStyle(.secondary)
-            } else {
-              Button(Word.endOthers.text(), role: .destructive) { asksForOthers = true }
-                .disabled(!model.canEndOthers)
-            }
-          }
+          FailureRow(failure)
+          Button(Word.tryAgain.text()) { Task { await model.load() } }
         }
       }
-      .navigationTitle(Text(verbatim: Word.devices.text()))
-      .task { await model.follow() }
-      .refreshable { await model.load() }
-      .confirmationDialog(
-        Text(verbatim: Word.endOthersQuestion.text()), isPresented: $asksForOthers, titleVisibility: .visible
-      ) {
-        Button(Word.endOthers.text(), role: .destructive) { Task { await model.endOthers() } }
+      Section {
+        ForEach(model.devices) { device in row(device) }
+        if !model.isLoaded, model.failure == nil { ProgressView() }
       }
-    }
-
-    private func row(_ device: DeviceSession) -> some View {
-      HStack {
-        VStack(alignment: .leading) {
-          Label(device.name, systemImage: symbol(device.platform))
-          if device.isCurrent {
-            Text(verbatim: Word.thisDevice.text()).font(.footnote).foregroundStyle(.secondary)
+      if model.isLoaded {
+        Section {
+          if model.others.isEmpty {
+            Text(verbatim: Word.noOtherDevices.text()).foregroundStyle(.secondary)
           } else {
-            HStack {
-              Text(verbatim: Word.lastSeen.text())
-              Text(Date(timeIntervalSince1970: Double(device.lastSeenAt.milliseconds) / 1000), style: .relative)
-            }
-            .font(.footnote)
-            .foregroundStyle(.secondary)
+            Button(Word.endOthers.text(), role: .destructive) { asksForOthers = true }
+              .disabled(!model.canEndOthers)
           }
-        }
-        .accessibilityElement(children: .combine)
-        Spacer()
-        if !device.isCurrent {
-          Button(Word.endSession.text(), role: .destructive) { Task { await model.end(device) } }
-            .buttonStyle(.borderless)
-            .disabled(!model.canEnd(device))
-            .accessibilityLabel(Text(verbatim: "\(Word.endSession.text()): \(device.name)"))
         }
       }
     }
+    .navigationTitle(Text(verbatim: Word.devices.text()))
+    .task { await model.follow() }
+    .refreshable { await model.load() }
+    .confirmationDialog(
+      Text(verbatim: Word.endOthersQuestion.text()), isPresented: $asksForOthers, titleVisibility: .visible
+    ) {
+      Button(Word.endOthers.text(), role: .destructive) { Task { await model.endOthers() } }
+    }
+  }
 
-    private func symbol(_ platform: String) -> String {
-      switch platform {
-      case "iOS": "iphone"
-      case "tvOS": "appletv"
-      case "watchOS": "applewatch"
-      case "macOS": "desktopcomputer"
-      default: "terminal"
+  private func row(_ device: DeviceSession) -> some View {
+    HStack {
+      VStack(alignment: .leading) {
+        Label(device.name, systemImage: symbol(device.platform))
+        if device.isCurrent {
+          Text(verbatim: Word.thisDevice.text()).font(.footnote).foregroundStyle(.secondary)
+        } else {
+          HStack {
+            Text(verbatim: Word.lastSeen.text())
+            Text(Date(timeIntervalSince1970: Double(device.lastSeenAt.milliseconds) / 1000), style: .relative)
+          }
+          .font(.footnote)
+          .foregroundStyle(.secondary)
+        }
+      }
+      .accessibilityElement(children: .combine)
+      Spacer()
+      if !device.isCurrent {
+        Button(Word.endSession.text(), role: .destructive) { Task { await model.end(device) } }
+          .buttonStyle(.borderless)
+          .disabled(!model.canEnd(device))
+          .accessibilityLabel(Text(verbatim: "\(Word.endSession.text()): \(device.name)"))
       }
     }
   }
 
-  #if DEBUG
-    private struct PreviewDevices: DevicesService {
-      @concurrent func devices() async throws(SessionError) -> [DeviceSession] {
-        ["Ada's iPhone", "Ada's Mac"].enumerated().map { number, name in
-          DeviceSession(
-            id: SessionID(name), isCurrent: number == 0, name: name, platform: number == 0 ? "iOS" : "macOS",
-            startedAt: UnixTime(milliseconds: 1_790_000_000_000),
-            lastSeenAt: UnixTime(milliseconds: 1_790_000_000_000))
-        }
-      }
-      @concurrent func end(_ session: SessionID) async throws(SessionError) {
-        throw .unreachable(retryAfter: nil)
-      }
-      @concurrent func endOthers() async throws(SessionError) {}
+  private func symbol(_ platform: String) -> String {
+    switch platform {
+    case "iOS": "iphone"
+    case "tvOS": "appletv"
+    case "watchOS": "applewatch"
+    case "macOS": "desktopcomputer"
+    default: "terminal"
     }
+  }
+}
 
-    struct DevicesView_Previews: PreviewProvider {
-      static var previews: some View { DevicesView(PreviewDevices()) }
+#if DEBUG
+private struct PreviewDevices: DevicesService {
+  @concurrent func devices() async throws(SessionError) -> [DeviceSession] {
+    ["Ada's iPhone", "Ada's Mac"].enumerated().map { number, name in
+      DeviceSession(
+        id: SessionID(name), isCurrent: number == 0, name: name, platform: number == 0 ? "iOS" : "macOS",
+        startedAt: UnixTime(milliseconds: 1_790_000_000_000),
+        lastSeenAt: UnixTime(milliseconds: 1_790_000_000_000))
     }
-  #endif
+  }
+  @concurrent func end(_ session: SessionID) async throws(SessionError) {
+    throw .unreachable(retryAfter: nil)
+  }
+  @concurrent func endOthers() async throws(SessionError) {}
+}
+
+struct DevicesView_Previews: PreviewProvider {
+  static var previews: some View { DevicesView(PreviewDevices()) }
+}
+#endif
 #endif

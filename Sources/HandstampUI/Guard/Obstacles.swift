@@ -1,100 +1,100 @@
 #if canImport(SwiftUI)
-  import Foundation
-  import SwiftUI
+import Foundation
+import SwiftUI
 
-  /// Something is under way.
-  struct WaitingView: View {
-    private let word: Word
-    init(_ word: Word) { self.word = word }
+/// Something is under way.
+struct WaitingView: View {
+  private let word: Word
+  init(_ word: Word) { self.word = word }
 
-    var body: some View {
-      ProgressView { Text(verbatim: word.text()) }
-        .frame(maxWidth: .infinity, maxHeight: .infinity)
-    }
-  }
-
-  /// Something is in the way, with a way on.
-  struct ObstacleView: View {
-    private let wording: Wording
-    private let systemImage: String
-    private let button: Word
-    private let action: @MainActor () async -> Void
-    private let signOut: (@MainActor () async -> Void)?
-    @State private var isBusy = false
-
-    init(
-      _ wording: Wording, systemImage: String, button: Word, action: @escaping @MainActor () async -> Void,
-      signOut: (@MainActor () async -> Void)? = nil
-    ) {
-      self.wording = wording
-      self.systemImage = systemImage
-      self.button = button
-      self.action = action
-      self.signOut = signOut
-    }
-
-    var body: some View {
-      VStack(spacing: 16) {
-        Image(systemName: systemImage)
-          .font(.largeTitle)
-          .accessibilityHidden(true)
-        Text(verbatim: wording.text)
-          .multilineTextAlignment(.center)
-          .fixedSize(horizontal: false, vertical: true)
-        Button(button.text()) { perform(action) }
-          .buttonStyle(.borderedProminent)
-          .disabled(isBusy)
-        if let signOut {
-          Button(Word.signOut.text(), role: .destructive) { perform(signOut) }
-            .disabled(isBusy)
-        }
-      }
-      .padding()
+  var body: some View {
+    ProgressView { Text(verbatim: word.text()) }
       .frame(maxWidth: .infinity, maxHeight: .infinity)
-    }
+  }
+}
 
-    private func perform(_ action: @escaping @MainActor () async -> Void) {
-      isBusy = true
-      Task {
-        await action()
-        isBusy = false
+/// Something is in the way, with a way on.
+struct ObstacleView: View {
+  private let wording: Wording
+  private let systemImage: String
+  private let button: Word
+  private let action: @MainActor () async -> Void
+  private let signOut: (@MainActor () async -> Void)?
+  @State private var isBusy = false
+
+  init(
+    _ wording: Wording, systemImage: String, button: Word, action: @escaping @MainActor () async -> Void,
+    signOut: (@MainActor () async -> Void)? = nil
+  ) {
+    self.wording = wording
+    self.systemImage = systemImage
+    self.button = button
+    self.action = action
+    self.signOut = signOut
+  }
+
+  var body: some View {
+    VStack(spacing: 16) {
+      Image(systemName: systemImage)
+        .font(.largeTitle)
+        .accessibilityHidden(true)
+      Text(verbatim: wording.text)
+        .multilineTextAlignment(.center)
+        .fixedSize(horizontal: false, vertical: true)
+      Button(button.text()) { perform(action) }
+        .buttonStyle(.borderedProminent)
+        .disabled(isBusy)
+      if let signOut {
+        Button(Word.signOut.text(), role: .destructive) { perform(signOut) }
+          .disabled(isBusy)
       }
     }
+    .padding()
+    .frame(maxWidth: .infinity, maxHeight: .infinity)
   }
 
-  /// A view with a notice above it, which VoiceOver reads first.
-  struct Noticed<Content: View>: View {
-    private let notice: Wording?
-    private let content: Content
-
-    init(_ notice: Wording?, @ViewBuilder content: () -> Content) {
-      self.notice = notice
-      self.content = content()
+  private func perform(_ action: @escaping @MainActor () async -> Void) {
+    isBusy = true
+    Task {
+      await action()
+      isBusy = false
     }
+  }
+}
 
-    var body: some View {
-      VStack(spacing: 0) {
-        if let notice {
-          Label(notice.text, systemImage: "info.circle")
-            .font(.footnote)
-            .padding(8)
-            .frame(maxWidth: .infinity)
-            .accessibilitySortPriority(1)
-        }
-        content
+/// A view with a notice above it, which VoiceOver reads first.
+struct Noticed<Content: View>: View {
+  private let notice: Wording?
+  private let content: Content
+
+  init(_ notice: Wording?, @ViewBuilder content: () -> Content) {
+    self.notice = notice
+    self.content = content()
+  }
+
+  var body: some View {
+    VStack(spacing: 0) {
+      if let notice {
+        Label(notice.text, systemImage: "info.circle")
+          .font(.footnote)
+          .padding(8)
+          .frame(maxWidth: .infinity)
+          .accessibilitySortPriority(1)
       }
+      content
     }
   }
+}
 
-  /// Why something failed, in a form or a list.
-  struct FailureRow: View {
-    private let wording: Wording
-    init(_ wording: Wording) { self.wording = wording }
+/// Why something failed, in a form or a list.
+struct FailureRow: View {
+  private let wording: Wording
+  init(_ wording: Wording) { self.wording = wording }
 
-    var body: some View {
-      Label(wording.text, systemImage: "exclamationmark.triangle")
-        .foregroundStyle(.red)
-        .accessibilitySortPriority(1)
-    }
+  var body: some View {
+    Label(wording.text, systemImage: "exclamationmark.triangle")
+      .foregroundStyle(.red)
+      .accessibilitySortPriority(1)
   }
+}
 #endif

@@ -1,55 +1,55 @@
 #if canImport(UIKit) && !os(watchOS)
-  import Foundation
-  public import Handstamp
-  import UIKit
+import Foundation
+public import Handstamp
+import UIKit
 
-  /// Tells a `SessionLifeCycle` what UIKit tells the app. Keep it for as long as the app runs.
-  @MainActor public final class AppLifeCycle {
-    private let life: SessionLifeCycle
-    // Unsafe: written by the initialiser alone, and observers may be removed from any thread.
-    nonisolated(unsafe) private var observers: [any NSObjectProtocol] = []
+/// Tells a `SessionLifeCycle` what UIKit tells the app. Keep it for as long as the app runs.
+@MainActor public final class AppLifeCycle {
+  private let life: SessionLifeCycle
+  // Unsafe: written by the initialiser alone, and observers may be removed from any thread.
+  nonisolated(unsafe) private var observers: [any NSObjectProtocol] = []
 
-    public init(_ life: SessionLifeCycle) {
-      self.life = life
-      observe(UIApplication.willEnterForegroundNotification) { $0.cameToFront() }
-      observe(UIApplication.didEnterBackgroundNotification) { $0.wentToBackground() }
-      observe(UIApplication.protectedDataDidBecomeAvailableNotification) { $0.unlocked() }
-    }
-
-    deinit { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
-
-    private func observe(_ name: Notification.Name, _ body: @escaping @MainActor @Sendable (SessionLifeCycle) -> Void) {
-      observers.append(
-        NotificationCenter.default.addObserver(forName: name, object: nil, queue: .main) { [weak self] _ in
-          MainActor.assumeIsolated {
-            if let self { body(self.life) }
-          }
-        })
-    }
+  public init(_ life: SessionLifeCycle) {
+    self.life = life
+    observe(UIApplication.willEnterForegroundNotification) { $0.cameToFront() }
+    observe(UIApplication.didEnterBackgroundNotification) { $0.wentToBackground() }
+    observe(UIApplication.protectedDataDidBecomeAvailableNotification) { $0.unlocked() }
   }
 
-  /// A background task of UIKit. Not in an app's extension, which has none.
-  @available(iOSApplicationExtension, unavailable)
-  @available(tvOSApplicationExtension, unavailable)
-  @available(visionOSApplicationExtension, unavailable)
-  public final class ApplicationLeave: BackgroundLeave {
-    private var task = UIBackgroundTaskIdentifier.invalid
+  deinit { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
 
-    public init() {}
-
-    public func begin(_ onEnd: @escaping @MainActor () -> Void) -> Bool {
-      end()
-      task = UIApplication.shared.beginBackgroundTask(withName: "handstamp.refresh") { [weak self] in
-        onEnd()
-        self?.end()
-      }
-      return task != .invalid
-    }
-
-    public func end() {
-      guard task != .invalid else { return }
-      UIApplication.shared.endBackgroundTask(task)
-      task = .invalid
-    }
+  private func observe(_ name: Notification.Name, _ body: @escaping @MainActor @Sendable (SessionLifeCycle) -> Void) {
+    observers.append(
+      NotificationCenter.default.addObserver(forName: name, object: nil, queue: .main) { [weak self] _ in
+        MainActor.assumeIsolated {
+          if let self { body(self.life) }
+        }
+      })
   }
+}
+
+/// A background task of UIKit. Not in an app's extension, which has none.
+@available(iOSApplicationExtension, unavailable)
+@available(tvOSApplicationExtension, unavailable)
+@available(visionOSApplicationExtension, unavailable)
+public final class ApplicationLeave: BackgroundLeave {
+  private var task = UIBackgroundTaskIdentifier.invalid
+
+  public init() {}
+
+  public func begin(_ onEnd: @escaping @MainActor () -> Void) -> Bool {
+    end()
+    task = UIApplication.shared.beginBackgroundTask(withName: "handstamp.refresh") { [weak self] in
+      onEnd()
+      self?.end()
+    }
+    return task != .invalid
+  }
+
+  public func end() {
+    guard task != .invalid else { return }
+    UIApplication.shared.endBackgroundTask(task)
+    task = .invalid
+  }
+}
 #endif

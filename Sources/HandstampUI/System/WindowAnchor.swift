@@ -1,25 +1,25 @@
 #if canImport(AuthenticationServices) && !os(watchOS)
-  public import AuthenticationServices
+public import AuthenticationServices
 
-  #if canImport(UIKit)
-    public import UIKit
-  #elseif canImport(AppKit)
-    public import AppKit
-  #endif
+#if canImport(UIKit)
+public import UIKit
+#elseif canImport(AppKit)
+public import AppKit
+#endif
 
-  /// Where the system's sheets are shown. Not in an app's extension, which has no application to ask.
-  @available(iOSApplicationExtension, unavailable)
-  @available(tvOSApplicationExtension, unavailable)
-  @available(visionOSApplicationExtension, unavailable)
-  public enum WindowAnchor {
-    /// The window in front; a new one where there is none, over which nothing can be shown.
-    public static let front: @MainActor @Sendable () -> ASPresentationAnchor = {
-      #if canImport(UIKit)
-        let windows = UIApplication.shared.connectedScenes.compactMap { $0 as? UIWindowScene }.flatMap(\.windows)
-        return windows.first(where: \.isKeyWindow) ?? windows.first ?? UIWindow()
-      #else
-        return NSApplication.shared.keyWindow ?? NSWindow()
-      #endif
-    }
+/// Where the system's sheets are shown. Not in an app's extension, which has no application to ask.
+@available(iOSApplicationExtension, unavailable)
+@available(tvOSApplicationExtension, unavailable)
+@available(visionOSApplicationExtension, unavailable)
+public enum WindowAnchor {
+  /// The window in front; a new one where there is none, over which nothing can be shown.
+  public static let front: @MainActor @Sendable () -> ASPresentationAnchor = {
+    #if canImport(UIKit)
+    let windows = UIApplication.shared.connectedScenes.compactMap { $0 as? UIWindowScene }.flatMap(\.windows)
+    return windows.first(where: \.isKeyWindow) ?? windows.first ?? UIWindow()
+    #else
+    return NSApplication.shared.keyWindow ?? NSWindow()
+    #endif
   }
+}
 #endif

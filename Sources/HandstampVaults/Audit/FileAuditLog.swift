@@ -2,11 +2,11 @@ import Crypto
 public import HandstampCore
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// An audit log in a file beside a vault's own: JSON lines for people and programs to read, for their owner alone (mode

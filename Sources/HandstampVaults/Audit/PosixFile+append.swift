@@ -1,11 +1,11 @@
 import HandstampCore
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 extension PosixFile {
@@ -22,11 +22,11 @@ extension PosixFile {
   private static func append(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int) -> Int {
     // "write" is also the name of a method here.
     #if canImport(Darwin)
-      Darwin.write(descriptor, start, count)
+    Darwin.write(descriptor, start, count)
     #elseif canImport(Glibc)
-      Glibc.write(descriptor, start, count)
+    Glibc.write(descriptor, start, count)
     #else
-      Musl.write(descriptor, start, count)
+    Musl.write(descriptor, start, count)
     #endif
   }
 

@@ -1,16 +1,16 @@
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 public import HandstampCore
 
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+import FoundationEssentials
 #else
-  import Foundation
+import Foundation
 #endif
 
 /// The device's clocks. Uptime counts sleep: `CLOCK_BOOTTIME` on Linux, `CLOCK_MONOTONIC` on Apple's systems, where that one
@@ -30,9 +30,9 @@ public struct SystemClock: SessionClock {
   public func uptime() -> Duration {
     var time = timespec()
     #if canImport(Darwin)
-      clock_gettime(CLOCK_MONOTONIC, &time)
+    clock_gettime(CLOCK_MONOTONIC, &time)
     #else
-      clock_gettime(CLOCK_BOOTTIME, &time)
+    clock_gettime(CLOCK_BOOTTIME, &time)
     #endif
     return .nanoseconds(Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
   }
@@ -46,14 +46,14 @@ public struct SystemClock: SessionClock {
   /// after a reboot costs one 401 and a refresh.
   private static let bootID: UInt64 = {
     #if canImport(Darwin)
-      var size = 0
-      sysctlbyname("kern.bootsessionuuid", nil, &size, nil, 0)
-      var text = [UInt8](repeating: 0, count: size)
-      sysctlbyname("kern.bootsessionuuid", &text, &size, nil, 0)
-      return fingerprint(text)
+    var size = 0
+    sysctlbyname("kern.bootsessionuuid", nil, &size, nil, 0)
+    var text = [UInt8](repeating: 0, count: size)
+    sysctlbyname("kern.bootsessionuuid", &text, &size, nil, 0)
+    return fingerprint(text)
     #else
-      let path = "/proc/sys/kernel/random/boot_id"
-      return fingerprint(FileManager.default.contents(atPath: path).map { Array($0) } ?? [])
+    let path = "/proc/sys/kernel/random/boot_id"
+    return fingerprint(FileManager.default.contents(atPath: path).map { Array($0) } ?? [])
     #endif
   }()
 

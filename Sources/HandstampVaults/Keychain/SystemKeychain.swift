@@ -1,116 +1,116 @@
 #if canImport(Security)
-  import Foundation
-  public import HandstampCore
-  import Security
+import Foundation
+public import HandstampCore
+import Security
 
-  /// The four calls, and nothing else. Every query names the data-protection keychain, which alone knows accessibility and
-  /// access groups on macOS, too (Apple TN3137), and items that stay on the device.
-  struct SystemKeychain: Keychain {
-    func add(_ item: KeychainItem) -> KeychainStatus {
-      var attributes = query(item.key, group: item.group)
-      attributes[kSecValueData as String] = Data(item.data)
-      if let accessibility = item.accessibility {
-        attributes[kSecAttrAccessible as String] = accessibility.attribute
-      }
-      return KeychainStatus(rawValue: SecItemAdd(attributes as CFDictionary, nil))
+/// The four calls, and nothing else. Every query names the data-protection keychain, which alone knows accessibility and
+/// access groups on macOS, too (Apple TN3137), and items that stay on the device.
+struct SystemKeychain: Keychain {
+  func add(_ item: KeychainItem) -> KeychainStatus {
+    var attributes = query(item.key, group: item.group)
+    attributes[kSecValueData as String] = Data(item.data)
+    if let accessibility = item.accessibility {
+      attributes[kSecAttrAccessible as String] = accessibility.attribute
     }
+    return KeychainStatus(rawValue: SecItemAdd(attributes as CFDictionary, nil))
+  }
 
-    func copy(_ key: KeychainKey, group: String?) -> Result<[KeychainItem], KeychainStatus> {
-      var query = query(key, group: group)
-      query[kSecMatchLimit as String] = kSecMatchLimitAll
-      query[kSecReturnAttributes as String] = true
-      query[kSecReturnData as String] = true
-      var result: CFTypeRef?
-      let status = KeychainStatus(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
-      guard status == .success else { return .failure(status) }
-      guard let found = result as? [[String: Any]] else { return .failure(.decode) }
-      return .success(
-        found.map { attributes in
-          KeychainItem(
-            key: key, group: attributes[kSecAttrAccessGroup as String] as? String,
-            accessibility: (attributes[kSecAttrAccessible as String] as? String).flatMap(
-              KeychainAccessibility.init(attribute:)),
-            data: (attributes[kSecValueData as String] as? Data).map { Array($0) } ?? [])
-        })
-    }
+  func copy(_ key: KeychainKey, group: String?) -> Result<[KeychainItem], KeychainStatus> {
+    var query = query(key, group: group)
+    query[kSecMatchLimit as String] = kSecMatchLimitAll
+    query[kSecReturnAttributes as String] = true
+    query[kSecReturnData as String] = true
+    var result: CFTypeRef?
+    let status = KeychainStatus(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
+    guard status == .success else { return .failure(status) }
+    guard let found = result as? [[String: Any]] else { return .failure(.decode) }
+    return .success(
+      found.map { attributes in
+        KeychainItem(
+          key: key, group: attributes[kSecAttrAccessGroup as String] as? String,
+          accessibility: (attributes[kSecAttrAccessible as String] as? String).flatMap(
+            KeychainAccessibility.init(attribute:)),
+          data: (attributes[kSecValueData as String] as? Data).map { Array($0) } ?? [])
+      })
+  }
 
-    func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainStatus {
-      var attributes: [String: Any] = [:]
-      if let data = change.data { attributes[kSecValueData as String] = Data(data) }
-      if let level = change.accessibility { attributes[kSecAttrAccessible as String] = level.attribute }
-      if let account = change.account { attributes[kSecAttrAccount as String] = account }
-      return KeychainStatus(
-        rawValue: SecItemUpdate(query(key, group: group) as CFDictionary, attributes as CFDictionary))
-    }
+  func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainStatus {
+    var attributes: [String: Any] = [:]
+    if let data = change.data { attributes[kSecValueData as String] = Data(data) }
+    if let level = change.accessibility { attributes[kSecAttrAccessible as String] = level.attribute }
+    if let account = change.account { attributes[kSecAttrAccount as String] = account }
+    return KeychainStatus(
+      rawValue: SecItemUpdate(query(key, group: group) as CFDictionary, attributes as CFDictionary))
+  }
 
-    func delete(_ key: KeychainKey, group: String?) -> KeychainStatus {
-      KeychainStatus(rawValue: SecItemDelete(query(key, group: group) as CFDictionary))
-    }
+  func delete(_ key: KeychainKey, group: String?) -> KeychainStatus {
+    KeychainStatus(rawValue: SecItemDelete(query(key, group: group) as CFDictionary))
+  }
 
-    func query(_ key: KeychainKey, group: String?) -> [String: Any] {
-      var query: [String: Any] = [
-        kSecClass as String: kSecClassGenericPassword,
-        kSecAttrService as String: key.service,
-        kSecAttrAccount as String: key.account,
-        kSecAttrSynchronizable as String: false,
-        kSecUseDataProtectionKeychain as String: true,
-      ]
-      if let group { query[kSecAttrAccessGroup as String] = group }
-      return query
+  func query(_ key: KeychainKey, group: String?) -> [String: Any] {
+    var query: [String: Any] = [
+      kSecClass as String: kSecClassGenericPassword,
+      kSecAttrService as String: key.service,
+      kSecAttrAccount as String: key.account,
+      kSecAttrSynchronizable as String: false,
+      kSecUseDataProtectionKeychain as String: true,
+    ]
+    if let group { query[kSecAttrAccessGroup as String] = group }
+    return query
+  }
+}
+
+extension KeychainAccessibility {
+  var attribute: String {
+    switch self {
+    case .afterFirstUnlock: kSecAttrAccessibleAfterFirstUnlock as String
+    case .afterFirstUnlockThisDeviceOnly: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly as String
+    case .whenUnlocked: kSecAttrAccessibleWhenUnlocked as String
+    case .whenUnlockedThisDeviceOnly: kSecAttrAccessibleWhenUnlockedThisDeviceOnly as String
+    case .whenPasscodeSetThisDeviceOnly: kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly as String
     }
   }
 
-  extension KeychainAccessibility {
-    var attribute: String {
-      switch self {
-      case .afterFirstUnlock: kSecAttrAccessibleAfterFirstUnlock as String
-      case .afterFirstUnlockThisDeviceOnly: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly as String
-      case .whenUnlocked: kSecAttrAccessibleWhenUnlocked as String
-      case .whenUnlockedThisDeviceOnly: kSecAttrAccessibleWhenUnlockedThisDeviceOnly as String
-      case .whenPasscodeSetThisDeviceOnly: kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly as String
-      }
-    }
-
-    init?(attribute: String) {
-      guard let level = KeychainAccessibility.allCases.first(where: { $0.attribute == attribute }) else { return nil }
-      self = level
-    }
+  init?(attribute: String) {
+    guard let level = KeychainAccessibility.allCases.first(where: { $0.attribute == attribute }) else { return nil }
+    self = level
   }
+}
 
-  extension KeychainVault {
-    /// The vault of one account in the system's keychain. Nothing is read or made until it is used.
-    ///
-    /// - Parameters:
-    ///   - service: the name of the items, such as `org.example.forum`; it must not change between releases.
-    ///   - folder: where lock files are, absolute, the vault's own. An app and its extensions share one in their group
-    ///     container.
-    ///   - accessGroup: the keychain access group that an app and its extensions share, as signed, with the team's prefix;
-    ///     nothing: the program's own. A program that is not signed for it, and on macOS one that is not signed at all, gets
-    ///     ``VaultTrouble/unavailable(_:)``.
-    ///   - inBackground: whether the session is refreshed also while the device is locked. A session that is running keeps
-    ///     the stricter level until the next sign-in.
-    public init(
-      service: String, account: AccountID = AccountID("default"), folder: String, accessGroup: String? = nil,
-      inBackground: Bool = false
-    ) {
-      self.init(
-        SystemKeychain(), service: service, account: account, folder: folder, accessGroup: accessGroup,
-        inBackground: inBackground)
-    }
+extension KeychainVault {
+  /// The vault of one account in the system's keychain. Nothing is read or made until it is used.
+  ///
+  /// - Parameters:
+  ///   - service: the name of the items, such as `org.example.forum`; it must not change between releases.
+  ///   - folder: where lock files are, absolute, the vault's own. An app and its extensions share one in their group
+  ///     container.
+  ///   - accessGroup: the keychain access group that an app and its extensions share, as signed, with the team's prefix;
+  ///     nothing: the program's own. A program that is not signed for it, and on macOS one that is not signed at all, gets
+  ///     ``VaultTrouble/unavailable(_:)``.
+  ///   - inBackground: whether the session is refreshed also while the device is locked. A session that is running keeps
+  ///     the stricter level until the next sign-in.
+  public init(
+    service: String, account: AccountID = AccountID("default"), folder: String, accessGroup: String? = nil,
+    inBackground: Bool = false
+  ) {
+    self.init(
+      SystemKeychain(), service: service, account: account, folder: folder, accessGroup: accessGroup,
+      inBackground: inBackground)
   }
+}
 
-  extension Vault where Self == KeychainVault {
-    /// The keychain vault of the program `name`, such as `org.example.forum`, for one of its accounts; see
-    /// ``KeychainVault/init(service:account:folder:accessGroup:inBackground:)``.
-    ///
-    /// - Parameter folder: where lock files are; nothing: in the program's own Application Support.
-    public static func keychain(
-      _ name: String, account: AccountID = AccountID("default"), folder: String? = nil, accessGroup: String? = nil,
-      inBackground: Bool = false
-    ) -> KeychainVault {
-      KeychainVault(
-        service: name, account: account, folder: folder ?? stateFolder(name).map { $0 + "/vault" } ?? "",
-        accessGroup: accessGroup, inBackground: inBackground)
-    }
+extension Vault where Self == KeychainVault {
+  /// The keychain vault of the program `name`, such as `org.example.forum`, for one of its accounts; see
+  /// ``KeychainVault/init(service:account:folder:accessGroup:inBackground:)``.
+  ///
+  /// - Parameter folder: where lock files are; nothing: in the program's own Application Support.
+  public static func keychain(
+    _ name: String, account: AccountID = AccountID("default"), folder: String? = nil, accessGroup: String? = nil,
+    inBackground: Bool = false
+  ) -> KeychainVault {
+    KeychainVault(
+      service: name, account: account, folder: folder ?? stateFolder(name).map { $0 + "/vault" } ?? "",
+      accessGroup: accessGroup, inBackground: inBackground)
   }
+}
 #endif

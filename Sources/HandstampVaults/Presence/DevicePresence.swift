@@ -1,57 +1,57 @@
 #if canImport(LocalAuthentication) && !os(tvOS)
-  public import HandstampCore
-  import Foundation
-  import LocalAuthentication
+public import HandstampCore
+import Foundation
+import LocalAuthentication
 
-  /// Asks by what the device has: a face, a finger, a passcode, a watch. On tvOS there is no such thing.
-  public struct DevicePresence: UserPresence {
-    /// Who is good enough.
-    public enum Means: Sendable, Hashable {
-      /// Biometry, or the device's passcode where that fails.
-      case owner
-      /// Biometry alone; on watchOS, where there is none, the passcode.
-      case biometry
-    }
+/// Asks by what the device has: a face, a finger, a passcode, a watch. On tvOS there is no such thing.
+public struct DevicePresence: UserPresence {
+  /// Who is good enough.
+  public enum Means: Sendable, Hashable {
+    /// Biometry, or the device's passcode where that fails.
+    case owner
+    /// Biometry alone; on watchOS, where there is none, the passcode.
+    case biometry
+  }
 
-    private let means: Means
+  private let means: Means
 
-    public init(_ means: Means = .owner) { self.means = means }
+  public init(_ means: Means = .owner) { self.means = means }
 
-    @concurrent public func confirm(_ reason: String) async throws(PresenceError) {
-      let question = Question()
-      do {
-        try await withTaskCancellationHandler {
-          try await question.ask(reason, policy)
-        } onCancel: {
-          question.takeBack()
-        }
-      } catch {
-        throw Task.isCancelled ? .cancelled : PresenceError(localAuthentication: (error as NSError).code)
+  @concurrent public func confirm(_ reason: String) async throws(PresenceError) {
+    let question = Question()
+    do {
+      try await withTaskCancellationHandler {
+        try await question.ask(reason, policy)
+      } onCancel: {
+        question.takeBack()
       }
-    }
-
-    private var policy: LAPolicy {
-      #if os(watchOS)
-        .deviceOwnerAuthentication
-      #else
-        means == .owner ? .deviceOwnerAuthentication : .deviceOwnerAuthenticationWithBiometrics
-      #endif
+    } catch {
+      throw Task.isCancelled ? .cancelled : PresenceError(localAuthentication: (error as NSError).code)
     }
   }
 
-  /// One context asks once: a second question needs a second one.
-  // Unchecked: `evaluatePolicy` and `invalidate` of one context may be called from any thread.
-  private final class Question: @unchecked Sendable {
-    private let context = LAContext()
-
-    @concurrent func ask(_ reason: String, _ policy: LAPolicy) async throws {
-      _ = try await context.evaluatePolicy(policy, localizedReason: reason)
-    }
-
-    func takeBack() { context.invalidate() }
+  private var policy: LAPolicy {
+    #if os(watchOS)
+    .deviceOwnerAuthentication
+    #else
+    means == .owner ? .deviceOwnerAuthentication : .deviceOwnerAuthenticationWithBiometrics
+    #endif
   }
+}
+
+/// One context asks once: a second question needs a second one.
+// Unchecked: `evaluatePolicy` and `invalidate` of one context may be called from any thread.
+private final class Question: @unchecked Sendable {
+  private let context = LAContext()
+
+  @concurrent func ask(_ reason: String, _ policy: LAPolicy) async throws {
+    _ = try await context.evaluatePolicy(policy, localizedReason: reason)
+  }
+
+  func takeBack() { context.invalidate() }
+}
 #else
-  package import HandstampCore
+package import HandstampCore
 #endif
 
 extension PresenceError {

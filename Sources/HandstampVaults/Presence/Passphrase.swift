@@ -2,11 +2,11 @@ import Dispatch
 public import HandstampCore
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// A passphrase for a folder of vaults: it shows that its owner is there, and it seals the vaults' key, so that who has the

@@ -2,12 +2,12 @@ import Crypto
 import HandstampCore
 
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+import FoundationEssentials
 #else
-  import Foundation
+import Foundation
 #endif
 #if os(Linux)
-  import _CryptoExtras
+import _CryptoExtras
 #endif
 
 /// How much work and memory one try takes (scrypt, RFC 7914): 2^n rounds of 1 KiB each.
@@ -109,16 +109,16 @@ enum PassphraseFormat {
     _ passphrase: borrowing [UInt8], salt: [UInt8], cost: PassphraseCost
   ) throws(PassphraseError) -> Secret {
     #if os(Linux)
-      do {
-        let key = try KDF.Scrypt.deriveKey(
-          from: copy passphrase, salt: salt, outputByteCount: 32, rounds: 1 << Int(cost.rounds),
-          blockSize: Int(blockSize), parallelism: 1)
-        return key.withUnsafeBytes { Secret(bytes: $0) }
-      } catch {
-        throw .storage(.unavailable("not enough memory for the passphrase"))
-      }
+    do {
+      let key = try KDF.Scrypt.deriveKey(
+        from: copy passphrase, salt: salt, outputByteCount: 32, rounds: 1 << Int(cost.rounds),
+        blockSize: Int(blockSize), parallelism: 1)
+      return key.withUnsafeBytes { Secret(bytes: $0) }
+    } catch {
+      throw .storage(.unavailable("not enough memory for the passphrase"))
+    }
     #else
-      throw .storage(.unavailable("there are no passphrases on this system: use its own presence check"))
+    throw .storage(.unavailable("there are no passphrases on this system: use its own presence check"))
     #endif
   }
 }

@@ -1,11 +1,11 @@
 public import HandstampCore
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// A vaults' key that is sealed with a ``Passphrase``, as a store that ``VaultKeyPlace`` can move the key into and back out of.

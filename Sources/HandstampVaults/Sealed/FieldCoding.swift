@@ -1,11 +1,11 @@
 import HandstampCore
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// Writes fields, one after the other: a tag (1 byte), a length (4 bytes, big-endian), that many bytes.
@@ -106,9 +106,9 @@ func wipe(_ bytes: inout [UInt8]) {
 func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
   guard let start = bytes.baseAddress else { return }
   #if canImport(Darwin)
-    _ = memset_s(start, bytes.count, 0, bytes.count)
+  _ = memset_s(start, bytes.count, 0, bytes.count)
   #else
-    explicit_bzero(start, bytes.count)
+  explicit_bzero(start, bytes.count)
   #endif
 }
 

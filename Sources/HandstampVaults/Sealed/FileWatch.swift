@@ -2,11 +2,11 @@ import Dispatch
 import HandstampCore
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// Tells when a file in a folder was replaced or removed, by whomever. The kernel tells (inotify on Linux, a file system
@@ -94,55 +94,55 @@ final class FileWatch: @unchecked Sendable {
   }
 
   #if canImport(Darwin)
-    private func makeSource() -> (any DispatchSourceProtocol)? {
-      guard let folder = try? PosixFile.folder(folder) else { return nil }
-      let source = DispatchSource.makeFileSystemObjectSource(
-        fileDescriptor: folder.descriptor, eventMask: [.write, .delete, .rename, .revoke], queue: queue)
-      source.setEventHandler { [weak self] in
-        guard let self, let source = self.source else { return }
-        let events = DispatchSource.FileSystemEvent(rawValue: source.data)
-        if events.isDisjoint(with: [.delete, .rename, .revoke]) { continuation.yield() } else { lose() }
-      }
-      // The descriptor lives as long as the source.
-      source.setCancelHandler { _ = folder }
-      return source
+  private func makeSource() -> (any DispatchSourceProtocol)? {
+    guard let folder = try? PosixFile.folder(folder) else { return nil }
+    let source = DispatchSource.makeFileSystemObjectSource(
+      fileDescriptor: folder.descriptor, eventMask: [.write, .delete, .rename, .revoke], queue: queue)
+    source.setEventHandler { [weak self] in
+      guard let self, let source = self.source else { return }
+      let events = DispatchSource.FileSystemEvent(rawValue: source.data)
+      if events.isDisjoint(with: [.delete, .rename, .revoke]) { continuation.yield() } else { lose() }
     }
+    // The descriptor lives as long as the source.
+    source.setCancelHandler { _ = folder }
+    return source
+  }
   #else
-    private func makeSource() -> (any DispatchSourceProtocol)? {
-      let descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-      guard descriptor >= 0 else { return nil }
-      let events = PosixFile(descriptor: descriptor)
-      let mask =
-        UInt32(IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE) | UInt32(IN_DELETE_SELF | IN_MOVE_SELF)
-      guard inotify_add_watch(descriptor, folder, mask | UInt32(IN_ONLYDIR)) >= 0 else { return nil }
-      let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-      source.setEventHandler { [weak self] in self?.drain(events) }
-      // The descriptor lives as long as the source.
-      source.setCancelHandler { _ = events }
-      return source
-    }
+  private func makeSource() -> (any DispatchSourceProtocol)? {
+    let descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+    guard descriptor >= 0 else { return nil }
+    let events = PosixFile(descriptor: descriptor)
+    let mask =
+      UInt32(IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE) | UInt32(IN_DELETE_SELF | IN_MOVE_SELF)
+    guard inotify_add_watch(descriptor, folder, mask | UInt32(IN_ONLYDIR)) >= 0 else { return nil }
+    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
+    source.setEventHandler { [weak self] in self?.drain(events) }
+    // The descriptor lives as long as the source.
+    source.setCancelHandler { _ = events }
+    return source
+  }
 
-    private func drain(_ events: PosixFile) {
-      var isMine = false
-      var isLost = false
-      var buffer = [UInt8](repeating: 0, count: 16 << 10)
-      while true {
-        let count = buffer.withUnsafeMutableBytes { read(events.descriptor, $0.baseAddress, $0.count) }
-        if count <= 0 { break }
-        buffer.withUnsafeBytes { bytes in
-          var start = 0
-          // struct inotify_event: watch, mask, cookie, length of the name (4 bytes each), the name, padded with zeroes.
-          while start + 16 <= count {
-            let mask = bytes.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self)
-            let length = Int(bytes.loadUnaligned(fromByteOffset: start + 12, as: UInt32.self))
-            let name = bytes[min(start + 16, count)..<min(start + 16 + length, count)].prefix { $0 != 0 }
-            if mask & UInt32(IN_Q_OVERFLOW) != 0 || name.elementsEqual(self.name.utf8) { isMine = true }
-            if mask & UInt32(IN_IGNORED | IN_DELETE_SELF | IN_MOVE_SELF) != 0 { isLost = true }
-            start += 16 + length
-          }
+  private func drain(_ events: PosixFile) {
+    var isMine = false
+    var isLost = false
+    var buffer = [UInt8](repeating: 0, count: 16 << 10)
+    while true {
+      let count = buffer.withUnsafeMutableBytes { read(events.descriptor, $0.baseAddress, $0.count) }
+      if count <= 0 { break }
+      buffer.withUnsafeBytes { bytes in
+        var start = 0
+        // struct inotify_event: watch, mask, cookie, length of the name (4 bytes each), the name, padded with zeroes.
+        while start + 16 <= count {
+          let mask = bytes.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self)
+          let length = Int(bytes.loadUnaligned(fromByteOffset: start + 12, as: UInt32.self))
+          let name = bytes[min(start + 16, count)..<min(start + 16 + length, count)].prefix { $0 != 0 }
+          if mask & UInt32(IN_Q_OVERFLOW) != 0 || name.elementsEqual(self.name.utf8) { isMine = true }
+          if mask & UInt32(IN_IGNORED | IN_DELETE_SELF | IN_MOVE_SELF) != 0 { isLost = true }
+          start += 16 + length
         }
       }
-      if isLost { lose() } else if isMine { continuation.yield() }
     }
+    if isLost { lose() } else if isMine { continuation.yield() }
+  }
   #endif
 }

@@ -1,9 +1,9 @@
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 import HandstampCore
 
@@ -69,7 +69,7 @@ final class PosixFile: Sendable {
   /// leaves them in the disk's cache, hence `F_FULLFSYNC`, which some network volumes lack.
   func sync(attempt: String) throws(VaultTrouble) {
     #if canImport(Darwin)
-      if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+    if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
     #endif
     try checked(attempt) { fsync(descriptor) }
   }
@@ -103,9 +103,9 @@ struct FileStatus: Hashable {
     mode = UInt32(status.st_mode) & 0o7777
     size = Int(status.st_size)
     #if canImport(Darwin)
-      let times = [status.st_mtimespec, status.st_ctimespec]
+    let times = [status.st_mtimespec, status.st_ctimespec]
     #else
-      let times = [status.st_mtim, status.st_ctim]
+    let times = [status.st_mtim, status.st_ctim]
     #endif
     // As bytes: under MemberImportVisibility the fields of `timespec` belong to no module that can be imported.
     identity = times.map { withUnsafeBytes(of: $0) { Array($0) } }

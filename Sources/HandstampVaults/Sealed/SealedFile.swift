@@ -2,17 +2,17 @@ import Crypto
 package import HandstampCore
 
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+import FoundationEssentials
 #else
-  import Foundation
+import Foundation
 #endif
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// An account's file beside its vault, sealed with AES-GCM (NIST SP 800-38D) under a key that is derived from the vault's. It

@@ -1,12 +1,12 @@
 import HandstampCore
 
 #if canImport(Darwin)
-  import Darwin
-  import Foundation
+import Darwin
+import Foundation
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// What reading and writing share.
@@ -40,15 +40,15 @@ extension SealedFileVault {
   /// worth failing for.
   func excludeFromBackups(_ folder: PosixFile, names: [String]) {
     #if canImport(Darwin)
-      var url = URL(fileURLWithPath: self.folder, isDirectory: true)
-      var values = URLResourceValues()
-      values.isExcludedFromBackup = true
-      try? url.setResourceValues(values)
+    var url = URL(fileURLWithPath: self.folder, isDirectory: true)
+    var values = URLResourceValues()
+    values.isExcludedFromBackup = true
+    try? url.setResourceValues(values)
     #else
-      if names.contains(VaultFiles.backupTag) { return }
-      // https://bford.info/cachedir/: the first 43 bytes are what back-up programs look for.
-      let text = "Signature: 8a477f597d28d172789f06886806bc55\n# Keys and tokens of this device: not for back-ups.\n"
-      try? folder.create(VaultFiles.backupTag).write(Array(text.utf8), attempt: "writing \(VaultFiles.backupTag)")
+    if names.contains(VaultFiles.backupTag) { return }
+    // https://bford.info/cachedir/: the first 43 bytes are what back-up programs look for.
+    let text = "Signature: 8a477f597d28d172789f06886806bc55\n# Keys and tokens of this device: not for back-ups.\n"
+    try? folder.create(VaultFiles.backupTag).write(Array(text.utf8), attempt: "writing \(VaultFiles.backupTag)")
     #endif
   }
 }

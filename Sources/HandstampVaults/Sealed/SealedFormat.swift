@@ -2,9 +2,9 @@ import Crypto
 import HandstampCore
 
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+import FoundationEssentials
 #else
-  import Foundation
+import Foundation
 #endif
 
 /// A vault file, byte by byte; numbers are big-endian.

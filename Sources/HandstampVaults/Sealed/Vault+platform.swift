@@ -1,11 +1,11 @@
 public import HandstampCore
 
 #if canImport(Darwin)
-  import Foundation
+import Foundation
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// The vault that fits the system best.
@@ -47,38 +47,38 @@ func stateFolder(_ name: String) -> String? {
   let letters = name.map { $0 == "/" || $0 == "\0" ? "_" : $0 }
   let folder = letters.first == "." || letters.isEmpty ? "_" + String(letters) : String(letters)
   #if canImport(Darwin)
-    #if os(tvOS)
-      // The one folder of an app there that it may write to.
-      let base = FileManager.SearchPathDirectory.cachesDirectory
-    #else
-      let base = FileManager.SearchPathDirectory.applicationSupportDirectory
-    #endif
-    return FileManager.default.urls(for: base, in: .userDomainMask).first.map {
-      $0.appendingPathComponent(folder).path
-    }
+  #if os(tvOS)
+  // The one folder of an app there that it may write to.
+  let base = FileManager.SearchPathDirectory.cachesDirectory
   #else
-    // The XDG base directory specification says that relative paths must be ignored.
-    if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") { return "\(state)/\(folder)" }
-    return homeFolder().map { "\($0)/.local/state/\(folder)" }
+  let base = FileManager.SearchPathDirectory.applicationSupportDirectory
+  #endif
+  return FileManager.default.urls(for: base, in: .userDomainMask).first.map {
+    $0.appendingPathComponent(folder).path
+  }
+  #else
+  // The XDG base directory specification says that relative paths must be ignored.
+  if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") { return "\(state)/\(folder)" }
+  return homeFolder().map { "\($0)/.local/state/\(folder)" }
   #endif
 }
 
 #if !canImport(Darwin)
-  private func environment(_ name: String) -> String? {
-    getenv(name).map { String(cString: $0) }
-  }
+private func environment(_ name: String) -> String? {
+  getenv(name).map { String(cString: $0) }
+}
 
-  private func homeFolder() -> String? {
-    if let home = environment("HOME"), home.hasPrefix("/") { return home }
-    var entry = passwd()
-    var found: UnsafeMutablePointer<passwd>?
-    var buffer = [CChar](repeating: 0, count: 16 << 10)
-    let home: String? = buffer.withUnsafeMutableBufferPointer { buffer in
-      guard let start = buffer.baseAddress, getpwuid_r(getuid(), &entry, start, buffer.count, &found) == 0,
-        found != nil
-      else { return nil }
-      return String(cString: entry.pw_dir)
-    }
-    return home.flatMap { $0.hasPrefix("/") ? $0 : nil }
+private func homeFolder() -> String? {
+  if let home = environment("HOME"), home.hasPrefix("/") { return home }
+  var entry = passwd()
+  var found: UnsafeMutablePointer<passwd>?
+  var buffer = [CChar](repeating: 0, count: 16 << 10)
+  let home: String? = buffer.withUnsafeMutableBufferPointer { buffer in
+    guard let start = buffer.baseAddress, getpwuid_r(getuid(), &entry, start, buffer.count, &found) == 0,
+      found != nil
+    else { return nil }
+    return String(cString: entry.pw_dir)
   }
+  return home.flatMap { $0.hasPrefix("/") ? $0 : nil }
+}
 #endif

@@ -1,11 +1,11 @@
 public import HandstampCore
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// Where the key of a folder of vaults is: in the file beside them, or in a ``VaultKeyStore`` that a note in the folder names.

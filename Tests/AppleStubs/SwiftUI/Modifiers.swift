@@ -2,17 +2,17 @@ public import Foundation
 public import Observation
 
 #if canImport(UIKit)
-  public import UIKit
+public import UIKit
 
-  extension View {
-    /// iOS 13, tvOS 13; there is none on macOS and watchOS
-    @available(watchOS, unavailable)
-    public func keyboardType(_ type: UIKeyboardType) -> some View { Opaque() }
-    /// iOS 13, tvOS 13; on macOS and watchOS with types of their own
-    public func textContentType(_ type: UITextContentType?) -> some View { Opaque() }
-    /// iOS 15, tvOS 15, watchOS 8; there is none on macOS
-    public func textInputAutocapitalization(_ style: TextInputAutocapitalization?) -> some View { Opaque() }
-  }
+extension View {
+  /// iOS 13, tvOS 13; there is none on macOS and watchOS
+  @available(watchOS, unavailable)
+  public func keyboardType(_ type: UIKeyboardType) -> some View { Opaque() }
+  /// iOS 13, tvOS 13; on macOS and watchOS with types of their own
+  public func textContentType(_ type: UITextContentType?) -> some View { Opaque() }
+  /// iOS 15, tvOS 15, watchOS 8; there is none on macOS
+  public func textInputAutocapitalization(_ style: TextInputAutocapitalization?) -> some View { Opaque() }
+}
 #endif
 
 public struct TextInputAutocapitalization: Sendable {

@@ -1,11 +1,11 @@
 import Foundation
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// Files that their owner alone can read, and writes of them that a power cut leaves whole.
@@ -66,11 +66,11 @@ enum PrivateFile {
     while count < limit {
       let got = content.withUnsafeMutableBytes {
         #if canImport(Darwin)
-          Darwin.read(file, $0.baseAddress?.advanced(by: count), limit - count)
+        Darwin.read(file, $0.baseAddress?.advanced(by: count), limit - count)
         #elseif canImport(Glibc)
-          Glibc.read(file, $0.baseAddress?.advanced(by: count), limit - count)
+        Glibc.read(file, $0.baseAddress?.advanced(by: count), limit - count)
         #else
-          Musl.read(file, $0.baseAddress?.advanced(by: count), limit - count)
+        Musl.read(file, $0.baseAddress?.advanced(by: count), limit - count)
         #endif
       }
       guard got >= 0 else {
@@ -110,11 +110,11 @@ enum PrivateFile {
     while !rest.isEmpty {
       let written = rest.withUnsafeBytes { buffer in
         #if canImport(Darwin)
-          Darwin.write(file, buffer.baseAddress, buffer.count)
+        Darwin.write(file, buffer.baseAddress, buffer.count)
         #elseif canImport(Glibc)
-          Glibc.write(file, buffer.baseAddress, buffer.count)
+        Glibc.write(file, buffer.baseAddress, buffer.count)
         #else
-          Musl.write(file, buffer.baseAddress, buffer.count)
+        Musl.write(file, buffer.baseAddress, buffer.count)
         #endif
       }
       guard written > 0 || errno == EINTR else { return try give(up: draft, path) }
@@ -132,8 +132,8 @@ enum PrivateFile {
 
   private static func sync(_ file: Int32) -> Bool {
     #if canImport(Darwin)
-      // fsync of macOS leaves the data in the disk's cache.
-      if fcntl(file, F_FULLFSYNC) == 0 { return true }
+    // fsync of macOS leaves the data in the disk's cache.
+    if fcntl(file, F_FULLFSYNC) == 0 { return true }
     #endif
     return fsync(file) == 0
   }

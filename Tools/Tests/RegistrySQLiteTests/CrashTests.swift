@@ -6,9 +6,9 @@ import Synchronization
 import Testing
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #endif
 
 @Suite(.serialized) struct `A SQLite store in trouble` {
@@ -130,9 +130,9 @@ func acknowledgements(in path: String) throws -> [(session: UInt64, event: Int64
 func limitFileSize(to bytes: rlim_t?) throws {
   var limit = rlimit()
   #if canImport(Glibc)
-    let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+  let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
   #else
-    let resource = RLIMIT_FSIZE
+  let resource = RLIMIT_FSIZE
   #endif
   guard getrlimit(resource, &limit) == 0 else { throw POSIXError(.EPERM) }
   limit.rlim_cur = bytes ?? limit.rlim_max

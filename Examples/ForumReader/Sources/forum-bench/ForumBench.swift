@@ -18,7 +18,7 @@ struct ForumBench {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("forum-bench-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
     #if DEBUG
-      say("this is a debug build", "its figures mean nothing")
+    say("this is a debug build", "its figures mean nothing")
     #endif
     try scrape()
     try await upsert(in: StorePlace(folder: folder.appendingPathComponent("small")))
@@ -109,13 +109,13 @@ struct ForumBench {
   /// Asks the system to forget the files, so that opening reads from the disk.
   private static func forget(_ place: StorePlace) {
     #if os(Linux)
-      for name in (try? FileManager.default.contentsOfDirectory(atPath: place.folder.path)) ?? [] {
-        let file = open(place.folder.appendingPathComponent(name).path, O_RDONLY)
-        guard file >= 0 else { continue }
-        fsync(file)
-        posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED)
-        close(file)
-      }
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: place.folder.path)) ?? [] {
+      let file = open(place.folder.appendingPathComponent(name).path, O_RDONLY)
+      guard file >= 0 else { continue }
+      fsync(file)
+      posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED)
+      close(file)
+    }
     #endif
   }
 

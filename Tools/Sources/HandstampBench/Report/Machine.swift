@@ -7,9 +7,9 @@ enum Machine {
 
   static var isRelease: Bool {
     #if DEBUG
-      false
+    false
     #else
-      true
+    true
     #endif
   }
   static var build: String { isRelease ? "release" : "debug" }

@@ -90,9 +90,9 @@ enum Browser {
     let environment = ProcessInfo.processInfo.environment
     if environment["BROWSER"]?.isEmpty == false { return true }
     #if os(macOS)
-      return environment["SSH_CONNECTION"] == nil
+    return environment["SSH_CONNECTION"] == nil
     #else
-      return (environment["DISPLAY"] ?? environment["WAYLAND_DISPLAY"])?.isEmpty == false
+    return (environment["DISPLAY"] ?? environment["WAYLAND_DISPLAY"])?.isEmpty == false
     #endif
   }
 
@@ -104,11 +104,11 @@ enum Browser {
       process.arguments = [named, page]
     } else {
       #if os(macOS)
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/open")
-        process.arguments = [page]
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/open")
+      process.arguments = [page]
       #else
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["xdg-open", page]
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+      process.arguments = ["xdg-open", page]
       #endif
     }
     process.standardInput = FileHandle.nullDevice

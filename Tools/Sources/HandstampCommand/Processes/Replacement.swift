@@ -1,7 +1,7 @@
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  @preconcurrency import Glibc
+@preconcurrency import Glibc
 #endif
 import Foundation
 import HandstampCore
@@ -49,9 +49,9 @@ struct Replacement {
   private func inherited() -> [UnsafeMutablePointer<CChar>?] {
     var result: [UnsafeMutablePointer<CChar>?] = []
     #if canImport(Darwin)
-      var next: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = _NSGetEnviron().pointee
+    var next: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = _NSGetEnviron().pointee
     #else
-      var next: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = environ
+    var next: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = environ
     #endif
     while let place = next, let text = place.pointee {
       let name = String(
@@ -109,9 +109,9 @@ struct Inheritance: Sendable {
 
   private static func isIgnored(_ action: sigaction) -> Bool {
     #if canImport(Darwin)
-      let handler = action.__sigaction_u.__sa_handler
+    let handler = action.__sigaction_u.__sa_handler
     #else
-      let handler = action.__sigaction_handler.sa_handler
+    let handler = action.__sigaction_handler.sa_handler
     #endif
     return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
   }

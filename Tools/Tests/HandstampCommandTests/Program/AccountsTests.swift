@@ -176,38 +176,38 @@ extension Processes {
     }
 
     #if os(Linux)
-      @Test func `that are signed in to while they are erased stay on the list, with that session`() async throws {
-        try await Rig.run { stage in
-          try await stage.signUp(stage.first)
-          // So long it waits to tell the server, between the vault and the list.
-          stage.server.send(SIGSTOP)
-          let erasing = try Child(["logout", "--erase"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
-          try await within(.seconds(60), "the sign-out") {
-            while try await stage.entry(of: stage.first).session != nil {}
-          }
-          try await stop(erasing, in: stage.first)
-          stage.server.send(SIGCONT)
-          try await stage.login(stage.first, deviceName: "laptop")
-          erasing.send(SIGCONT)
-          let outcome = try await within(.seconds(60), "logout") { try await erasing.outcome() }
-          #expect(outcome.status == 0 && outcome.words.contains("was signed in to meanwhile"), "\(outcome.words)")
-          #expect(try await stage.person(stage.first) == stage.email)
+    @Test func `that are signed in to while they are erased stay on the list, with that session`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        // So long it waits to tell the server, between the vault and the list.
+        stage.server.send(SIGSTOP)
+        let erasing = try Child(["logout", "--erase"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
+        try await within(.seconds(60), "the sign-out") {
+          while try await stage.entry(of: stage.first).session != nil {}
         }
+        try await stop(erasing, in: stage.first)
+        stage.server.send(SIGCONT)
+        try await stage.login(stage.first, deviceName: "laptop")
+        erasing.send(SIGCONT)
+        let outcome = try await within(.seconds(60), "logout") { try await erasing.outcome() }
+        #expect(outcome.status == 0 && outcome.words.contains("was signed in to meanwhile"), "\(outcome.words)")
+        #expect(try await stage.person(stage.first) == stage.email)
       }
+    }
 
-      /// Stops a process where it holds no lock that others need.
-      private func stop(_ child: Child, in home: Home) async throws {
-        let names = try FileManager.default.contentsOfDirectory(atPath: home.vaultFolder)
-        try await within(.seconds(60), "a moment without a lock") {
-          while true {
-            child.send(SIGSTOP)
-            try await Step.until("the stop") { LockHolder.isStopped(child.id) }
-            let holders = names.flatMap { LockHolder.all(of: "\(home.vaultFolder)/\($0)") ?? [] }
-            if !holders.contains(where: { $0.process == child.id }) { return }
-            child.send(SIGCONT)
-          }
+    /// Stops a process where it holds no lock that others need.
+    private func stop(_ child: Child, in home: Home) async throws {
+      let names = try FileManager.default.contentsOfDirectory(atPath: home.vaultFolder)
+      try await within(.seconds(60), "a moment without a lock") {
+        while true {
+          child.send(SIGSTOP)
+          try await Step.until("the stop") { LockHolder.isStopped(child.id) }
+          let holders = names.flatMap { LockHolder.all(of: "\(home.vaultFolder)/\($0)") ?? [] }
+          if !holders.contains(where: { $0.process == child.id }) { return }
+          child.send(SIGCONT)
         }
       }
+    }
     #endif
 
     @Test func `of an installation that had one per server go on, and are listed`() async throws {

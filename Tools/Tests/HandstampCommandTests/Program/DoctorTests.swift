@@ -114,28 +114,28 @@ extension Processes {
     }
 
     #if os(Linux)
-      @Test func `names who holds a lock, and a refresh that is half done`() async throws {
-        try await Rig.run { stage in
-          try await stage.signUp(stage.first)
-          stage.wire.saysTokensLast(0)
-          try await stage.run(["refresh"], on: stage.first)
-          let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
-          stage.wire.nextAnswer(.waits(isHere: isHere, goOn: goOn))
-          let child = try Child(["token"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
-          try await within(.seconds(240), "the server's answer") { try await isHere.value() }
-          let held = try await doctor(stage)
-          #expect(held.first("locks", "note")?.words.contains("process \(child.id)") == true)
-          #expect(held.first("pending_key", "note") != nil)
-          child.send(SIGSTOP)
-          try await Step.until("the stop") { LockHolder.isStopped(child.id) }
-          let stopped = try await doctor(stage, expecting: .failure)
-          #expect(stopped.first("locks", "problem")?.hint?.contains("kill -CONT \(child.id)") == true)
-          child.send(SIGCONT)
-          goOn.set(())
-          #expect(try await child.outcome().status == 0)
-          #expect(try await doctor(stage).first("locks", "ok") != nil)
-        }
+    @Test func `names who holds a lock, and a refresh that is half done`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        stage.wire.saysTokensLast(0)
+        try await stage.run(["refresh"], on: stage.first)
+        let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
+        stage.wire.nextAnswer(.waits(isHere: isHere, goOn: goOn))
+        let child = try Child(["token"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
+        try await within(.seconds(240), "the server's answer") { try await isHere.value() }
+        let held = try await doctor(stage)
+        #expect(held.first("locks", "note")?.words.contains("process \(child.id)") == true)
+        #expect(held.first("pending_key", "note") != nil)
+        child.send(SIGSTOP)
+        try await Step.until("the stop") { LockHolder.isStopped(child.id) }
+        let stopped = try await doctor(stage, expecting: .failure)
+        #expect(stopped.first("locks", "problem")?.hint?.contains("kill -CONT \(child.id)") == true)
+        child.send(SIGCONT)
+        goOn.set(())
+        #expect(try await child.outcome().status == 0)
+        #expect(try await doctor(stage).first("locks", "ok") != nil)
       }
+    }
     #endif
   }
 }

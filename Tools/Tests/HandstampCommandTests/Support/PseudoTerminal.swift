@@ -20,21 +20,21 @@ final class PseudoTerminal: Sendable {
 
   private static func open() throws -> (master: Int32, name: String) {
     #if os(Linux)
-      // posix_openpt is not imported; pts(4) says what it does.
-      let master = Foundation.open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
-      var unlocked: Int32 = 0
-      var number: Int32 = 0
-      let (setLock, getNumber): (UInt, UInt) = (0x4004_5431, 0x8004_5430)
-      guard master >= 0, ioctl(master, setLock, &unlocked) == 0, ioctl(master, getNumber, &number) == 0 else {
-        throw TourFailure("there is no pseudo-terminal")
-      }
-      return (master, "/dev/pts/\(number)")
+    // posix_openpt is not imported; pts(4) says what it does.
+    let master = Foundation.open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    var unlocked: Int32 = 0
+    var number: Int32 = 0
+    let (setLock, getNumber): (UInt, UInt) = (0x4004_5431, 0x8004_5430)
+    guard master >= 0, ioctl(master, setLock, &unlocked) == 0, ioctl(master, getNumber, &number) == 0 else {
+      throw TourFailure("there is no pseudo-terminal")
+    }
+    return (master, "/dev/pts/\(number)")
     #else
-      let master = posix_openpt(O_RDWR | O_NOCTTY)
-      guard master >= 0, grantpt(master) == 0, unlockpt(master) == 0, let name = ptsname(master) else {
-        throw TourFailure("there is no pseudo-terminal")
-      }
-      return (master, String(cString: name))
+    let master = posix_openpt(O_RDWR | O_NOCTTY)
+    guard master >= 0, grantpt(master) == 0, unlockpt(master) == 0, let name = ptsname(master) else {
+      throw TourFailure("there is no pseudo-terminal")
+    }
+    return (master, String(cString: name))
     #endif
   }
 

@@ -2,9 +2,9 @@ import Dispatch
 import Foundation
 
 #if canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Darwin)
-  import Darwin
+import Darwin
 #endif
 
 /// A bare TCP connection, for what no HTTP library would send.
@@ -22,9 +22,9 @@ enum RawConnection {
 
   private static func talk(_ bytes: [UInt8], _ port: UInt16) throws -> String {
     #if canImport(Glibc)
-      let stream = Int32(SOCK_STREAM.rawValue)
+    let stream = Int32(SOCK_STREAM.rawValue)
     #else
-      let stream = SOCK_STREAM
+    let stream = SOCK_STREAM
     #endif
     let connection = socket(AF_INET, stream, 0)
     guard connection >= 0 else { throw Failed(errno: errno) }
