@@ -15,11 +15,22 @@ let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto"
 /// scrypt. Only where passphrases are: on Apple's systems it would bring a second library of cryptography into every app.
 let scrypt: Target.Dependency = .product(
   name: "_CryptoExtras", package: "swift-crypto", condition: .when(platforms: [.linux]))
-/// SQLite. Only with the trait that asks for it.
-let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Data"]))
-
 let openCombine: Target.Dependency = .product(
   name: "OpenCombine", package: "OpenCombine", condition: .when(platforms: [.linux], traits: ["OpenCombine"]))
+
+/// Products of another package, for one trait. A single use without a trait would make every app fetch that package; of
+/// several traits in one condition SwiftPM 6.2.0 demanded all, and later versions any.
+func products(_ names: String..., of package: String, with trait: String) -> [Target.Dependency] {
+  names.map { .product(name: $0, package: package, condition: .when(traits: [trait])) }
+}
+func grdb(_ trait: String) -> [Target.Dependency] { products("GRDB", of: "GRDB.swift", with: trait) }
+func nio(_ names: String..., with trait: String) -> [Target.Dependency] {
+  names.map { .product(name: $0, package: "swift-nio", condition: .when(traits: [trait])) }
+}
+func hummingbird(_ trait: String) -> [Target.Dependency] {
+  products("Hummingbird", of: "hummingbird", with: trait) + products("HTTPTypes", of: "swift-http-types", with: trait)
+    + products("Logging", of: "swift-log", with: trait) + nio("NIOCore", with: trait)
+}
 
 let package = Package(
   name: "handstamp",
@@ -31,46 +42,139 @@ let package = Package(
     .library(name: "HandstampRegistry", targets: ["HandstampRegistry"]),
     .library(name: "HandstampVaults", targets: ["HandstampVaults"]),
     .library(name: "HandstampCookies", targets: ["HandstampCookies"]),
-    .library(name: "HandstampData", targets: ["HandstampData"]),
     .library(name: "HandstampSecretService", targets: ["HandstampSecretService"]),
     .library(name: "HandstampUI", targets: ["HandstampUI"]),
     .library(name: "HandstampTesting", targets: ["HandstampTesting"]),
+    // With a trait each, of the same line below.
+    .library(name: "HandstampData", targets: ["HandstampData"]),
+    .library(name: "HandstampServer", targets: ["HandstampServer"]),
+    .library(name: "HandstampSQLite", targets: ["HandstampSQLite"]),
+    .library(name: "HandstampAsyncHTTP", targets: ["HandstampAsyncHTTP"]),
+    .library(name: "HandstampWebSocket", targets: ["HandstampWebSocket"]),
+    .library(name: "HandstampLoopback", targets: ["HandstampLoopback"]),
+    .executable(name: "handstamp", targets: ["HandstampCommand"]),
   ],
-  // Off unless an app asks for them; what is off is not even fetched. A trait's name is a compilation condition.
+  // All are off by default. A package that only traits need is not fetched without them. Trait names are compilation conditions.
   traits: [
-    .trait(name: "Data", description: "HandstampData: an account's own SQLite database (GRDB)"),
+    .trait(name: "Data", description: "HandstampData: one SQLite database per account (GRDB)"),
+    .trait(name: "Server", description: "HandstampServer: the session server (Hummingbird, JWTKit, libargon2)"),
+    .trait(name: "SQLite", description: "HandstampSQLite: the server's sessions in one SQLite file (GRDB)"),
+    .trait(name: "AsyncHTTPClient", description: "HandstampAsyncHTTP: HTTP requests over AsyncHTTPClient"),
+    .trait(name: "WebSocket", description: "HandstampWebSocket: WebSocket streams over SwiftNIO"),
+    .trait(name: "LoopbackRedirect", description: "HandstampLoopback: OAuth redirects to a loopback port (SwiftNIO)"),
     .trait(
-      name: "OpenCombine", description: "HandstampUI's ObservableObject where Apple's Combine is not: for tests of it."),
+      name: "Programs", description: "the program handstamp; in this repository also the benchmark and server tests",
+      enabledTraits: ["Server", "SQLite", "AsyncHTTPClient", "LoopbackRedirect", "WebSocket"]),
+    .trait(name: "OpenCombine", description: "tests of HandstampUI's ObservableObject adapter on Linux"),
     .default(enabledTraits: []),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
+    // Below: only with traits.
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+    .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
   targets: [
+    // MARK: For apps
     .target(name: "HandstampCore", swiftSettings: strict),
     .target(name: "HandstampRegistry", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
     .target(name: "HandstampOAuth", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
     .target(name: "HandstampVaults", dependencies: ["HandstampCore", crypto, scrypt], swiftSettings: strict),
-    .target(name: "CSecret"),
+    .target(name: "CHandstampSecret"),
     .target(
-      name: "HandstampSecretService", dependencies: ["HandstampCore", "HandstampVaults", "CSecret"],
+      name: "HandstampSecretService", dependencies: ["HandstampCore", "HandstampVaults", "CHandstampSecret"],
       swiftSettings: strict),
     .target(name: "Handstamp", dependencies: ["HandstampCore", "HandstampVaults", crypto], swiftSettings: strict),
     .target(name: "HandstampCookies", dependencies: ["HandstampCore"], swiftSettings: strict),
-    .target(name: "HandstampData", dependencies: ["HandstampCore", grdb], swiftSettings: strict),
+    .target(name: "HandstampData", dependencies: ["HandstampCore"] + grdb("Data"), swiftSettings: strict),
     .target(name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore", openCombine], swiftSettings: strict),
+    .target(
+      name: "HandstampAsyncHTTP",
+      dependencies: ["HandstampCore"] + products("AsyncHTTPClient", of: "async-http-client", with: "AsyncHTTPClient")
+        + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient"),
+      swiftSettings: strict),
+    .target(
+      name: "HandstampLoopback",
+      dependencies: ["HandstampCore"] + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "LoopbackRedirect"),
+      swiftSettings: strict),
+    .target(
+      name: "HandstampWebSocket",
+      dependencies: ["HandstampCore", "Handstamp"] + products("NIOSSL", of: "swift-nio-ssl", with: "WebSocket")
+        + nio("NIOCore", "NIOHTTP1", "NIOPosix", "NIOWebSocket", with: "WebSocket"),
+      swiftSettings: strict),
     .target(
       name: "HandstampTesting",
       dependencies: ["HandstampCore", "HandstampVaults", "Handstamp", "HandstampRegistry"],
       swiftSettings: strict),
+
+    // MARK: For servers
+    .systemLibrary(
+      name: "CHandstampArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"]), .brew(["argon2"])]),
+    .target(
+      name: "HandstampServer",
+      dependencies: [
+        "HandstampCore", "HandstampRegistry", crypto,
+        // Without the condition every app would be told to install libargon2.
+        .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
+      ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
+        + products("JWTKit", of: "jwt-kit", with: "Server")
+        + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server"),
+      swiftSettings: strict),
+    .target(
+      name: "HandstampSQLite", dependencies: ["HandstampCore", "HandstampRegistry"] + grdb("SQLite"),
+      swiftSettings: strict),
+
+    // MARK: Programs
+    .executableTarget(
+      name: "HandstampCommand",
+      dependencies: [
+        "HandstampCore", "Handstamp", "HandstampOAuth", "HandstampVaults", "HandstampRegistry",
+        "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampLoopback",
+        crypto,
+      ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
+        + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Programs"),
+      swiftSettings: strict),
+    .executableTarget(
+      name: "HandstampBench",
+      dependencies: [
+        "HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting", "HandstampServer",
+        "HandstampSQLite",
+      ] + hummingbird("Programs") + products("JWTKit", of: "jwt-kit", with: "Programs")
+        + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
+        + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
+        + nio("NIOHTTP1", with: "Programs"),
+      swiftSettings: strict),
+    // A forum to try Examples/ForumReader on.
+    .executableTarget(
+      name: "HandstampForumServer", dependencies: ["HandstampServer"] + hummingbird("Programs"), swiftSettings: strict),
     .executableTarget(
       name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampTesting"],
       path: "Tests/HandstampExplorer", swiftSettings: strict),
     .executableTarget(
       name: "HandstampSimulator", dependencies: ["HandstampTesting"],
       path: "Tests/HandstampSimulator", swiftSettings: strict),
+    // Processes that tests start, watch and kill.
+    .executableTarget(
+      name: "VaultProbe", dependencies: ["HandstampVaults", "HandstampCore", "HandstampTesting"],
+      path: "Tests/VaultProbe", swiftSettings: strict),
+    .executableTarget(
+      name: "SecretProbe",
+      dependencies: ["HandstampSecretService", "HandstampVaults", "HandstampCore", "HandstampTesting"],
+      path: "Tests/SecretProbe", swiftSettings: strict),
+    .executableTarget(
+      name: "DataProbe", dependencies: ["HandstampData", "HandstampCore"] + grdb("Data"), path: "Tests/DataProbe",
+      swiftSettings: strict),
+
+    // MARK: Tests
     .testTarget(
       name: "HandstampExplorationTests",
       dependencies: ["HandstampCore", "HandstampRegistry", "HandstampVaults", "HandstampTesting"],
@@ -90,24 +194,13 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "HandstampSecretServiceTests", dependencies: ["SecretProbe"], swiftSettings: strict),
-    .executableTarget(
-      name: "SecretProbe",
-      dependencies: ["HandstampSecretService", "HandstampVaults", "HandstampCore", "HandstampTesting"],
-      path: "Tests/SecretProbe", swiftSettings: strict),
-    // A process that tests start, watch and kill.
-    .executableTarget(
-      name: "VaultProbe", dependencies: ["HandstampVaults", "HandstampCore", "HandstampTesting"],
-      path: "Tests/VaultProbe", swiftSettings: strict),
     .testTarget(
       name: "HandstampCookiesTests",
       dependencies: ["HandstampCookies", "Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampDataTests",
-      dependencies: ["HandstampData", "HandstampCore", "HandstampTesting", "DataProbe", grdb], swiftSettings: strict),
-    // A process that tests kill while it writes.
-    .executableTarget(
-      name: "DataProbe", dependencies: ["HandstampData", "HandstampCore", grdb], path: "Tests/DataProbe",
+      dependencies: ["HandstampData", "HandstampCore", "HandstampTesting", "DataProbe"] + grdb("Data"),
       swiftSettings: strict),
     .testTarget(
       name: "HandstampTests", dependencies: ["Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
@@ -115,6 +208,44 @@ let package = Package(
     .testTarget(
       name: "HandstampUITests",
       dependencies: ["HandstampUI", "Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting", openCombine],
+      swiftSettings: strict),
+    .testTarget(
+      name: "HandstampSQLiteTests",
+      dependencies: ["HandstampSQLite", "HandstampCore", "HandstampRegistry", "HandstampTesting"] + grdb("SQLite"),
+      swiftSettings: strict),
+    .testTarget(
+      name: "HandstampServerTests",
+      dependencies: [
+        "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore", "HandstampRegistry",
+        "HandstampTesting", crypto,
+      ] + hummingbird("Programs") + products("HummingbirdCore", of: "hummingbird", with: "Programs")
+        + products("JWTKit", of: "jwt-kit", with: "Programs")
+        + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
+        + products("CryptoExtras", of: "swift-crypto", with: "Programs")
+        + nio("NIOEmbedded", "NIOHTTP1", with: "Programs"),
+      swiftSettings: strict),
+    .testTarget(
+      name: "ClientServerTests",
+      dependencies: [
+        "HandstampServer", "HandstampAsyncHTTP", "HandstampWebSocket", "HandstampCore", "Handstamp", "HandstampVaults",
+        "HandstampRegistry", "HandstampTesting", crypto,
+      ] + hummingbird("Programs") + products("CryptoExtras", of: "swift-crypto", with: "Programs")
+        + nio("NIOHTTP1", "NIOPosix", "NIOWebSocket", with: "Programs"),
+      swiftSettings: strict),
+    // Client and server of each standard, against each other and against others' programs.
+    .testTarget(
+      name: "OpenStandardsTests",
+      dependencies: [
+        "HandstampCommand", "HandstampServer", "HandstampAsyncHTTP", "HandstampLoopback", "HandstampCore", "Handstamp",
+        "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
+      ] + hummingbird("Programs") + nio("NIOPosix", with: "Programs"),
+      exclude: ["Independent"], swiftSettings: strict),
+    .testTarget(
+      name: "HandstampCommandTests",
+      dependencies: [
+        "HandstampCommand", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore", "Handstamp",
+        "HandstampVaults", "HandstampRegistry", "HandstampTesting",
+      ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs"),
       swiftSettings: strict),
   ]
 )

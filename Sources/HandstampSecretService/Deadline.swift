@@ -1,4 +1,4 @@
-import CSecret
+import CHandstampSecret
 import Dispatch
 import HandstampCore
 

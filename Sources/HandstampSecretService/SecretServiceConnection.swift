@@ -1,4 +1,4 @@
-import CSecret
+import CHandstampSecret
 import HandstampCore
 
 /// libsecret, once it was found.

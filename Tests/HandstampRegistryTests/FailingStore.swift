@@ -1,12 +1,11 @@
 import HandstampCore
 import HandstampRegistry
-import Synchronization
 
 /// A memory store whose writes can be made to fail, or to come too late.
 final class FailingStore: RegistryStore {
   private let inner = MemoryRegistryStore()
-  private let failure = Mutex<RegistryStoreError?>(nil)
-  private let rival = Mutex<SessionID?>(nil)
+  private let failure = Locked<RegistryStoreError?>(nil)
+  private let rival = Locked<SessionID?>(nil)
 
   func fail(_ error: RegistryStoreError?) { failure.withLock { $0 = error } }
 

@@ -1,13 +1,13 @@
 import Handstamp
+import HandstampCore
 import HandstampTesting
 import HandstampVaults
-import Synchronization
 import Testing
 
 /// What the ports of a session saw, in order, and what the session showed at that moment.
 private final class Trace: Sendable {
-  private let content = Mutex<[String]>([])
-  private let session = Mutex<SessionController?>(nil)
+  private let content = Locked<[String]>([])
+  private let session = Locked<SessionController?>(nil)
 
   var lines: [String] { content.withLock { $0 } }
 

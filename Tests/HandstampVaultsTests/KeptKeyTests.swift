@@ -1,7 +1,6 @@
 import Foundation
 import HandstampCore
 import HandstampTesting
-import Synchronization
 import Testing
 
 @testable import HandstampVaults
@@ -16,7 +15,7 @@ private final class ScriptedKeyStore: VaultKeyStore {
     var asked = 0
   }
 
-  let state = Mutex(State())
+  let state = Locked(State())
 
   @concurrent func load() async throws(VaultTrouble) -> Secret? {
     let (key, trouble) = state.withLock { state in

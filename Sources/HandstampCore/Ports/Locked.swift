@@ -10,13 +10,13 @@ package final class Locked<Value: Sendable>: Sendable {
   #if canImport(Darwin)
   private let lock: OSAllocatedUnfairLock<Value>
   package init(_ value: Value) { lock = OSAllocatedUnfairLock(initialState: value) }
-  package func withLock<Result: Sendable>(_ body: @Sendable (inout Value) throws -> Result) rethrows -> Result {
-    try lock.withLock(body)
+  package func withLock<Result: Sendable>(_ body: (inout Value) throws -> Result) rethrows -> Result {
+    try lock.withLockUnchecked(body)
   }
   #else
   private let lock: Mutex<Value>
   package init(_ value: Value) { lock = Mutex(value) }
-  package func withLock<Result: Sendable>(_ body: @Sendable (inout Value) throws -> Result) rethrows -> Result {
+  package func withLock<Result: Sendable>(_ body: (inout Value) throws -> Result) rethrows -> Result {
     try lock.withLock { value in try body(&value) }
   }
   #endif

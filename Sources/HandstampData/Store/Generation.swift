@@ -60,19 +60,6 @@ final class Generation: Sendable {
   }
 }
 
-/// Tells a file from another one of the same name.
-struct FileIdentity: Equatable, Sendable {
-  private let device: UInt64
-  private let number: UInt64
-
-  init?(_ path: String) {
-    var found = stat()
-    guard stat(path, &found) == 0 else { return nil }
-    device = UInt64(truncatingIfNeeded: found.st_dev)
-    number = UInt64(truncatingIfNeeded: found.st_ino)
-  }
-}
-
 /// A lock across processes, held until it goes away.
 final class FolderLock {
   private let descriptor: Int32

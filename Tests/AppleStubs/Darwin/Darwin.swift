@@ -28,6 +28,20 @@ public struct stat {
 @discardableResult
 public func fstat(_ descriptor: Int32, _ status: UnsafeMutablePointer<stat>!) -> Int32 { 0 }
 
+@discardableResult
+public func fstatat(
+  _ folder: Int32, _ path: UnsafePointer<CChar>!, _ status: UnsafeMutablePointer<stat>!, _ flags: Int32
+) -> Int32 { 0 }
+
+extension sigaction {
+  public struct __Unnamed_union___sigaction_u {
+    public var __sa_handler: (@convention(c) (Int32) -> Void)?
+  }
+  public var __sigaction_u: __Unnamed_union___sigaction_u { fatalError() }
+}
+
+public func _NSGetEnviron() -> UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?>! { nil }
+
 public let SOCK_STREAM: Int32 = 1
 public let F_FULLFSYNC: Int32 = 51
 

@@ -3,7 +3,7 @@
 /// macOS 13, iOS 16, tvOS 16, watchOS 9. `Mutex` needs macOS 15, iOS 18.
 public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
   public init(initialState: State) where State: Sendable {}
-  public func withLock<Result: Sendable>(_ body: @Sendable (inout State) throws -> Result) rethrows -> Result {
+  public func withLockUnchecked<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
     fatalError()
   }
 }

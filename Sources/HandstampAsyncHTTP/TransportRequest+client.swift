@@ -1,0 +1,68 @@
+#if AsyncHTTPClient
+import AsyncHTTPClient
+import HandstampCore
+import NIOCore
+import NIOHTTP1
+
+extension HTTPClientRequest {
+  /// The request as the client sends it.
+  ///
+  /// - Throws: ``TransportError/invalidRequest(_:)`` for a method that is none, and for any address but `http` and `https`;
+  ///   header fields are checked by the client.
+  init(_ request: TransportRequest) throws(TransportError) {
+    let scheme = request.url.prefix { $0 != ":" }.lowercased()
+    guard scheme == "http" || scheme == "https" else { throw .invalidRequest("the address is none: \(request)") }
+    guard !request.method.isEmpty, request.method.utf8.allSatisfy(isTokenCharacter) else {
+      throw .invalidRequest("the method is none")
+    }
+    self.init(url: request.url)
+    method = HTTPMethod(rawValue: request.method)
+    headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
+    if !request.body.isEmpty { body = .bytes(ByteBuffer(bytes: request.body)) }
+  }
+}
+
+/// RFC 9110 section 5.6.2.
+private func isTokenCharacter(_ byte: UInt8) -> Bool {
+  switch byte {
+  case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+    UInt8(ascii: "0")...UInt8(ascii: "9"):
+    true
+  default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+  }
+}
+
+extension HTTPClientResponse {
+  var fields: [HeaderField] { headers.map { HeaderField($0.name, $0.value) } }
+
+  /// The whole body.
+  ///
+  /// - Throws: ``TransportError/tooLarge`` as soon as it is known, by its announced length or by what has come;
+  ///   ``TransportError/timedOut`` when it is not there by `deadline`.
+  func collected(upTo limit: Int, by deadline: ContinuousClock.Instant) async throws(TransportError) -> [UInt8] {
+    if let length = headers.first(name: "content-length").flatMap({ Int($0) }), length > limit { throw .tooLarge }
+    let body = body
+    do {
+      return try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
+        group.addTask {
+          var bytes: [UInt8] = []
+          for try await chunk in body {
+            guard bytes.count + chunk.readableBytes <= limit else { throw TransportError.tooLarge }
+            bytes += chunk.readableBytesView
+          }
+          return bytes
+        }
+        group.addTask {
+          try await Task.sleep(until: deadline, clock: .continuous)
+          return nil
+        }
+        defer { group.cancelAll() }
+        guard let first = try await group.next(), let bytes = first else { throw TransportError.timedOut }
+        return bytes
+      }
+    } catch {
+      throw TransportError(error)
+    }
+  }
+}
+#endif

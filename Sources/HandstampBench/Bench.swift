@@ -1,0 +1,79 @@
+#if Programs
+import ArgumentParser
+import Foundation
+
+/// The program `handstamp-bench`: measures in one run what the project promises to be fast at, each figure beside its
+/// target.
+///
+/// A figure that misses its target is marked and no failure: machines are noisy, and whoever compares runs needs the table.
+/// Everything happens on loopback and in one temporary folder, which is gone afterwards.
+@main
+struct Bench: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "handstamp-bench",
+    abstract: "measures what Handstamp promises to be fast at",
+    discussion: """
+      takes about a minute; the table goes to stdout, progress to stderr
+      exits with 0 also when a target is missed
+      """)
+
+  @Flag(help: "print JSON instead of a table") var json = false
+  @Option(help: ArgumentHelp("only these parts", valueName: "part")) var only: [Part] = []
+
+  enum Part: String, CaseIterable, ExpressibleByArgument {
+    case tokens, waiters, observers, accounts, vault, command, server
+  }
+
+  func run() async throws {
+    let folder = try TemporaryFolder()
+    defer { folder.remove() }
+    var report = Report(folder: folder.path)
+    for part in Part.allCases where only.isEmpty || only.contains(part) {
+      Progress.say(part.rawValue)
+      do { try await measure(part, in: folder, into: &report) } catch {
+        report.notes.append("\(part.rawValue): not measured to the end: \(error)")
+      }
+    }
+    report.finish()
+    print(json ? try report.json() : report.text)
+  }
+
+  private func measure(_ part: Part, in folder: TemporaryFolder, into report: inout Report) async throws {
+    switch part {
+    case .tokens: try await TokenPaths().measure(into: &report)
+    case .waiters: try await Waiters().measure(into: &report)
+    case .observers: try await Observers().measure(into: &report)
+    case .accounts: try await AccountsSpeed(folder: folder.path + "/accounts").measure(into: &report)
+    case .vault: try await VaultSpeed(folder: folder.path + "/vault").measure(into: &report)
+    case .command: try await ColdStart(folder: folder.path).measure(into: &report)
+    case .server: try await ServerSpeed(folder: folder.path + "/server").measure(into: &report)
+    }
+  }
+}
+
+/// A folder of one run.
+struct TemporaryFolder {
+  let path: String
+
+  init() throws {
+    path = FileManager.default.temporaryDirectory.path + "/handstamp-bench-\(UInt64.random(in: 0 ... .max))"
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  }
+
+  func remove() { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// Why a part could not be measured: what was measured was not what it should have been.
+struct BenchFault: Error, CustomStringConvertible {
+  let description: String
+  init(_ description: String) { self.description = description }
+}
+
+/// Words for whoever waits, on stderr.
+enum Progress {
+  static func say(_ text: String) { FileHandle.standardError.write(Data("· \(text)\n".utf8)) }
+}
+#else
+@main struct Bench { static func main() {} }
+#endif

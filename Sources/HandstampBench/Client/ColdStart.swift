@@ -1,0 +1,58 @@
+#if Programs
+import Foundation
+import HandstampServer
+
+/// `handstamp token` from nothing: a real process, a real vault, a token that is still good. The server is not asked.
+struct ColdStart {
+  let folder: String
+  private let rounds = 20
+
+  private var command: String? {
+    let path = Bundle.main.executableURL?.deletingLastPathComponent().appendingPathComponent("handstamp").path
+    return path.flatMap { FileManager.default.isExecutableFile(atPath: $0) ? $0 : nil }
+  }
+
+  @concurrent func measure(into report: inout Report) async throws {
+    guard let command else {
+      report.notes.append(
+        "cold start of handstamp token: left out, the command is not built beside this program"
+          + " (swift build --package-path Tools -c release --product handstamp)")
+      return
+    }
+    let home = folder + "/home"
+    try await ServerUnderTest.run(in: folder + "/home-server") { server in
+      try signUp(command, home: home, at: server.url)
+    }
+    // Without the server: what is measured must not need it.
+    var times: [Double] = []
+    var bare: [Double] = []
+    for _ in 0...rounds {
+      times.append(try askToken(command, home).inMilliseconds)
+      bare.append(try Program("/bin/true").run().time.inMilliseconds)
+    }
+    // The first of each finds cold caches.
+    report.add(
+      "command", "handstamp token, cold start", Array(times.dropFirst()).median, "ms",
+      note: "process started to process ended; median of \(rounds); /bin/true: "
+        + "\(Array(bare.dropFirst()).median.figure) ms")
+  }
+
+  private func signUp(_ command: String, home: String, at url: String) throws {
+    var program = Program(command, "signup", "bench@example.org", "--server", url)
+    program.environment = ["HANDSTAMP_HOME": home]
+    program.input = "a password of this run alone \(UInt64.random(in: 0 ... .max))\n"
+    let end = try program.run()
+    guard end.code == 0 else { throw BenchFault("handstamp signup ended with \(end.code)") }
+  }
+
+  private func askToken(_ command: String, _ home: String) throws -> Duration {
+    var program = Program(command, "token")
+    program.environment = ["HANDSTAMP_HOME": home]
+    let end = try program.run()
+    guard end.code == 0, end.output.split(separator: ".").count == 3 else {
+      throw BenchFault("handstamp token ended with \(end.code)")
+    }
+    return end.time
+  }
+}
+#endif

@@ -1,0 +1,53 @@
+#if Programs
+import Handstamp
+import HandstampCore
+import HandstampTesting
+
+/// Many who watch one session come and go.
+struct Observers {
+  private let count = 1_000
+  /// Half of them sign-ins, half sign-outs.
+  private let states = 40
+  private let rounds = 5
+
+  @concurrent func measure(into report: inout Report) async throws {
+    var with: [Double] = []
+    var without: [Double] = []
+    for _ in 0..<rounds {
+      with.append(try await watch(count).inMilliseconds)
+      without.append(try await watch(0).inMilliseconds)
+    }
+    report.add(
+      "client", "\(count.formatted) observers × \(states) states", with.median, "ms",
+      note: "sign-ins and sign-outs included, \(without.median.figure) ms without observers; median of \(rounds)")
+  }
+
+  private func watch(_ count: Int) async throws -> Duration {
+    let controller = try await Sessions.controller(life: .seconds(3600), backend: Sessions.silent)
+    let all = states + 1
+    let gate = Gate()
+    let observers = (0..<count).map { _ in
+      Task.detached { () -> Int in
+        var seen = 0
+        for await _ in controller.states {
+          seen += 1
+          if seen == 1 { await gate.wait() }
+          if seen == all { break }
+        }
+        return seen
+      }
+    }
+    await gate.arrivals(count)
+    return try await Timing.once {
+      gate.open()
+      for number in 1...(states / 2) {
+        await controller.signOut()
+        try await controller.adopt(Sessions.grant(number, session: SessionID("s\(number)")))
+      }
+      for observer in observers {
+        guard await observer.value == all else { throw BenchFault("an observer missed a state") }
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,32 @@
+#if Programs
+import Foundation
+
+/// What the figures were measured on.
+enum Machine {
+  static var cores: Int { ProcessInfo.processInfo.activeProcessorCount }
+  static var system: String { ProcessInfo.processInfo.operatingSystemVersionString }
+
+  static var isRelease: Bool {
+    #if DEBUG
+    false
+    #else
+    true
+    #endif
+  }
+  static var build: String { isRelease ? "release" : "debug" }
+
+  /// How many programs wanted to run in the last 1, 5 and 15 minutes.
+  static var load: String {
+    var averages = [Double](repeating: 0, count: 3)
+    guard getloadavg(&averages, 3) == 3 else { return "unknown" }
+    return averages.map { String(($0 * 10).rounded() / 10) }.joined(separator: " ")
+  }
+
+  /// The time that this process had a processor so far, system calls included.
+  static var processorTime: Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+  }
+}
+#endif

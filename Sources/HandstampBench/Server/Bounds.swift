@@ -1,0 +1,102 @@
+#if Programs
+import AsyncHTTPClient
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampSQLite
+import Hummingbird
+import JWTKit
+import Logging
+import NIOCore
+import NIOHTTP1
+
+/// The signature of an access token, and nothing else of it.
+struct SigningLane: Lane {
+  let signer: any JWTAlgorithm
+  /// As long as a token without its signature.
+  let text = [UInt8](repeating: 0x61, count: 500)
+
+  static func signer() async throws -> any JWTAlgorithm {
+    let keys = JWTKeyCollection()
+    await keys.add(ecdsa: ES256PrivateKey())
+    return try await keys.getKey()
+  }
+
+  mutating func step() async throws {
+    guard try signer.sign(text).count == 64 else { throw BenchFault("a signature of another length") }
+  }
+}
+
+/// The smallest request there is, by the same framework and the same client.
+struct HelloLane: Lane {
+  let client: HTTPClient
+  let url: String
+
+  mutating func step() async throws {
+    let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(20))
+    let body = try await response.body.collect(upTo: 1 << 16)
+    guard response.status == .ok, body.readableBytes == 12 else { throw BenchFault("no greeting") }
+  }
+
+  /// Serves it on loopback while `body` runs.
+  static func serve<Value>(_ body: (String) async throws -> Value) async throws -> Value {
+    let router = Router()
+    router.get("/") { _, _ in "hello, world" }
+    router.post("/") { request, _ in
+      let form = try await request.body.collect(upTo: 1 << 16)
+      return ByteBuffer(repeating: UInt8(ascii: "x"), count: form.readableBytes * ExchangeLane.answerToForm)
+    }
+    var logger = Logger(label: "handstamp.bench.hello")
+    // Being stopped is an error to it.
+    logger.logLevel = .critical
+    let (ports, port) = AsyncStream.makeStream(of: Int.self)
+    let application = Application(
+      router: router, server: .sturdyHTTP1(),
+      configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+      onServerRunning: { port.yield($0.localAddress?.port ?? 0) }, logger: logger)
+    let serving = Task {
+      defer { port.finish() }
+      try await application.run()
+    }
+    defer { serving.cancel() }
+    for await port in ports { return try await body("http://127.0.0.1:\(port)/") }
+    try await serving.value
+    throw BenchFault("the server of greetings did not start")
+  }
+}
+
+/// A request and an answer as long as those of a refresh, by the same framework and the same client, with nothing in them.
+/// Not a part of the bound: it tells what HTTP takes of the rest.
+struct ExchangeLane: Lane {
+  let client: HTTPClient
+  let url: String
+  private static let form = ByteBuffer(repeating: UInt8(ascii: "x"), count: 170)
+  static let answerToForm = 5
+
+  mutating func step() async throws {
+    var request = HTTPClientRequest(url: url)
+    request.method = .POST
+    request.headers.add(name: "content-type", value: "application/x-www-form-urlencoded")
+    request.body = .bytes(ExchangeLane.form)
+    let response = try await client.execute(request, timeout: .seconds(20))
+    let body = try await response.body.collect(upTo: 1 << 16)
+    guard response.status == .ok, body.readableBytes == 170 * ExchangeLane.answerToForm else {
+      throw BenchFault("another answer")
+    }
+  }
+}
+
+/// The write of a refresh, durable, and nothing else of it.
+struct CommitLane: Lane {
+  let store: SQLiteRegistryStore
+  var row: SessionRow
+
+  mutating func step() async throws {
+    var next = row
+    next.counter += 1
+    _ = try await store.write([.replaceSession(next, expecting: row.revision)], events: [])
+    next.revision += 1
+    row = next
+  }
+}
+#endif

@@ -1,0 +1,142 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampAsyncHTTP
+import HandstampCore
+import HandstampOAuth
+import HandstampVaults
+
+/// One account's session.
+struct Client: Sendable {
+  let home: Home
+  let account: Account
+  let vault: SealedFileVault
+  let identity: ServerBackend
+  let controller: SessionController
+  let api: APIClient
+  /// Nothing for Handstamp's own protocol.
+  let oauth: OAuthRecord?
+  private let watch: DeliveryWatch
+
+  /// Begins to restore the session. Nothing is sent but the news of ended sessions, which the server has not heard of yet.
+  ///
+  /// - Parameters:
+  ///   - isShortLived: whether the program ends before it matters what other processes do meanwhile.
+  ///   - minimumAge: how young a token cannot be replaced.
+  init(
+    home: Home, account: Account, clock: any SessionClock = SystemClock(), isShortLived: Bool = true,
+    minimumAge: Duration = .seconds(5)
+  ) throws(Refusal) {
+    let base = try account.server.url
+    self.home = home
+    self.account = account
+    vault = home.vault(of: account.id)
+    identity = try Client.identity(at: account.server, home: home)
+    oauth = try home.oauth(of: account.id)
+    let backend: any Backend =
+      if let oauth { OAuthBackend(oauth.settings, transport: AsyncHTTPTransport.shared) } else { identity }
+    watch = DeliveryWatch(backend)
+    // Short-lived: no timer of its own, and no long patience with a server that does not answer.
+    let policy = SessionPolicy(
+      refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: minimumAge),
+      retry: RetryPolicy(attempts: 3, cap: .seconds(5)))
+    let shared: any Vault = isShortLived ? UnwatchedVault(base: vault) : vault
+    let log = CommandLog(base: FileAuditLog(vault, program: "handstamp"))
+    controller = SessionController(vault: shared, backend: watch, policy: policy, clock: clock, audit: log)
+    api = APIClient(baseURL: base, controller: controller, transport: AsyncHTTPTransport.shared)
+  }
+
+  /// The session of the account that was named, else of the active one.
+  static func chosen(
+    _ options: AccountOptions, isShortLived: Bool = true, minimumAge: Duration = .seconds(5)
+  ) async throws(Refusal) -> Client {
+    let home = try Home.current()
+    let account = try options.chosen(try await AccountBook(of: home))
+    return try Client(home: home, account: account, isShortLived: isShortLived, minimumAge: minimumAge)
+  }
+
+  /// Speaks with a server, before it is known for whom.
+  static func identity(
+    at server: ServerAddress, home: Home, deviceName: String? = nil
+  ) throws(Refusal) -> ServerBackend {
+    let device = ServerBackend.Device(id: try home.device(), name: deviceName ?? hostName)
+    return ServerBackend(baseURL: try server.url, device: device, transport: AsyncHTTPTransport.shared)
+  }
+
+  var server: ServerAddress { account.server }
+
+  /// A token, or a refusal.
+  func token(minimumValidity: Duration = .zero) async throws(Refusal) -> AccessToken {
+    do throws(SessionError) {
+      let token = try await WaitLine.shared.during(server.text) { () async throws(SessionError) in
+        try await controller.token(minimumValidity: minimumValidity)
+      }
+      await settle()
+      return token
+    } catch {
+      await settle()
+      throw Refusal(error, account: account)
+    }
+  }
+
+  /// Returns when what happened is in the audit log: to be called before the program ends.
+  func settle() async { await controller.auditWritten() }
+
+  /// The state once the vault has answered.
+  func restored() async -> SessionState {
+    for await state in controller.states where state != .restoring { return state }
+    return controller.state
+  }
+
+  /// How many ended sessions the server has not been told of.
+  func pendingEnds() async -> Int {
+    guard case .value(let entry) = await vault.read() else { return 0 }
+    return entry.tombstones.count { $0.revocation != nil }
+  }
+
+  /// Waits until the server knows of every ended session, at most for `limit`, and not after the first failure. Tells
+  /// whether it does.
+  @discardableResult
+  func deliverEnds(within limit: Duration = .seconds(1)) async -> Bool {
+    guard await pendingEnds() > 0 else { return true }
+    _ = await restored()
+    return await withTaskGroup(of: Bool.self) { group in
+      group.addTask { await controller.endsDelivered(within: limit) }
+      group.addTask {
+        await watch.failure()
+        return false
+      }
+      let isDelivered = await group.next() ?? false
+      group.cancelAll()
+      return isDelivered
+    }
+  }
+
+  /// Why the server refuses a token that is too young to be replaced, if the session has ended meanwhile; then it ends here
+  /// as well. The session's own server is asked, and nobody else is believed.
+  func reasonOfEnd() async -> EndReason? {
+    guard case .value(let entry) = await vault.read(), let session = entry.session, let access = session.access else {
+      return nil
+    }
+    let header = HeaderField("Authorization", access.token.secret.withExposed { "Bearer " + $0 })
+    let request = TransportRequest(method: "GET", url: server.text + "/v1/me", headers: [header])
+    guard let answer = try? await AsyncHTTPTransport.shared.send(request), answer.status == 401,
+      let problem = try? JSONDecoder().decode(Problem.self, from: Data(answer.body)), problem.code == "session_ended"
+    else { return nil }
+    let reason = problem.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected
+    await controller.sessionEnded(session.id, reason: reason)
+    for await state in controller.states {
+      guard case .signedIn(let facts) = state, facts.session == session.id else { break }
+    }
+    return reason
+  }
+
+  /// As the kernel knows it; asking further may ask the network.
+  private static var hostName: String {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "terminal" }
+    let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return text.isEmpty ? "terminal" : text
+  }
+}
+#endif

@@ -1,0 +1,139 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampAsyncHTTP
+import HandstampCore
+import HandstampVaults
+
+/// What sign-up and sign-in have in common: the server first, then whose account it is.
+struct SignInAttempt {
+  let home: Home
+  let book: AccountBook
+  /// The account that is to be signed in to anew, if one was named.
+  let named: Account?
+  /// The account that is meant where none is named.
+  private let usual: Account?
+  let server: ServerAddress
+  let identity: ServerBackend
+
+  init(server: ServerOptions, account: String?, deviceName: String?) async throws(Refusal) {
+    home = try Home.current()
+    book = try await AccountBook(of: home)
+    let named: Account?
+    if let account { named = try book.account(account) } else { named = nil }
+    self.named = named
+    let last = try home.settings().server
+    // Where the folder's account is gone, somebody may sign in all the same.
+    usual = try? book.usual()
+    self.server = try server.address(or: named?.server ?? usual?.server ?? last)
+    if let named, named.server != self.server {
+      throw Refusal(
+        .usage, "\(named.name) is an account at \(named.server.text)", hint: "leave out --server, or --account")
+    }
+    identity = try Client.identity(at: self.server, home: home, deviceName: deviceName)
+  }
+
+  /// The account that is meant and signed in already, whose session will do. Asks the server, if it has to be the one with a
+  /// certain address: the list may know another name for it.
+  func alreadySignedIn(as email: String?) async throws(Refusal) -> Account? {
+    for account in candidates(email) {
+      let client = try Client(home: home, account: account)
+      guard case .signedIn = await client.restored() else { continue }
+      guard let email else { return account }
+      // The account that was named may have been given another address.
+      guard let found = try await address(of: client) else { continue }
+      if found.lowercased() == email.lowercased() { return account }
+    }
+    return nil
+  }
+
+  private func candidates(_ email: String?) -> [Account] {
+    if let named { return [named] }
+    guard let email else { return [usual].compactMap { $0 }.filter { $0.server == server } }
+    return book.accounts.filter {
+      $0.server == server && (!$0.name.contains("@") || $0.name.lowercased() == email.lowercased())
+    }
+  }
+
+  /// The address of an account that is signed in; nothing when its session turns out to be over.
+  private func address(of client: Client) async throws(Refusal) -> String? {
+    do throws(Refusal) {
+      return try await Caller.session(client).call("GET", "/v1/me", as: WhoAmI.self).email ?? ""
+    } catch {
+      if error.code == .signInNeeded { return nil }
+      throw error
+    }
+  }
+
+  /// Signs in with the grant that `perform` brings, and puts the account on the list.
+  ///
+  /// - Parameters:
+  ///   - name: what was typed to name it.
+  ///   - oauth: how it is signed in to, where that is not Handstamp's own protocol.
+  func signIn(
+    name: String?, tag: String?, activate: Bool, oauth: OAuthRecord? = nil,
+    _ perform: () async throws(SessionError) -> Grant
+  ) async throws(Refusal) {
+    let grant: Grant
+    do throws(SessionError) {
+      grant = try await WaitLine.shared.during(server.text, perform)
+      guard grant.profile != nil else { throw .invalidAnswer("the grant does not say whose it is") }
+    } catch {
+      throw Refusal(error, server: server)
+    }
+    guard let profile = grant.profile else { return }
+    var account = await book.place(
+      of: profile, at: server, name: name ?? profile.name, now: SystemClock().now().wall)
+    account.tag = tag ?? account.tag
+    try home.save(oauth, of: account.id)
+    // The list first: an account on it that is not signed in can be signed in to; one that no list knows is lost.
+    try await keep(account, activate: activate)
+    let client = try Client(home: home, account: account)
+    do throws(SessionError) { try await client.controller.adopt(grant) } catch {
+      throw Refusal(error, account: account)
+    }
+    // Another process may have taken it off between the two.
+    try home.save(oauth, of: account.id)
+    try await book.edit(.add(account.listed))
+    await client.settle()
+    say("signed in as \(profile.name) at \(server.text)", account, activate: activate)
+  }
+
+  /// Puts an account that was signed in to already where a sign-in would have put it.
+  func keep(_ account: Account, tag: String?, activate: Bool) async throws(Refusal) {
+    var account = account
+    account.tag = tag ?? account.tag
+    try await keep(account, activate: activate)
+    say("signed in as \(account.name) at \(server.text) already", account, activate: activate)
+  }
+
+  private func keep(_ account: Account, activate: Bool) async throws(Refusal) {
+    if book[account.id] != account || book.isOlderThanList { try await book.edit(.add(account.listed)) }
+    if activate, book.active != account.id { try await book.edit(.activate(account.id)) }
+    var settings = try home.settings()
+    guard settings.server != server || settings.hasList != true else { return }
+    settings.server = server
+    settings.hasList = true
+    try home.save(settings)
+  }
+
+  private func say(_ words: String, _ account: Account, activate: Bool) {
+    Terminal.say(words)
+    FolderRules(of: home).sayOther(than: account.id)
+    guard let former = book.activeAccount, former.id != account.id else { return }
+    let all = book.accounts.filter { $0.id != account.id } + [account]
+    if activate {
+      Terminal.say("it is the active account now; back with: handstamp switch \(former.handle(among: all))")
+    } else {
+      Terminal.say("the active account is \(former.words) still")
+    }
+  }
+}
+
+/// `GET /v1/me`.
+struct WhoAmI: Decodable, Sendable {
+  var id: String
+  var name: String
+  var email: String?
+}
+#endif

@@ -1,0 +1,14 @@
+#if Programs
+import HandstampCore
+import HandstampVaults
+
+/// A vault whose changes nobody watches: a program that runs for a moment reads it when it needs to, and saves the
+/// milliseconds that the end of a watch costs.
+struct UnwatchedVault: Vault {
+  let base: SealedFileVault
+
+  @concurrent func read() async -> VaultReading { await base.read() }
+  @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome { await base.edit(edit) }
+  @concurrent func lock(within limit: Duration) async -> (any FlightLock)? { await base.lock(within: limit) }
+}
+#endif

@@ -1,0 +1,80 @@
+#if Programs
+import ArgumentParser
+import Foundation
+import HandstampCore
+import HandstampVaults
+
+/// `handstamp accounts`.
+struct Accounts: SessionCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "lists the accounts of this device, the active one with a *", discussion: "no server is asked")
+
+  @OptionGroup var output: OutputOptions
+
+  struct Answer: Document {
+    struct Item: Encodable {
+      var id: String
+      var name: String
+      var tag: String?
+      var server: String
+      var active: Bool
+      /// As in `status`.
+      var state: StatusReport.State
+      var reason: String?
+      /// What the server calls the account, and what others see; nothing while nobody is signed in.
+      var account: StatusReport.Account?
+      var session: String?
+      var pendingEnds: Int
+      var addedAt: String
+      var addedAtEpoch: Int64
+    }
+    var schemaVersion = 1
+    /// The id of the active account.
+    var active: String?
+    /// The id of the account that is used in this folder, where one is set.
+    var here: String?
+    var accounts: [Item]
+  }
+
+  func perform() async throws {
+    let home = try Home.current()
+    let book = try await AccountBook(of: home)
+    let rule = try FolderRules(of: home).current()
+    let now = SystemClock().now()
+    var items: [Answer.Item] = []
+    var rows = [["", "NAME", "TAG", "SERVER", "STATE", "ID"]]
+    for account in book.accounts {
+      let report = StatusReport(
+        home: home, account: account, reading: await home.vault(of: account.id).read(), now: now)
+      let isActive = account.id == book.active
+      items.append(Answer.Item(account, isActive: isActive, report))
+      rows.append([
+        isActive ? "*" : "", account.name, account.tag ?? "-", account.server.text, report.stateWords,
+        report.account?.id ?? account.idAtServer ?? account.id.rawValue,
+      ])
+    }
+    if output.json {
+      Answer(active: book.active?.rawValue, here: rule?.account.rawValue, accounts: items).print()
+    } else if items.isEmpty {
+      Terminal.say("there are no accounts on this device")
+    } else {
+      for line in Table(rows: rows).lines { Terminal.out(line) }
+    }
+    if let named = EnvironmentAccount.current {
+      Terminal.say("\(EnvironmentAccount.name) is set: \(named) is used")
+    } else if let rule {
+      let account = book[rule.account].map { $0.handle(among: book.accounts) } ?? "an account that is gone"
+      Terminal.say("in \(rule.folder) and below it \(account) is used")
+    }
+  }
+}
+
+extension Accounts.Answer.Item {
+  fileprivate init(_ account: Account, isActive: Bool, _ report: StatusReport) {
+    self.init(
+      id: account.id.rawValue, name: account.name, tag: account.tag, server: account.server.text, active: isActive,
+      state: report.state, reason: report.reason, account: report.account, session: report.session,
+      pendingEnds: report.pendingEnds, addedAt: account.addedAt.description, addedAtEpoch: account.addedAt.seconds)
+  }
+}
+#endif

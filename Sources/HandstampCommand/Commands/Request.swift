@@ -1,0 +1,102 @@
+#if Programs
+import ArgumentParser
+import Foundation
+import HandstampCore
+
+/// `handstamp request`.
+struct Request: SessionCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "sends a request with the session's token, to the account's own server alone",
+    discussion: """
+      prints the answer's body; exits 1 when its status is not 2xx; an expired or refused token is replaced once;
+      redirects are not followed
+      """)
+
+  @Option(name: [.customShort("X"), .long], help: "the method (default: GET, with --data POST)") var method: String?
+  @Option(
+    name: [.customShort("d"), .long], help: ArgumentHelp("the body: text, @FILE, or - for stdin", valueName: "data"))
+  var data: String?
+  @Option(
+    name: [.customShort("H"), .long],
+    help: ArgumentHelp("a header field, may be repeated", valueName: "name: value"))
+  var header: [String] = []
+  @Option(help: "how long to wait for the answer") var timeout = Span(.seconds(20))
+  @OptionGroup var output: OutputOptions
+  @OptionGroup var account: AccountOptions
+  @Argument(help: "a path, or an address of the same server") var place: String
+
+  struct Answer: Document {
+    struct Field: Encodable {
+      var name: String
+      var value: String
+    }
+    var schemaVersion = 1
+    var status: Int
+    var headers: [Field]
+    /// The body, if it is text.
+    var body: String?
+    /// The body in base64, if it is none.
+    var bodyBase64: String?
+  }
+
+  func perform() async throws {
+    let caller = try await Caller.current(account)
+    let response = try await caller.respond(to: try request(to: caller.server))
+    if output.json {
+      let text = String(utf8Bytes: response.body)
+      Answer(
+        status: response.status, headers: response.headers.map { Answer.Field(name: $0.name, value: $0.value) },
+        body: text, bodyBase64: text == nil ? Data(response.body).base64EncodedString() : nil
+      ).print()
+    } else {
+      Terminal.out(bytes: response.body)
+      if !response.body.isEmpty, response.body.last != 10, isatty(STDOUT_FILENO) == 1 { Terminal.out("") }
+    }
+    guard (200..<300).contains(response.status) else { throw refusal(of: response.status) }
+  }
+
+  private func request(to server: ServerAddress) throws(Refusal) -> TransportRequest {
+    var fields: [HeaderField] = []
+    for line in header {
+      let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+      guard parts.count == 2, !parts[0].isEmpty else {
+        throw Refusal(.usage, "this is no header field: \(line.prefix(40))", hint: "write it as -H 'Name: value'")
+      }
+      let name = String(parts[0])
+      guard name.lowercased() != "authorization" else {
+        throw Refusal(
+          .usage, "the authorization is the session's own", hint: "for another token, set \(EnvironmentToken.name)")
+      }
+      fields.append(HeaderField(name, parts[1].trimmingCharacters(in: .whitespaces)))
+    }
+    let body = try data.map(Request.bytes)
+    if fields.first(named: "accept") == nil { fields.append(HeaderField("Accept", "*/*")) }
+    if body != nil, fields.first(named: "content-type") == nil {
+      fields.append(HeaderField("Content-Type", "application/json"))
+    }
+    return TransportRequest(
+      method: method?.uppercased() ?? (body == nil ? "GET" : "POST"), url: try server.address(of: place),
+      headers: fields, body: body ?? [], timeout: timeout.duration, answerLimit: 64 << 20)
+  }
+
+  private static func bytes(of data: String) throws(Refusal) -> [UInt8] {
+    if data == "-" { return Array(FileHandle.standardInput.readDataToEndOfFile()) }
+    guard data.hasPrefix("@") else { return Array(data.utf8) }
+    let path = String(data.dropFirst())
+    guard let content = FileManager.default.contents(atPath: path) else {
+      throw Refusal(.failure, "\(path) cannot be read", hint: "name a file that can, or use - for stdin")
+    }
+    return Array(content)
+  }
+
+  private func refusal(of status: Int) -> Refusal {
+    switch status {
+    case 300..<400:
+      Refusal(
+        .failure, "the server answered \(status)", hint: "redirects are not followed; ask for the new place itself")
+    case 429, 500...: Refusal(.network, "the server answered \(status)", hint: "try again later")
+    default: Refusal(.failure, "the server answered \(status)", hint: "the body says what is wrong with the request")
+    }
+  }
+}
+#endif

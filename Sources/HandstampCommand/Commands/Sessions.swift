@@ -1,0 +1,73 @@
+#if Programs
+import ArgumentParser
+import Foundation
+import HandstampCore
+
+/// `handstamp sessions`.
+struct Sessions: SessionCommand {
+  static let configuration = CommandConfiguration(abstract: "lists every device that the account is signed in on")
+
+  @OptionGroup var output: OutputOptions
+  @OptionGroup var account: AccountOptions
+
+  struct Answer: Document {
+    struct Item: Encodable {
+      var id: String
+      var current: Bool
+      var deviceName: String
+      var platform: String
+      var createdAt: String
+      var createdAtEpoch: Int64
+      var lastSeenAt: String
+      var lastSeenAtEpoch: Int64
+    }
+    var schemaVersion = 1
+    var sessions: [Item]
+  }
+
+  func perform() async throws {
+    let caller = try await Caller.current(account)
+    let sessions = try await caller.call("GET", "/v1/sessions", as: SessionList.self).sessions
+    if output.json {
+      Answer(sessions: sessions.map(Answer.Item.init)).print()
+    } else {
+      var rows = [["", "SESSION", "DEVICE", "PLATFORM", "SIGNED IN", "LAST SEEN"]]
+      for session in sessions {
+        rows.append([
+          session.current ? "*" : "", session.id, session.device.name, session.device.platform,
+          UnixTime(milliseconds: session.created_at_ms).description,
+          UnixTime(milliseconds: session.last_seen_at_ms).description,
+        ])
+      }
+      for line in Table(rows: rows).lines { Terminal.out(line) }
+    }
+  }
+}
+
+/// `GET /v1/sessions`.
+struct SessionList: Decodable, Sendable {
+  struct Device: Decodable, Sendable {
+    var name: String
+    var platform: String
+  }
+  struct Item: Decodable, Sendable {
+    var id: String
+    var current: Bool
+    var device: Device
+    var created_at_ms: Int64
+    var last_seen_at_ms: Int64
+  }
+  var sessions: [Item]
+}
+
+extension Sessions.Answer.Item {
+  init(_ item: SessionList.Item) {
+    let created = UnixTime(milliseconds: item.created_at_ms)
+    let lastSeen = UnixTime(milliseconds: item.last_seen_at_ms)
+    self.init(
+      id: item.id, current: item.current, deviceName: item.device.name, platform: item.device.platform,
+      createdAt: created.description, createdAtEpoch: created.seconds, lastSeenAt: lastSeen.description,
+      lastSeenAtEpoch: lastSeen.seconds)
+  }
+}
+#endif

@@ -1,0 +1,60 @@
+#if Programs
+import ArgumentParser
+import Foundation
+import Handstamp
+import HandstampCore
+
+/// `handstamp watch`.
+struct Watch: SessionCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "shows what happens to the account's sessions, as it happens",
+    discussion: """
+      goes on across new tokens, networks that go and servers that restart, and misses nothing in between; ends with the
+      session, says why, and exits 4
+      """)
+
+  @OptionGroup var output: OutputOptions
+  @OptionGroup var account: AccountOptions
+
+  struct Answer: Document {
+    var schemaVersion = 1
+    var event: String
+    var id: String?
+    var session: String?
+    /// Whether it is about the session that watches.
+    var current: Bool
+    var reason: String?
+    var at: String?
+    var atEpoch: Int64?
+  }
+
+  func perform() async throws {
+    try EnvironmentToken.refuse(to: "watch")
+    let client = try await Client.chosen(account, isShortLived: false)
+    // Whoever cannot have a token is told why at once.
+    _ = try await client.token()
+    Terminal.say("watching \(client.account.words)")
+    do throws(SessionError) {
+      for try await event in client.identity.sessionEvents(for: client.controller) { show(event) }
+    } catch {
+      guard case .signedOut(let reason?) = error else { throw Refusal(error, account: client.account) }
+      throw Refusal(SessionError.rejected(reason), account: client.account).saying(
+        "the session is over: \(reason.words)")
+    }
+    throw Refusal(.network, "\(client.server.text) has no more to tell", hint: "run the same command again")
+  }
+
+  private func show(_ event: SessionEvent) {
+    let reason = event.reason?.rawValue
+    guard !output.json else {
+      return Answer(
+        event: event.name, id: event.id, session: event.session?.rawValue, current: event.isCurrent, reason: reason,
+        at: event.at?.description, atEpoch: event.at?.seconds
+      ).print()
+    }
+    let time = (event.at ?? SystemClock().now().wall).description
+    let whose = event.session.map { $0.rawValue + (event.isCurrent ? " (this one)" : "") } ?? "-"
+    Terminal.out([time, event.name.onOneLine, whose.onOneLine, event.reason?.words ?? ""].joined(separator: "  "))
+  }
+}
+#endif

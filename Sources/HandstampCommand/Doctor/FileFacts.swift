@@ -1,0 +1,30 @@
+#if Programs
+import Foundation
+
+/// What is known of a file without opening it.
+struct FileFacts: Sendable, Hashable {
+  var isFolder: Bool
+  var isRegular: Bool
+  /// The permission bits.
+  var mode: Int
+  var owner: UInt32
+  var size: Int
+  /// By which the kernel names it.
+  var inode: Int
+  var changedAt: Date
+
+  /// Nothing when there is no such file. A link is looked at itself.
+  init?(_ path: String) {
+    guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
+    isFolder = facts[.type] as? FileAttributeType == .typeDirectory
+    isRegular = facts[.type] as? FileAttributeType == .typeRegular
+    mode = (facts[.posixPermissions] as? NSNumber)?.intValue ?? 0
+    owner = (facts[.ownerAccountID] as? NSNumber)?.uint32Value ?? 0
+    size = (facts[.size] as? NSNumber)?.intValue ?? 0
+    inode = (facts[.systemFileNumber] as? NSNumber)?.intValue ?? 0
+    changedAt = facts[.modificationDate] as? Date ?? .distantPast
+  }
+
+  var modeText: String { "mode 0" + String(mode, radix: 8) }
+}
+#endif

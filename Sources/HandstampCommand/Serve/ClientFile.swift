@@ -1,0 +1,79 @@
+#if Programs
+import Foundation
+import HandstampServer
+
+/// The file of OAuth clients: a JSON array.
+enum ClientFile {
+  static let hint =
+    #"write it as [{"id": "cli", "redirectURIs": ["http://127.0.0.1/callback"], "flows": ["authorization_code", "device_code"]}]"#
+
+  private struct Entry: Decodable {
+    var id: String
+    var name: String?
+    var secretSHA256: String?
+    var redirectURIs: [String]?
+    var flows: [ConfiguredClient.Flow]?
+    var scopes: [String]?
+    var audiences: [String]?
+    var firstParty: Bool?
+
+    static let names: Set<String> = [
+      "id", "name", "secretSHA256", "redirectURIs", "flows", "scopes", "audiences", "firstParty",
+    ]
+  }
+
+  static func clients(at path: String) throws(Refusal) -> [ConfiguredClient] {
+    func refuse(_ words: String) -> Refusal { Refusal(.usage, "\(path): \(words)", hint: hint) }
+    guard let content = FileManager.default.contents(atPath: path) else {
+      throw Refusal(.usage, "--clients: \(path) cannot be read", hint: hint)
+    }
+    guard let objects = try? JSONSerialization.jsonObject(with: content) as? [[String: Any]],
+      let entries = try? JSONDecoder().decode([Entry].self, from: content)
+    else { throw refuse("no list of clients") }
+    // A word that was mistyped would leave a client more open than it looks.
+    if let unknown = objects.flatMap(\.keys).first(where: { !Entry.names.contains($0) }) {
+      throw refuse("there is no setting \(unknown)")
+    }
+    var clients: [ConfiguredClient] = []
+    for entry in entries {
+      do throws(ClientFault) {
+        clients.append(
+          try ConfiguredClient(
+            id: entry.id, name: entry.name, secretHash: try hash(entry), redirectURIs: entry.redirectURIs ?? [],
+            flows: Set(entry.flows ?? [.code]), scopes: entry.scopes ?? [], audiences: entry.audiences ?? [],
+            isFirstParty: entry.firstParty ?? false))
+      } catch {
+        throw refuse(error.words)
+      }
+    }
+    return clients
+  }
+
+  private static func hash(_ entry: Entry) throws(ClientFault) -> [UInt8]? {
+    guard let text = entry.secretSHA256 else { return nil }
+    let digits = Array(text.utf8)
+    guard digits.count == 64 else { throw .badSecret(entry.id) }
+    var bytes: [UInt8] = []
+    for index in stride(from: 0, to: 64, by: 2) {
+      guard let byte = UInt8(String(decoding: digits[index..<index + 2], as: UTF8.self), radix: 16) else {
+        throw .badSecret(entry.id)
+      }
+      bytes.append(byte)
+    }
+    return bytes
+  }
+}
+
+extension ClientFault {
+  var words: String {
+    switch self {
+    case .badID: "a client's id is empty, or not of printable ASCII"
+    case .badSecret(let id): "the secret of \(id) is no SHA-256 in hexadecimal"
+    case .badRedirect(let id, let uri): "\(id) may not have browsers sent to \(uri)"
+    case .noRedirect(let id): "\(id) has the code flow, and no redirect URI"
+    case .badScope(let id, let scope): "\(id) has a scope that is none: \(scope)"
+    case .twice(let id): "two clients are called \(id)"
+    }
+  }
+}
+#endif

@@ -1,0 +1,67 @@
+#if Programs
+import Foundation
+import HandstampCore
+
+/// The tour's server: `handstamp serve` in a process of its own, on one folder, started as often as need be.
+final class ServerProcess: Sendable {
+  let folder: String
+  private let logs: String
+  private let running = Locked<(child: Child, address: String)?>(nil)
+  private let starts = Locked(0)
+
+  init(folder: String, logs: String) {
+    self.folder = folder
+    self.logs = logs
+  }
+
+  /// Starts it, and returns its address once it accepts connections.
+  @discardableResult
+  func start(accessTokenLife: String) async throws -> String {
+    let number = starts.withLock { starts in
+      starts += 1
+      return starts
+    }
+    let child = try Child(
+      [
+        "serve", "--data", folder, "--port", "0", "--access-token-life", accessTokenLife, "--log-level", "debug",
+        "--issuer", "http://127.0.0.1", "--until-stdin-ends",
+      ], log: "\(logs)/server-\(number).log")
+    let address = try await within(.seconds(20), "the server's start") { try await child.line() }
+    guard !address.isEmpty else { throw TourFailure("the server did not start; see \(logs)/server-\(number).log") }
+    running.withLock { $0 = (child, address) }
+    return address
+  }
+
+  var address: String? { running.withLock { $0?.address } }
+  var id: Int32? { running.withLock { $0?.child.id } }
+
+  /// Asks it to stop and waits until it has.
+  func stop() async throws { try await end(with: SIGTERM, expecting: 0) }
+
+  /// Kills it, as a power cut would.
+  func kill() async throws { try await end(with: SIGKILL, expecting: 128 + SIGKILL) }
+
+  private func end(with signal: Int32, expecting status: Int32) async throws {
+    guard let child = running.withLock({ $0?.child }) else { return }
+    running.withLock { $0 = nil }
+    child.send(signal)
+    let outcome = try await within(.seconds(20), "the server's end") { try await child.outcome() }
+    try expect(outcome.status == status, "the server ended with \(outcome.status)")
+  }
+
+  /// A signal that does not end it.
+  func send(_ signal: Int32) { running.withLock { $0?.child.send(signal) } }
+
+  /// Without waiting, and without asking.
+  func abandon() { running.withLock { $0?.child.send(SIGKILL) } }
+
+  /// Everything that it has logged, over all its starts.
+  func log() -> String {
+    let count = starts.withLock { $0 }
+    return (0..<count).map { number in
+      String(
+        decoding: FileManager.default.contents(atPath: "\(logs)/server-\(number + 1).log") ?? Data(), as: UTF8.self)
+    }.joined()
+  }
+}
+#endif

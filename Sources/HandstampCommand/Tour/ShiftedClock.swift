@@ -1,0 +1,18 @@
+#if Programs
+import Handstamp
+import HandstampCore
+
+/// The system's clock, put ahead: lets a token expire without waiting for it.
+final class ShiftedClock: SessionClock {
+  private let base = SystemClock()
+  private let shift = Locked(Duration.zero)
+
+  init() {}
+
+  func advance(by duration: Duration) { shift.withLock { $0 += duration } }
+
+  func now() -> Moment { base.now().advanced(by: shift.withLock { $0 }) }
+  func uptime() -> Duration { base.uptime() + shift.withLock { $0 } }
+  @concurrent func sleep(for duration: Duration) async throws { try await base.sleep(for: duration) }
+}
+#endif

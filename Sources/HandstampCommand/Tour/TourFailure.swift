@@ -1,0 +1,37 @@
+#if Programs
+/// Something that should have been observed and was not.
+struct TourFailure: Error, CustomStringConvertible {
+  var description: String
+  init(_ description: String) { self.description = description }
+}
+
+/// Fails with `message` unless `condition` holds.
+func expect(_ condition: Bool, _ message: @autoclosure () -> String) throws {
+  if !condition { throw TourFailure(message()) }
+}
+
+/// What `body` returns, unless it takes longer than `limit`.
+func within<Value: Sendable>(
+  _ limit: Duration, _ what: String, _ body: @escaping @Sendable () async throws -> Value
+) async throws -> Value {
+  try await withThrowingTaskGroup(of: Value.self) { group in
+    group.addTask { try await body() }
+    group.addTask {
+      try await Task.sleep(for: limit)
+      throw TourFailure("\(what): not within \(limit.words)")
+    }
+    defer { group.cancelAll() }
+    guard let value = try await group.next() else { throw CancellationError() }
+    return value
+  }
+}
+
+extension Duration {
+  /// Milliseconds with one digit.
+  var inMilliseconds: String {
+    let (seconds, attoseconds) = components
+    let tenths = seconds * 10_000 + attoseconds / 100_000_000_000_000
+    return "\(tenths / 10).\(tenths % 10) ms"
+  }
+}
+#endif

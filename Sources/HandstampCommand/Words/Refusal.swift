@@ -1,0 +1,40 @@
+#if Programs
+/// Why a command did not do what it was asked, and what to do about it. Without capitals and full stops.
+struct Refusal: Error, Equatable {
+  var code: ExitReason
+  var message: String
+  var hint: String
+
+  init(_ code: ExitReason, _ message: String, hint: String) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+  }
+
+  /// The same in other words.
+  func saying(_ message: String) -> Refusal { Refusal(code, message, hint: hint) }
+}
+
+/// How the program ends. `handstamp --help` lists them.
+enum ExitReason: Int32, Sendable {
+  case ok = 0
+  case failure = 1
+  case cancelled = 2
+  case signInNeeded = 4
+  case vault = 5
+  case network = 6
+  case usage = 64
+  /// What `exec` was to run cannot be run, as shells say it.
+  case notRunnable = 126
+  case notFound = 127
+}
+
+/// A sentence of somebody else's in the program's own manner: without a capital at its start and a full stop at its end.
+func plain(_ sentence: String) -> String {
+  var text = sentence.split(whereSeparator: \.isNewline).joined(separator: " ")
+  while text.hasSuffix(".") { text.removeLast() }
+  // An abbreviation keeps its capitals.
+  guard let first = text.first, text.dropFirst().first?.isUppercase != true else { return text }
+  return first.lowercased() + text.dropFirst()
+}
+#endif

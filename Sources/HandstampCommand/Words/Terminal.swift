@@ -1,0 +1,166 @@
+#if Programs
+import Foundation
+import HandstampCore
+
+/// Data on stdout, words on stderr.
+enum Terminal {
+  /// One line of data.
+  static func out(_ line: String) {
+    WaitLine.shared.makeRoom()
+    write(Array((line + "\n").utf8), to: STDOUT_FILENO)
+  }
+
+  /// Data as it is.
+  static func out(bytes: [UInt8]) {
+    WaitLine.shared.makeRoom()
+    write(bytes, to: STDOUT_FILENO)
+  }
+
+  /// One line of words.
+  static func say(_ line: String) {
+    WaitLine.shared.makeRoom()
+    write(Array((line.onOneLine + "\n").utf8), to: STDERR_FILENO)
+  }
+
+  /// A part of a line, on stderr.
+  static func writeRaw(_ text: String) { write(Array(text.utf8), to: STDERR_FILENO) }
+
+  /// Unbuffered, so that nothing is lost however the program ends.
+  private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      guard count > 0 || (count < 0 && errno == EINTR) else { return }
+      rest = rest.dropFirst(max(0, count))
+    }
+  }
+
+  static var isInteractive: Bool { isatty(STDIN_FILENO) == 1 }
+
+  /// The first line of stdin, or what is typed at a prompt without an echo.
+  ///
+  /// - Parameter twice: ask again at the prompt, and compare.
+  static func secret(_ name: String, twice: Bool = false) throws(Refusal) -> Secret {
+    guard isInteractive else { return try firstLine(of: name) }
+    return try withoutEcho { () throws(Refusal) in
+      let secret = try prompt("\(name): ")
+      if !twice { return secret }
+      guard try prompt("\(name) once more: ") == secret else {
+        throw Refusal(.failure, "the two are not the same", hint: "run the same command again")
+      }
+      return secret
+    }
+  }
+
+  /// What is typed without an echo at the terminal that this program was started at, whatever stdin is: git's, for one. Nothing
+  /// where there is none, and when it was cancelled.
+  static func secretAtTerminal(_ name: String) throws(Refusal) -> Secret? {
+    if isInteractive {
+      do throws(Refusal) { return try withoutEcho { () throws(Refusal) in try prompt("\(name): ") } } catch {
+        guard error.code == .cancelled else { throw error }
+        return nil
+      }
+    }
+    // Who sees no words is not asked either.
+    guard isatty(STDERR_FILENO) == 1 else { return nil }
+    let descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    return try withoutEcho(at: descriptor) { () throws(Refusal) in
+      write(Array("\(name): ".utf8), to: descriptor)
+      defer { write([10], to: descriptor) }
+      return readKeys(from: descriptor).flatMap { $0.isEmpty ? nil : $0 }
+    }
+  }
+
+  /// All of stdin, at most a few thousand characters.
+  static func input() -> String {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while bytes.count < 1 << 18 {
+      let count = read(STDIN_FILENO, &buffer, buffer.count)
+      guard count > 0 else { break }
+      bytes += buffer.prefix(count)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// A line that is no secret.
+  static func line(_ name: String, hint: String) throws(Refusal) -> String {
+    guard isInteractive else { throw Refusal(.usage, "\(name) is missing", hint: hint) }
+    write(Array("\(name): ".utf8), to: STDERR_FILENO)
+    guard let line = readLine(), !line.isEmpty else {
+      throw Refusal(.cancelled, "cancelled", hint: hint)
+    }
+    return line
+  }
+
+  private static func firstLine(of name: String) throws(Refusal) -> Secret {
+    var bytes = [UInt8](repeating: 0, count: 16 << 10)
+    defer { for index in bytes.indices { bytes[index] = 0 } }
+    var count = 0
+    while count < bytes.count, !bytes[..<count].contains(10) {
+      let new = bytes[count...].withUnsafeMutableBytes { Foundation.read(STDIN_FILENO, $0.baseAddress, $0.count) }
+      guard new > 0 else { break }
+      count += new
+    }
+    var line = bytes[..<count].prefix { $0 != 10 }
+    if line.last == 13 { line.removeLast() }
+    guard !line.isEmpty else {
+      throw Refusal(
+        .usage, "there is no \(name) on stdin", hint: "type it at the prompt, or give it as one line by stdin")
+    }
+    return Secret(bytes: line)
+  }
+
+  private static func prompt(_ text: String) throws(Refusal) -> Secret {
+    write(Array(text.utf8), to: STDERR_FILENO)
+    defer { write([10], to: STDERR_FILENO) }
+    guard let typed = readKeys(), !typed.isEmpty else {
+      throw Refusal(.cancelled, "cancelled", hint: "run the same command again")
+    }
+    return typed
+  }
+
+  /// Reads up to the end of the line; nothing when it was cancelled. Keys come one by one, so that an interrupt is seen
+  /// here, while the echo can still be turned on again.
+  private static func readKeys(from descriptor: Int32 = STDIN_FILENO) -> Secret? {
+    var typed: [UInt8] = []
+    defer { for index in typed.indices { typed[index] = 0 } }
+    var key: UInt8 = 0
+    while Foundation.read(descriptor, &key, 1) == 1 {
+      switch key {
+      case 10, 13: return Secret(bytes: typed)
+      case 3: return nil
+      case 4: if typed.isEmpty { return nil }
+      case 8, 127:
+        while let last = typed.popLast(), last & 0xC0 == 0x80 {}
+      case 21: typed.removeAll()
+      default: typed.append(key)
+      }
+    }
+    return nil
+  }
+
+  private static func withoutEcho<Result>(
+    at descriptor: Int32 = STDIN_FILENO, _ body: () throws(Refusal) -> Result
+  ) throws(Refusal) -> Result {
+    var former = termios()
+    guard tcgetattr(descriptor, &former) == 0 else {
+      throw Refusal(.failure, "the terminal cannot be asked for secrets", hint: "give the secret as one line by stdin")
+    }
+    var silent = former
+    silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
+    tcsetattr(descriptor, TCSAFLUSH, &silent)
+    defer { tcsetattr(descriptor, TCSAFLUSH, &former) }
+    return try body()
+  }
+}
+
+extension String {
+  /// What a server, or another device, calls itself or somebody must not move the cursor.
+  var onOneLine: String {
+    String(String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+  }
+}
+#endif

@@ -1,0 +1,71 @@
+#if Programs
+import Foundation
+import HandstampCore
+
+/// One line on a terminal that says what is waited for, once that takes longer than a second; it is gone afterwards. None
+/// where stderr is no terminal.
+final class WaitLine: Sendable {
+  static let shared = WaitLine()
+
+  private struct State {
+    var isSilent = false
+    var lastNumber = 0
+    /// What is waited for, the newest last.
+    var waits: [(number: Int, words: String, since: ContinuousClock.Instant)] = []
+    var isShown = false
+  }
+  private let state = Locked(State())
+  /// How long to wait before saying so, and between two looks.
+  private static let patience = Duration.seconds(1)
+
+  func silence() { state.withLock { $0.isSilent = true } }
+
+  private static let isTerminal = isatty(STDERR_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
+
+  /// Does `body`, which waits for what `words` say.
+  func during<Result, Failure: Error>(
+    _ words: @autoclosure () -> String, _ body: () async throws(Failure) -> Result
+  ) async throws(Failure) -> Result {
+    guard WaitLine.isTerminal, !state.withLock({ $0.isSilent }) else { return try await body() }
+    let words = words()
+    let number = state.withLock { state in
+      state.lastNumber += 1
+      state.waits.append((state.lastNumber, words, .now))
+      return state.lastNumber
+    }
+    let ticking = Task.detached(priority: .utility) {
+      while true {
+        do { try await Task.sleep(for: WaitLine.patience) } catch { return }
+        self.show(number)
+      }
+    }
+    defer {
+      ticking.cancel()
+      state.withLock { state in
+        state.waits.removeAll { $0.number == number }
+        WaitLine.erase(&state)
+      }
+    }
+    return try await body()
+  }
+
+  /// Before anything else is written.
+  func makeRoom() { state.withLock { WaitLine.erase(&$0) } }
+
+  private func show(_ number: Int) {
+    state.withLock { state in
+      // The newest wait is what everything waits for; one that is over by now shows nothing.
+      guard let wait = state.waits.last, wait.number == number else { return }
+      state.isShown = true
+      let time = (ContinuousClock.now - wait.since).words
+      Terminal.writeRaw("\r\u{1B}[Kwaiting for \(wait.words), \(time)")
+    }
+  }
+
+  private static func erase(_ state: inout State) {
+    guard state.isShown else { return }
+    state.isShown = false
+    Terminal.writeRaw("\r\u{1B}[K")
+  }
+}
+#endif

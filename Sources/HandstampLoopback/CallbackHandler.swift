@@ -1,0 +1,45 @@
+#if LoopbackRedirect
+import HandstampCore
+import NIOCore
+import NIOHTTP1
+
+/// Answers one connection of a browser.
+final class CallbackHandler: ChannelInboundHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  private let desk: Desk
+
+  init(desk: Desk) { self.desk = desk }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard case .head(let head) = unwrapInboundIn(data) else { return }
+    switch head.method == .GET ? desk.take(head.uri) : .elsewhere {
+    case .taken: answer(context, .ok, "You can close this window and go back to the program.")
+    case .unknown: answer(context, .badRequest, "Nobody waits for this answer. Begin again in the program.")
+    case .elsewhere: answer(context, .notFound, "There is nothing here.")
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+  /// A page that runs nothing, loads nothing, and tells nobody the address it stands at: the code is in it.
+  private func answer(_ context: ChannelHandlerContext, _ status: HTTPResponseStatus, _ words: String) {
+    let page = ByteBuffer(
+      string: """
+        <!doctype html><html lang="en"><meta charset="utf-8"><title>Handstamp</title><p>\(words)</p></html>
+
+        """)
+    let headers: HTTPHeaders = [
+      "Content-Type": "text/html; charset=utf-8", "Content-Length": "\(page.readableBytes)",
+      "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Referrer-Policy": "no-referrer",
+      "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Connection": "close",
+    ]
+    context.write(
+      wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))), promise: nil)
+    context.write(wrapOutboundOut(.body(.byteBuffer(page))), promise: nil)
+    let channel = context.channel
+    context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in channel.close(promise: nil) }
+  }
+}
+#endif

@@ -1,0 +1,145 @@
+#if LoopbackRedirect
+import Foundation
+public import HandstampCore
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+
+/// Catches the redirect of a sign-in on a port of this very machine (RFC 8252 section 7.3), for programs that no system brings
+/// redirects to.
+///
+/// ```swift
+/// let receiver = try await LoopbackReceiver.listen { url in print("open \(url)") }
+/// let grant = try await backend.signIn(through: receiver, redirectURI: receiver.redirectURI)
+/// await receiver.close()
+/// ```
+///
+/// It listens on 127.0.0.1 alone, on any free port, and takes one answer: the one that names the `state` of the page that was
+/// opened. Whatever else knocks, a browser that wants an icon or a program that guesses, changes nothing.
+public final class LoopbackReceiver: RedirectReceiver {
+  /// What the page is asked to come back to, such as `http://127.0.0.1:49152/callback`. The server must allow any port.
+  public let redirectURI: String
+  private let opening: @Sendable (String) async -> Void
+  private let channel: any Channel
+  private let desk: Desk
+
+  /// Begins to listen.
+  ///
+  /// - Parameters:
+  ///   - path: as it is registered at the server, with a slash at its beginning.
+  ///   - open: shows the page, such as by starting a browser, and its address to the person in any case.
+  /// - Throws: ``HandstampCore/RedirectError/unavailable(_:)`` when no port can be had.
+  public static func listen(
+    path: String = "/callback", open: @escaping @Sendable (_ page: String) async -> Void
+  ) async throws(RedirectError) -> LoopbackReceiver {
+    let desk = Desk(path: path)
+    let channel: any Channel
+    do {
+      channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .childChannelInitializer { child in
+          child.eventLoop.makeCompletedFuture {
+            try child.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
+            try child.pipeline.syncOperations.addHandler(CallbackHandler(desk: desk))
+          }
+        }
+        .bind(host: "127.0.0.1", port: 0).get()
+    } catch {
+      throw .unavailable("no port of this machine can be listened on")
+    }
+    return LoopbackReceiver(channel: channel, desk: desk, path: path, opening: open)
+  }
+
+  private init(channel: any Channel, desk: Desk, path: String, opening: @escaping @Sendable (String) async -> Void) {
+    self.channel = channel
+    self.desk = desk
+    self.opening = opening
+    redirectURI = "http://127.0.0.1:\(channel.localAddress?.port ?? 0)\(path)"
+  }
+
+  deinit { channel.close(promise: nil) }
+
+  @concurrent public func receive(
+    from authorizationURL: String, callbackScheme: String
+  ) async throws(RedirectError) -> Secret {
+    guard let state = Callback(authorizationURL)?["state"], !state.isEmpty else {
+      throw .unavailable("the page has no state to tell its answer by")
+    }
+    let answers = desk.expect(state)
+    await opening(authorizationURL)
+    for await target in answers {
+      let query: Substring = target[(target.firstIndex(of: "?") ?? target.endIndex)...]
+      return Secret(redirectURI + query)
+    }
+    throw .cancelled
+  }
+
+  /// Stops to listen. Whoever still waits hears that nothing came.
+  public func close() async {
+    desk.close()
+    try? await channel.close()
+  }
+}
+
+/// What knocks, against what is waited for.
+final class Desk: Sendable {
+  enum Verdict: Sendable { case taken, elsewhere, unknown }
+
+  private struct Content: Sendable {
+    var state: String?
+    var waiting: AsyncStream<String>.Continuation?
+    var isClosed = false
+  }
+  private let path: String
+  private let content = Locked(Content())
+
+  init(path: String) { self.path = path }
+
+  /// The answer to the page with that state; a former one is waited for no longer.
+  func expect(_ state: String) -> AsyncStream<String> {
+    let (answers, continuation) = AsyncStream.makeStream(of: String.self)
+    let former: AsyncStream<String>.Continuation? = content.withLock { content in
+      guard !content.isClosed else { return continuation }
+      defer { (content.state, content.waiting) = (state, continuation) }
+      return content.waiting
+    }
+    former?.finish()
+    return answers
+  }
+
+  func close() {
+    content.withLock { content in
+      content.isClosed = true
+      return content.waiting
+    }?.finish()
+  }
+
+  /// - Parameter target: as it stands in the request's line.
+  func take(_ target: String) -> Verdict {
+    guard target.prefix(while: { $0 != "?" }) == path else { return .elsewhere }
+    let waiting: AsyncStream<String>.Continuation? = content.withLock { content in
+      // Compared as secrets are: another program of this machine may try to guess it.
+      guard let state = content.state, let named = Callback(target)?["state"], Secret(named) == Secret(state) else {
+        return nil
+      }
+      content.state = nil
+      return content.waiting
+    }
+    guard let waiting else { return .unknown }
+    waiting.yield(target)
+    waiting.finish()
+    return .taken
+  }
+}
+
+/// The query of an address.
+struct Callback {
+  private let items: [URLQueryItem]
+
+  init?(_ address: String) {
+    guard let items = URLComponents(string: address)?.queryItems else { return nil }
+    self.items = items
+  }
+
+  subscript(name: String) -> String? { items.first { $0.name == name }?.value }
+}
+#endif

@@ -1,0 +1,169 @@
+#if SQLite
+import Foundation
+import GRDB
+import HandstampCore
+import HandstampRegistry
+
+/// Makes the changes of one write, inside a transaction. Throws ``RegistryStoreError`` for an answer, and anything else for
+/// trouble.
+struct ChangeWriter {
+  let db: Database
+
+  func write(_ changes: [RegistryChange], _ events: [RegistryEvent]) throws -> [StoredEvent] {
+    for change in changes { try apply(change) }
+    return try events.map { StoredEvent(id: try insert($0), event: $0) }
+  }
+
+  private func apply(_ change: RegistryChange) throws {
+    switch change {
+    case .createSession(let row): try insert(row)
+    case .replaceSession(let row, let expecting): try update(row, expecting)
+    case .endSession(let id, let end): try self.end(id, end)
+    case .createAccount(let record): try insert(record)
+    case .replaceAccount(let record, let expecting): try update(record, expecting)
+    case .expectAccount(let id, let revision):
+      let stored = try Int64.fetchOne(
+        try db.cachedStatement(sql: "SELECT revision FROM account WHERE id = ?"), arguments: [id.rawValue])
+      guard let stored else { throw RegistryStoreError.missing }
+      guard stored == revision else { throw RegistryStoreError.changed }
+    case .createTicket(let ticket): try insert(ticket)
+    case .useTicket(let id):
+      try run("DELETE FROM ticket WHERE id = ?", [Data(id.bytes)])
+      if db.changesCount == 0 { throw RegistryStoreError.missing }
+    case .voidTickets(let purpose, let subject):
+      try run("DELETE FROM ticket WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
+    }
+  }
+
+  private func insert(_ row: SessionRow) throws {
+    try run(
+      "INSERT INTO session (\(SessionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+      [
+        Data(row.session.bytes), row.account.rawValue, row.device.id.rawValue, row.device.name, row.device.platform,
+        row.kind.rawValue, try stored(row.counter), Data(row.ring.bytes), row.createdAt.milliseconds,
+        row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds, row.end?.at.milliseconds, row.end?.reason.rawValue,
+        row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
+        row.dpopThumbprint, bytes(row.pushToken), row.client?.id, row.client?.scope, row.client?.audience,
+      ])
+  }
+
+  private func update(_ row: SessionRow, _ expecting: Int64) throws {
+    let key: [(any DatabaseValueConvertible)?] = [Data(row.session.bytes), row.account.rawValue, expecting]
+    // A refresh changes none of the columns that the index by device is about. Left alone, it need not be written.
+    if row.end == nil {
+      try run(
+        """
+        UPDATE session SET counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
+          expiry = ?, dpop_thumbprint = ?, push_token = ?, revision = revision + 1
+        WHERE id = ? AND account = ? AND revision = ? AND ended_at IS NULL AND device_id = ? AND device_name = ?
+          AND platform = ?
+        """,
+        [
+          try stored(row.counter), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
+          row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
+          row.dpopThumbprint, bytes(row.pushToken),
+        ] + key + [row.device.id.rawValue, row.device.name, row.device.platform])
+      if db.changesCount == 1 { return }
+    }
+    try run(
+      """
+      UPDATE session SET counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
+        expiry = ?, dpop_thumbprint = ?, push_token = ?, device_id = ?, device_name = ?, platform = ?, ended_at = ?, end_reason = ?,
+        revision = revision + 1
+      WHERE id = ? AND account = ? AND revision = ?
+      """,
+      [
+        try stored(row.counter), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
+        row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
+        row.dpopThumbprint, bytes(row.pushToken), row.device.id.rawValue, row.device.name, row.device.platform,
+        row.end?.at.milliseconds,
+        row.end?.reason.rawValue,
+      ] + key)
+    if db.changesCount == 0 { throw try refusal(row.session) }
+  }
+
+  private func end(_ id: SessionID, _ end: SessionEnd) throws {
+    guard let session = SessionBytes(id) else { throw RegistryStoreError.missing }
+    try run(
+      """
+      UPDATE session SET ended_at = ?, end_reason = ?, push_token = NULL, revision = revision + 1
+      WHERE id = ? AND ended_at IS NULL
+      """, [end.at.milliseconds, end.reason.rawValue, Data(session.bytes)])
+    if db.changesCount == 0 { throw try refusal(session) }
+  }
+
+  /// Why a session could not be changed.
+  private func refusal(_ session: SessionBytes) throws -> RegistryStoreError {
+    let known = try Int64.fetchOne(
+      try db.cachedStatement(sql: "SELECT 1 FROM session WHERE id = ?"), arguments: [Data(session.bytes)])
+    return known == nil ? .missing : .changed
+  }
+
+  private func insert(_ record: AccountRecord) throws {
+    // SQLite ends a text there: two ids would be one.
+    guard !record.id.rawValue.utf8.contains(0) else { throw RegistryStoreError.unavailable("an id contains NUL") }
+    try run(
+      "INSERT INTO account (\(AccountRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
+      [
+        record.id.rawValue, record.email?.normalised, record.email?.typed, record.identity?.key, record.username,
+        bytes(record.passwordHash), record.createdAt.milliseconds, record.closedAt?.milliseconds,
+      ])
+  }
+
+  private func update(_ record: AccountRecord, _ expecting: Int64) throws {
+    try run(
+      """
+      UPDATE account SET email = ?, email_typed = ?, identity = ?, username = ?, password_hash = ?, closed_at = ?,
+        revision = revision + 1
+      WHERE id = ? AND revision = ?
+      """,
+      [
+        record.email?.normalised, record.email?.typed, record.identity?.key, record.username,
+        bytes(record.passwordHash), record.closedAt?.milliseconds, record.id.rawValue, expecting,
+      ])
+    if db.changesCount == 1 { return }
+    let known = try Int64.fetchOne(
+      try db.cachedStatement(sql: "SELECT 1 FROM account WHERE id = ?"), arguments: [record.id.rawValue])
+    throw known == nil ? RegistryStoreError.missing : RegistryStoreError.changed
+  }
+
+  private func insert(_ event: RegistryEvent) throws -> EventID {
+    try run(
+      "INSERT INTO event (kind, account, session, reason, at) VALUES (?, ?, ?, ?, ?)",
+      [
+        event.kind.rawValue, event.account.rawValue, event.session?.rawValue, event.reason?.rawValue,
+        event.at.milliseconds,
+      ])
+    return EventID(rawValue: db.lastInsertedRowID)
+  }
+
+  private func insert(_ ticket: Ticket) throws {
+    try run(
+      "INSERT INTO ticket (\(Ticket.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      [
+        Data(ticket.id.bytes), ticket.purpose.rawValue, ticket.subject, ticket.account?.rawValue,
+        ticket.email?.normalised, ticket.email?.typed, ticket.username, bytes(ticket.passwordHash), ticket.payload,
+        ticket.createdAt.milliseconds, ticket.expiresAt.milliseconds,
+      ])
+  }
+
+  private func bytes(_ secret: Secret?) -> Data? { secret?.withExposedBytes { Data($0) } }
+
+  private func stored(_ counter: UInt64) throws -> Int64 {
+    guard let counter = Int64(exactly: counter) else { throw RegistryStoreError.unavailable("a counter is too great") }
+    return counter
+  }
+
+  private func run(_ sql: String, _ values: [(any DatabaseValueConvertible)?]) throws {
+    do { try db.cachedStatement(sql: sql).execute(arguments: StatementArguments(values)) } catch let error
+      as DatabaseError
+    {
+      switch error.extendedResultCode {
+      case .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_UNIQUE: throw RegistryStoreError.exists
+      case .SQLITE_CONSTRAINT_FOREIGNKEY: throw RegistryStoreError.missing
+      default: throw error
+      }
+    }
+  }
+}
+#endif

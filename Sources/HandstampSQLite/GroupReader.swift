@@ -1,0 +1,65 @@
+#if SQLite
+import GRDB
+import HandstampCore
+import HandstampRegistry
+
+/// Answers reads that come together on one connection, one after the other, without a transaction and a change of threads for
+/// each: a refresh asks for one row, and most of the time went into asking.
+///
+/// A read begins after it was asked for and is a single statement, so it sees every commit that was acknowledged before.
+final class GroupReader: Sendable {
+  private typealias Job = @Sendable (Result<Database, any Error>) -> Void
+
+  /// The most connections that read at once; below the pool's own limit, so that no thread waits for one.
+  private static let lanes = 4
+  /// How many may wait for each connection before another one helps.
+  private static let patience = 16
+
+  private struct Queue {
+    var jobs: [Job] = []
+    var lanes = 0
+  }
+
+  private let pool: DatabasePool
+  private let queue = Locked(Queue())
+
+  init(_ pool: DatabasePool) { self.pool = pool }
+
+  /// - Parameter body: one statement.
+  func read<Value: Sendable>(
+    _ body: @escaping @Sendable (Database) throws -> Value
+  ) async -> Result<Value, RegistryStoreError> {
+    await withCheckedContinuation { done in
+      add { access in
+        do { done.resume(returning: .success(try body(access.get()))) } catch {
+          done.resume(returning: .failure(.trouble(error)))
+        }
+      }
+    }
+  }
+
+  private func add(_ job: @escaping Job) {
+    let needsLane = queue.withLock { queue in
+      queue.jobs.append(job)
+      let wanted = min(1 + queue.jobs.count / GroupReader.patience, GroupReader.lanes)
+      guard queue.lanes < wanted else { return false }
+      queue.lanes += 1
+      return true
+    }
+    if needsLane { pool.asyncUnsafeRead { access in self.drain(access) } }
+  }
+
+  private func drain(_ access: Result<Database, any Error>) {
+    while true {
+      let jobs = queue.withLock { queue in
+        let jobs = Array(queue.jobs.prefix(GroupReader.patience))
+        queue.jobs.removeFirst(jobs.count)
+        if jobs.isEmpty { queue.lanes -= 1 }
+        return jobs
+      }
+      if jobs.isEmpty { return }
+      for job in jobs { job(access) }
+    }
+  }
+}
+#endif

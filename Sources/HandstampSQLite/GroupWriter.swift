@@ -1,0 +1,116 @@
+#if SQLite
+import GRDB
+import HandstampCore
+import HandstampRegistry
+
+/// Gathers writes that come while another one is being synced, and makes them in one transaction, with one sync. Each caller
+/// waits for the commit that holds its own write; when that fails, none of them is told of a success.
+final class GroupWriter: Sendable {
+  /// The most writes of one transaction: what comes later waits no longer than that many.
+  static let batch = 256
+
+  private struct Job {
+    var changes: [RegistryChange]
+    var events: [RegistryEvent]
+    var done: CheckedContinuation<Result<[StoredEvent], RegistryStoreError>, Never>
+  }
+
+  private struct Queue {
+    var jobs: [Job] = []
+    var isDraining = false
+    var isClosed = false
+  }
+
+  private let pool: DatabasePool
+  private let queue = Locked(Queue())
+
+  init(_ pool: DatabasePool) { self.pool = pool }
+
+  func write(
+    _ changes: [RegistryChange], _ events: [RegistryEvent]
+  ) async -> Result<[StoredEvent], RegistryStoreError> {
+    await withCheckedContinuation { done in
+      let (accepted, first) = queue.withLock { queue in
+        guard !queue.isClosed else { return (false, false) }
+        queue.jobs.append(Job(changes: changes, events: events, done: done))
+        defer { queue.isDraining = true }
+        return (true, !queue.isDraining)
+      }
+      guard accepted else { return done.resume(returning: .failure(.unavailable("the store is closed"))) }
+      // The pool's own queue: no thread of the cooperative pool ever waits for the disk.
+      if first { pool.asyncWriteWithoutTransaction { db in self.drain(db) } }
+    }
+  }
+
+  /// Takes no more writes. Those that were taken are finished by the time that the pool has closed.
+  func close() {
+    queue.withLock { $0.isClosed = true }
+  }
+
+  private func next() -> [Job] {
+    queue.withLock { queue in
+      let jobs = Array(queue.jobs.prefix(GroupWriter.batch))
+      queue.jobs.removeFirst(jobs.count)
+      if jobs.isEmpty { queue.isDraining = false }
+      return jobs
+    }
+  }
+
+  private func drain(_ db: Database) {
+    while true {
+      let jobs = next()
+      if jobs.isEmpty { return }
+      for (job, result) in zip(jobs, commit(jobs, db)) { job.done.resume(returning: result) }
+    }
+  }
+
+  private func commit(_ jobs: [Job], _ db: Database) -> [Result<[StoredEvent], RegistryStoreError>] {
+    var results: [Result<[StoredEvent], RegistryStoreError>] = []
+    do {
+      try db.inTransaction(.immediate) {
+        for job in jobs { results.append(try perform(job, db)) }
+        return .commit
+      }
+      return results
+    } catch {
+      return jobs.map { _ in .failure(.trouble(error)) }
+    }
+  }
+
+  /// One write of many. Only its own changes are taken back when the answer is no.
+  private func perform(_ job: Job, _ db: Database) throws -> Result<[StoredEvent], RegistryStoreError> {
+    let writer = ChangeWriter(db: db)
+    // A single statement takes itself back.
+    if job.changes.count + job.events.count <= 1 {
+      do { return .success(try writer.write(job.changes, job.events)) } catch let answer as RegistryStoreError {
+        return .failure(answer)
+      }
+    }
+    var result = Result<[StoredEvent], RegistryStoreError>.success([])
+    try db.inSavepoint {
+      do {
+        result = .success(try writer.write(job.changes, job.events))
+        return .commit
+      } catch let answer as RegistryStoreError {
+        result = .failure(answer)
+        return .rollback
+      }
+    }
+    return result
+  }
+}
+
+extension RegistryStoreError {
+  /// What went wrong, without statements and without values: those may hold what people wrote.
+  static func trouble(_ error: any Error) -> RegistryStoreError {
+    switch error {
+    case let error as RegistryStoreError: error
+    case let error as DatabaseError:
+      .unavailable("SQLite: \(error.message ?? "error") (\(error.extendedResultCode.rawValue))")
+    case is UnreadableRow: .unavailable("a stored row makes no sense")
+    case is CancellationError: .unavailable("cancelled")
+    default: .unavailable("the database cannot be used")
+    }
+  }
+}
+#endif

@@ -1,0 +1,148 @@
+#if SQLite
+import Foundation
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Files that their owner alone can read, and writes of them that a power cut leaves whole.
+enum PrivateFile {
+  /// Creates the folder for its owner alone, where it is missing.
+  static func createFolder(_ path: String) throws(RegistryOpenError) {
+    guard mkdir(path, 0o700) != 0, errno == EEXIST else { return }
+  }
+
+  /// Creates a file of that content, durably. False when there is one already; then nothing was changed.
+  ///
+  /// It appears whole or not at all: it is written under another name and linked, which fails where something is.
+  static func create(_ path: String, _ bytes: Data) throws(RegistryOpenError) -> Bool {
+    let draft = try write(bytes, beside: path)
+    defer { unlink(draft) }
+    guard link(draft, path) == 0 else {
+      if errno == EEXIST { return false }
+      throw failure("create", path)
+    }
+    try syncFolder(of: path)
+    return true
+  }
+
+  /// Puts new content in the place of a file, durably.
+  static func replace(_ path: String, _ bytes: Data) throws(RegistryOpenError) {
+    let draft = try write(bytes, beside: path)
+    guard rename(draft, path) == 0 else {
+      let error = failure("replace", path)
+      unlink(draft)
+      throw error
+    }
+    try syncFolder(of: path)
+  }
+
+  /// Creates an empty file where there is none.
+  static func touch(_ path: String) throws(RegistryOpenError) {
+    let file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+    guard file >= 0 else {
+      if errno == EEXIST { return }
+      throw failure("create", path)
+    }
+    close(file)
+    try syncFolder(of: path)
+  }
+
+  /// The content and the mode; nothing when there is no file.
+  static func read(_ path: String, limit: Int) throws(RegistryOpenError) -> (Data, mode: UInt32)? {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else {
+      if errno == ENOENT { return nil }
+      throw failure("read", path)
+    }
+    defer { close(file) }
+    guard let mode = mode(of: file) else { throw failure("read", path) }
+    var content = [UInt8](repeating: 0, count: limit)
+    var count = 0
+    while count < limit {
+      let got = content.withUnsafeMutableBytes {
+        #if canImport(Darwin)
+        Darwin.read(file, $0.baseAddress?.advanced(by: count), limit - count)
+        #elseif canImport(Glibc)
+        Glibc.read(file, $0.baseAddress?.advanced(by: count), limit - count)
+        #else
+        Musl.read(file, $0.baseAddress?.advanced(by: count), limit - count)
+        #endif
+      }
+      guard got >= 0 else {
+        if errno == EINTR { continue }
+        throw failure("read", path)
+      }
+      if got == 0 { break }
+      count += got
+    }
+    return (Data(content.prefix(count)), mode)
+  }
+
+  /// Runs `body` while no other process does the same with that file.
+  static func locked<Value>(
+    _ path: String, _ body: () throws(RegistryOpenError) -> Value
+  ) throws(RegistryOpenError) -> Value {
+    let file = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw failure("open", path) }
+    defer { close(file) }
+    while flock(file, LOCK_EX) != 0 {
+      guard errno == EINTR else { throw failure("lock", path) }
+    }
+    return try body()
+  }
+
+  private static func write(_ bytes: Data, beside path: String) throws(RegistryOpenError) -> String {
+    let draft = path + "." + UUID().uuidString
+    let file = open(draft, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw failure("create", path) }
+    defer { close(file) }
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let written = rest.withUnsafeBytes { buffer in
+        #if canImport(Darwin)
+        Darwin.write(file, buffer.baseAddress, buffer.count)
+        #elseif canImport(Glibc)
+        Glibc.write(file, buffer.baseAddress, buffer.count)
+        #else
+        Musl.write(file, buffer.baseAddress, buffer.count)
+        #endif
+      }
+      guard written > 0 || errno == EINTR else { return try give(up: draft, path) }
+      rest = rest.dropFirst(max(written, 0))
+    }
+    guard sync(file) else { return try give(up: draft, path) }
+    return draft
+  }
+
+  private static func give(up draft: String, _ path: String) throws(RegistryOpenError) -> String {
+    let error = failure("write", path)
+    unlink(draft)
+    throw error
+  }
+
+  private static func sync(_ file: Int32) -> Bool {
+    #if canImport(Darwin)
+    // fsync of macOS leaves the data in the disk's cache.
+    if fcntl(file, F_FULLFSYNC) == 0 { return true }
+    #endif
+    return fsync(file) == 0
+  }
+
+  private static func syncFolder(of path: String) throws(RegistryOpenError) {
+    let folder = (path as NSString).deletingLastPathComponent
+    let file = open(folder.isEmpty ? "." : folder, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw failure("open", folder) }
+    defer { close(file) }
+    guard sync(file) else { throw failure("sync", folder) }
+  }
+
+  private static func failure(_ verb: String, _ path: String) -> RegistryOpenError {
+    .unavailable("cannot \(verb) \(path): \(String(cString: strerror(errno)))")
+  }
+}
+#endif

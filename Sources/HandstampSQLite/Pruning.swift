@@ -1,0 +1,37 @@
+#if SQLite
+import GRDB
+import HandstampCore
+import HandstampRegistry
+
+/// Forgets what is over, inside a transaction.
+struct Pruning {
+  let db: Database
+
+  /// Each statement looks at no more rows than an index leads it to, and takes at most `limit`.
+  func prune(_ retention: Retention, limit: Int) throws -> Int {
+    // Events stand in the order of time: the oldest ones are looked at, and no others.
+    let events = try delete(
+      "DELETE FROM event WHERE id IN (SELECT id FROM event ORDER BY id LIMIT ?) AND at < ?",
+      [limit, retention.eventsBefore.milliseconds])
+    // What has no limit of its own is compared by its end, moved by the same span.
+    let unlimited = retention.now.advanced(by: .zero - retention.unlimited)
+    let sessions = try delete(
+      """
+      DELETE FROM session WHERE id IN (
+        SELECT id FROM session WHERE ended_at IS NOT NULL AND ended_at < ?
+          AND CASE WHEN expiry IS NULL THEN ended_at <= ? ELSE expiry <= ? END
+        ORDER BY ended_at LIMIT ?)
+      """,
+      [retention.endedBefore.milliseconds, unlimited.milliseconds, retention.now.milliseconds, limit])
+    let tickets = try delete(
+      "DELETE FROM ticket WHERE id IN (SELECT id FROM ticket WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
+      [retention.now.milliseconds, limit])
+    return events + sessions + tickets
+  }
+
+  private func delete(_ sql: String, _ arguments: StatementArguments) throws -> Int {
+    try db.cachedStatement(sql: sql).execute(arguments: arguments)
+    return db.changesCount
+  }
+}
+#endif

@@ -1,0 +1,140 @@
+#if SQLite
+import Foundation
+import GRDB
+import HandstampRegistry
+
+/// The tables, and how they came to be. A migration that was released is never changed.
+enum Schema {
+  static var migrator: DatabaseMigrator {
+    var migrator = DatabaseMigrator()
+    migrator.registerMigration("1") { db in
+      try db.execute(sql: first)
+    }
+    migrator.registerMigration("2") { db in
+      try db.execute(sql: second)
+    }
+    migrator.registerMigration("3") { db in
+      try db.execute(sql: third)
+    }
+    return migrator
+  }
+
+  /// Times and durations are milliseconds. `expiry` is the earlier of the absolute and the idle one.
+  private static let first = """
+    CREATE TABLE instance (
+      only INTEGER PRIMARY KEY CHECK (only = 1),
+      id TEXT NOT NULL
+    ) STRICT;
+
+    CREATE TABLE key_check (
+      kid TEXT NOT NULL PRIMARY KEY,
+      value BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE account (
+      id TEXT NOT NULL PRIMARY KEY,
+      email TEXT UNIQUE,
+      email_typed TEXT,
+      username TEXT NOT NULL,
+      password_hash BLOB,
+      created_at INTEGER NOT NULL,
+      closed_at INTEGER,
+      revision INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE session (
+      id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 16),
+      account TEXT NOT NULL REFERENCES account (id),
+      device_id TEXT NOT NULL,
+      device_name TEXT NOT NULL,
+      platform TEXT NOT NULL,
+      kind TEXT NOT NULL,
+      counter INTEGER NOT NULL,
+      ring BLOB NOT NULL,
+      created_at INTEGER NOT NULL,
+      rotated_at INTEGER NOT NULL,
+      last_seen_at INTEGER NOT NULL,
+      ended_at INTEGER,
+      end_reason TEXT,
+      absolute_expiry INTEGER,
+      idle_limit INTEGER,
+      expiry INTEGER,
+      dpop_thumbprint TEXT,
+      revision INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- A device has one session of an account at a time; also finds the sessions of an account.
+    CREATE UNIQUE INDEX session_device ON session (account, device_id) WHERE ended_at IS NULL;
+    CREATE INDEX session_expiry ON session (expiry) WHERE ended_at IS NULL AND expiry IS NOT NULL;
+
+    -- AUTOINCREMENT: no id is given twice, even after the newest event was deleted.
+    CREATE TABLE event (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      kind TEXT NOT NULL,
+      account TEXT NOT NULL,
+      session TEXT,
+      reason TEXT,
+      at INTEGER NOT NULL
+    ) STRICT;
+
+    CREATE INDEX event_account ON event (account, id);
+    """
+
+  /// Accounts of other identity providers, tickets, push tokens, and what pruning looks for.
+  private static let second = """
+    ALTER TABLE account ADD COLUMN identity TEXT;
+    CREATE UNIQUE INDEX account_identity ON account (identity) WHERE identity IS NOT NULL;
+
+    ALTER TABLE session ADD COLUMN push_token BLOB;
+    CREATE INDEX session_ended ON session (ended_at) WHERE ended_at IS NOT NULL;
+
+    -- Secrets that were mailed, as hashes, and values that count once.
+    CREATE TABLE ticket (
+      id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 32),
+      purpose TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      account TEXT,
+      email TEXT,
+      email_typed TEXT,
+      username TEXT NOT NULL,
+      password_hash BLOB,
+      created_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE INDEX ticket_subject ON ticket (subject, purpose);
+    CREATE INDEX ticket_expiry ON ticket (expires_at);
+    """
+
+  /// Sessions of other clients, and what tickets of theirs carry.
+  private static let third = """
+    ALTER TABLE session ADD COLUMN client TEXT;
+    ALTER TABLE session ADD COLUMN scope TEXT;
+    ALTER TABLE session ADD COLUMN audience TEXT;
+    ALTER TABLE ticket ADD COLUMN payload TEXT NOT NULL DEFAULT '';
+    """
+
+  /// Binds a new database to its keys, and refuses one that is bound to others. Keys that were added are noted.
+  static func bind(_ db: Database, to keys: ServerKeys, path: String) throws {
+    if let id = try String.fetchOne(db, sql: "SELECT id FROM instance") {
+      guard id == keys.instance.rawValue else {
+        throw RegistryOpenError.wrongKeys(path: path, "the database is of instance \(id), the keys of \(keys.instance)")
+      }
+    } else {
+      try db.execute(sql: "INSERT INTO instance (only, id) VALUES (1, ?)", arguments: [keys.instance.rawValue])
+    }
+    for id in keys.master.keys.keys.sorted() {
+      guard let value = keys.master.checkValue(of: id, for: keys.instance) else { continue }
+      if let stored = try Data.fetchOne(db, sql: "SELECT value FROM key_check WHERE kid = ?", arguments: [id.rawValue])
+      {
+        guard stored == Data(value) else {
+          throw RegistryOpenError.wrongKeys(path: path, "the key \(id) is another than before")
+        }
+      } else {
+        try db.execute(
+          sql: "INSERT INTO key_check (kid, value) VALUES (?, ?)", arguments: [id.rawValue, Data(value)])
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,103 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Hummingbird
+import NIOCore
+
+/// One open stream of server-sent events (WHATWG HTML section 9.2): an account's events in the store's order, from a cursor
+/// on. It ends when its token does, right after the event that its own session has ended, and when the server stops.
+struct EventStream: Sendable {
+  let bearer: Bearer
+  /// The id of the last event that the reader has.
+  let cursor: EventID
+  /// How much of the token's life is left.
+  let life: Duration
+  let heartbeat: Duration
+  let hub: EventHub
+  let metrics: ServerMetrics
+  /// Closes the connection, for a reader that takes nothing any more.
+  let abort: @Sendable () -> Void
+  /// The account's next events after an id, in order; none when there are none.
+  let read: @Sendable (EventID) async throws -> [StoredEvent]
+
+  /// How long a reader may still take after the end of its token.
+  private static let patience = Duration.seconds(5)
+
+  /// Writes until the stream is over, or the reader has gone.
+  @concurrent func run(_ writer: inout any ResponseBodyWriter) async throws {
+    let bell = Doorbell()
+    let number = hub.subscribe(bell, to: bearer.account)
+    metrics.update { $0.openStreams += 1 }
+    defer {
+      hub.unsubscribe(number, from: bearer.account)
+      metrics.update { $0.openStreams -= 1 }
+    }
+    try await writer.write(opening)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { [heartbeat] in
+        while true {
+          try await Task.sleep(for: heartbeat)
+          bell.ring(.heartbeat)
+        }
+      }
+      group.addTask { [life, abort] in
+        try await Task.sleep(for: life)
+        bell.ring(.over)
+        try await Task.sleep(for: EventStream.patience)
+        abort()
+      }
+      defer { group.cancelAll() }
+      // What was committed between the cursor's reading and the subscription.
+      bell.ring(.news)
+      try await pump(bell, &writer)
+    }
+  }
+
+  @concurrent private func pump(_ bell: Doorbell, _ writer: inout any ResponseBodyWriter) async throws {
+    var last = cursor
+    for await _ in bell.bells {
+      let rings = bell.take()
+      if rings.contains(.news) {
+        while case let events = try await read(last), let newest = events.last {
+          for stored in events {
+            try await writer.write(block(of: stored))
+            metrics.update { $0.eventsSent += 1 }
+            if stored.event.kind == .sessionRevoked, stored.event.session == bearer.session { return }
+          }
+          last = newest.id
+        }
+      }
+      if rings.contains(.over) { return }
+      if rings == .heartbeat { try await writer.write(ByteBuffer(string: ": \n\n")) }
+    }
+  }
+
+  /// The first block: the stream is open, and resuming after it loses nothing. The name is the Shared Signals Framework's for
+  /// an event that says only that a stream works.
+  private var opening: ByteBuffer {
+    var json = JSONText()
+    json.add("sid", bearer.session.rawValue)
+    json.add("current", true)
+    return block(id: cursor, name: "verification", data: json, retry: 1000)
+  }
+
+  private func block(of stored: StoredEvent) -> ByteBuffer {
+    let event = stored.event
+    var json = JSONText()
+    json.add("sid", ifPresent: event.session?.rawValue)
+    json.add("reason", ifPresent: event.reason?.rawValue)
+    json.add("at", event.at.description)
+    json.add("at_ms", event.at.milliseconds)
+    json.add("current", event.session == bearer.session)
+    return block(id: stored.id, name: event.kind.rawValue, data: json)
+  }
+
+  private func block(id: EventID, name: String, data: JSONText, retry: Int? = nil) -> ByteBuffer {
+    let retry = retry.map { "retry: \($0)\n" } ?? ""
+    var buffer = ByteBuffer(string: "id: \(id)\nevent: \(name)\n\(retry)data: ")
+    buffer.writeBytes(data.finished)
+    buffer.writeStaticString("\n\n")
+    return buffer
+  }
+}
+#endif

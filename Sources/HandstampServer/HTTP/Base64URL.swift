@@ -1,0 +1,54 @@
+#if Server
+/// Base 64 with the URL-safe alphabet and without padding (RFC 4648 section 5).
+enum Base64URL {
+  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+  /// The value of each byte as a digit; 255 for a byte that is none.
+  private static let values: [UInt8] = {
+    var values = [UInt8](repeating: 255, count: 256)
+    for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
+    return values
+  }()
+
+  /// Appends `bytes`, encoded, to `text`.
+  static func append(_ bytes: some Sequence<UInt8>, to text: inout [UInt8]) {
+    var bits: UInt32 = 0
+    var held: UInt32 = 0
+    for byte in bytes {
+      bits = bits << 8 | UInt32(byte)
+      held += 8
+      while held >= 6 {
+        held -= 6
+        text.append(alphabet[Int(bits >> held & 63)])
+      }
+    }
+    if held > 0 { text.append(alphabet[Int(bits << (6 - held) & 63)]) }
+  }
+
+  static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    var text: [UInt8] = []
+    append(bytes, to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Nothing for a character outside the alphabet, an impossible length, or spare bits that are not zero: of the texts that
+  /// would decode to the same bytes exactly one is accepted, so that no token has a second spelling.
+  static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.count * 3 / 4)
+    var bits: UInt32 = 0
+    var held: UInt32 = 0
+    for character in text {
+      let value = values[Int(character)]
+      guard value < 64 else { return nil }
+      bits = bits << 6 | UInt32(value)
+      held += 6
+      if held >= 8 {
+        held -= 8
+        bytes.append(UInt8(truncatingIfNeeded: bits >> held))
+        bits &= (1 << held) - 1
+      }
+    }
+    return held < 6 && bits == 0 ? bytes : nil
+  }
+}
+#endif

@@ -1,0 +1,46 @@
+#if Server
+import HandstampCore
+public import HummingbirdCore
+import Logging
+import NIOCore
+
+extension HTTPServerBuilder {
+  /// HTTP/1.1 that may be stopped at any moment.
+  ///
+  /// NIO's asynchronous channels end the program when one goes away that nobody took. That is what becomes of a connection
+  /// which is accepted while the server stops; here it is closed instead.
+  public static func sturdyHTTP1(configuration: HTTP1Channel.Configuration = .init()) -> HTTPServerBuilder {
+    HTTPServerBuilder { SturdyHTTP1(inner: HTTP1Channel(responder: $0, configuration: configuration)) }
+  }
+}
+
+/// Hummingbird's HTTP/1.1, with connections that may go away unseen.
+struct SturdyHTTP1: ServerChildChannel {
+  let inner: HTTP1Channel
+
+  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Accepted> {
+    inner.setup(channel: channel, logger: logger).map { Accepted($0) }
+  }
+
+  func handle(value: Accepted, logger: Logger) async {
+    value.take()
+    await inner.handle(value: value.connection, logger: logger)
+  }
+
+  final class Accepted: ServerChildChannelValue {
+    let connection: HTTP1Channel.Value
+    private let isTaken = Locked(false)
+
+    var channel: any Channel { connection.channel }
+
+    init(_ connection: HTTP1Channel.Value) { self.connection = connection }
+
+    func take() { isTaken.withLock { $0 = true } }
+
+    deinit {
+      guard !isTaken.withLock({ $0 }) else { return }
+      Task { [connection] in try? await connection.executeThenClose { _, _ in } }
+    }
+  }
+}
+#endif

@@ -1,0 +1,87 @@
+#if Server
+public import HandstampCore
+public import HandstampRegistry
+
+/// Where the server's mails go.
+public protocol Mailer: Sendable {
+  /// Hands a mail over to whatever delivers it. It is asked once a mail, one mail at a time, away from any request.
+  @concurrent func send(_ mail: Mail) async throws(MailFault)
+}
+
+/// Why a mail was not handed over.
+public enum MailFault: Error, Sendable, Hashable {
+  /// The folder or the program cannot be used now; the text says why, without address and content.
+  case unavailable(String)
+  /// The program ended with this status.
+  case refused(status: Int32)
+  /// The program took too long and was ended.
+  case timedOut
+}
+
+/// An address that a mail can be sent to: a `dot-atom` at a domain (RFC 5322 section 3.4.1, RFC 6531 for other scripts).
+/// It has no character that means something in a header, so it is one address and nothing else.
+public struct Mailbox: Sendable, Hashable {
+  public let address: String
+
+  /// Nothing for an address with quotes, commas, brackets, comments and the like.
+  public init?(_ email: EmailAddress) { self.init(email.typed) }
+
+  public init?(_ text: String) {
+    guard text.utf8.count <= EmailAddress.maxLength, let at = text.lastIndex(of: "@") else { return nil }
+    let (local, domain) = (text[..<at], text[text.index(after: at)...])
+    guard Mailbox.isDotted(local, Mailbox.isAtom), local.utf8.count <= 64,
+      Mailbox.isDotted(domain, { Mailbox.isWordly($0) || $0 == "-" })
+    else { return nil }
+    address = text
+  }
+
+  private static func isDotted(_ text: Substring, _ isAllowed: (Unicode.Scalar) -> Bool) -> Bool {
+    text.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { part in
+      let isWhole = part.unicodeScalars.allSatisfy(isAllowed)
+      return isWhole && !part.isEmpty
+    }
+  }
+
+  private static func isWordly(_ scalar: Unicode.Scalar) -> Bool {
+    if scalar.isASCII { return scalar.properties.isAlphabetic || scalar.properties.numericType != nil }
+    switch scalar.properties.generalCategory {
+    case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter, .nonspacingMark,
+      .spacingMark, .decimalNumber:
+      return true
+    default: return false
+    }
+  }
+
+  private static func isAtom(_ scalar: Unicode.Scalar) -> Bool {
+    let isMark = "!#$%&'*+-/=?^_`{|}~".unicodeScalars.contains(scalar)
+    return isMark || isWordly(scalar)
+  }
+}
+
+/// One mail of the server's. Its words are the server's own: nothing that a stranger wrote gets into a mail to somebody
+/// else.
+public struct Mail: Sendable, CustomStringConvertible, CustomReflectable {
+  public let from: Mailbox
+  public let to: Mailbox
+  /// One line of ASCII.
+  public let subject: StaticString
+  /// Lines of plain text. Holds the secret of a link.
+  public let text: Secret
+  /// Unique, for `Message-ID`.
+  public let id: String
+  public let sentAt: UnixTime
+
+  public init(from: Mailbox, to: Mailbox, subject: StaticString, text: Secret, id: String, sentAt: UnixTime) {
+    self.from = from
+    self.to = to
+    self.subject = subject
+    self.text = text
+    self.id = id
+    self.sentAt = sentAt
+  }
+
+  /// Neither address nor text.
+  public var description: String { "mail: \(subject)" }
+  public var customMirror: Mirror { Mirror(self, children: ["subject": "\(subject)"]) }
+}
+#endif

@@ -1,0 +1,59 @@
+#if Server
+import Foundation
+import HandstampCore
+
+/// Hands mails to the system's own mail program, through the interface that all of them have: `sendmail -t -i`, the mail on
+/// standard input. No shell is involved, and no word of a mail gets onto a command line.
+public struct Sendmail: Mailer {
+  public let program: String
+  public let limit: Duration
+
+  /// - Parameters:
+  ///   - program: an absolute path.
+  ///   - limit: how long the program may take for one mail.
+  public init(program: String = "/usr/sbin/sendmail", limit: Duration = .seconds(30)) {
+    self.program = program
+    self.limit = limit
+  }
+
+  @concurrent public func send(_ mail: Mail) async throws(MailFault) {
+    // A file that nobody can open, not a pipe: a program that ends without reading harms nothing.
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("mail-\(UUID().uuidString)").path
+    defer { unlink(path) }
+    try mail.message(.lf).write(to: path)
+    guard let input = FileHandle(forReadingAtPath: path) else { throw .unavailable("a mail cannot be read again") }
+    unlink(path)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = ["-t", "-i"]
+    process.environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]
+    process.standardInput = input
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    let (ends, continuation) = AsyncStream.makeStream(of: Int32.self)
+    process.terminationHandler = { process in
+      continuation.yield(process.terminationReason == .exit ? process.terminationStatus : -1)
+      continuation.finish()
+    }
+    do { try process.run() } catch { throw .unavailable("\(program) cannot be run") }
+    let id = process.processIdentifier
+    let status = await withTaskGroup(of: Int32?.self) { [limit] group in
+      group.addTask {
+        for await status in ends { return status }
+        return nil
+      }
+      group.addTask {
+        try? await Task.sleep(for: limit)
+        return nil
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+    guard let status else {
+      kill(id, SIGKILL)
+      throw .timedOut
+    }
+    guard status == 0 else { throw .refused(status: status) }
+  }
+}
+#endif

@@ -1,0 +1,70 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Hummingbird
+
+extension SessionServer {
+  /// `POST /oauth/introspect` (RFC 7662): for confidential clients, such as APIs. Of a token that is not good, or not theirs to
+  /// know, they hear that it is not active, and nothing else.
+  @concurrent func introspect(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let (form, caller): (FormBody, Caller)
+    switch try await call(request) {
+    case .success(let found): (form, caller) = found
+    case .failure(let refusal): return refusal.response
+    }
+    guard let client = caller.client, client.secretHash != nil else {
+      return OAuthAnswer.refusal("invalid_client", status: .unauthorized)
+    }
+    guard let token = form["token"] else {
+      return OAuthAnswer.refusal("invalid_request", description: "token is missing")
+    }
+    do throws(RegistryError) {
+      let facts = try await facts(about: token, for: client)
+      var inactive = JSONText()
+      inactive.add("active", false)
+      return OAuthAnswer.success(facts ?? inactive)
+    } catch {
+      report(error, context)
+      return OAuthAnswer.unavailable
+    }
+  }
+
+  private func facts(about token: String, for client: ConfiguredClient) async throws(RegistryError) -> JSONText? {
+    let now = configuration.now()
+    var json = JSONText()
+    json.add("active", true)
+    if case .success(let claims) = tokens.verify(Substring(token), at: now, audience: nil) {
+      guard let row = try await registry.session(claims.session, now: now), row.account == claims.account else {
+        return nil
+      }
+      json.add("scope", ifPresent: claims.scope)
+      json.add("client_id", claims.client)
+      json.add("token_type", claims.thumbprint == nil ? "Bearer" : "DPoP")
+      json.add("exp", claims.expiresAt.seconds)
+      json.add("iat", claims.issuedAt.seconds)
+      json.add("sub", claims.account.rawValue)
+      json.add("aud", claims.audience)
+      json.add("iss", configuration.issuer)
+      json.add("jti", claims.id)
+      json.add("sid", claims.session.rawValue)
+      if let thumbprint = claims.thumbprint {
+        var confirmation = JSONText()
+        confirmation.add("jkt", thumbprint)
+        json.add("cnf", confirmation)
+      }
+      return json
+    }
+    // A refresh token is its own client's business.
+    guard case .genuine(let claims) = registry.mint.read(RefreshToken(token)),
+      let row = try await registry.session(claims.session.id, now: now), row.client?.id == client.id,
+      claims.counter == row.counter
+    else { return nil }
+    json.add("scope", ifPresent: row.client.map(\.scope))
+    json.add("client_id", client.id)
+    json.add("sub", row.account.rawValue)
+    json.add("iss", configuration.issuer)
+    if let end = row.expiry { json.add("exp", end.seconds) }
+    return json
+  }
+}
+#endif

@@ -1,0 +1,41 @@
+#if Server
+import Foundation
+
+extension FixedDocument {
+  /// What the server says of itself (RFC 8414 section 2).
+  init(metadataOf configuration: ServerConfiguration) {
+    let issuer = configuration.issuer
+    var json = JSONText(reserving: 1024)
+    json.add("issuer", issuer)
+    json.add("authorization_endpoint", issuer + "/oauth/authorize")
+    json.add("token_endpoint", issuer + "/oauth/token")
+    json.add("device_authorization_endpoint", issuer + "/oauth/device_authorization")
+    json.add("revocation_endpoint", issuer + "/oauth/revoke")
+    json.add("introspection_endpoint", issuer + "/oauth/introspect")
+    json.add("userinfo_endpoint", issuer + "/v1/me")
+    json.add("jwks_uri", issuer + "/.well-known/jwks.json")
+    json.add("response_types_supported", ["code"])
+    json.add("response_modes_supported", ["query"])
+    json.add(
+      "grant_types_supported",
+      ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"])
+    json.add("code_challenge_methods_supported", ["S256"])
+    json.add(
+      "token_endpoint_auth_methods_supported", ["none", "client_secret_basic", "client_secret_post"])
+    json.add(
+      "revocation_endpoint_auth_methods_supported", ["none", "client_secret_basic", "client_secret_post"])
+    json.add("introspection_endpoint_auth_methods_supported", ["client_secret_basic", "client_secret_post"])
+    json.add("authorization_response_iss_parameter_supported", true)
+    json.add("dpop_signing_alg_values_supported", ["ES256"])
+    let scopes = Set(configuration.clients.flatMap(\.scopes)).sorted()
+    if !scopes.isEmpty { json.add("scopes_supported", scopes) }
+    self.init(json.finished, cacheControl: "public, max-age=300")
+  }
+
+  /// Where the document stands: before the issuer's path (RFC 8414 section 3.1).
+  static func metadataPath(of issuer: String) -> String {
+    let path = URLComponents(string: issuer)?.path ?? ""
+    return "/.well-known/oauth-authorization-server" + (path == "/" ? "" : path)
+  }
+}
+#endif

@@ -1,0 +1,172 @@
+#if Server
+import Crypto
+import Foundation
+import HandstampCore
+import HTTPTypes
+import Hummingbird
+
+/// Checks proofs of possession (RFC 9449 section 4.3).
+///
+/// Every proof must name a nonce of this server that is at most ten minutes old, and a time that is at most five minutes from
+/// the server's; what was seen is remembered for as long as it could come again. Nonces are made from the signing key, so that
+/// several servers take each other's; what was seen, each server remembers for itself.
+final class ProofDesk: Sendable {
+  enum Fault: Error, Hashable {
+    /// No proof, or not of this request.
+    case invalid
+    /// A good one without a nonce, or with one that is over.
+    case wantsNonce
+    /// More proofs are remembered than there is room for.
+    case busy
+  }
+
+  /// How far a proof's time may be from the server's.
+  static let tolerance = Duration.seconds(300)
+  /// A nonce is good in the span that it was made in, and the next.
+  private static let span: Int64 = 300
+  private static let capacity = 200_000
+
+  private let issuer: String
+  private let key: SymmetricKey
+  private let seen = Locked<(ids: [Data: UnixTime], cleared: UnixTime)>(([:], UnixTime(seconds: 0)))
+
+  init(issuer: String, keys: SigningKeys) {
+    self.issuer = issuer
+    key = SymmetricKey(data: keys.derived("handstamp dpop nonce"))
+  }
+
+  /// The thumbprint of the key that a request was proven with; nothing for a request without a proof, unless it needs one.
+  ///
+  /// - Parameter token: the access token that the proof must name; nothing at the token endpoint.
+  func check(_ request: Request, token: Substring?, now: UnixTime) -> Result<String?, Fault> {
+    let fields = request.headers[values: ProofDesk.field]
+    guard !fields.isEmpty else { return token == nil ? .success(nil) : .failure(.invalid) }
+    guard fields.count == 1, let proof = Proof(fields[0]) else { return .failure(.invalid) }
+    guard proof.claims.htm == request.method.rawValue, isThis(proof.claims.htu, request.uri.path),
+      !proof.claims.jti.isEmpty, proof.claims.jti.utf8.count <= 256
+    else { return .failure(.invalid) }
+    if let token {
+      guard proof.claims.ath == Base64URL.encode(SHA256.hash(data: Array(token.utf8))) else {
+        return .failure(.invalid)
+      }
+    }
+    guard proof.claims.iat.isFinite, abs(proof.claims.iat) < 1e12 else { return .failure(.invalid) }
+    let age = now.since(UnixTime(milliseconds: Int64(proof.claims.iat * 1000)))
+    guard age <= ProofDesk.tolerance, age >= .zero - ProofDesk.tolerance else { return .failure(.invalid) }
+    guard let nonce = proof.claims.nonce, isGood(nonce, at: now) else { return .failure(.wantsNonce) }
+    return remember(proof, now: now).map { proof.thumbprint }
+  }
+
+  /// The nonce of this moment.
+  func nonce(at now: UnixTime) -> String { nonce(ofSpan: now.seconds / ProofDesk.span) }
+
+  /// As an answer of the token endpoint (section 5).
+  func refusal(_ fault: Fault, now: UnixTime) -> Response {
+    switch fault {
+    case .invalid: return OAuthAnswer.refusal("invalid_dpop_proof")
+    case .busy: return OAuthAnswer.unavailable
+    case .wantsNonce:
+      var response = OAuthAnswer.refusal("use_dpop_nonce")
+      response.headers[ProofDesk.nonceField] = nonce(at: now)
+      return response
+    }
+  }
+
+  /// As an answer of the API (section 7.1).
+  func problem(_ fault: Fault, now: UnixTime) -> Problem {
+    switch fault {
+    case .busy: return .unavailable
+    case .invalid:
+      var problem = Problem.invalidToken(code: "proof_invalid", "The proof of possession is not valid here")
+      problem.headers[.wwwAuthenticate] = "DPoP error=\"invalid_dpop_proof\", algs=\"ES256\""
+      return problem
+    case .wantsNonce:
+      var problem = Problem.invalidToken(code: "proof_invalid", "The proof must name the server's nonce")
+      problem.headers[.wwwAuthenticate] = "DPoP error=\"use_dpop_nonce\", algs=\"ES256\""
+      problem.headers[ProofDesk.nonceField] = nonce(at: now)
+      return problem
+    }
+  }
+
+  private static let field = HTTPField.Name("DPoP") ?? .authorization
+  private static let nonceField = HTTPField.Name("DPoP-Nonce") ?? .eTag
+
+  private func nonce(ofSpan span: Int64) -> String {
+    Base64URL.encode(Array(HMAC<SHA256>.authenticationCode(for: Array(String(span).utf8), using: key)).prefix(16))
+  }
+
+  private func isGood(_ nonce: String, at now: UnixTime) -> Bool {
+    let span = now.seconds / ProofDesk.span
+    return [span, span - 1].contains { Secret(self.nonce(ofSpan: $0)) == Secret(nonce) }
+  }
+
+  /// Whether an address is the one under which this server is known, with that path. Query and fragment do not count.
+  private func isThis(_ address: String, _ path: String) -> Bool {
+    guard let named = URLComponents(string: address), let own = URLComponents(string: issuer) else { return false }
+    func port(_ parts: URLComponents) -> Int { parts.port ?? (parts.scheme?.lowercased() == "https" ? 443 : 80) }
+    return named.scheme?.lowercased() == own.scheme?.lowercased() && named.host?.lowercased() == own.host?.lowercased()
+      && port(named) == port(own) && named.percentEncodedPath == own.percentEncodedPath + path
+  }
+
+  private func remember(_ proof: Proof, now: UnixTime) -> Result<Void, Fault> {
+    let id = Data(SHA256.hash(data: Array((proof.thumbprint + " " + proof.claims.jti).utf8)))
+    return seen.withLock { seen in
+      if now.since(seen.cleared) > .seconds(60) || seen.ids.count >= ProofDesk.capacity {
+        seen.ids = seen.ids.filter { $0.value > now }
+        seen.cleared = now
+      }
+      guard seen.ids[id].map({ $0 <= now }) ?? true else { return .failure(.invalid) }
+      guard seen.ids.count < ProofDesk.capacity else { return .failure(.busy) }
+      // For as long as its time is within the tolerance, on either side.
+      seen.ids[id] = now.advanced(by: ProofDesk.tolerance * 2 + .seconds(1))
+      return .success(())
+    }
+  }
+}
+
+/// A proof whose signature is that of the key in it.
+private struct Proof {
+  struct Claims: Decodable {
+    var htm: String
+    var htu: String
+    var iat: Double
+    var jti: String
+    var ath: String?
+    var nonce: String?
+  }
+  private struct Header: Decodable {
+    struct Key: Decodable {
+      var kty: String
+      var crv: String
+      var x: String
+      var y: String
+      /// A private part: whoever sends it has given the key away.
+      var d: String?
+    }
+    var typ: String
+    var alg: String
+    var jwk: Key
+  }
+
+  let claims: Claims
+  let thumbprint: String
+
+  init?(_ text: String) {
+    guard text.utf8.count <= 8192 else { return nil }
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3, let header = Base64URL.decode(Array(parts[0].utf8)),
+      let payload = Base64URL.decode(Array(parts[1].utf8)), let signature = Base64URL.decode(Array(parts[2].utf8)),
+      let head = try? JSONDecoder().decode(Header.self, from: Data(header)), head.typ == "dpop+jwt",
+      head.alg == "ES256", head.jwk.kty == "EC", head.jwk.crv == "P-256", head.jwk.d == nil,
+      let x = Base64URL.decode(Array(head.jwk.x.utf8)), let y = Base64URL.decode(Array(head.jwk.y.utf8)),
+      x.count == 32, y.count == 32, let key = try? P256.Signing.PublicKey(rawRepresentation: x + y),
+      let proven = try? P256.Signing.ECDSASignature(rawRepresentation: signature),
+      key.isValidSignature(proven, for: Array("\(parts[0]).\(parts[1])".utf8)),
+      let claims = try? JSONDecoder().decode(Claims.self, from: Data(payload))
+    else { return nil }
+    self.claims = claims
+    let canonical = "{\"crv\":\"P-256\",\"kty\":\"EC\",\"x\":\"\(head.jwk.x)\",\"y\":\"\(head.jwk.y)\"}"
+    thumbprint = Base64URL.encode(SHA256.hash(data: Array(canonical.utf8)))
+  }
+}
+#endif

@@ -1,0 +1,61 @@
+#if Server
+import CHandstampArgon2
+public import HandstampCore
+
+/// How much work one password hash is: Argon2id (RFC 9106).
+public struct Argon2Parameters: Sendable, Hashable {
+  /// Memory in KiB, at least 8 per lane.
+  public var memory: UInt32
+  /// Passes over the memory.
+  public var passes: UInt32
+  /// Lanes.
+  public var lanes: UInt32
+
+  public init(memory: UInt32, passes: UInt32, lanes: UInt32) {
+    self.memory = memory
+    self.passes = passes
+    self.lanes = lanes
+  }
+
+  /// 19 MiB, two passes, one lane: the first choice of OWASP's password storage cheat sheet. About 16 ms.
+  public static let recommended = Argon2Parameters(memory: 19 * 1024, passes: 2, lanes: 1)
+  /// Next to no work. For tests only.
+  public static let forTests = Argon2Parameters(memory: 8, passes: 1, lanes: 1)
+
+  static let saltLength = 16
+  static let hashLength = 32
+
+  /// The hash of `password` with a random salt, in the encoded form `$argon2id$v=19$m=…`. Blocks for the whole work.
+  /// Fails when the memory cannot be had.
+  public func hash(_ password: Secret) throws(Argon2Failure) -> String {
+    var random = SystemRandomNumberGenerator()
+    let salt = (0..<Argon2Parameters.saltLength).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+    let length = argon2_encodedlen(
+      passes, memory, lanes, UInt32(salt.count), UInt32(Argon2Parameters.hashLength), Argon2_id)
+    var encoded = [CChar](repeating: 0, count: length)
+    let code = password.withExposedBytes { bytes in
+      argon2id_hash_encoded(
+        passes, memory, lanes, bytes.baseAddress, bytes.count, salt, salt.count, Argon2Parameters.hashLength, &encoded,
+        length)
+    }
+    guard code == ARGON2_OK.rawValue else { throw Argon2Failure(code: code) }
+    return String(decoding: encoded.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// Whether `password` is the one that `encoded` was made of. Blocks for the work that `encoded` asks for. Fails when
+  /// the memory cannot be had or `encoded` is no such text.
+  public static func verify(_ password: Secret, against encoded: String) throws(Argon2Failure) -> Bool {
+    let code = password.withExposedBytes { argon2id_verify(encoded, $0.baseAddress, $0.count) }
+    switch code {
+    case ARGON2_OK.rawValue: return true
+    case ARGON2_VERIFY_MISMATCH.rawValue: return false
+    default: throw Argon2Failure(code: code)
+    }
+  }
+}
+
+/// Why no hash came, by the library's own number.
+public struct Argon2Failure: Error, Sendable, Hashable {
+  public let code: Int32
+}
+#endif

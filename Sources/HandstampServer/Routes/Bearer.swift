@@ -1,0 +1,104 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HTTPTypes
+import Hummingbird
+import Logging
+
+/// Who sends a request, as far as its access token and the registry's row say.
+struct Bearer: Sendable {
+  var account: AccountID
+  var session: SessionID
+  var expiresAt: UnixTime
+  /// What the client may do that the token was given to; nothing where it may do whatever the account's owner may.
+  var scopes: [Substring]?
+}
+
+extension SessionServer {
+  /// The bearer of a request, if its token is genuine, good, and of a session that lives *now*: the signature alone would let
+  /// a revoked session in until its token is over.
+  ///
+  /// - Parameter scope: what lets another client's token in; nothing where none does.
+  func bearer(
+    of request: Request, allowing scope: String? = nil, _ context: ServerContext
+  ) async throws -> Bearer {
+    let (token, isBound) = try SessionServer.token(in: request)
+    let now = configuration.now()
+    let claims: AccessTokens.Claims
+    switch tokens.verify(token, at: now) {
+    case .success(let genuine): claims = genuine
+    case .failure(.expired):
+      metrics.update { $0.refusedTokens += 1 }
+      throw Problem.invalidToken(code: "token_expired", "The access token is over")
+    case .failure(.invalid):
+      metrics.update { $0.refusedTokens += 1 }
+      throw Problem.invalidToken(code: "token_invalid", "The access token is not valid here")
+    }
+    try checkProof(of: request, token, claims, isBound: isBound, at: now)
+    try await requireLive(claims, at: now, context)
+    var bearer = Bearer(account: claims.account, session: claims.session, expiresAt: claims.expiresAt)
+    guard claims.client != configuration.clientID, clients[claims.client]?.isFirstParty != true else { return bearer }
+    let scopes = claims.scope?.split(separator: " ") ?? []
+    guard let scope, scopes.contains(Substring(scope)) else { throw Problem.insufficientScope(scope) }
+    bearer.scopes = scopes
+    return bearer
+  }
+
+  /// A bound token must come with a proof, and one that comes with a proof must be bound (RFC 9449 section 7).
+  private func checkProof(
+    of request: Request, _ token: Substring, _ claims: AccessTokens.Claims, isBound: Bool, at now: UnixTime
+  ) throws(Problem) {
+    guard isBound || claims.thumbprint != nil else { return }
+    let refused = Problem.invalidToken(code: "token_invalid", "The access token is not valid here")
+    guard isBound, let thumbprint = claims.thumbprint else { throw refused }
+    switch proofs.check(request, token: token, now: now) {
+    case .success(thumbprint): return
+    case .success: throw refused
+    case .failure(let fault): throw proofs.problem(fault, now: now)
+    }
+  }
+
+  /// Refuses a session that is over, and notes that one that is not is in use.
+  private func requireLive(
+    _ claims: AccessTokens.Claims, at now: UnixTime, _ context: ServerContext
+  ) async throws(Problem) {
+    let row: SessionRow?
+    do throws(RegistryStoreError) { row = try await registry.store.session(claims.session) } catch {
+      throw storeProblem(error, context)
+    }
+    guard let row, row.account == claims.account else {
+      metrics.update { $0.refusedTokens += 1 }
+      throw .invalidToken(code: "token_invalid", "The access token is not valid here")
+    }
+    if let reason = row.over(at: now) {
+      metrics.update { $0.refusedTokens += 1 }
+      throw .invalidToken(code: "session_ended", "The session has ended", reason: reason.rawValue)
+    }
+    // A note that is missed now is made by a later request.
+    do throws(RegistryError) { try await registry.touch(row, now: now) } catch { report(error, context) }
+  }
+
+  /// Trouble of the store, as an answer.
+  func storeProblem(_ error: RegistryStoreError, _ context: ServerContext) -> Problem {
+    metrics.update { $0.storeFailures += 1 }
+    context.logger.error("Store unavailable", metadata: ["handstamp.cause": "\(error)"])
+    return .unavailable
+  }
+
+  /// The token of the `Authorization` field: exactly one, scheme `Bearer` (RFC 6750 section 2.1) or `DPoP` in any
+  /// letter case; and whether it is the latter.
+  private static func token(in request: Request) throws(Problem) -> (Substring, isBound: Bool) {
+    let fields = request.headers[values: .authorization]
+    guard let field = fields.first else { throw .tokenMissing }
+    let parts = field.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+    guard fields.count == 1, parts.count == 2 else {
+      throw .invalidToken(code: "token_invalid", "The access token is not valid here")
+    }
+    switch parts[0].lowercased() {
+    case "bearer": return (parts[1], false)
+    case "dpop": return (parts[1], true)
+    default: throw .tokenMissing
+    }
+  }
+}
+#endif

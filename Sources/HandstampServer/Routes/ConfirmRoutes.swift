@@ -1,0 +1,93 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HTTPTypes
+import Hummingbird
+import Logging
+
+extension SessionServer {
+  /// 202, the same for every address. Whether the address has an account is looked up after the answer: a mail with a link,
+  /// or one that says that there is an account, goes to whoever reads that mailbox.
+  func confirmationSent(
+    to body: SignUpBody, _ context: ServerContext,
+    _ issue: @escaping @Sendable (_ hash: Secret, _ now: UnixTime) async throws(RegistryError) -> LinkSecret
+  ) async throws -> Response {
+    guard Mailbox(body.email) != nil else {
+      throw Problem.invalidRequest("email: no mail can be sent to such an address.")
+    }
+    let hash = try await hashing { () throws(PasswordPool.Busy) in try await passwords.hash(body.password) }
+    let (email, now) = (body.email, configuration.now())
+    try later {
+      guard desk.mayWrite("sign-up", to: email, now: now) else { return }
+      do throws(RegistryError) {
+        if try await registry.account(email: email) != nil {
+          await write(.known, to: email, link: nil)
+        } else {
+          await write(.confirm, to: email, link: try await issue(hash, now))
+        }
+      } catch {
+        report(error, context)
+      }
+    }
+    return .sent("confirmation_sent")
+  }
+
+  /// `POST /v1/sign-up/confirm`: opens the account that the secret of a mail stands for, or makes the guest's a full one, and
+  /// signs in.
+  @concurrent func confirmSignUp(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let body = try await request.json(as: ConfirmBody.self, upTo: configuration.bodyLimit)
+    guard let link = LinkSecret(presented: body.token) else { throw Problem.linkInvalid }
+    return try await begin(status: .created, context) { now throws(RegistryError) in
+      try await registry.confirm(link, device: body.device, now: now)
+    }
+  }
+
+  /// `POST /v1/password-reset`: 202, the same for every address, and a mail where there is something to reset.
+  @concurrent func requestReset(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let body = try await request.json(as: ResetBody.self, upTo: configuration.bodyLimit)
+    let (email, now) = (body.email, configuration.now())
+    try later {
+      guard desk.mayWrite("reset", to: email, now: now) else { return }
+      do throws(RegistryError) {
+        guard let account = try await registry.account(email: email), account.closedAt == nil else { return }
+        // The account's own spelling of the address: the one that was confirmed.
+        guard let known = account.email else { return }
+        await write(.reset, to: known, link: try await registry.beginReset(of: account, now: now))
+      } catch {
+        report(error, context)
+      }
+    }
+    return .sent("mail_sent")
+  }
+
+  /// `POST /v1/password-reset/confirm`: sets the password and ends every session of the account.
+  @concurrent func confirmReset(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let body = try await request.json(as: ResetConfirmBody.self, upTo: configuration.bodyLimit)
+    try PasswordRule.check(new: body.password)
+    guard let link = LinkSecret(presented: body.token) else { throw Problem.linkInvalid }
+    let isGood: Bool
+    do throws(RegistryError) {
+      isGood = try await registry.isGood(link, for: .passwordReset, now: configuration.now())
+    } catch {
+      throw problem(error, context)
+    }
+    // Guesses cost no hash.
+    guard isGood else { throw Problem.linkInvalid }
+    let hash = try await hashing { () throws(PasswordPool.Busy) in try await passwords.hash(body.password) }
+    try await end(context) { now throws(RegistryError) in
+      try await registry.resetPassword(with: link, hash: hash, now: now)
+    }
+    metrics.update { $0.passwordChanges += 1 }
+    return .nothing
+  }
+}
+
+extension Response {
+  /// 202: something goes on behind the answer.
+  fileprivate static func sent(_ status: String) -> Response {
+    var json = JSONText()
+    json.add("status", status)
+    return .json(json, status: .accepted)
+  }
+}
+#endif

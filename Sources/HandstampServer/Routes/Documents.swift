@@ -1,0 +1,51 @@
+#if Server
+import Crypto
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// A JSON document that stays the same as long as the server runs, with a strong validator.
+struct FixedDocument: Sendable {
+  let body: ByteBuffer
+  let entityTag: String
+  let cacheControl: String
+
+  init(_ bytes: [UInt8], cacheControl: String) {
+    body = ByteBuffer(bytes: bytes)
+    entityTag = "\"" + Base64URL.encode(SHA256.hash(data: bytes).prefix(16)) + "\""
+    self.cacheControl = cacheControl
+  }
+
+  /// 200 with the document, or 304 when the caller has it already (RFC 9110 section 13.1.2).
+  func response(to request: Request) -> Response {
+    var headers: HTTPFields = [.eTag: entityTag, .cacheControl: cacheControl]
+    if let known = request.headers[.ifNoneMatch], matches(known) {
+      return Response(status: .notModified, headers: headers)
+    }
+    headers[.contentType] = "application/json"
+    return Response(status: .ok, headers: headers, body: .init(byteBuffer: body))
+  }
+
+  private func matches(_ known: String) -> Bool {
+    known.split(separator: ",").contains { tag in
+      let tag = tag.trimmingCharacters(in: .whitespaces)
+      // If-None-Match compares weakly.
+      return tag == "*" || tag == entityTag || tag == "W/" + entityTag
+    }
+  }
+}
+
+/// The operator's configuration for apps is no JSON object.
+public struct AppConfigFault: Error, Sendable, Hashable, CustomStringConvertible {
+  public var description: String { "the app configuration is no JSON object" }
+}
+
+extension FixedDocument {
+  /// What apps read at `GET /v1/app-config`, in the operator's own spelling.
+  init(appConfig text: String) throws(AppConfigFault) {
+    guard (try? JSONSerialization.jsonObject(with: Data(text.utf8))) is [String: Any] else { throw AppConfigFault() }
+    self.init(Array(text.utf8), cacheControl: "public, max-age=60")
+  }
+}
+#endif

@@ -1,0 +1,109 @@
+#if Server
+import HTTPTypes
+import HandstampCore
+import HandstampRegistry
+
+/// The body of `POST /v1/sign-up`.
+struct SignUpBody: StrictlyDecodable {
+  enum Fields: String, CodingKey, CaseIterable { case email, password, username, device }
+
+  var email: EmailAddress
+  var password: Secret
+  var username: String
+  var device: DeviceInfo
+
+  init(from decoder: any Decoder) throws {
+    try SignUpBody.refuseUnknownFields(decoder)
+    let fields = try decoder.container(keyedBy: Fields.self)
+    email = try fields.email(.email)
+    username = try fields.name(.username)
+    password = Secret(try fields.decode(String.self, forKey: .password))
+    device = try fields.decode(DeviceBody.self, forKey: .device).info
+  }
+}
+
+/// The body of `POST /v1/sign-in`.
+struct SignInBody: StrictlyDecodable {
+  enum Fields: String, CodingKey, CaseIterable { case email, password, device }
+
+  var email: EmailAddress
+  var password: Secret
+  var device: DeviceInfo
+
+  init(from decoder: any Decoder) throws {
+    try SignInBody.refuseUnknownFields(decoder)
+    let fields = try decoder.container(keyedBy: Fields.self)
+    email = try fields.email(.email)
+    password = Secret(try fields.decode(String.self, forKey: .password))
+    device = try fields.decode(DeviceBody.self, forKey: .device).info
+  }
+}
+
+/// What a client says about the device that it runs on. Shown to the account's owner, and trusted for nothing.
+struct DeviceBody: StrictlyDecodable {
+  enum Fields: String, CodingKey, CaseIterable { case id, name, platform }
+
+  var info: DeviceInfo
+
+  init(from decoder: any Decoder) throws {
+    try DeviceBody.refuseUnknownFields(decoder)
+    let fields = try decoder.container(keyedBy: Fields.self)
+    info = DeviceInfo(
+      id: DeviceID(try fields.name(.id)), name: try fields.name(.name), platform: try fields.name(.platform))
+  }
+}
+
+/// What a password must be: length and nothing else (NIST SP 800-63B section 3.1.1.2, OWASP ASVS 6.2.1 and 6.2.5), counted
+/// in code points, exactly as received.
+enum PasswordRule {
+  static let lengths = 8...1024
+
+  /// For a new password.
+  static func check(new password: Secret) throws(Problem) {
+    guard lengths.contains(length(of: password)) else {
+      throw Problem(
+        .badRequest, "weak_password", "The password does not fit the rules",
+        detail: "From \(lengths.lowerBound) to \(lengths.upperBound) characters.")
+    }
+  }
+
+  /// For an attempt: what no account can have is not worth a hash. Says nothing about any account.
+  static func check(attempt password: Secret) throws(Problem) {
+    guard length(of: password) <= lengths.upperBound else { throw .invalidRequest("The password is too long.") }
+  }
+
+  private static func length(of password: Secret) -> Int {
+    password.withExposedBytes { bytes in bytes.count { $0 & 0xC0 != 0x80 } }
+  }
+}
+
+extension KeyedDecodingContainer where Key: CodingKey {
+  /// A text that people see: from 1 to 200 characters, none of them a control character.
+  func name(_ key: Key) throws -> String {
+    let text = try decode(String.self, forKey: key)
+    guard (1...200).contains(text.unicodeScalars.count), text.isPrintable else {
+      throw Problem.invalidRequest("\(key.stringValue): from 1 to 200 characters, without control characters.")
+    }
+    return text
+  }
+
+  func email(_ key: Key) throws -> EmailAddress {
+    let text = try decode(String.self, forKey: key)
+    guard text.isPrintable, let address = EmailAddress(text) else {
+      throw Problem.invalidRequest("\(key.stringValue): not an email address.")
+    }
+    return address
+  }
+}
+
+extension String {
+  fileprivate var isPrintable: Bool {
+    unicodeScalars.allSatisfy { scalar in
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned: scalar == "\u{200D}"
+      default: true
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,144 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HTTPTypes
+import Hummingbird
+import Logging
+
+extension SessionServer {
+  /// `POST /v1/sign-up`: a new account and its first session.
+  @concurrent func signUp(_ request: Request, _ context: ServerContext) async throws -> Response {
+    guard configuration.signUp != .closed else { throw Problem.signUpClosed }
+    let body = try await request.json(as: SignUpBody.self, upTo: configuration.bodyLimit)
+    try PasswordRule.check(new: body.password)
+    if configuration.signUp == .confirmed {
+      return try await confirmationSent(to: body, context) { hash, now throws(RegistryError) in
+        try await registry.beginSignUp(email: body.email, username: body.username, passwordHash: hash, now: now)
+      }
+    }
+    // Hashed before the address is looked up: the time of the answer is the same either way.
+    let hash = try await hashing { () throws(PasswordPool.Busy) in try await passwords.hash(body.password) }
+    return try await begin(status: .created, context) { now throws(RegistryError) in
+      try await registry.signUp(
+        email: body.email, username: body.username, passwordHash: hash, device: body.device, now: now)
+    }
+  }
+
+  /// `POST /v1/sign-in`: a session for whoever knows the password.
+  @concurrent func signIn(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let body = try await request.json(as: SignInBody.self, upTo: configuration.bodyLimit)
+    try PasswordRule.check(attempt: body.password)
+    let account = try await whoever(has: body.email, body.password, context)
+    return try await begin(status: .ok, context) { now throws(RegistryError) in
+      try await registry.createSession(for: account, device: body.device, now: now)
+    }
+  }
+
+  /// Whose password that is.
+  func whoever(
+    has email: EmailAddress, _ password: Secret, _ context: ServerContext
+  ) async throws(Problem) -> AccountRecord {
+    let found: AccountRecord?
+    do throws(RegistryError) { found = try await registry.account(email: email) } catch {
+      throw problem(error, context)
+    }
+    // One hash, whether there is such an account or not.
+    let fits = try await hashing { () throws(PasswordPool.Busy) in
+      try await passwords.verify(password, against: found?.passwordHash)
+    }
+    guard fits, let account = found, account.closedAt == nil else {
+      metrics.update { $0.refusedSignIns += 1 }
+      context.logger.info("Sign-in refused")
+      throw .wrongCredentials
+    }
+    return account
+  }
+
+  /// Begins a session, tells the open streams, and makes the answer of it. 201 when it opened the account, too.
+  func begin(
+    status: HTTPResponse.Status, _ context: ServerContext,
+    _ work: (UnixTime) async throws(RegistryError) -> NewSession
+  ) async throws -> Response {
+    let new: NewSession
+    do throws(RegistryError) { new = try await work(configuration.now()) } catch { throw problem(error, context) }
+    hub.announce(new.account.id)
+    metrics.update {
+      $0.signIns += 1
+      if status == .created { $0.signUps += 1 }
+    }
+    context.logger.info(
+      status == .created ? "Account opened" : "Signed in",
+      metadata: ["handstamp.account": "\(new.account.id)", "handstamp.session": "\(new.row.id)"])
+    var json = try tokenAnswer(new.row, new.refreshToken)
+    json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
+    json.add("profile", new.account.profile)
+    return .json(json, status: status)
+  }
+
+  func hashing<Value: Sendable>(
+    _ work: () async throws(PasswordPool.Busy) -> Value
+  ) async throws(Problem) -> Value {
+    do throws(PasswordPool.Busy) { return try await work() } catch { throw .busy }
+  }
+
+  /// The members that a sign-in and a refresh have in common (RFC 6749 section 5.1).
+  ///
+  /// - Parameter client: what this answer's token is for, where that is less than the session was granted.
+  func tokenAnswer(
+    _ row: SessionRow, _ refreshToken: RefreshToken, for client: SessionClient? = nil
+  ) throws -> JSONText {
+    let client = client ?? row.client
+    let access = try tokens.mint(
+      account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint, at: configuration.now(),
+      until: row.absoluteExpiry)
+    var json = JSONText(reserving: 1024)
+    json.add("access_token", access.text)
+    json.add("token_type", row.dpopThumbprint == nil ? "Bearer" : "DPoP")
+    json.add("expires_in", access.expiresIn)
+    json.add("refresh_token", refreshToken.secret.withExposed { $0 })
+    json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
+    json.add("session_id", row.id.rawValue)
+    return json
+  }
+
+  /// What the registry's trouble is to a caller of the JSON API.
+  func problem(_ error: RegistryError, _ context: ServerContext) -> Problem {
+    switch error {
+    case .emailTaken: return .emailTaken
+    case .missing: return .notFound
+    case .linkInvalid: return .linkInvalid
+    case .notGuest: return .notGuest
+    case .nonceUsed: return .badIDToken
+    case .accountClosed: return .wrongCredentials
+    // The password may have changed meanwhile; it must be checked again.
+    case .accountChanged: return .unavailable
+    case .unavailable, .unknownKey:
+      report(error, context)
+      return .unavailable
+    }
+  }
+
+  /// Writes down what an operator must see.
+  func report(_ error: RegistryError, _ context: ServerContext) {
+    switch error {
+    case .unavailable(let cause):
+      metrics.update { $0.storeFailures += 1 }
+      context.logger.error("Store unavailable", metadata: ["handstamp.cause": "\(cause)"])
+    case .unknownKey(let id):
+      context.logger.error("Token of a key that is not in the key file", metadata: ["handstamp.kid": "\(id)"])
+    case .accountChanged, .accountClosed, .missing, .emailTaken, .linkInvalid, .notGuest, .nonceUsed: break
+    }
+  }
+}
+
+extension AccountRecord {
+  /// What an app may know about whoever signed in, as its `profile`.
+  var profile: JSONText {
+    var json = JSONText()
+    json.add("id", id.rawValue)
+    json.add("name", username)
+    json.add("is_anonymous", isGuest)
+    return json
+  }
+}
+#endif

@@ -1,0 +1,86 @@
+#if Server
+import HandstampCore
+import Hummingbird
+import Logging
+import NIOCore
+import ServiceLifecycle
+import UnixSignals
+
+extension SessionServer {
+  /// Serves until the task is cancelled or, with `stoppingOnSignals`, until SIGTERM or SIGINT arrives. Open event streams
+  /// end then, other requests have ``ServerConfiguration/shutdownLimit`` to finish.
+  ///
+  /// - Parameters:
+  ///   - port: 0 for any free one.
+  ///   - onReady: is called once, with the port, when connections are accepted.
+  /// - Throws: when the port cannot be had.
+  public func run(
+    host: String = "127.0.0.1", port: Int = 0, stoppingOnSignals: Bool = false,
+    onReady: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
+  ) async throws {
+    let group = serviceGroup(
+      host: host, port: port, signals: stoppingOnSignals ? [.sigterm, .sigint] : [], onReady: onReady)
+    try await group.run()
+  }
+
+  /// Starts to serve beside the caller and returns when connections are accepted. End it with ``RunningServer/stop()``.
+  ///
+  /// - Throws: when the port cannot be had.
+  public func start(host: String = "127.0.0.1", port: Int = 0) async throws -> RunningServer {
+    let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
+    let group = serviceGroup(host: host, port: port, signals: []) { continuation.yield($0) }
+    let serving = Task {
+      defer { continuation.finish() }
+      try await group.run()
+    }
+    for await port in ports { return RunningServer(host: host, port: port, group: group, serving: serving) }
+    try await serving.value
+    throw CancellationError()
+  }
+
+  private func serviceGroup(
+    host: String, port: Int, signals: [UnixSignal], onReady: @escaping @Sendable (Int) async -> Void
+  ) -> ServiceGroup {
+    let application = application(address: .hostname(host, port: port)) { channel in
+      await onReady(channel.localAddress?.port ?? port)
+    }
+    // Services are told to stop last to first: the streams end before the server waits for its connections.
+    var configuration = ServiceGroupConfiguration(
+      services: [MailFinisher(desk: desk), application, Sweeper(server: self), StreamStopper(hub: hub)],
+      gracefulShutdownSignals: signals,
+      logger: self.configuration.logger)
+    configuration.maximumGracefulShutdownDuration = self.configuration.shutdownLimit
+    return ServiceGroup(configuration: configuration)
+  }
+}
+
+/// A server that serves beside its starter.
+public struct RunningServer: Sendable {
+  public let host: String
+  public let port: Int
+  fileprivate let group: ServiceGroup
+  fileprivate let serving: Task<Void, any Error>
+
+  /// Without a slash at its end.
+  public var url: String { "http://\(host):\(port)" }
+
+  /// Stops gracefully and returns when everything has ended.
+  ///
+  /// - Throws: what made the server end by itself earlier.
+  public func stop() async throws {
+    await group.triggerGracefulShutdown()
+    try await serving.value
+  }
+}
+
+/// Ends the event streams when the server is told to stop: they would never end by themselves.
+private struct StreamStopper: Service, CustomStringConvertible {
+  let hub: EventHub
+  var description: String { "StreamStopper" }
+
+  func run() async throws {
+    try? await gracefulShutdown()
+    hub.stop()
+  }
+}
+#endif

@@ -1,0 +1,143 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampTesting
+import Testing
+
+/// Keeps the mails of a server, and waits for the next.
+final class Post: Mailer {
+  private let mails = Locked<[String]>([])
+  private let (arrivals, continuation) = AsyncStream.makeStream(of: String.self)
+
+  @concurrent func send(_ mail: Mail) async throws(MailFault) {
+    let text = mail.text.withExposed { $0 }
+    mails.withLock { $0.append(text) }
+    continuation.yield(text)
+  }
+
+  var count: Int { mails.withLock { $0.count } }
+
+  /// The code in the next mail.
+  func nextCode() async throws -> Secret {
+    for await text in arrivals {
+      guard let code = text.split(separator: "\n").first(where: { $0.hasPrefix("hsl1.") }) else { break }
+      return Secret(String(code))
+    }
+    throw CancellationError()
+  }
+}
+
+/// What a person does with their account, from the client to the server's store and back.
+@Suite struct `An account of our own server` {
+  @Test(arguments: Kind.allCases)
+  func `a guest signs in, is upgraded and goes on under the same id`(_ kind: Kind) async throws {
+    try await RealServer.run { server in
+      let backend = server.backend(kind)
+      let controller = SessionController(vault: MemoryVault(), backend: backend)
+      let guest = try await controller.signIn { try await backend.signInAnonymously() }
+      #expect(guest.profile.isAnonymous)
+      let token = try await controller.token()
+      let outcome = try await backend.upgrade(
+        email: "ada@example.org", password: password, username: "Ada", token: token)
+      let full = try await controller.signIn { try outcome.grant }
+      #expect(full.profile.id == guest.profile.id)
+      #expect(!full.profile.isAnonymous)
+      #expect(full.profile.name == "Ada")
+      await #expect(throws: SessionError.tokenRefused) { try await backend.registerPushToken(nil, token: token) }
+      #expect(try await controller.token() != token)
+      let again = try await backend.signIn(email: "ada@example.org", password: password)
+      #expect(again.profile?.id == guest.profile.id)
+    }
+  }
+
+  @Test(arguments: Kind.allCases)
+  func `a password is changed by whoever knows it, and the others end`(_ kind: Kind) async throws {
+    try await RealServer.run { server in
+      let backend = server.backend(kind)
+      let other = server.backend(kind, device: "laptop")
+      let grant = try await backend.signUp(email: "ada@example.org", password: password, username: "Ada").grant
+      let second = try await other.signIn(email: "ada@example.org", password: password)
+      let next = Secret("another password")
+      await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: "The password is wrong")) {
+        try await backend.changePassword(from: next, to: next, endingOthers: true, token: grant.tokens.access)
+      }
+      try await backend.changePassword(from: password, to: next, endingOthers: false, token: grant.tokens.access)
+      try await other.registerPushToken(Secret("push"), token: second.tokens.access)
+      try await backend.changePassword(from: next, to: password, endingOthers: true, token: grant.tokens.access)
+      await #expect(throws: SessionError.tokenRefused) {
+        try await other.registerPushToken(nil, token: second.tokens.access)
+      }
+      try await backend.renameDevice(of: #require(grant.session), to: "Ada’s", token: grant.tokens.access)
+      try await backend.endOtherSessions(token: grant.tokens.access)
+    }
+  }
+
+  @Test(arguments: Kind.allCases)
+  func `an account is deleted and its address is free`(_ kind: Kind) async throws {
+    try await RealServer.run { server in
+      let backend = server.backend(kind)
+      let grant = try await backend.signUp(email: "ada@example.org", password: password, username: "Ada").grant
+      await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: "The password is wrong")) {
+        try await backend.deleteAccount(password: nil, token: grant.tokens.access)
+      }
+      try await backend.deleteAccount(password: password, token: grant.tokens.access)
+      var random = SystemRandomNumberGenerator()
+      let refresh = try #require(grant.tokens.refresh)
+      #expect(
+        await backend.refresh(refresh, key: RotationKey(from: &random)) == .failure(.rejected(.accountClosed)))
+      let again = try await backend.signUp(email: "ada@example.org", password: password, username: "Ada").grant
+      #expect(again.profile?.id != grant.profile?.id)
+    }
+  }
+
+  @Test(arguments: Kind.allCases)
+  func `a forgotten password is set anew by mail, once`(_ kind: Kind) async throws {
+    let post = Post()
+    try await RealServer.run(mailer: post) { server in
+      let backend = server.backend(kind)
+      let grant = try await backend.signUp(email: "ada@example.org", password: password, username: "Ada").grant
+      try await backend.requestPasswordReset(email: "nobody@example.org")
+      try await backend.requestPasswordReset(email: "ADA@example.org")
+      let code = try await post.nextCode()
+      let next = Secret("another password")
+      try await backend.confirmPasswordReset(code, newPassword: next)
+      await #expect(throws: SessionError.self) { try await backend.confirmPasswordReset(code, newPassword: password) }
+      await #expect(throws: SessionError.tokenRefused) {
+        try await backend.endOtherSessions(token: grant.tokens.access)
+      }
+      _ = try await backend.signIn(email: "ada@example.org", password: next)
+      #expect(post.count == 1)
+    }
+  }
+
+  @Test(arguments: Kind.allCases)
+  func `an address is confirmed before there is an account`(_ kind: Kind) async throws {
+    let post = Post()
+    try await RealServer.run(mailer: post, { $0.signUp = .confirmed }) { server in
+      let backend = server.backend(kind)
+      let outcome = try await backend.signUp(email: "ada@example.org", password: password, username: "Ada")
+      #expect(outcome == .confirmationSent)
+      let grant = try await backend.confirmSignUp(try await post.nextCode())
+      #expect(grant.profile?.name == "Ada")
+      let guest = try await server.backend(kind, device: "tablet").signInAnonymously()
+      let pending = try await backend.upgrade(
+        email: "bob@example.org", password: password, username: "Bob", token: guest.tokens.access)
+      #expect(pending == .confirmationSent)
+      let full = try await server.backend(kind, device: "tablet").confirmSignUp(try await post.nextCode())
+      #expect(full.profile?.id == guest.profile?.id)
+    }
+  }
+
+  @Test func `a server without mail says that it does not offer this`() async throws {
+    try await RealServer.run { server in
+      let backend = server.backend(.asyncHTTPClient)
+      await #expect(throws: SessionError.unsupported("Mail is not set up here")) {
+        try await backend.requestPasswordReset(email: "ada@example.org")
+      }
+    }
+  }
+}
+#endif

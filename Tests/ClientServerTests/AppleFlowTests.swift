@@ -1,0 +1,77 @@
+#if Programs
+import Crypto
+import CryptoExtras
+import Foundation
+import Handstamp
+import HandstampAsyncHTTP
+import HandstampServer
+import HandstampTesting
+import Hummingbird
+import Testing
+
+/// Sign in with Apple from the client library to the real server, with a stand-in for Apple on loopback.
+@Suite struct `Sign in with Apple from end to end` {
+  private static func text(_ bytes: some DataProtocol) -> String {
+    Data(bytes).base64EncodedString().replacingOccurrences(of: "+", with: "-")
+      .replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: "")
+  }
+
+  private static func token(_ key: _RSA.Signing.PrivateKey, nonce: String) throws -> Secret {
+    let hash = SHA256.hash(data: Data(nonce.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    let end = Int(Date().timeIntervalSince1970) + 300
+    let payload = #"{"iss":"https://stand.in","aud":"org.example","sub":"1","exp":\#(end),"nonce":"\#(hash)"}"#
+    let body = text(Data(#"{"alg":"RS256","kid":"one"}"#.utf8)) + "." + text(Data(payload.utf8))
+    let signature = try key.signature(for: Data(body.utf8), padding: .insecurePKCS1v1_5)
+    return Secret(body + "." + text(signature.rawRepresentation))
+  }
+
+  @Test(arguments: Kind.allCases)
+  func `signs in once for a nonce, and again with another`(_ kind: Kind) async throws {
+    let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
+    let parts = try key.publicKey.getKeyPrimitives()
+    let (n, e) = (Self.text(parts.modulus), Self.text(parts.publicExponent))
+    try await OddServer.run { router in
+      router.get("/keys") { _, _ in #"{"keys":[{"kty":"RSA","kid":"one","alg":"RS256","n":"\#(n)","e":"\#(e)"}]}"# }
+    } _: { url in
+      let apple = AppleSignIn(
+        clientIDs: ["org.example"], issuer: "https://stand.in", keysURL: url + "/keys", transport: AsyncHTTPTransport())
+      try await RealServer.run(apple: apple) { server async throws in
+        let backend = server.backend(kind)
+        let controller = SessionController(vault: MemoryVault(), backend: backend)
+        let token = try Self.token(key, nonce: "the first nonce of this test")
+        let first = try await controller.signIn { () async throws(SessionError) in
+          try await backend.signInWithApple(
+            idToken: token, nonce: "the first nonce of this test", username: "Ada")
+        }
+        #expect(first.profile.name == "Ada")
+        #expect(!first.profile.isAnonymous)
+        for nonce in ["the first nonce of this test", "another nonce than the token's"] {
+          do throws(SessionError) {
+            _ = try await backend.signInWithApple(idToken: token, nonce: nonce)
+            Issue.record("the token was taken")
+          } catch {
+            guard case .refused("id_token_invalid", _) = error else {
+              Issue.record("\(error)")
+              continue
+            }
+          }
+        }
+        let later = try Self.token(key, nonce: "the second nonce of this test")
+        let again = try await backend.signInWithApple(idToken: later, nonce: "the second nonce of this test")
+        #expect(again.profile?.id == first.profile.id)
+      }
+    }
+    try await RealServer.run { server async throws in
+      do throws(SessionError) {
+        _ = try await server.backend(kind).signInWithApple(idToken: Secret("x"), nonce: "y")
+        Issue.record("nobody is there who could take the token")
+      } catch {
+        guard case .unsupported = error else {
+          Issue.record("\(error)")
+          return
+        }
+      }
+    }
+  }
+}
+#endif

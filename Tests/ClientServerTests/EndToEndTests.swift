@@ -1,0 +1,168 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampTesting
+import HTTPTypes
+import Hummingbird
+import Testing
+
+/// The client against the real server, over real sockets.
+@Suite struct `Client and server` {
+  struct Me: Endpoint {
+    struct Response: Decodable, Sendable { var name: String }
+    var path: String { "/v1/me" }
+  }
+
+  @Test(arguments: Kind.allCases)
+  func `sign up, ask, refresh, list, sign out`(_ kind: Kind) async throws {
+    try await RealServer.run { server in
+      let backend = server.backend(kind)
+      let controller = SessionController(vault: MemoryVault(), backend: backend)
+      let facts = try await controller.signIn {
+        try await backend.signUp(email: "ada@example.org", password: password, username: "Ada").grant
+      }
+      #expect(facts.profile.name == "Ada")
+      let api = APIClient(baseURL: server.url, controller: controller, transport: kind.make())
+      #expect(try await api.send(Me()).name == "Ada")
+      let first = try await controller.token()
+      let second = try await controller.token(insteadOf: AccessToken("another"))
+      #expect(first == second)
+      await controller.signOut()
+      #expect(await controller.endsDelivered(within: .seconds(60)))
+      await #expect(throws: APIError.unauthorized(.signedOut(.signedOut))) { try await api.send(Me()) }
+      // What left before the sign-out is refused by the server from now on.
+      let stale = try await kind.make().send(
+        TransportRequest(
+          method: "GET", url: server.url.absoluteString + "/v1/me",
+          headers: [HeaderField("Authorization", "Bearer " + first.secret.withExposed { $0 })]))
+      #expect(stale.status == 401)
+    }
+  }
+
+  @Test(arguments: Kind.allCases)
+  func `wrong passwords and taken addresses come back with their code`(_ kind: Kind) async throws {
+    try await RealServer.run { server in
+      let backend = server.backend(kind)
+      _ = try await backend.signUp(email: "ada@example.org", password: password, username: "Ada")
+      for (expected, call) in [
+        (
+          "wrong_credentials",
+          { () async throws in _ = try await backend.password("ada@example.org", Secret("nonsense1")) }
+        ),
+        ("wrong_credentials", { () async throws in _ = try await backend.password("eve@example.org", password) }),
+        (
+          "email_taken",
+          { () async throws in
+            _ = try await backend.signUp(email: "ada@example.org", password: password, username: "Eve")
+          }
+        ),
+        (
+          "weak_password",
+          { () async throws in
+            _ = try await backend.signUp(email: "bob@example.org", password: Secret("short"), username: "Bob")
+          }
+        ),
+      ] {
+        do {
+          try await call()
+          Issue.record("no error, expected \(expected)")
+        } catch let error as SessionError {
+          guard case .refused(let code, _) = error else {
+            Issue.record("\(error)")
+            continue
+          }
+          #expect(code == expected)
+        }
+      }
+    }
+  }
+
+  @Test(arguments: Kind.allCases)
+  func `a second device shows up in the live feed, and is out when it is ended`(_ kind: Kind) async throws {
+    try await RealServer.run { server in
+      let first = server.backend(kind, device: "phone")
+      let grant = try await first.signUp(email: "ada@example.org", password: password, username: "Ada").grant
+      let events = try await first.events(token: grant.tokens.access)
+      let feed = Task { () -> [String] in
+        var names: [String] = []
+        for try await event in events {
+          names.append(event.name)
+          if names.contains(where: { $0.hasSuffix("session-revoked") }) { break }
+        }
+        return names
+      }
+      let second = server.backend(kind, device: "laptop")
+      let controller = SessionController(vault: MemoryVault(), backend: second)
+      let other = try await controller.signIn { try await second.password("ada@example.org", password) }
+      let ending = try await kind.make().send(
+        TransportRequest(
+          method: "DELETE", url: server.url.absoluteString + "/v1/sessions/" + other.session.rawValue,
+          headers: [HeaderField("Authorization", "Bearer " + grant.tokens.access.secret.withExposed { $0 })]))
+      #expect((200..<300).contains(ending.status))
+      let names = try await feed.value
+      let established = names.filter { $0.hasSuffix("session-established") }
+      #expect(established.count == 1)
+      let api = APIClient(baseURL: server.url, controller: controller, transport: kind.make())
+      await #expect(throws: APIError.self) { try await api.send(Me()) }
+    }
+  }
+
+  /// HTML, empty bodies, wrong codes, with every kind of status: none of it is a rejection.
+  @Test(arguments: [200, 201, 204, 301, 400, 401, 403, 404, 418, 429, 500, 502, 503])
+  func `garbage from a token endpoint decides nothing`(_ status: Int) async throws {
+    let bodies = [
+      "", "<html>please sign in</html>", "{}", "[]", "null", #"{"error":"invalid_client"}"#,
+      #"{"error":"invalid_request"}"#,
+      #"{"error":"use_dpop_nonce"}"#, #"{"error":["invalid_grant"]}"#, "{\"error\":\"invalid_grant\"",
+      #"{"access_token":"a b","token_type":"Bearer"}"#, #"{"access_token":"x","token_type":"mac"}"#,
+      #"{"access_token":"","token_type":"Bearer","expires_in":1e999}"#,
+    ]
+    let next = Locked(0)
+    try await OddServer.run { router in
+      router.post("oauth/token") { _, _ in
+        let body = next.withLock { number in
+          defer { number += 1 }
+          return bodies[number % bodies.count]
+        }
+        return Response(status: .init(code: status), body: .init(byteBuffer: .init(string: body)))
+      }
+    } _: { url in
+      let backend = ServerBackend(
+        baseURL: URL(string: url)!, device: .init(id: DeviceID("d"), name: "d"), transport: URLSessionTransport())
+      var random = SystemRandomNumberGenerator()
+      for body in bodies {
+        let answer = await backend.refresh(RefreshToken("t"), key: RotationKey(from: &random))
+        switch answer {
+        case .success: Issue.record("\(status) \(body) was taken for tokens")
+        case .failure(.rejected), .failure(.rolledBack): Issue.record("\(status) \(body) was taken for a rejection")
+        case .failure: break
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [400, 401])
+  func `invalid_grant is a rejection, with the server's reason`(_ status: Int) async throws {
+    let bodies: [(String, SessionError)] = [
+      (#"{"error":"invalid_grant"}"#, .rejected(.rejected)),
+      (#"{"error":"invalid_grant","reason":"misused"}"#, .rejected(.misused)),
+      (#"{"error":"invalid_grant","reason":"of tomorrow"}"#, .rejected(.rejected)),
+      (#"{"error":"invalid_grant","error_code":"superseded"}"#, .rolledBack),
+    ]
+    for (body, expected) in bodies {
+      try await OddServer.run { router in
+        router.post("oauth/token") { _, _ in
+          Response(status: .init(code: status), body: .init(byteBuffer: .init(string: body)))
+        }
+      } _: { url in
+        let backend = ServerBackend(
+          baseURL: URL(string: url)!, device: .init(id: DeviceID("d"), name: "d"), transport: URLSessionTransport())
+        var random = SystemRandomNumberGenerator()
+        let answer = await backend.refresh(RefreshToken("t"), key: RotationKey(from: &random))
+        #expect(answer == .failure(expected))
+      }
+    }
+  }
+}
+#endif

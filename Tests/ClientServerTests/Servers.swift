@@ -1,0 +1,85 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampAsyncHTTP
+import HandstampRegistry
+import HandstampServer
+import HandstampTesting
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+
+/// The transports that ship; every promise of `Transport` is tested on each.
+enum Kind: String, CaseIterable, Sendable {
+  case urlSession, asyncHTTPClient
+
+  func make() -> any Transport {
+    switch self {
+    case .urlSession: URLSessionTransport()
+    case .asyncHTTPClient: AsyncHTTPTransport()
+    }
+  }
+}
+
+let password = Secret("correct horse battery")
+
+/// A real session server on a free port, with a store in memory and a clock that stands still.
+struct RealServer: Sendable {
+  let url: URL
+  let server: SessionServer
+
+  static func run<Value>(
+    life: Duration = .seconds(600), mailer: (any Mailer)? = nil,
+    apple: AppleSignIn? = nil,
+    _ configure: (inout ServerConfiguration) -> Void = { _ in }, body: (RealServer) async throws -> Value
+  ) async throws -> Value {
+    var configuration = ServerConfiguration(
+      issuer: "https://id.example.org", passwordHashing: .forTests,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+      now: { SystemClock().now().wall })
+    configuration.accessTokenLife = life
+    configure(&configuration)
+    var random = SystemRandomNumberGenerator()
+    let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
+    let server = try await SessionServer(
+      configuration: configuration, registry: Registry(store: MemoryRegistryStore(), mint: mint), keys: SigningKeys(),
+      mailer: mailer, apple: apple)
+    let running = try await server.start()
+    guard let url = URL(string: "http://127.0.0.1:\(running.port)") else { throw CancellationError() }
+    do {
+      let value = try await body(RealServer(url: url, server: server))
+      try await running.stop()
+      return value
+    } catch {
+      try await running.stop()
+      throw error
+    }
+  }
+
+  func backend(_ kind: Kind, device: String = "phone") -> ServerBackend {
+    ServerBackend(
+      baseURL: url, device: .init(id: DeviceID(device), name: device), transport: kind.make())
+  }
+}
+
+/// A server that behaves as no good server does.
+struct OddServer {
+  static func run<Value>(
+    _ routes: (Router<BasicRequestContext>) -> Void, _ body: (String) async throws -> Value
+  ) async throws -> Value {
+    let router = Router()
+    routes(router)
+    let (ports, port) = AsyncStream.makeStream(of: Int.self)
+    var logger = Logger(label: "odd")
+    logger.logLevel = .critical
+    let application = Application(
+      router: router, server: .sturdyHTTP1(), configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+      onServerRunning: { channel in port.yield(channel.localAddress?.port ?? 0) }, logger: logger)
+    let running = Task { try await application.run() }
+    defer { running.cancel() }
+    for await port in ports { return try await body("http://127.0.0.1:\(port)") }
+    throw CancellationError()
+  }
+}
+#endif

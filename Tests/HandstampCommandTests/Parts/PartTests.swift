@@ -1,0 +1,219 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampServer
+import HandstampVaults
+import Testing
+
+@testable import HandstampCommand
+
+@Suite struct `A duration on the command line` {
+  @Test(arguments: [
+    ("500ms", Duration.milliseconds(500)), ("0s", .zero), ("60s", .seconds(60)), ("5m", .seconds(300)),
+    ("12h", .seconds(43_200)), ("30d", .seconds(2_592_000)),
+  ])
+  func `needs a unit`(text: String, duration: Duration) {
+    #expect(Span(argument: text)?.duration == duration)
+  }
+
+  @Test(arguments: ["", "5", "s", "-5s", "5 s", "5S", "5.5s", "99999999999s", "٣s"])
+  func `is nothing else`(text: String) {
+    #expect(Span(argument: text) == nil)
+  }
+
+  @Test(arguments: [
+    (Duration.milliseconds(70), "70 ms"), (.seconds(59), "59 s"), (.seconds(552), "9 min 12 s"),
+    (.seconds(600), "10 min"), (.seconds(5400), "1 h 30 min"), (.seconds(90_000), "1 d 1 h"), (.seconds(-3), "0 s"),
+  ])
+  func `is said in two units at most`(duration: Duration, words: String) {
+    #expect(duration.words == words)
+  }
+}
+
+@Suite struct `A server's address` {
+  private let address = try? ServerAddress(parsing: "https://id.example.org/auth/")
+
+  @Test func `loses the slash at its end`() {
+    #expect(address?.text == "https://id.example.org/auth")
+  }
+
+  @Test(arguments: ["https://id.example.org/x", "HTTPS://ID.example.org:443/", "https://id.example.org"])
+  func `covers its own origin`(url: String) {
+    #expect(address?.covers(url) == true)
+  }
+
+  @Test(arguments: [
+    "http://id.example.org/", "https://id.example.org:8443/", "https://example.org/",
+    "https://id.example.org.evil.org/",
+    "https://id.example.org@evil.org/", "https://user@id.example.org/", "//id.example.org/", "",
+    "javascript://id.example.org/",
+  ])
+  func `covers no other`(url: String) {
+    #expect(address?.covers(url) == false)
+  }
+
+  @Test func `may be without encryption on this machine alone`() {
+    for text in ["http://127.0.0.1:80", "http://localhost", "http://[::1]:8080"] {
+      #expect(throws: Never.self) { try ServerAddress(parsing: text) }
+    }
+    for text in ["http://example.org", "http://192.168.0.1", "http://localhost.example.org"] {
+      #expect(throws: Refusal.self) { try ServerAddress(parsing: text) }
+      #expect(throws: Never.self) { try ServerAddress(parsing: text, allowingClearText: true) }
+    }
+  }
+
+  @Test func `finds places below it and refuses places elsewhere`() throws {
+    let address = try #require(address)
+    #expect(try address.address(of: "/v1/me") == "https://id.example.org/auth/v1/me")
+    #expect(try address.address(of: "v1/me?x=y") == "https://id.example.org/auth/v1/me?x=y")
+    #expect(try address.address(of: "https://id.example.org/other") == "https://id.example.org/other")
+    #expect(throws: Refusal.self) { try address.address(of: "https://evil.org/") }
+  }
+}
+
+@Suite struct `A scan for secrets` {
+  private let token = "hst1.k1.AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
+  private let jwt = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlIG9mIHRoZSB0b2tlbiBoZXJl"
+
+  @Test func `finds them as they are, in parts, and decoded`() {
+    let scan = SecretScan([token, jwt, "password-1"])
+    #expect(scan.finds(in: Array("xx\(token)yy".utf8)))
+    #expect(scan.finds(in: Array("xx\(jwt)".utf8)))
+    #expect(scan.finds(in: Array("{\"p\":\"password-1\"}".utf8)))
+    #expect(scan.finds(in: [9, 9] + (0..<32)))
+    #expect(scan.finds(in: Array("signature of the token here".utf8)))
+  }
+
+  @Test func `does not take what all tokens share for one`() {
+    let scan = SecretScan([token, jwt])
+    #expect(!scan.finds(in: Array("eyJhbGciOiJFUzI1NiJ9.other".utf8)))
+    #expect(!scan.finds(in: Array(#"{"alg":"ES256"}"#.utf8)))
+    #expect(!scan.finds(in: Array(0..<31)))
+    #expect(!scan.finds(in: []))
+  }
+}
+
+@Suite struct `Words` {
+  @Test(arguments: [
+    ("The password is wrong.", "the password is wrong"), ("JSON is missing", "JSON is missing"),
+    ("Two\nlines..", "two lines"), ("", ""), ("already plain", "already plain"),
+  ])
+  func `of others lose capital and full stop`(sentence: String, words: String) {
+    #expect(plain(sentence) == words)
+  }
+
+  @Test func `stand in columns`() {
+    #expect(Table(rows: [["a", "long", "x"], ["bb", "b", ""]]).lines == ["a   long  x", "bb  b     "])
+  }
+}
+
+@Suite struct `Settings of the server` {
+  @Test func `come from flags before variables, and from variables before files`() async throws {
+    try await Rig.inFolder { folder in
+      let file = folder + "/serve.json"
+      let text = #"{"data": "/file", "host": "127.0.0.2", "port": 1, "access-token-life": "1m"}"#
+      try text.write(toFile: file, atomically: true, encoding: .utf8)
+      let settings = try ServeSettings(
+        flags: [.port: "3"],
+        environment: ["HANDSTAMP_SERVE_PORT": "2", "HANDSTAMP_SERVE_HOST": "127.0.0.3", "HANDSTAMP_HOME": "/x"],
+        file: file)
+      #expect(settings.port == 3)
+      #expect(settings.host == "127.0.0.3")
+      #expect(settings.data == "/file")
+      #expect(settings.accessTokenLife == .seconds(60))
+      #expect(settings.issuer == "http://127.0.0.3:3")
+    }
+  }
+
+  @Test func `let everybody sign up on this machine alone, unless told`() throws {
+    func signUp(_ flags: [ServeSettings.Key: String]) throws -> String {
+      let flags = flags.merging([.data: "/x"]) { $1 }
+      return try ServeSettings(flags: flags, environment: [:], file: nil).signUp.rawValue
+    }
+    #expect(try signUp([:]) == "open")
+    #expect(try signUp([.host: "0.0.0.0"]) == "confirmed")
+    #expect(try signUp([.host: "0.0.0.0", .signUp: "open"]) == "open")
+  }
+
+  @Test func `take Sign in with Apple for the apps that are named, and for none otherwise`() throws {
+    func apple(_ flags: [ServeSettings.Key: String]) throws -> AppleSignIn? {
+      try ServeSettings(flags: flags.merging([.data: "/x"]) { $1 }, environment: [:], file: nil).apple
+    }
+    #expect(try apple([:])?.clientIDs == nil)
+    #expect(try apple([.appleKeysURL: "https://keys.example.org"])?.clientIDs == nil)
+    let two = try apple([.appleClientID: "org.example.forum, org.example.web"])
+    #expect(two?.clientIDs == ["org.example.forum", "org.example.web"])
+    #expect(two?.issuer == "https://appleid.apple.com")
+    #expect(two?.keysURL == "https://appleid.apple.com/auth/keys")
+    let other = try apple([
+      .appleClientID: "a", .appleIssuer: "https://stand.in", .appleKeysURL: "http://127.0.0.1:1/keys",
+    ])
+    #expect(other?.issuer == "https://stand.in")
+    #expect(other?.keysURL == "http://127.0.0.1:1/keys")
+    for flags: [ServeSettings.Key: String] in [
+      [.appleClientID: ""], [.appleClientID: "a,,b"], [.appleKeysURL: "/keys"], [.appleKeysURL: "file:///keys"],
+      [.appleIssuer: ""],
+    ] {
+      #expect(throws: Refusal.self) { try apple(flags) }
+    }
+  }
+
+  @Test func `put mails into a folder of the server's, unless told`() throws {
+    func mailer(_ flags: [ServeSettings.Key: String]) throws -> any Mailer {
+      try ServeSettings(flags: flags.merging([.data: "/x"]) { $1 }, environment: [:], file: nil).mailer
+    }
+    #expect(try (mailer([:]) as? MailFolder)?.path == "/x/mail")
+    #expect(try (mailer([.mailFolder: "/y"]) as? MailFolder)?.path == "/y")
+    #expect(try (mailer([.sendmail: "/bin/sh"]) as? Sendmail)?.program == "/bin/sh")
+    for flags: [ServeSettings.Key: String] in [
+      [.sendmail: "/no/such/program"], [.sendmail: "sh"], [.sendmail: "/bin/sh", .mailFolder: "/y"],
+      [.mailFrom: "a, b@example.org"], [.mailLink: "https://app.example.org/"], [.mailLink: "x\n{token}"],
+      [.retention: "0s"], [.mailFolder: ""],
+    ] {
+      #expect(throws: Refusal.self) { try mailer(flags) }
+    }
+  }
+}
+
+@Suite struct `An account's name on the command line` {
+  private let server = try? ServerAddress(parsing: "https://id.example.org")
+
+  private func account(_ id: String, _ name: String, tag: String? = nil) throws -> Account {
+    Account(
+      id: Account.id(of: AccountID(id), at: try #require(server)), server: try #require(server), name: name, tag: tag,
+      addedAt: UnixTime(milliseconds: 0))
+  }
+
+  private func book(_ accounts: [Account], active: Int? = nil) async throws -> AccountBook {
+    let folder = NSTemporaryDirectory() + "handstamp-test-\(UInt64.random(in: 0 ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let home = Home(path: folder)
+    for account in accounts { _ = try await home.index.edit(.add(account.listed)).get() }
+    if let active { _ = try await home.index.edit(.activate(accounts[active].id)).get() }
+    return try await AccountBook(of: home)
+  }
+
+  @Test func `is a tag first, then an id, then a name, then the start of an address`() async throws {
+    let all = [
+      try account("1", "ada@example.org", tag: "work"), try account("work", "bob@example.org"),
+      try account("3", "1"), try account("4", "work@example.org"),
+    ]
+    let book = try await book(all)
+    #expect(try book.account("work").id == all[0].id)
+    #expect(try book.account("1").id == all[0].id, "an id comes before a name")
+    #expect(try book.account("4").id == all[3].id)
+    #expect(try book.account("BOB@example.org").id == all[1].id)
+    #expect(try book.account("ada").id == all[0].id)
+    #expect(try book.account(all[3].id.rawValue).id == all[3].id)
+    #expect(throws: Refusal.self) { try book.account("exam") }
+    #expect(throws: Refusal.self) { try book.account("Work@") }
+  }
+
+  @Test func `is the active one's where none is given`() async throws {
+    let all = [try account("1", "ada@example.org"), try account("2", "bob@example.org")]
+    #expect(try await book(all, active: 1).account(nil).id == all[1].id)
+    let none = try await book([])
+    #expect(throws: Refusal.nobody) { try none.account(nil) }
+  }
+}
+#endif

@@ -1,0 +1,247 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampVaults
+import Testing
+
+@testable import HandstampCommand
+
+extension Stage {
+  /// Makes a further account.
+  func signUp(_ home: Home, email: String, _ more: String...) async throws {
+    try await run(["signup", email, "--server", address.text] + more, on: home, input: password + "\n")
+  }
+
+  /// Whose token a command uses.
+  func person(_ home: Home, _ arguments: String..., variables: [String: String] = [:]) async throws -> String {
+    let outcome = try await Rig.handstamp(["request", "/v1/me"] + arguments, home: home.path, variables: variables)
+    #expect(outcome.status == 0, "\(outcome.words)")
+    return try #require(try JSONDecoder().decode(WhoAmI.self, from: Data(outcome.out.utf8)).email)
+  }
+}
+
+extension Processes {
+  @Suite struct `Several accounts` {
+    private let ada = "ada@example.org"
+    private let bob = "bob@example.org"
+
+    @Test func `live side by side; one is active, and any can be named`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let second = try await stage.run(
+          ["signup", bob, "--tag", "work"], on: stage.first, input: stage.password + "\n")
+        #expect(second.words.contains("it is the active account now; back with: handstamp switch \(ada)"))
+        #expect(try await stage.person(stage.first) == bob)
+        for name in [ada, "ADA@example.org", "ada"] {
+          #expect(try await stage.person(stage.first, "--account", name) == ada)
+        }
+        #expect(try await stage.person(stage.first, variables: ["HANDSTAMP_ACCOUNT": "ada"]) == ada)
+        #expect(
+          try await stage.person(stage.first, "--account", "work", variables: ["HANDSTAMP_ACCOUNT": "ada"]) == bob,
+          "the command line comes first")
+        #expect(try await stage.person(stage.first) == bob, "naming one does not make it the active one")
+
+        try await stage.run(["switch", "ada"], on: stage.first)
+        #expect(try await stage.person(stage.first) == ada)
+        let list = try object(try await stage.run(["accounts", "--json"], on: stage.first).out)
+        let items = try #require(list["accounts"] as? [[String: Any]])
+        #expect(items.map { $0["name"] as? String } == [ada, bob])
+        #expect(items.map { $0["tag"] as? String } == [nil, "work"])
+        #expect(items.map { $0["active"] as? Bool } == [true, false])
+        #expect(items.map { $0["state"] as? String } == ["signed_in", "signed_in"])
+        #expect(list["active"] as? String == items.first?["id"] as? String)
+        let id = try #require((items.last?["account"] as? [String: String])?["id"])
+        #expect(try await stage.person(stage.first, "--account", id) == bob)
+        #expect(try await stage.person(stage.first, "--account", try #require(items.last?["id"] as? String)) == bob)
+        let shown = try await stage.run(["accounts"], on: stage.first).out.split(separator: "\n")
+        #expect(shown.count == 3)
+        #expect(shown.filter { $0.hasPrefix("*") }.map { $0.contains(ada) } == [true])
+        let status = try object(try await stage.run(["status", "--json", "--account", "work"], on: stage.first).out)
+        #expect(status["name"] as? String == bob && status["tag"] as? String == "work")
+      }
+    }
+
+    @Test func `that are not there, or not one, are asked for with the choices`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        expectRefusal(
+          try await stage.run(["token", "--account", "eve"], on: stage.first, expecting: .usage), .usage,
+          saying: "there is no account eve", hint: "name one of: \(ada)")
+        try await stage.signUp(stage.first, email: "ada@example.com", "--tag", "other")
+        expectRefusal(
+          try await stage.run(["switch", "ada"], on: stage.first, expecting: .usage), .usage,
+          saying: "ada may be any of 2 accounts", hint: "\(ada), other")
+        let hidden = try await Rig.handstamp(
+          ["switch", ada], home: stage.first.path, variables: ["HANDSTAMP_ACCOUNT": "other"])
+        expectRefusal(hidden, .failure, saying: "HANDSTAMP_ACCOUNT is set", hint: "unset HANDSTAMP_ACCOUNT")
+        for tag in ["two words", "-x", "\u{1B}[2J"] {
+          let outcome = try await stage.run(["login", "--tag=\(tag)"], on: stage.first, expecting: .usage)
+          expectRefusal(outcome, .usage, saying: "no tag", hint: "one word")
+        }
+      }
+    }
+
+    @Test func `at several servers need no two homes, and no token goes to the other server`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let other = try Child(
+          ["serve", "--data", stage.folder + "/other", "--port", "0", "--until-stdin-ends"],
+          log: stage.folder + "/other.log")
+        let address = try await other.line()
+        try await stage.run(["signup", ada, "--server", address], on: stage.first, input: stage.password + "\n")
+        expectRefusal(
+          try await stage.run(["token", "--account", ada], on: stage.first, expecting: .usage), .usage,
+          saying: "may be any of 2", hint: "name one of")
+        expectRefusal(
+          try await stage.run(["request", stage.address.text + "/v1/me"], on: stage.first, expecting: .usage), .usage,
+          saying: "the token may go to \(address) alone", hint: "your own client")
+        let list = try object(try await stage.run(["accounts", "--json"], on: stage.first).out)
+        let ids = try #require(list["accounts"] as? [[String: Any]]).compactMap { $0["id"] as? String }
+        try await stage.run(["switch", ids[0]], on: stage.first)
+        try await stage.run(["request", stage.address.text + "/v1/me"], on: stage.first)
+        #expect(try await stage.run(["token", "--account", ids[1]], on: stage.first).out.isEmpty == false)
+      }
+    }
+
+    @Test func `are renewed by name; without a switch where none is wanted; a sign-in that holds gets its tag`()
+      async throws
+    {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        try await stage.signUp(stage.first, email: bob, "--no-switch")
+        #expect(try await stage.person(stage.first) == ada)
+        try await stage.run(["logout", "--account", "bob"], on: stage.first)
+        #expect(try await stage.person(stage.first) == ada, "nobody else was signed out")
+        expectRefusal(
+          try await stage.run(["token", "--account", "bob"], on: stage.first, expecting: .signInNeeded), .signInNeeded,
+          saying: "signed out", hint: "run: handstamp login --account bob")
+        try await stage.run(
+          ["login", "--account", "bob", "--no-switch"], on: stage.first, input: stage.password + "\n")
+        #expect(try await stage.person(stage.first, "--account", "bob") == bob)
+        #expect(try await stage.person(stage.first) == ada)
+        let known = try await stage.run(["login", bob, "--tag", "b"], on: stage.first)
+        #expect(known.words.contains("already"))
+        #expect(try await stage.person(stage.first) == bob, "who signs in wants to be it")
+        #expect(try await stage.person(stage.first, "--account", "b") == bob)
+        expectRefusal(
+          try await stage.run(["login", bob, "--force"], on: stage.first, input: "wrong\n", expecting: .failure),
+          .failure, saying: "address or the password is wrong", hint: "")
+        #expect(try await stage.person(stage.first) == bob, "a sign-in that failed takes nothing away")
+      }
+    }
+
+    @Test func `are signed out one by one or together, erased, or ended on every device`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        try await stage.signUp(stage.first, email: bob)
+        try await stage.login(stage.second, as: bob, deviceName: "other")
+        let ended = try await stage.run(["logout", "--everywhere"], on: stage.first)
+        #expect(ended.words.contains("ended 1 other session(s)") && ended.words.contains("signed out bob"))
+        expectRefusal(
+          try await stage.run(["request", "/v1/me"], on: stage.second, expecting: .signInNeeded), .signInNeeded,
+          saying: "ended from another device", hint: "login")
+        let erased = try await stage.run(["logout", "--account", "bob", "--erase"], on: stage.first)
+        #expect(erased.words.contains("took \(bob) at"))
+        #expect(!(try await stage.run(["accounts"], on: stage.first).out.contains("bob")))
+        expectRefusal(
+          try await stage.run(["token"], on: stage.first, expecting: .signInNeeded), .signInNeeded,
+          saying: "no account is active", hint: "handstamp switch \(ada)")
+        #expect(try await stage.person(stage.first, "--account", ada) == ada)
+        try await stage.signUp(stage.first, email: "carol@example.org")
+        try await stage.run(["logout", "--all"], on: stage.first)
+        let list = try object(try await stage.run(["accounts", "--json"], on: stage.first).out)
+        let items = try #require(list["accounts"] as? [[String: Any]])
+        #expect(items.map { $0["state"] as? String } == ["signed_out", "signed_out"])
+        #expect(items.map { $0["reason"] as? String } == ["signed_out", "signed_out"])
+        expectRefusal(
+          try await stage.run(["logout", "--all", "--account", "ada"], on: stage.first, expecting: .usage), .usage,
+          saying: "do not go together", hint: "leave out")
+      }
+    }
+
+    @Test func `that were erased without a network are told of later`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let token = try #require(try await stage.session(of: stage.first).access?.token)
+        try await stage.server.stop()
+        let outcome = try await stage.run(["logout", "--erase"], on: stage.first)
+        #expect(outcome.words.contains("could not be told"))
+        #expect(try await stage.run(["accounts"], on: stage.first).words.contains("there are no accounts"))
+        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        #expect(try await stage.status(of: "/v1/me", with: token).status == 200)
+        #expect(try await stage.run(["accounts"], on: stage.first).words.contains("has been told"))
+        #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
+        #expect(Departures(of: stage.first).all.isEmpty)
+      }
+    }
+
+    #if os(Linux)
+    @Test func `that are signed in to while they are erased stay on the list, with that session`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        // So long it waits to tell the server, between the vault and the list.
+        stage.server.send(SIGSTOP)
+        let erasing = try Child(["logout", "--erase"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
+        try await within(.seconds(60), "the sign-out") {
+          while try await stage.entry(of: stage.first).session != nil {}
+        }
+        try await stop(erasing, in: stage.first)
+        stage.server.send(SIGCONT)
+        try await stage.login(stage.first, deviceName: "laptop")
+        erasing.send(SIGCONT)
+        let outcome = try await within(.seconds(60), "logout") { try await erasing.outcome() }
+        #expect(outcome.status == 0 && outcome.words.contains("was signed in to meanwhile"), "\(outcome.words)")
+        #expect(try await stage.person(stage.first) == stage.email)
+      }
+    }
+
+    /// Stops a process where it holds no lock that others need.
+    private func stop(_ child: Child, in home: Home) async throws {
+      let names = try FileManager.default.contentsOfDirectory(atPath: home.vaultFolder)
+      try await within(.seconds(60), "a moment without a lock") {
+        while true {
+          child.send(SIGSTOP)
+          try await Step.until("the stop") { LockHolder.isStopped(child.id) }
+          let holders = names.flatMap { LockHolder.all(of: "\(home.vaultFolder)/\($0)") ?? [] }
+          if !holders.contains(where: { $0.process == child.id }) { return }
+          child.send(SIGCONT)
+        }
+      }
+    }
+    #endif
+
+    @Test func `of an installation that had one per server go on, and are listed`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.second)
+        // As it was: the vault's name is the server's address, and the settings name the server.
+        let sole = Account(
+          id: Account.soleID(at: stage.address), server: stage.address, name: "", addedAt: UnixTime(milliseconds: 0))
+        let client = try Client(home: stage.first, account: sole)
+        let secret = Secret(stage.password)
+        try await client.controller.signIn { try await client.identity.password(ada, secret) }
+        let former = try ServerAddress(parsing: "http://127.0.0.1:9")
+        try stage.first.save(Settings(server: stage.address, formerServers: [former]))
+
+        #expect(try await stage.person(stage.first) == ada)
+        #expect(try await stage.run(["status"], on: stage.first).out.contains("signed in"))
+        #expect(try await stage.run(["accounts"], on: stage.first).out.contains("ada"))
+        #expect(try stage.first.settings().hasList == nil, "looking changes nothing")
+        let session = try await stage.session(of: stage.first).id
+        try await stage.signUp(stage.first, email: bob)
+        #expect(try await stage.person(stage.first) == bob)
+        try await stage.run(["switch", "ada"], on: stage.first)
+        #expect(try await stage.session(of: stage.first).id == session)
+        try await stage.run(["login", ada, "--force"], on: stage.first, input: stage.password + "\n")
+        let list = try object(try await stage.run(["accounts", "--json"], on: stage.first).out)
+        let items = try #require(list["accounts"] as? [[String: Any]])
+        #expect(items.map { $0["name"] as? String } == [ada, bob])
+        #expect(items.map { $0["id"] as? String }.first == stage.address.text, "it keeps its vault")
+        #expect(try stage.first.settings() == Settings(server: stage.address, formerServers: nil, hasList: true))
+        try await stage.run(["logout", "--account", ada, "--erase"], on: stage.first)
+        #expect(!(try await stage.run(["accounts"], on: stage.first).out.contains("ada")))
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,113 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampVaults
+import Testing
+
+@testable import HandstampCommand
+
+extension Processes {
+  @Suite struct `Completions` {
+    private func complete(_ home: String, _ words: String...) async throws -> Set<String> {
+      // As the generated scripts ask: the words, which of them, and where in it.
+      let arguments = ["---completion", words[1], "--"] + (words[1] == "switch" ? ["positional@0"] : ["--account"])
+      let outcome = try await Rig.handstamp(
+        arguments + ["\(words.count - 1)", "0"] + words, home: home)
+      #expect(outcome.status == 0, "\(outcome.words)")
+      return Set(outcome.out.split(separator: "\n").map(String.init))
+    }
+
+    @Test func `offer names and tags of accounts, also while the vaults are locked or broken`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        try await stage.signUp(stage.first, email: "bob@example.org", "--tag", "work")
+        let all: Set = ["ada@example.org", "bob@example.org", "work"]
+        let folder = stage.first.vaultFolder
+        // Somebody holds every lock; no vault can be read.
+        let locks = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".lock") }
+          .map { open("\(folder)/\($0)", O_RDWR) }
+        defer { for lock in locks { close(lock) } }
+        for lock in locks { #expect(flock(lock, LOCK_EX | LOCK_NB) == 0) }
+        try FileManager.default.removeItem(atPath: folder + "/vault.key")
+        #expect(try await complete(stage.first.path, "handstamp", "token", "--account", "") == all)
+        #expect(try await complete(stage.first.path, "handstamp", "switch", "") == all)
+        // Nor does it hang on what is no file.
+        try FileManager.default.removeItem(atPath: folder + "/accounts.json")
+        #expect(mkfifo(folder + "/accounts.json", 0o600) == 0)
+        #expect(try await complete(stage.first.path, "handstamp", "switch", "").isEmpty)
+        #expect(try await complete(stage.folder + "/nowhere", "handstamp", "switch", "").isEmpty)
+      }
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"])
+    func `come as a script`(shell: String) async throws {
+      try await Rig.inFolder { folder in
+        let outcome = try await Rig.handstamp(["--generate-completion-script", shell], home: folder)
+        #expect(outcome.status == 0 && outcome.out.contains("---completion"))
+      }
+    }
+
+    @Test func `work in bash`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let script = try await stage.run(["--generate-completion-script", "bash"], on: stage.first).out
+        let path = stage.folder + "/completion"
+        try script.write(toFile: path, atomically: true, encoding: .utf8)
+        let program = try Child.program()
+        let lines = """
+          PATH=\(URL(fileURLWithPath: program).deletingLastPathComponent().path):$PATH
+          export HANDSTAMP_HOME=\(stage.first.path)
+          source \(path)
+          COMP_WORDS=(handstamp token --account ad) COMP_CWORD=3 COMP_LINE='handstamp token --account ad'
+          COMP_POINT=${#COMP_LINE}; _handstamp handstamp ad --account; printf '%s\\n' "${COMPREPLY[@]}"
+          """
+        #expect(try await Child.outcome(of: "/bin/bash", lines).contains("ada@example.org"))
+      }
+    }
+  }
+
+  @Suite struct `What is waited for` {
+    private func token(_ stage: Stage, _ arguments: [String] = []) async throws -> (shown: String, out: String) {
+      stage.wire.saysTokensLast(0)
+      try await stage.run(["refresh"], on: stage.first)
+      let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
+      stage.wire.nextAnswer(.waits(isHere: isHere, goOn: goOn))
+      let terminal = try PseudoTerminal()
+      let child = try Child(
+        ["token"] + arguments, variables: ["HANDSTAMP_HOME": stage.first.path, "TERM": "xterm"], input: "",
+        screen: terminal.screen)
+      try await within(.seconds(240), "the server's answer") { try await isHere.value() }
+      let shown = Shown()
+      if arguments.isEmpty {
+        try await Step.until("words") { shown.add(terminal.shown).contains("waiting") }
+      }
+      goOn.set(())
+      let outcome = try await within(.seconds(240), "the end") { try await child.outcome() }
+      return (shown.add(terminal.shown), outcome.out)
+    }
+
+    @Test func `is said on a terminal, on one line that goes away; and not to those who want quiet`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let (shown, out) = try await token(stage)
+        #expect(shown.contains("waiting for \(stage.address.text)"))
+        #expect(shown.hasSuffix("\r\u{1B}[K") && !shown.contains("\n"))
+        #expect(!out.isEmpty)
+        #expect(try await token(stage, ["--quiet"]).shown.isEmpty)
+      }
+    }
+  }
+}
+
+/// What a terminal has shown so far.
+private final class Shown: Sendable {
+  private let text = Locked("")
+
+  func add(_ more: String) -> String {
+    text.withLock { text in
+      text += more
+      return text
+    }
+  }
+}
+#endif

@@ -1,0 +1,164 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampVaults
+import Testing
+
+@testable import HandstampCommand
+
+extension Processes {
+  @Suite struct `handstamp doctor` {
+    private struct Answer: Decodable {
+      struct Finding: Decodable {
+        var level: String
+        var check: String
+        var account: String?
+        var words: String
+        var hint: String?
+      }
+      var problems: Int
+      var findings: [Finding]
+
+      func first(_ check: String, _ level: String) -> Finding? {
+        findings.first { $0.check == check && $0.level == level }
+      }
+    }
+
+    private func doctor(_ stage: Stage, expecting status: ExitReason = .ok) async throws -> Answer {
+      let outcome = try await stage.run(["doctor", "--json"], on: stage.first, expecting: status)
+      _ = try object(outcome.out)
+      return try JSONDecoder().decode(Answer.self, from: Data(outcome.out.utf8))
+    }
+
+    @Test func `finds nothing wrong where nothing is, changes nothing and tells no secret`() async throws {
+      try await Rig.run { stage in
+        let none = try await doctor(stage)
+        #expect(none.first("home", "note")?.hint?.contains("handstamp login") == true)
+        #expect(!FileManager.default.fileExists(atPath: stage.first.path))
+        try await stage.signUp(stage.first)
+        func files() throws -> [String: Data] {
+          let names = try FileManager.default.subpathsOfDirectory(atPath: stage.first.path)
+          return Dictionary(
+            uniqueKeysWithValues: names.map {
+              ($0, FileManager.default.contents(atPath: "\(stage.first.path)/\($0)") ?? Data())
+            })
+        }
+        let before = try files()
+        let answer = try await doctor(stage)
+        #expect(answer.problems == 0)
+        for check in ["version", "home", "vault_folder", "key_file", "accounts", "vault", "server", "clock"] {
+          #expect(answer.first(check, "ok") != nil, "\(check)")
+        }
+        let shown = try await stage.run(["doctor"], on: stage.first)
+        #expect(shown.out.contains("a long-lived program refreshes in"))
+        #expect(try files() == before)
+        #expect(!SecretScan(stage.wire.secrets).finds(in: Array(shown.out.utf8)))
+      }
+    }
+
+    @Test func `says who ended what, and what the server has not heard; a server that is gone is a problem`()
+      async throws
+    {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let session = try await stage.session(of: stage.first).id.rawValue
+        try await stage.server.stop()
+        try await stage.run(["logout"], on: stage.first)
+        let answer = try await doctor(stage, expecting: .failure)
+        #expect(answer.first("ended", "note")?.words.contains("session \(session)") == true)
+        #expect(answer.first("ended", "note")?.words.contains("signed out") == true)
+        #expect(answer.first("sign_outs", "note")?.words.hasPrefix("1 of which") == true)
+        #expect(answer.first("server", "problem")?.words.contains("no answer") == true)
+        #expect(answer.problems == 1)
+        let shown = try await stage.run(["doctor"], on: stage.first, expecting: .failure)
+        #expect(shown.words.contains("1 problem(s)") && shown.words.contains("hint: "))
+        #expect(shown.out.contains("hint: see to the network"))
+      }
+    }
+
+    @Test func `finds open modes, a missing key, leftovers and damaged files, each with a way out`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let (files, folder) = (FileManager.default, stage.first.vaultFolder)
+        func set(_ mode: Int, _ name: String) throws {
+          try files.setAttributes([.posixPermissions: mode], ofItemAtPath: folder + name)
+        }
+        try set(0o777, "")
+        #expect(
+          try await doctor(stage, expecting: .failure).first("vault_folder", "problem")?.hint?.contains("chmod 700")
+            == true)
+        try set(0o700, "")
+        try set(0o644, "/vault.key")
+        let open = try await doctor(stage, expecting: .failure)
+        #expect(open.first("key_file", "problem")?.hint?.contains("chmod 600") == true)
+        #expect(open.first("vault", "problem")?.words.contains("key file is open to others") == true)
+        try set(0o600, "/vault.key")
+        try files.moveItem(atPath: folder + "/vault.key", toPath: folder + "/away")
+        #expect(
+          try await doctor(stage, expecting: .failure).first("key_file", "problem")?.words.contains("missing") == true)
+        try files.moveItem(atPath: folder + "/away", toPath: folder + "/vault.key")
+
+        for name in ["1.partial", "x.corrupt-1"] {
+          #expect(files.createFile(atPath: "\(folder)/\(name)", contents: nil))
+        }
+        #expect(try await doctor(stage).first("partial_files", "note") == nil, "it may be somebody's at work")
+        try files.setAttributes(
+          [.modificationDate: Date(timeIntervalSinceNow: -600)], ofItemAtPath: folder + "/1.partial")
+        let left = try await doctor(stage)
+        #expect(left.first("partial_files", "note")?.hint?.contains("rm ") == true)
+        #expect(left.first("set_aside", "note")?.words.contains("x.corrupt-1") == true)
+        try Data("junk".utf8).write(to: URL(fileURLWithPath: folder + "/accounts.json"))
+        #expect(
+          try await doctor(stage, expecting: .failure).first("accounts", "problem")?.hint?.contains("accounts.json")
+            == true)
+      }
+    }
+
+    #if os(Linux)
+    @Test func `names who holds a lock, and a refresh that is half done`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        stage.wire.saysTokensLast(0)
+        try await stage.run(["refresh"], on: stage.first)
+        let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
+        stage.wire.nextAnswer(.waits(isHere: isHere, goOn: goOn))
+        let child = try Child(["token"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
+        try await within(.seconds(240), "the server's answer") { try await isHere.value() }
+        let held = try await doctor(stage)
+        #expect(held.first("locks", "note")?.words.contains("process \(child.id)") == true)
+        #expect(held.first("pending_key", "note") != nil)
+        child.send(SIGSTOP)
+        try await Step.until("the stop") { LockHolder.isStopped(child.id) }
+        let stopped = try await doctor(stage, expecting: .failure)
+        #expect(stopped.first("locks", "problem")?.hint?.contains("kill -CONT \(child.id)") == true)
+        child.send(SIGCONT)
+        goOn.set(())
+        #expect(try await child.outcome().status == 0)
+        #expect(try await doctor(stage).first("locks", "ok") != nil)
+      }
+    }
+    #endif
+  }
+}
+
+@Suite struct `A clock that is looked at` {
+  private func finding(_ skew: Duration) throws -> Finding {
+    Examination.clockFinding(
+      skew, try ServerAddress(parsing: "https://id.example.org"), precision: .milliseconds(600))
+  }
+
+  @Test func `is right within what can be known, and wrong beyond it`() throws {
+    #expect(try finding(.milliseconds(1600)).level == .ok)
+    #expect(try finding(.milliseconds(-1600)).level == .ok)
+    #expect(try finding(.milliseconds(1601)).level == .note)
+    #expect(try finding(.seconds(59)).words.contains("59 s ahead of"))
+    #expect(try finding(.seconds(-60)).level == .problem)
+    #expect(try finding(.seconds(-60)).words.contains("1 min behind"))
+  }
+
+  @Test func `reads the date of an answer`() {
+    #expect(HTTPDate("Sun, 06 Nov 1994 08:49:37 GMT")?.time == UnixTime(seconds: 784_111_777))
+    #expect(HTTPDate("yesterday") == nil && HTTPDate("") == nil)
+  }
+}
+#endif

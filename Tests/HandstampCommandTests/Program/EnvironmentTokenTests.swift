@@ -1,0 +1,52 @@
+#if Programs
+import Foundation
+import HandstampCore
+import Testing
+
+@testable import HandstampCommand
+
+extension Processes {
+  @Suite struct `HANDSTAMP_TOKEN` {
+    @Test func `comes first, is named, and is never stored`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        try await stage.login(stage.second, deviceName: "other")
+        let token = try await stage.storedToken(of: stage.second)
+        let variables = ["HANDSTAMP_TOKEN": token]
+        func run(_ arguments: String...) async throws -> Child.Outcome {
+          try await Rig.handstamp(arguments, home: stage.first.path, variables: variables)
+        }
+        #expect(try await run("token").out == token + "\n")
+        #expect(try object(try await run("token", "--json").out)["source"] as? String == "environment")
+        let current = try await run("sessions", "--json").out
+        let items = try #require(try object(current)["sessions"] as? [[String: Any]])
+        let used = items.first { $0["current"] as? Bool == true }
+        let second = try await stage.session(of: stage.second).id.rawValue
+        #expect(used?["id"] as? String == second, "the token's session asked")
+        #expect(try await run("status").out.contains("HANDSTAMP_TOKEN is set"))
+        #expect(try object(try await run("status", "--json").out)["environmentToken"] as? Bool == true)
+        for verb in ["login", "logout", "signup"] {
+          expectRefusal(
+            try await run(verb), .failure, saying: "HANDSTAMP_TOKEN is set", hint: "unset HANDSTAMP_TOKEN")
+        }
+        let scan = SecretScan([token])
+        for file in try FileManager.default.subpathsOfDirectory(atPath: stage.first.path) {
+          let content = FileManager.default.contents(atPath: "\(stage.first.path)/\(file)") ?? Data()
+          #expect(!scan.finds(in: Array(content)))
+        }
+      }
+    }
+
+    @Test func `that the server refuses ends with 4 and refreshes nothing`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        stage.wire.forget()
+        let outcome = try await Rig.handstamp(
+          ["request", "/v1/me"], home: stage.first.path, variables: ["HANDSTAMP_TOKEN": "nonsense"])
+        expectRefusal(outcome, .signInNeeded, saying: "refuses the token in HANDSTAMP_TOKEN", hint: "unset")
+        #expect(stage.wire.refreshes.isEmpty)
+      }
+    }
+  }
+}
+#endif

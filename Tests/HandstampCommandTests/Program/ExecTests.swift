@@ -1,0 +1,102 @@
+#if Programs
+import Foundation
+import HandstampCore
+import Testing
+
+@testable import HandstampCommand
+
+extension Processes {
+  @Suite struct `handstamp exec` {
+    @Test func `gives the token to one program's environment, and to no argument`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let token = try await stage.storedToken(of: stage.first)
+        let shown = try await stage.run(
+          [
+            "exec", "--", "sh", "-c", #"printf "%s|%s|" "$HANDSTAMP_TOKEN" "$*"; tr "\0" " " < /proc/self/cmdline"#,
+            "x", "a b",
+          ],
+          on: stage.first)
+        let parts = shown.out.split(separator: "|", omittingEmptySubsequences: false)
+        #expect(parts.first.map(String.init) == token)
+        #expect(parts.dropFirst().first == "a b")
+        #expect(!parts.dropFirst(2).joined().contains(token), "the arguments are those of the program")
+        #expect(shown.words.isEmpty)
+        let other = try await stage.run(
+          ["exec", "--env", "MY_TOKEN", "--", "sh", "-c", #"echo "$MY_TOKEN,$HANDSTAMP_TOKEN""#], on: stage.first)
+        #expect(other.out == token + ",\n")
+        // The program's own handstamp means the same account, whatever becomes the active one.
+        try await stage.signUp(stage.first, email: "bob@example.org")
+        let nested = try await stage.run(
+          ["exec", "--account", "ada", "--env", "X", "--", try Child.program(), "request", "/v1/me"], on: stage.first)
+        #expect(nested.out.contains("ada@example.org"))
+      }
+    }
+
+    @Test func `is the program: its exit code, its signals, its input, its files`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        func run(_ script: String, input: String = "") async throws -> Child.Outcome {
+          try await Rig.handstamp(["exec", "--", "sh", "-c", script], home: stage.first.path, input: input)
+        }
+        #expect(try await run("exit 42").status == 42)
+        let killed = try await run("kill -TERM $$")
+        #expect(killed.status == 128 + SIGTERM)
+        #expect(try await run("cat", input: "in and out").out == "in and out")
+        // Blocked and ignored signals are inherited: a library's own must not be. Nor its open files.
+        // Of the masks the part with names: what is above is the C library's own.
+        let script = "grep Sig[BI] /proc/self/status | grep -oE '^...|[0-9a-f]{7}$'; ls /proc/self/fd | wc -l"
+        #expect(try await run(script).out == (try await Child.outcome(of: "/bin/sh", script)))
+
+        let child = try Child(
+          [
+            "exec", "--", "sh", "-c", "trap 'kill -KILL $!; exit 7' TERM; sleep 60 > /dev/null 2>&1 & echo ready; wait",
+          ],
+          variables: ["HANDSTAMP_HOME": stage.first.path])
+        #expect(try await child.line() == "ready")
+        child.send(SIGTERM)
+        #expect(try await within(.seconds(240), "the end") { try await child.outcome() }.status == 7)
+      }
+    }
+
+    @Test func `says as a shell does when there is nothing to run, and needs a session like anybody`() async throws {
+      try await Rig.run { stage in
+        expectRefusal(
+          try await stage.run(["exec", "--", "true"], on: stage.first, expecting: .signInNeeded), .signInNeeded,
+          saying: "nobody is signed in", hint: "login")
+        try await stage.signUp(stage.first)
+        expectRefusal(
+          try await stage.run(["exec", "--", "no-such-program"], on: stage.first, expecting: .notFound), .notFound,
+          saying: "there is no program no-such-program", hint: "PATH")
+        expectRefusal(
+          try await stage.run(["exec", "--", "/etc/passwd"], on: stage.first, expecting: .notRunnable), .notRunnable,
+          saying: "/etc/passwd cannot be run", hint: "mode")
+        expectRefusal(
+          try await stage.run(["exec"], on: stage.first, expecting: .usage), .usage,
+          saying: "no program to run", hint: "exec --")
+        expectRefusal(
+          try await stage.run(["exec", "--env", "1X", "--", "true"], on: stage.first, expecting: .usage), .usage,
+          saying: "no name of a variable", hint: "letters")
+      }
+    }
+  }
+}
+
+extension Child {
+  /// What a shell prints that is started as this program is.
+  static func outcome(of program: String, _ script: String) async throws -> String {
+    let process = Process()
+    let pipe = Pipe()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = ["-c", script]
+    process.standardOutput = pipe
+    process.standardInput = Pipe()
+    process.standardError = Pipe()
+    let ended = OneShot<Void>()
+    process.terminationHandler = { _ in ended.set(()) }
+    try Child.withoutBlockedSignals { try process.run() }
+    try await ended.value()
+    return String(decoding: try pipe.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+  }
+}
+#endif

@@ -1,0 +1,86 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampCore
+import Testing
+
+@testable import HandstampCommand
+
+extension Processes {
+  @Suite struct `Many processes on one vault` {
+    @Test func `rotate once, however many ask at expiry`() async throws {
+      try await Rig.run(accessTokenLife: "2s") { stage in
+        try await stage.signUp(stage.first)
+        _ = try await Step.twentyProcesses(stage)
+      }
+    }
+
+    @Test func `go on where one was killed, between the server's commit and its own`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        _ = try await Step.lostAnswer(stage)
+        _ = try await Step.killedClient(stage)
+      }
+    }
+
+    @Test func `see when one of them signs out, and in again`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let client = try await stage.client(stage.first)
+        #expect(try await client.controller.token().secret.count > 0)
+        var states = client.controller.states.makeAsyncIterator()
+        func wait(for wanted: @escaping (SessionState) -> Bool) async -> Bool {
+          while let state = await states.next(isolation: nil) { if wanted(state) { return true } }
+          return false
+        }
+        try await stage.run(["logout"], on: stage.first)
+        #expect(await wait { $0 == .signedOut(.signedOut) })
+        #expect(client.controller.authorizationHeader == nil)
+        try await stage.login(stage.first, deviceName: "again")
+        #expect(await wait { if case .signedIn = $0 { true } else { false } })
+      }
+    }
+
+    @Test func `tell the server later what it could not be told at sign-out`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let token = try #require(try await stage.session(of: stage.first).access?.token)
+        try await stage.server.stop()
+        let outcome = try await stage.run(["logout"], on: stage.first)
+        #expect(outcome.words.contains("could not be told; the next command"))
+        let status = try await stage.run(["status", "--json"], on: stage.first)
+        #expect(try object(status.out)["pendingEnds"] as? Int == 1)
+        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        #expect(try await stage.status(of: "/v1/me", with: token).status == 200)
+        let next = try await stage.run(["token"], on: stage.first, expecting: .signInNeeded)
+        #expect(next.words.contains("has been told of an earlier sign-out"))
+        let answer = try await stage.status(of: "/v1/me", with: token)
+        #expect(answer.status == 401 && answer.reason == "signed_out")
+        let entry = try await stage.entry(of: stage.first)
+        #expect(entry.tombstones.allSatisfy { $0.revocation == nil })
+      }
+    }
+
+    @Test func `tell a former server as well, and it alone`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let token = try #require(try await stage.session(of: stage.first).access?.token)
+        let log = stage.folder + "/other.log"
+        let other = try Child(
+          ["serve", "--data", stage.folder + "/other", "--port", "0", "--until-stdin-ends"], log: log)
+        let address = try await other.line()
+        try await stage.server.stop()
+        try await stage.run(["logout"], on: stage.first)
+        try await stage.run(
+          ["signup", stage.email, "--server", address], on: stage.first, input: stage.password + "\n")
+        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        let next = try await stage.run(["token"], on: stage.first)
+        #expect(next.words.contains("\(stage.address.text) has been told"))
+        #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
+        #expect(try stage.first.settings().formerServers == nil)
+        #expect(try await stage.run(["token"], on: stage.first).words.isEmpty)
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,57 @@
+#if Programs
+import Foundation
+import HandstampCore
+import Testing
+
+@testable import HandstampCommand
+
+extension Processes {
+  @Suite struct `A prompt` {
+    @Test func `shows nothing of the password, and takes corrections`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let terminal = try PseudoTerminal()
+        let child = try Child(
+          ["login", stage.email, "--server", stage.address.text], variables: ["HANDSTAMP_HOME": stage.second.path],
+          terminal: terminal.screen)
+        // A line begun and taken back, a wrong letter, a letter of two bytes taken back.
+        try await terminal.type("wrong\u{15}\(stage.password)xü\u{7F}\u{7F}\r")
+        let outcome = try await within(.seconds(240), "the end") { try await child.outcome() }
+        #expect(outcome.status == 0, "\(outcome.words)")
+        #expect(outcome.words.hasPrefix("password: \n"))
+        #expect(!outcome.words.contains(stage.password) && outcome.out.isEmpty)
+        #expect(terminal.shown.isEmpty)
+        #expect(terminal.echoes, "the terminal is as it was")
+      }
+    }
+
+    @Test(arguments: ["\u{3}", "\u{4}", "half\u{3}", "\r"])
+    func `that is left ends with 2 and leaves the terminal as it was`(keys: String) async throws {
+      try await Rig.inFolder { folder in
+        let terminal = try PseudoTerminal()
+        let child = try Child(
+          ["login", "ada@example.org", "--server", "http://127.0.0.1:9"], variables: ["HANDSTAMP_HOME": folder],
+          terminal: terminal.screen)
+        try await terminal.type(keys)
+        expectRefusal(
+          try await within(.seconds(240), "the end") { try await child.outcome() }, .cancelled, saying: "cancelled",
+          hint: "again")
+        #expect(terminal.echoes)
+      }
+    }
+
+    @Test func `for a new password asks twice`() async throws {
+      try await Rig.inFolder { folder in
+        let terminal = try PseudoTerminal()
+        let child = try Child(
+          ["signup", "ada@example.org", "--server", "http://127.0.0.1:9"], variables: ["HANDSTAMP_HOME": folder],
+          terminal: terminal.screen)
+        try await terminal.type("one password\ranother one\r")
+        expectRefusal(
+          try await within(.seconds(240), "the end") { try await child.outcome() }, .failure,
+          saying: "the two are not the same", hint: "again")
+      }
+    }
+  }
+}
+#endif

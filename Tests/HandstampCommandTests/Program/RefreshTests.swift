@@ -1,0 +1,31 @@
+#if Programs
+import Foundation
+import HandstampCore
+import Testing
+
+@testable import HandstampCommand
+
+extension Processes {
+  @Suite struct `handstamp refresh` {
+    @Test func `gets a new token however young the old one is, and shows the status`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let old = try await stage.storedToken(of: stage.first)
+        let outcome = try await stage.run(["refresh"], on: stage.first)
+        #expect(outcome.out.contains("signed in") && outcome.out.contains("good for"))
+        let new = try await stage.storedToken(of: stage.first)
+        #expect(new != old && !outcome.out.contains(new))
+        let json = try object(try await stage.run(["refresh", "--json"], on: stage.first).out)
+        #expect(json["state"] as? String == "signed_in")
+        #expect(stage.wire.refreshes.count == 2)
+        try await stage.server.stop()
+        let before = try await stage.storedToken(of: stage.first)
+        expectRefusal(
+          try await stage.run(["refresh"], on: stage.first, expecting: .network), .network, saying: "no answer",
+          hint: "try again")
+        #expect(try await stage.run(["token"], on: stage.first).out == before + "\n", "the old one serves on")
+      }
+    }
+  }
+}
+#endif

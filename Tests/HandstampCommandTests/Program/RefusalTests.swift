@@ -1,0 +1,149 @@
+#if Programs
+import Foundation
+import HandstampCore
+import Testing
+
+@testable import HandstampCommand
+
+extension Processes {
+  @Suite struct `A refusal` {
+    @Test(arguments: [
+      (["bogus"], "unexpected argument"), (["token", "--min-validity", "5"], "invalid"),
+      (["login", "a@b.c", "--password", "x"], "unknown option"), (["request"], "missing"),
+      (["login", "a@b.c", "--server", "ftp://x"], "the address of the server is none"),
+      (["login", "a@b.c", "--server", "http://example.org"], "without encryption"),
+      (["login", "a@b.c", "--server", "https://u:p@example.org"], "parts that it must not have"),
+      (["login", "a@b.c"], "no server is known"),
+    ])
+    func `of wrong usage ends with 64`(arguments: [String], words: String) async throws {
+      try await Rig.inFolder { folder in
+        let outcome = try await Rig.handstamp(arguments, home: folder + "/home")
+        expectRefusal(outcome, .usage, saying: words, hint: "")
+      }
+    }
+
+    @Test(arguments: ["token", "request", "sessions", "revoke", "status"])
+    func `without a session ends with 4`(command: String) async throws {
+      try await Rig.inFolder { folder in
+        let arguments = ["request": ["/v1/me"], "revoke": ["--all"], "status": ["--check"]][command] ?? []
+        let outcome = try await Rig.handstamp([command] + arguments, home: folder + "/home")
+        #expect(outcome.status == 4)
+        if command != "status" {
+          expectRefusal(outcome, .signInNeeded, saying: "nobody is signed in", hint: "handstamp login")
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder + "/home"), "reading makes nothing")
+      }
+    }
+
+    @Test func `of a password says neither which was wrong nor what it was`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        for email in [stage.email, "nobody@example.org"] {
+          let outcome = try await stage.run(
+            ["login", email, "--server", stage.address.text], on: stage.second, input: "wrong password\n",
+            expecting: .failure)
+          expectRefusal(outcome, .failure, saying: "the address or the password is wrong", hint: "signup")
+          #expect(!outcome.words.contains("wrong password\n"))
+        }
+        let empty = try await stage.run(
+          ["login", stage.email, "--server", stage.address.text], on: stage.second, expecting: .usage)
+        expectRefusal(empty, .usage, saying: "no password on stdin", hint: "stdin")
+        let taken = try await stage.run(
+          ["signup", stage.email, "--server", stage.address.text], on: stage.second, input: stage.password,
+          expecting: .failure)
+        expectRefusal(taken, .failure, saying: "account with this address", hint: "handstamp login")
+        let weak = try await stage.run(
+          ["signup", "b@example.org", "--server", stage.address.text], on: stage.second, input: "short",
+          expecting: .failure)
+        expectRefusal(weak, .failure, saying: "does not fit the rules", hint: "8 to 1024")
+      }
+    }
+
+    @Test func `of the network ends with 6 and takes no session away`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        try await stage.server.stop()
+        expectRefusal(
+          try await stage.run(["request", "/v1/me"], on: stage.first, expecting: .network), .network,
+          saying: "no answer", hint: "try again")
+        let login = try await stage.run(
+          ["login", stage.email, "--server", "http://127.0.0.1:9"], on: stage.second, input: "password\n",
+          expecting: .network)
+        expectRefusal(login, .network, saying: "no answer from http://127.0.0.1:9", hint: "try again")
+        let token = try await stage.run(["token"], on: stage.first)
+        #expect(!token.out.isEmpty, "a token that is good needs no network")
+      }
+    }
+
+    @Test func `of a vault that cannot be used ends with 5 and erases nothing`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let folder = stage.first.vaultFolder
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder)
+        expectRefusal(
+          try await stage.run(["token"], on: stage.first, expecting: .vault), .vault,
+          saying: "the vault cannot be used",
+          hint: "nothing was erased")
+        try await stage.run(["status", "--check"], on: stage.first, expecting: .vault)
+        let status = try object(try await stage.run(["status", "--json"], on: stage.first).out)
+        #expect(status["state"] as? String == "unavailable")
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder)
+        try await stage.run(["token"], on: stage.first)
+
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+        let vault = try #require(names.first { $0.hasSuffix(".vault") })
+        let content = try #require(FileManager.default.contents(atPath: "\(folder)/\(vault)"))
+        try content.dropLast(40).write(to: URL(fileURLWithPath: "\(folder)/\(vault)"))
+        expectRefusal(
+          try await stage.run(["token"], on: stage.first, expecting: .vault), .vault, saying: "damaged",
+          hint: "sets it aside")
+        try await stage.login(stage.first, deviceName: "healed")
+        try await stage.run(["request", "/v1/me"], on: stage.first)
+        #expect(
+          try FileManager.default.contentsOfDirectory(atPath: folder).contains { $0.contains("corrupt") },
+          "the damaged file was set aside")
+      }
+    }
+
+    @Test func `is never the answer to a cry for help`() async throws {
+      try await Rig.inFolder { folder in
+        try Data("not json".utf8).write(to: URL(fileURLWithPath: folder + "/settings.json"))
+        for arguments in [["--help"], ["help", "login"], ["token", "--help"]] {
+          let outcome = try await Rig.handstamp(arguments, home: folder)
+          #expect(outcome.status == 0 && !outcome.out.isEmpty)
+        }
+        let help = try await Rig.handstamp(["--help"], home: folder)
+        for code in ["4   sign-in needed", "5   the vault", "6   no answer", "64  wrong usage"] {
+          #expect(help.out.contains(code))
+        }
+        expectRefusal(
+          try await Rig.handstamp(["status"], home: folder), .failure, saying: "settings.json cannot be read",
+          hint: "take it away")
+      }
+    }
+
+    @Test func `keeps tokens at home: no other origin, no header of one's own`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let other = "http://127.0.0.1:\(try #require(stage.server.address?.split(separator: ":").last))"
+        for place in [other + "/v1/me", "http://example.org/", "https" + stage.address.text.dropFirst(4) + "/v1/me"] {
+          expectRefusal(
+            try await stage.run(["request", place], on: stage.first, expecting: .usage), .usage,
+            saying: "the token may go to \(stage.address.text) alone", hint: "your own client")
+        }
+        expectRefusal(
+          try await stage.run(
+            ["request", "-H", "Authorization: Bearer x", "/v1/me"], on: stage.first, expecting: .usage), .usage,
+          saying: "the session's own", hint: "HANDSTAMP_TOKEN")
+        try await stage.run(["request", stage.address.text + "/v1/me"], on: stage.first)
+        let missing = try await stage.run(["request", "/none"], on: stage.first, expecting: .failure)
+        #expect(missing.out.contains("not_found"), "the body is data")
+        #expect(missing.words.contains("the server answered 404"))
+        let posted = try await stage.run(
+          ["request", "/v1/sessions/end-others", "-d", "-"], on: stage.first, input: "{}")
+        #expect(posted.out.contains(#""ended":0"#), "data means POST")
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,82 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampCore
+import Testing
+
+@testable import HandstampCommand
+
+extension Processes {
+  @Suite struct `handstamp token` {
+    @Test func `gives a token that lasts as long as it must, and keeps one that does`() async throws {
+      try await Rig.run(accessTokenLife: "10s") { stage in
+        try await stage.signUp(stage.first)
+        let lifetime = try #require(try await stage.session(of: stage.first).access?.lifetime)
+        let old = try await stage.storedToken(of: stage.first)
+        #expect(try await stage.run(["token"], on: stage.first).out == old + "\n")
+        try await Step.until("less than eight seconds left") {
+          lifetime.remaining(at: SystemClock().now()) < .seconds(8)
+        }
+        let new = try await stage.run(["token", "--min-validity", "8s", "--json"], on: stage.first).out
+        let json = try object(new)
+        #expect(json["token"] as? String != old && json["source"] as? String == "session")
+        #expect(json["expiresAt"] is String && json["expiresAtEpoch"] is Int)
+        #expect(stage.wire.refreshes.count == 1)
+        // More than a token can last is clamped: nobody is sent round in circles.
+        try await stage.run(["token", "--min-validity", "30d"], on: stage.first)
+        #expect(stage.wire.refreshes.count == 1)
+      }
+    }
+
+    @Test func `is over with its session, and the status says so`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let verified = try await stage.run(["status", "--verify", "--check", "--json"], on: stage.first)
+        #expect(try object(verified.out)["verified"] as? Bool == true)
+        let before = try await stage.run(["status", "--json"], on: stage.first).out
+        #expect(try object(before)["verified"] == nil, "nobody was asked")
+        try await stage.login(stage.second, deviceName: "other")
+        try await stage.run(["revoke", "--others"], on: stage.second)
+        try await stage.run(["status", "--check"], on: stage.first)
+        try await stage.run(["status", "--verify", "--check"], on: stage.first, expecting: .signInNeeded)
+        let after = try object(try await stage.run(["status", "--json"], on: stage.first).out)
+        #expect(after["state"] as? String == "signed_out" && after["reason"] as? String == "revoked")
+      }
+    }
+
+    @Test func `and logout do not wait for a server that hangs`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        stage.server.send(SIGSTOP)
+        defer { stage.server.send(SIGCONT) }
+        try await stage.run(["token"], on: stage.first)
+        let outcome = try await stage.run(["logout"], on: stage.first)
+        #expect(outcome.words.contains("could not be told"))
+      }
+    }
+
+    @Test func `and request read what they send from where they are told`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let file = stage.folder + "/body"
+        try Data("{}".utf8).write(to: URL(fileURLWithPath: file))
+        for data in ["@" + file, "{}"] {
+          let answer = try await stage.run(["request", "/v1/sessions/end-others", "-d", data], on: stage.first)
+          #expect(answer.out.contains(#""ended":0"#))
+        }
+        expectRefusal(
+          try await stage.run(["request", "/x", "-d", "@/none"], on: stage.first, expecting: .failure), .failure,
+          saying: "/none cannot be read", hint: "stdin")
+        expectRefusal(
+          try await stage.run(["request", "/x", "-H", "nonsense"], on: stage.first, expecting: .usage), .usage,
+          saying: "no header field", hint: "Name: value")
+        expectRefusal(
+          try await stage.run(["request", "/x", "-H", "X: a\nY: b"], on: stage.first, expecting: .usage), .usage,
+          saying: "cannot be sent", hint: "--help")
+        let other = try await stage.run(["request", "-X", "put", "/v1/me"], on: stage.first, expecting: .failure)
+        #expect(other.words.contains("405"))
+      }
+    }
+  }
+}
+#endif

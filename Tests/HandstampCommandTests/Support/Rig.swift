@@ -1,0 +1,87 @@
+#if Programs
+import Foundation
+import HandstampCore
+import Testing
+
+@testable import HandstampCommand
+
+/// Everything that starts processes: one at a time, so that each has the machine to itself.
+@Suite(.serialized, .timeLimit(.minutes(3))) enum Processes {}
+
+/// A real server in a process of its own, behind a network that tests can hold, and room for devices.
+enum Rig {
+  static func run(
+    accessTokenLife: String = "10m", limit: Duration = .seconds(120),
+    _ body: @escaping @Sendable (Stage) async throws -> Void
+  ) async throws {
+    try await Rig.inFolder { folder in
+      try FileManager.default.createDirectory(atPath: folder + "/logs", withIntermediateDirectories: true)
+      let server = ServerProcess(folder: folder + "/server", logs: folder + "/logs")
+      defer { server.abandon() }
+      let wire = Wire()
+      let carrying = Task { try await wire.run() }
+      defer { carrying.cancel() }
+      let address = try await within(.seconds(240), "the wire") { try await wire.address.value() }
+      wire.lead(to: try await server.start(accessTokenLife: accessTokenLife))
+      let stage = Stage(folder: folder, server: server, wire: wire, address: try ServerAddress(parsing: address))
+      try await within(limit, "the test") { try await body(stage) }
+    }
+  }
+
+  /// A folder that is gone afterwards.
+  static func inFolder(_ body: (String) async throws -> Void) async throws {
+    let folder = NSTemporaryDirectory() + "handstamp-test-\(UInt64.random(in: 0 ... .max))"
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try await body(folder)
+  }
+
+  /// Runs `handstamp` to its end.
+  static func handstamp(
+    _ arguments: [String], home: String, input: String = "", variables: [String: String] = [:]
+  ) async throws -> Child.Outcome {
+    let child = try Child(arguments, variables: variables.merging(["HANDSTAMP_HOME": home]) { $1 }, input: input)
+    return try await within(.seconds(60), arguments.joined(separator: " ")) { try await child.outcome() }
+  }
+}
+
+extension Stage {
+  /// Makes the account and signs in on `home`.
+  func signUp(_ home: Home) async throws {
+    try await run(["signup", email, "--server", address.text], on: home, input: password + "\n")
+  }
+
+  /// The access token in the vault.
+  func storedToken(of home: Home) async throws -> String {
+    let token = try #require(try await session(of: home).access?.token)
+    return token.secret.withExposed { $0 }
+  }
+}
+
+/// Checks a refusal: what is said, a hint, nothing on stdout, no capitals and no full stops.
+func expectRefusal(
+  _ outcome: Child.Outcome, _ status: ExitReason, saying words: String, hint: String,
+  sourceLocation: SourceLocation = #_sourceLocation
+) {
+  #expect(outcome.status == status.rawValue, "\(outcome.words)", sourceLocation: sourceLocation)
+  #expect(outcome.out.isEmpty, "data goes to stdout, words do not", sourceLocation: sourceLocation)
+  let lines = outcome.words.split(separator: "\n")
+  let message = lines.first { $0.hasPrefix("handstamp: ") } ?? ""
+  let advice = lines.last { $0.hasPrefix("hint: ") } ?? ""
+  #expect(message.contains(words), "\(outcome.words)", sourceLocation: sourceLocation)
+  #expect(
+    !advice.isEmpty && (hint.isEmpty || advice.contains(hint)), "\(outcome.words)", sourceLocation: sourceLocation)
+  for line in [message, advice] {
+    #expect(!line.hasSuffix("."), "\(line)", sourceLocation: sourceLocation)
+    let first = line.drop { $0 != " " }.dropFirst().first
+    #expect(first?.isUppercase != true || line.contains("HANDSTAMP_"), "\(line)", sourceLocation: sourceLocation)
+  }
+}
+
+/// One line of JSON, as an object.
+func object(_ text: String) throws -> [String: Any] {
+  #expect(text.hasSuffix("\n") && text.dropLast().allSatisfy { !$0.isNewline }, "one line: \(text)")
+  return try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+}
+#endif

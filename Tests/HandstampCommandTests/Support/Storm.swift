@@ -1,0 +1,95 @@
+#if Programs
+import Foundation
+import HandstampCore
+
+@testable import HandstampCommand
+
+/// Processes that all want a token at its expiry, some of which are killed anywhere on their way.
+struct Storm: Sendable {
+  /// What became of one expiry.
+  struct Round: Sendable {
+    /// Requests that reached the server; each repeat of a pair is one.
+    var requests = 0
+    var killed = 0
+  }
+
+  let stage: Stage
+  let processes: Int
+
+  /// When somebody is killed: at a moment that comes by itself, so that nobody has to wait.
+  private enum Moment: CaseIterable {
+    case atOnce, afterThree, asOneAsks, asTheServerAnswers, asOneEnds
+  }
+
+  /// Lets the token expire, lets everybody ask, and checks that there was one rotation and that nobody is signed out.
+  func round() async throws -> Round {
+    try await expire()
+    stage.wire.forget()
+    let asked = stage.wire.refreshes.count
+    let before = try await stage.session(of: stage.first)
+    var random = SystemRandomNumberGenerator()
+    let isHeld = Bool.random(using: &random)
+    let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
+    if isHeld { stage.wire.nextAnswer(.waits(isHere: isHere, goOn: goOn)) }
+    var children: [Child] = []
+    var doomed: [(number: Int, moment: Moment)] = []
+    let ended = OneShot<Void>()
+    for number in 0..<processes {
+      let child = try Child(["token"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
+      children.append(child)
+      Task { if try await child.outcome().status == 0 { ended.set(()) } }
+      // Half of them. The last one lives: somebody must be left to tell.
+      if number < processes - 1, Bool.random(using: &random) {
+        doomed.append((number, Moment.allCases.randomElement(using: &random) ?? .atOnce))
+      }
+      for (victim, moment) in doomed
+      where (moment == .atOnce && victim == number) || (moment == .afterThree && victim == number - 3) {
+        children[victim].send(SIGKILL)
+      }
+    }
+    let (wire, everybody) = (stage.wire, children)
+    func kill(_ moment: Moment) {
+      for (victim, its) in doomed where its == moment { everybody[victim].send(SIGKILL) }
+    }
+    // Where nothing holds the answer, a moment may pass unseen; then its victims are killed at the next.
+    try await Step.until("a refresh, or an end") { wire.refreshes.count > asked || ended.hasHappened }
+    kill(.asOneAsks)
+    if isHeld { try await within(.seconds(240), "the server's answer") { try await isHere.value() } }
+    kill(.asTheServerAnswers)
+    goOn.set(())
+    try await ended.value()
+    kill(.asOneEnds)
+    return try await check(everybody, doomed: Set(doomed.map(\.number)), before.refresh)
+  }
+
+  /// One process gets a token that is over when it comes: the next one who asks must refresh.
+  private func expire() async throws {
+    stage.wire.saysTokensLast(0)
+    try await stage.run(["refresh"], on: stage.first)
+    stage.wire.saysTokensLast(600)
+  }
+
+  private func check(_ children: [Child], doomed: Set<Int>, _ before: RefreshToken?) async throws -> Round {
+    var round = Round()
+    for (number, child) in children.enumerated() {
+      let outcome = try await child.outcome()
+      if outcome.status == 128 + SIGKILL, doomed.contains(number) {
+        round.killed += 1
+      } else {
+        try expect(
+          outcome.status == 0 && !outcome.out.isEmpty, "a process ended with \(outcome.status): \(outcome.words)")
+      }
+    }
+    let refreshes = stage.wire.refreshes
+    round.requests = refreshes.count
+    try expect(Set(refreshes.map { $0.token + " " + $0.key }).count == 1, "the requests carried different pairs")
+    try expect(refreshes.allSatisfy { $0.status == 200 }, "the server refused one")
+    try expect(Set(refreshes.map(\.successor)).count == 1, "there were several rotations")
+    let after = try await stage.session(of: stage.first)
+    try expect(after.refresh != before, "there was no rotation")
+    try expect(after.refresh?.secret.withExposed { $0 } == refreshes.last?.successor, "the vault holds another token")
+    try expect(after.pendingKey == nil, "a refresh was left half done")
+    return round
+  }
+}
+#endif

@@ -1,0 +1,145 @@
+#if Programs
+import HandstampAsyncHTTP
+import HandstampCore
+import Hummingbird
+import Logging
+import NIOCore
+import Testing
+
+@testable import HandstampCommand
+
+@Suite struct `A transport over AsyncHTTPClient` {
+  private let transport = AsyncHTTPTransport()
+
+  @Test func `carries method, header fields and body, and brings back status, fields and body`() async throws {
+    try await Echo.run { base, _ in
+      let answer = try await transport.send(
+        TransportRequest(
+          method: "PUT", url: base + "/echo?a=b", headers: [HeaderField("X-Word", "hello")], body: Array("body".utf8)))
+      #expect(answer.status == 200)
+      #expect(answer.header("x-echo") == "PUT /echo?a=b hello")
+      #expect(String(decoding: answer.body, as: UTF8.self) == "body")
+    }
+  }
+
+  @Test func `follows no redirect: the 3xx is the answer`() async throws {
+    try await Echo.run { base, seen in
+      let answer = try await transport.send(
+        TransportRequest(
+          method: "GET", url: base + "/redirect", headers: [HeaderField("Authorization", "Bearer secret")]))
+      #expect(answer.status == 307)
+      #expect(answer.header("location") == "/echo")
+      #expect(seen.paths == ["/redirect"])
+    }
+  }
+
+  @Test(arguments: ["/long", "/chunked"])
+  func `accepts no more than the request allows, announced or not`(path: String) async throws {
+    try await Echo.run { base, _ in
+      let exact = TransportRequest(method: "GET", url: base + path, answerLimit: 1000)
+      let whole = try await transport.send(exact)
+      #expect(whole.body.count == 1000)
+      let short = TransportRequest(method: "GET", url: base + path, answerLimit: 999)
+      await #expect(throws: TransportError.tooLarge) { try await transport.send(short) }
+    }
+  }
+
+  @Test(arguments: ["/silent", "/endless"])
+  func `waits for the whole answer as long as it may, and no longer`(path: String) async throws {
+    try await Echo.run { base, _ in
+      let request = TransportRequest(method: "GET", url: base + path, timeout: .milliseconds(300))
+      let start = ContinuousClock.now
+      await #expect(throws: TransportError.timedOut) { try await transport.send(request) }
+      let time = ContinuousClock.now - start
+      #expect(time >= .milliseconds(300))
+    }
+  }
+
+  @Test(arguments: ["/silent", "/endless"])
+  func `ends a request on the wire when its task is cancelled`(path: String) async throws {
+    try await Echo.run { base, seen in
+      let task = Task { try await transport.send(TransportRequest(method: "GET", url: base + path)) }
+      try await seen.began.value()
+      task.cancel()
+      await #expect(throws: TransportError.cancelled) { try await task.value }
+      try await within(.seconds(240), "the server's notice") { try await seen.left.value() }
+    }
+  }
+
+  @Test func `says at once that nobody answers`() async throws {
+    await #expect(throws: TransportError.unreachable("connection refused")) {
+      try await transport.send(TransportRequest(method: "GET", url: "http://127.0.0.1:9/"))
+    }
+  }
+
+  @Test func `tells a connection that breaks from an answer`() async throws {
+    try await Echo.run { base, _ in
+      await #expect(throws: TransportError.unreachable("the connection broke")) {
+        try await transport.send(TransportRequest(method: "GET", url: base + "/break"))
+      }
+    }
+  }
+
+  @Test(arguments: [
+    TransportRequest(method: "GET", url: "nonsense"), TransportRequest(method: "GET", url: "ftp://127.0.0.1/"),
+    TransportRequest(method: "GET", url: "http+unix://%2Ftmp%2Fx/"), TransportRequest(method: "GET", url: "http:///x"),
+    TransportRequest(method: "GET /x HTTP/1.1\r\nX: y", url: "http://127.0.0.1:9/"),
+    TransportRequest(method: "", url: "http://127.0.0.1:9/"),
+    TransportRequest(method: "GET", url: "http://127.0.0.1:9/", headers: [HeaderField("X", "a\r\nY: b")]),
+    TransportRequest(method: "GET", url: "http://127.0.0.1:9/", headers: [HeaderField("X Y", "a")]),
+  ])
+  func `sends nothing that is no request`(request: TransportRequest) async throws {
+    let error = await #expect(throws: TransportError.self) { try await transport.send(request) }
+    guard case .invalidRequest? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+  }
+
+  @Test func `hands out a stream bit by bit, and ends it when its reader leaves`() async throws {
+    try await Echo.run { base, seen in
+      let stream = try await transport.open(TransportRequest(method: "GET", url: base + "/endless"))
+      #expect(stream.status == 200)
+      let reader = Task {
+        var count = 0
+        for try await chunk in stream.body {
+          count += chunk.count
+          if count >= 20 { return count }
+        }
+        return count
+      }
+      #expect(try await reader.value >= 20)
+      let waiting = Task { for try await _ in stream.body {} }
+      waiting.cancel()
+      _ = await waiting.result
+      try await within(.seconds(240), "the server's notice") { try await seen.left.value() }
+    }
+  }
+
+  @Test func `has nothing to say once it is shut down`() async throws {
+    try await Echo.run { base, _ in
+      _ = try await transport.send(TransportRequest(method: "GET", url: base + "/echo"))
+      await transport.shutdown()
+      await #expect(throws: TransportError.unreachable("the transport has been shut down")) {
+        try await transport.send(TransportRequest(method: "GET", url: base + "/echo"))
+      }
+      await transport.shutdown()
+    }
+  }
+
+  @Test func `survives a storm of cancellations`() async throws {
+    try await Echo.run { base, _ in
+      let request = TransportRequest(method: "GET", url: base + "/echo", timeout: .seconds(600))
+      let tasks = (0..<300).map { _ in
+        Task { try await transport.send(request) }
+      }
+      for (index, task) in tasks.enumerated() where index.isMultiple(of: 2) { task.cancel() }
+      for (index, task) in tasks.enumerated() where !index.isMultiple(of: 2) {
+        let answer = try await task.value
+        #expect(answer.status == 200)
+      }
+      for task in tasks { _ = await task.result }
+    }
+  }
+}
+#endif

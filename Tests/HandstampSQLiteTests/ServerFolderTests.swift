@@ -1,0 +1,177 @@
+#if SQLite
+import Foundation
+import GRDB
+import HandstampCore
+import HandstampRegistry
+import HandstampSQLite
+import Testing
+
+@Suite struct `A server’s folder` {
+  let folder: Folder
+  var keys: String { folder.path + "/keys.json" }
+  var database: String { folder.path + "/registry.sqlite" }
+
+  init() throws { folder = try Folder() }
+
+  /// Opens once, so that there is something, and closes again.
+  func fill() async throws {
+    let store = try folder.server.open().store
+    _ = try await store.write([.createAccount(ada)], events: [])
+    try store.close()
+  }
+
+  func edit(_ change: (inout [String: Any]) -> Void) throws {
+    let data = try Data(contentsOf: URL(fileURLWithPath: keys))
+    var object = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+    change(&object)
+    try write(try JSONSerialization.data(withJSONObject: object))
+  }
+
+  func write(_ data: Data) throws {
+    try data.write(to: URL(fileURLWithPath: keys))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keys)
+  }
+
+  @Test func `is made by the first server, and keeps its keys`() async throws {
+    let inner = ServerFolder(path: folder.path + "/server")
+    let first = try inner.open()
+    #expect(try mode(inner.path) == 0o700)
+    let second = try inner.open()
+    #expect(second.keys.instance == first.keys.instance)
+    #expect(second.keys.master.keys == first.keys.master.keys)
+    #expect(try inner.keyFile.load()?.master.current == first.keys.master.current)
+    let names = try FileManager.default.contentsOfDirectory(atPath: inner.path).sorted()
+    #expect(names == ["keys.json", "opening.lock", "registry.sqlite", "registry.sqlite-shm", "registry.sqlite-wal"])
+    let stranger = try ServerFolder(path: folder.path + "/stranger").open()
+    #expect(stranger.keys.instance != first.keys.instance)
+    #expect(stranger.keys.master.keys != first.keys.master.keys)
+  }
+
+  @Test func `opened by many at once has one set of keys`() async throws {
+    let server = folder.server
+    let instances = try await withThrowingTaskGroup(of: InstanceID.self) { group in
+      for _ in 0..<8 { group.addTask { try server.open().keys.instance } }
+      return try await group.reduce(into: Set<InstanceID>()) { $0.insert($1) }
+    }
+    #expect(instances.count == 1)
+  }
+
+  @Test func `without its key file is refused, and stays as it is`() async throws {
+    try await fill()
+    try FileManager.default.removeItem(atPath: keys)
+    let before = try Data(contentsOf: URL(fileURLWithPath: database))
+    #expect(refusal(folder.server) == .keyFileMissing(path: keys))
+    #expect(!FileManager.default.fileExists(atPath: keys))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: database)) == before)
+  }
+
+  @Test func `without its database is refused, unless it never had one`() async throws {
+    try await fill()
+    for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: database + suffix) }
+    #expect(refusal(folder.server) == .databaseMissing(path: database))
+    #expect(!FileManager.default.fileExists(atPath: database))
+    try edit { $0["inUse"] = false }
+    #expect(refusal(folder.server) == nil)
+  }
+
+  @Test func `with another server’s keys is refused`() async throws {
+    try await fill()
+    let other = try Folder()
+    let strange = try other.server.open()
+    try strange.store.close()
+    try write(try Data(contentsOf: URL(fileURLWithPath: other.path + "/keys.json")))
+    guard case .wrongKeys(database, let why) = refusal(folder.server) else {
+      Issue.record("opened with another server’s keys")
+      return
+    }
+    #expect(why.contains(strange.keys.instance.rawValue))
+  }
+
+  @Test func `with a key that changed under its name is refused`() async throws {
+    try await fill()
+    try edit { $0["keys"] = ["k1": Data(repeating: 7, count: 32).base64EncodedString()] }
+    #expect(refusal(folder.server) == .wrongKeys(path: database, "the key k1 is another than before"))
+  }
+
+  @Test func `takes a key that was added, and lets go of one that was retired`() async throws {
+    try await fill()
+    let added = Data(repeating: 7, count: 32).base64EncodedString()
+    try edit { object in
+      var keys = object["keys"] as? [String: String] ?? [:]
+      keys["k2"] = added
+      object["keys"] = keys
+      object["current"] = "k2"
+    }
+    #expect(refusal(folder.server) == nil)
+    try edit { $0["keys"] = ["k2": added] }
+    #expect(refusal(folder.server) == nil)
+    try edit { $0["keys"] = ["k2": Data(repeating: 8, count: 32).base64EncodedString()] }
+    #expect(refusal(folder.server) == .wrongKeys(path: database, "the key k2 is another than before"))
+  }
+
+  @Test(arguments: ["", "{", "[]", "null", "{\"format\":1}", "\0\0\0", "<html>"])
+  func `with a key file that is none is refused, and the file stays`(text: String) async throws {
+    try await fill()
+    try write(Data(text.utf8))
+    #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "it is not what a key file looks like"))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: keys)) == Data(text.utf8))
+  }
+
+  @Test func `with a key file of a newer format, or with unfit keys, is refused`() async throws {
+    try await fill()
+    try edit { $0["format"] = 2 }
+    #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "its format 2 is unknown"))
+    try edit {
+      $0["format"] = 1
+      $0["current"] = "k9"
+    }
+    #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "the current key k9 is not in it"))
+    try edit {
+      $0["current"] = "k1"
+      $0["keys"] = ["k1": Data(repeating: 1, count: 31).base64EncodedString()]
+    }
+    #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "the key k1 is too short"))
+  }
+
+  @Test func `with a key file that others can read is refused`() async throws {
+    try await fill()
+    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: keys)
+    #expect(refusal(folder.server) == .keyFileOpenToOthers(path: keys))
+  }
+
+  @Test func `with a database of a newer version, or none at all, is refused`() async throws {
+    try await fill()
+    let other = try DatabaseQueue(path: database)
+    try await other.write { db in try db.execute(sql: "INSERT INTO grdb_migrations VALUES ('from the future')") }
+    try other.close()
+    #expect(refusal(folder.server) == .newerFormat(path: database))
+    for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: database + suffix) }
+    let noise = Data(repeating: 0x5A, count: 8192)
+    try noise.write(to: URL(fileURLWithPath: database))
+    #expect(refusal(folder.server) == .corrupt(path: database))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: database)) == noise)
+  }
+
+  @Test func `that cannot be made is unavailable`() throws {
+    try Data().write(to: URL(fileURLWithPath: folder.path + "/file"))
+    guard case .unavailable = refusal(ServerFolder(path: folder.path + "/file/server")) else {
+      Issue.record("opened inside of a file")
+      return
+    }
+  }
+
+  @Test func `holds the secret in its key file and nowhere else`() async throws {
+    try await fill()
+    let text = try String(contentsOfFile: keys, encoding: .utf8)
+    let opened = try folder.server.open()
+    #expect(text.contains(opened.keys.instance.rawValue))
+    let secret = try #require(opened.keys.master.keys.values.first).withExposedBytes { Data($0) }
+    #expect(text.contains(secret.base64EncodedString()))
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name != "keys.json" {
+      let data = try Data(contentsOf: URL(fileURLWithPath: folder.path + "/" + name))
+      #expect(data.range(of: secret) == nil && data.range(of: Data(secret.base64EncodedString().utf8)) == nil)
+    }
+    #expect("\(opened.keys.master)".contains(secret.base64EncodedString()) == false)
+  }
+}
+#endif

@@ -1,0 +1,148 @@
+#if SQLite
+import Foundation
+import GRDB
+import HandstampCore
+import HandstampRegistry
+import HandstampSQLite
+import HandstampTesting
+import Testing
+
+@Suite struct `A SQLite store` {
+  /// A store that remembers where it is, so that a second one can be opened beside it.
+  private struct Opened: RegistryStore {
+    let folder: Folder
+    let store: SQLiteRegistryStore
+
+    init(_ folder: Folder) throws {
+      self.folder = folder
+      store = try folder.server.open().store
+    }
+    @concurrent func write(
+      _ changes: [RegistryChange], events: [RegistryEvent]
+    ) async throws(RegistryStoreError) -> [StoredEvent] { try await store.write(changes, events: events) }
+    @concurrent func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? {
+      try await store.session(id)
+    }
+    @concurrent func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
+      try await store.sessions(of: account)
+    }
+    @concurrent func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {
+      try await store.expired(at: now, limit: limit)
+    }
+    @concurrent func account(_ id: AccountID) async throws(RegistryStoreError) -> AccountRecord? {
+      try await store.account(id)
+    }
+    @concurrent func account(email normalised: String) async throws(RegistryStoreError) -> AccountRecord? {
+      try await store.account(email: normalised)
+    }
+    @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
+      try await store.account(identity: identity)
+    }
+    @concurrent func ticket(_ id: TicketID) async throws(RegistryStoreError) -> Ticket? {
+      try await store.ticket(id)
+    }
+    @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
+      try await store.prune(retention, limit: limit)
+    }
+    @concurrent func events(
+      after id: EventID, account: AccountID?, limit: Int
+    ) async throws(RegistryStoreError) -> [StoredEvent] {
+      try await store.events(after: id, account: account, limit: limit)
+    }
+    @concurrent func lastEventID() async throws(RegistryStoreError) -> EventID { try await store.lastEventID() }
+  }
+
+  @Test func `keeps the promises of a store`() async throws {
+    try await checkRegistryStore { try Opened(try Folder()) }
+  }
+
+  @Test func `keeps them between two servers on one file`() async throws {
+    try await checkRegistryStore {
+      try Opened(try Folder())
+    } again: {
+      try Opened($0.folder)
+    }
+  }
+
+  @Test func `has everything again after it was closed`() async throws {
+    let folder = try Folder()
+    var row = session(1)
+    do {
+      let store = try folder.server.open().store
+      _ = try await store.write([.createAccount(ada), .createSession(row)], events: [])
+      row.counter = 1
+      row.ring = try #require(KeyRing(bytes: [1, 0, 0, 0, 0, 0, 0, 0, 9]))
+      let event = RegistryEvent(kind: .sessionEstablished, account: ada.id, session: row.id, at: start)
+      _ = try await store.write([.replaceSession(row, expecting: 0)], events: [event])
+      try store.close()
+      await #expect(throws: RegistryStoreError.unavailable("the store is closed")) {
+        try await store.write([], events: [])
+      }
+      await #expect(throws: RegistryStoreError.self) { try await store.session(row.id) }
+    }
+    row.revision = 1
+    let store = try folder.server.open().store
+    #expect(try await store.session(row.id) == row)
+    #expect(try await store.account(ada.id) == ada)
+    #expect(try await store.lastEventID() == EventID(rawValue: 1))
+    // An id is not given twice, even when the newest event is gone.
+    let other = try DatabaseQueue(path: folder.server.databasePath)
+    try await other.write { db in try db.execute(sql: "DELETE FROM event") }
+    let next = try await store.write(
+      [], events: [RegistryEvent(kind: .sessionRevoked, account: ada.id, session: row.id, reason: .idle, at: start)])
+    #expect(next.map(\.id) == [EventID(rawValue: 2)])
+  }
+
+  @Test func `syncs every commit, and is for its owner alone`() async throws {
+    let folder = try Folder()
+    let store = try folder.server.open().store
+    _ = try await store.write([.createAccount(ada)], events: [])
+    for name in ["registry.sqlite", "registry.sqlite-wal", "registry.sqlite-shm", "keys.json"] {
+      #expect(try mode(folder.path + "/" + name) == 0o600, "\(name)")
+    }
+    let settings = try await store.settings()
+    #expect(settings.synchronous == 2 && settings.journal == "wal" && settings.foreignKeys)
+  }
+
+  @Test func `tells each of many writers that come together its own answer`() async throws {
+    let folder = try Folder()
+    let store = try folder.server.open().store
+    _ = try await store.write([.createAccount(ada)], events: [])
+    // Every third one asks for what is there already; alone in its transaction or not, only that one fails.
+    let failed = try await withThrowingTaskGroup(of: UInt64?.self) { group in
+      for number in 0..<600 as Range<UInt64> {
+        group.addTask {
+          let event = RegistryEvent(kind: .sessionEstablished, account: ada.id, session: session(number).id, at: start)
+          let extra: [RegistryChange] = number % 3 == 0 ? [.createAccount(ada)] : []
+          do throws(RegistryStoreError) {
+            let stored = try await store.write([.createSession(session(number))] + extra, events: [event])
+            return stored.map(\.event) == [event] ? nil : number
+          } catch {
+            guard error == .exists else { throw error }
+            return number
+          }
+        }
+      }
+      return try await group.reduce(into: Set<UInt64>()) { set, number in if let number { set.insert(number) } }
+    }
+    #expect(failed == Set((0..<600 as Range<UInt64>).filter { $0 % 3 == 0 }))
+    let rows = try await store.sessions(of: ada.id).map(\.session)
+    #expect(Set(rows) == Set((0..<600 as Range<UInt64>).filter { $0 % 3 != 0 }.map { session($0).session }))
+    #expect(try await store.events(after: .zero, account: nil, limit: 1000).count == 400)
+  }
+
+  @Test func `says what is wrong with a row, and traps on none`() async throws {
+    let folder = try Folder()
+    let store = try folder.server.open().store
+    let row = session(1)
+    _ = try await store.write([.createAccount(ada), .createSession(row)], events: [])
+    let other = try DatabaseQueue(path: folder.server.databasePath)
+    for damage in ["kind = 'odd'", "ring = x'07'", "counter = -1", "end_reason = 'odd', ended_at = 1"] {
+      try await other.write { db in try db.execute(sql: "UPDATE session SET \(damage)") }
+      await #expect(throws: RegistryStoreError.unavailable("a stored row makes no sense"), "\(damage)") {
+        try await store.session(row.id)
+      }
+    }
+  }
+}
+#endif

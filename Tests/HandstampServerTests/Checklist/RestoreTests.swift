@@ -1,0 +1,74 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampSQLite
+import Testing
+
+@testable import HandstampServer
+
+/// Item 32 of docs/checklist.md: an operator puts yesterday's copy of the database back.
+@Suite struct `A database of yesterday` {
+  @Test func `signs nobody out who was signed in yesterday, and lets nobody back in with an old copy`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "handstamp-\(UUID().uuidString)").path
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let signing = SigningKeys()
+    let clock = TestClock()
+
+    func run<Value>(_ body: (WireClient) async throws -> Value) async throws -> Value {
+      let (store, keys) = try ServerFolder(path: folder).open()
+      defer { try? store.close() }
+      let server = try await SessionServer(
+        configuration: ServerConfiguration(
+          issuer: "https://id.example.org", passwordHashing: .forTests, now: { clock.now }),
+        registry: Registry(store: store, mint: TokenMint(keys.master)), keys: signing)
+      let running = try await server.start()
+      do {
+        let value = try await body(WireClient(base: running.url))
+        try await running.stop()
+        return value
+      } catch {
+        try await running.stop()
+        throw error
+      }
+    }
+    func refresh(_ token: String, _ client: WireClient) async throws -> WireClient.Answer {
+      let key = RotationKey.fresh.wireText.withExposed { $0 }
+      return try await client.post(
+        "/oauth/token", form: "grant_type=refresh_token&refresh_token=\(token)&rotation_key=\(key)")
+    }
+
+    let session = try await run { client in
+      try TestServer.Session(try await client.post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org")))
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("registry.sqlite") }
+    let copies = names.map { ($0, FileManager.default.contents(atPath: "\(folder)/\($0)")) }
+    clock.advance(by: .seconds(86_400))
+    let token = try await run { client in
+      var token = session.refresh
+      for _ in 0..<5 { token = try #require(try await refresh(token, client).json["refresh_token"]) }
+      return token
+    }
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder) where name.hasPrefix("registry.sqlite") {
+      try FileManager.default.removeItem(atPath: "\(folder)/\(name)")
+    }
+    for (name, content) in copies {
+      #expect(
+        FileManager.default.createFile(
+          atPath: "\(folder)/\(name)", contents: content, attributes: [.posixPermissions: 0o600]))
+    }
+    try await run { client in
+      let answer = try await refresh(token, client)
+      #expect(answer.status == 200)
+      let next: String = try #require(answer.json["refresh_token"])
+      #expect(try await refresh(next, client).status == 200)
+      // The token that was good when the copy was made was used up since.
+      let old = try await refresh(session.refresh, client)
+      #expect(old.status == 400)
+      #expect(old.json["error_code"] == "superseded")
+    }
+  }
+}
+#endif

@@ -1,0 +1,115 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import JWTKit
+import Testing
+
+@testable import HandstampServer
+
+/// Items 8, 9, 35 and the disabled account of 13 in docs/checklist.md, over HTTP.
+@Suite struct `Two servers on one store` {
+  /// Servers on one store, each with keys of its own.
+  private func run(
+    _ keys: [SigningKeys], clock: TestClock, _ body: ([WireClient], Registry) async throws -> Void
+  ) async throws {
+    var random = SystemRandomNumberGenerator()
+    let registry = Registry(
+      store: MemoryRegistryStore(), mint: TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random)))
+    var running: [RunningServer] = []
+    do {
+      for keys in keys {
+        let server = try await SessionServer(
+          configuration: ServerConfiguration(
+            issuer: "https://id.example.org", passwordHashing: .forTests, now: { clock.now }),
+          registry: registry, keys: keys)
+        running.append(try await server.start())
+      }
+      try await body(running.map { WireClient(base: $0.url) }, registry)
+    } catch {
+      for server in running { try await server.stop() }
+      throw error
+    }
+    for server in running { try await server.stop() }
+  }
+
+  @Test func `change their keys without a refused token, and publish no private one`() async throws {
+    struct Claims: JWTPayload {
+      var sub: String
+      func verify(using algorithm: some JWTAlgorithm) async throws {}
+    }
+    let clock = TestClock()
+    let former = SigningKeys()
+    let both = former.rotated()
+    try await run([former, both, both.withoutFormer()], clock: clock) { servers, _ in
+      let session = try TestServer.Session(
+        try await servers[0].post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org")))
+      let new = try TestServer.Session(
+        try await servers[1].post("/v1/sign-in", json: TestServer.signInBody("ada@example.org")))
+      let set = try await servers[1].get("/.well-known/jwks.json")
+      let keys = set.json[list: "keys"]
+      #expect(keys.map { $0["kid"] } == both.ids)
+      for key in keys { #expect(Set(key.fields.keys) == ["kty", "crv", "use", "alg", "kid", "x", "y"]) }
+      // Whoever reads the set takes tokens of both, and so does the server, for as long as a token lives.
+      let reader = JWTKeyCollection()
+      try await reader.add(jwksJSON: set.text)
+      for token in [session.access, new.access] {
+        #expect(try await reader.verify(token, as: Claims.self).sub == session.account)
+        #expect(try await servers[1].get("/v1/me", token: token).status == 200)
+      }
+      clock.advance(by: .seconds(599))
+      #expect(try await servers[1].get("/v1/me", token: session.access).status == 200)
+      // The former key is gone: its tokens are refused, the session goes on.
+      #expect(try await servers[2].get("/v1/me", token: session.access).code == "token_invalid")
+      let key = RotationKey.fresh.wireText.withExposed { $0 }
+      let refreshed = try await servers[2].post(
+        "/oauth/token", form: "grant_type=refresh_token&refresh_token=\(session.refresh)&rotation_key=\(key)")
+      #expect(try await servers[2].get("/v1/me", token: refreshed.json["access_token"]).status == 200)
+    }
+  }
+
+  @Test func `mint no two tokens alike, not in one second either`() async throws {
+    let clock = TestClock()
+    try await run([SigningKeys()], clock: clock) { servers, _ in
+      let session = try TestServer.Session(
+        try await servers[0].post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org")))
+      let key = RotationKey.fresh.wireText.withExposed { $0 }
+      let form = "grant_type=refresh_token&refresh_token=\(session.refresh)&rotation_key=\(key)"
+      var ids: Set<String> = []
+      for _ in 0..<50 {
+        let token: String = try #require(try await servers[0].post("/oauth/token", form: form).json["access_token"])
+        let part = try #require(Base64URL.decode(Array(token.split(separator: ".")[1].utf8)))
+        let claims = try #require(try JSONSerialization.jsonObject(with: Data(part)) as? [String: Any])
+        ids.insert(try #require(claims["jti"] as? String))
+      }
+      #expect(ids.count == 50)
+    }
+  }
+
+  @Test func `refuse everything of an account that was closed, at once and at both`() async throws {
+    let clock = TestClock()
+    let keys = SigningKeys()
+    try await run([keys, keys], clock: clock) { servers, registry in
+      let session = try TestServer.Session(
+        try await servers[0].post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org")))
+      let record = try #require(try await registry.account(AccountID(session.account)))
+      _ = try await registry.closeAccount(record, now: clock.now)
+      for server in servers {
+        let refused = try await server.get("/v1/me", token: session.access)
+        #expect(refused.status == 401)
+        #expect(refused.json["reason"] == "account_closed")
+        let key = RotationKey.fresh.wireText.withExposed { $0 }
+        let refresh = try await server.post(
+          "/oauth/token", form: "grant_type=refresh_token&refresh_token=\(session.refresh)&rotation_key=\(key)")
+        #expect(refresh.status == 400)
+        #expect(refresh.json["error"] == "invalid_grant")
+        // Nobody is told that there is such an account.
+        let known = try await server.post("/v1/sign-in", json: TestServer.signInBody("ada@example.org"))
+        let unknown = try await server.post("/v1/sign-in", json: TestServer.signInBody("eve@example.org"))
+        #expect(known.status == 401)
+        #expect(known.body == unknown.body)
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,222 @@
+#if Programs
+import Foundation
+import HandstampCore
+import Testing
+
+@testable import HandstampServer
+
+/// What another client may do with its session: less than the server's own app.
+@Suite struct `A session of another client` {
+  @Test func `is for what was granted, and for no more at a refresh`() async throws {
+    try await TestServer.runOAuth { test in
+      let app = OAuthApp()
+      let session = try await app.session(test)
+      for (more, error) in [
+        ([("scope", "profile write")], "invalid_scope"), ([("scope", "profile read write")], "invalid_scope"),
+        ([("resource", "https://evil.example.org")], "invalid_target"),
+      ] {
+        #expect(try await app.refresh(session.refresh, at: test, more).json["error"] == error)
+      }
+      // None of that has used up the token, even long after.
+      test.clock.advance(by: .seconds(120))
+      let less = try await app.refresh(session.refresh, at: test, [("scope", "read")])
+      #expect(less.json["scope"] == "read")
+      let refused = try await test.client.get("/v1/me", token: less.json["access_token"])
+      #expect(refused.status == 403)
+      #expect(refused.headers["www-authenticate"]?.contains("insufficient_scope") == true)
+      // The session itself has what it had.
+      let all = try await app.refresh(less.json["refresh_token"] ?? "", at: test)
+      #expect(all.json["scope"] == "profile read")
+    }
+  }
+
+  @Test func `has tokens for the APIs of its client, which are not for this one`() async throws {
+    try await TestServer.runOAuth { test in
+      let app = OAuthApp()
+      let session = try await app.session(test)
+      let other = try await app.refresh(session.refresh, at: test, [("resource", "https://api.example.org")])
+      let token: String = try #require(other.json["access_token"])
+      #expect(try await test.client.get("/v1/me", token: token).status == 401)
+      let facts = try await test.introspect(token).json
+      #expect(facts["aud"] == "https://api.example.org")
+      #expect(facts["client_id"] == "app")
+    }
+  }
+
+  @Test func `is no other client's`() async throws {
+    try await TestServer.runOAuth { test in
+      let session = try await OAuthApp().session(test)
+      for id in ["other", "handstamp", ""] {
+        var thief = OAuthApp()
+        thief.id = id
+        let answer = try await thief.refresh(session.refresh, at: test)
+        #expect(answer.status == 400)
+        #expect(answer.json["error"] == "invalid_grant")
+      }
+      let own = try await test.signIn()
+      #expect(try await OAuthApp().refresh(own.refresh, at: test).json["error"] == "invalid_grant")
+      #expect(try await OAuthApp().refresh(session.refresh, at: test).status == 200)
+    }
+  }
+
+  @Test func `may not do what the account's owner may`() async throws {
+    try await TestServer.runOAuth { test in
+      let app = try await OAuthApp().session(test)
+      var first = OAuthApp()
+      (first.id, first.redirect, first.scope) = ("own", "org.example.own:/", nil)
+      let own = try await first.session(test)
+      #expect(try await test.client.get("/v1/sessions", token: own.access).status == 200)
+      for (method, path, body) in [
+        ("GET", "/v1/sessions", ""), ("DELETE", "/v1/sessions/\(own.id)", ""), ("GET", "/v1/events", ""),
+        ("DELETE", "/v1/sessions", ""), ("POST", "/v1/sessions/end-others", ""),
+        ("DELETE", "/v1/me", #"{"password":"\#(TestServer.password)"}"#),
+        (
+          "POST", "/v1/password",
+          #"{"current":"\#(TestServer.password)","new":"another password","end_others":true}"#
+        ),
+      ] {
+        let answer = try await test.client.send(
+          method, path, token: app.access, headers: body.isEmpty ? [:] : ["Content-Type": "application/json"],
+          body: body.isEmpty ? nil : Array(body.utf8))
+        #expect(answer.status == 403, "\(method) \(path)")
+        #expect(answer.code == "insufficient_scope", "\(method) \(path)")
+      }
+      #expect(try await test.client.get("/v1/me", token: own.access).status == 200)
+    }
+  }
+
+  @Test func `forgives a repeat for half a minute, and takes a later one for a thief's`() async throws {
+    try await TestServer.runOAuth { test in
+      let app = OAuthApp()
+      let session = try await app.session(test)
+      let first = try await app.refresh(session.refresh, at: test)
+      test.clock.advance(by: .seconds(30))
+      let again = try await app.refresh(session.refresh, at: test)
+      #expect(again.json["refresh_token"] as String? == first.json["refresh_token"])
+      test.clock.advance(by: .milliseconds(1))
+      let late = try await app.refresh(session.refresh, at: test)
+      #expect(late.json["error"] == "invalid_grant")
+      #expect(try await app.refresh(first.json["refresh_token"] ?? "", at: test).json["error"] == "invalid_grant")
+    }
+  }
+
+  @Test func `ends when its account's password is set anew`() async throws {
+    try await TestServer.runOAuth { test in
+      let app = OAuthApp()
+      let session = try await app.session(test)
+      let phone = try await test.signIn()
+      let changed = try await test.client.post(
+        "/v1/password", token: phone.access,
+        json: #"{"current":"\#(TestServer.password)","new":"another password","end_others":true}"#)
+      #expect((200..<300).contains(changed.status))
+      #expect(try await test.client.get("/v1/me", token: session.access).status == 401)
+      #expect(try await app.refresh(session.refresh, at: test).json["error"] == "invalid_grant")
+    }
+  }
+}
+
+/// RFC 7009 and RFC 7662.
+@Suite struct `Ending a token, and asking about one` {
+  @Test func `ends every token of the session, whichever is presented`() async throws {
+    try await TestServer.runOAuth { test in
+      let app = OAuthApp()
+      for kind in ["access", "refresh", "handle", "former"] {
+        let session = try await app.session(test)
+        let next = try await app.refresh(session.refresh, at: test)
+        let access: String = try #require(next.json["access_token"])
+        let presented = ["access": access, "refresh": next.json["refresh_token"] ?? "", "handle": session.handle]
+        let answer = try await test.oauth(
+          "/oauth/revoke", [("token", presented[kind] ?? session.refresh), ("client_id", "app")])
+        #expect(answer.status == 200, "\(kind)")
+        #expect(try await test.client.get("/v1/me", token: access).status == 401, "\(kind)")
+        #expect(try await test.introspect(access).text == #"{"active":false}"#)
+        #expect(
+          try await app.refresh(next.json["refresh_token"] ?? "", at: test).json["error"] == "invalid_grant", "\(kind)")
+      }
+    }
+  }
+
+  @Test func `ends no other client's, and says nothing about garbage`() async throws {
+    try await TestServer.runOAuth { test in
+      let session = try await OAuthApp().session(test)
+      for token in [session.access, session.refresh, session.handle] {
+        let other = try await test.oauth("/oauth/revoke", [("token", token), ("client_id", "other")])
+        #expect(other.status == 400)
+      }
+      for token in ["garbage", session.access + "x", String(session.access.dropLast(2)), "hst1.k1.AAAA"] {
+        #expect(try await test.oauth("/oauth/revoke", [("token", token)]).status == 200)
+      }
+      #expect(try await test.oauth("/oauth/revoke", []).json["error"] == "invalid_request")
+      let nobody = try await test.oauth("/oauth/revoke", [("token", session.refresh), ("client_id", "nobody")])
+      #expect(nobody.status == 401)
+      #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
+    }
+  }
+
+  @Test func `is told what a token is for, if one has a secret`() async throws {
+    try await TestServer.runOAuth { test in
+      let session = try await OAuthApp().session(test)
+      let answer = try await test.introspect(session.access)
+      #expect(answer.status == 200)
+      #expect(answer.headers["cache-control"] == "no-store")
+      let json = answer.json
+      #expect(json["active"] == true)
+      #expect(json["scope"] == "profile read")
+      #expect(json["client_id"] == "app")
+      #expect(json["sub"] == session.account)
+      #expect(json["sid"] == session.id)
+      #expect(json["iss"] == "https://id.example.org")
+      #expect(json["token_type"] == "Bearer")
+      let life: Int = (json["exp"] ?? 0) - (json["iat"] ?? 0)
+      #expect((600...601).contains(life))
+      let own = try await test.signIn()
+      #expect(try await test.introspect(own.access).json["client_id"] == "handstamp")
+      for headers in [[:], TestServer.basic("api", "wrong"), TestServer.basic("nobody", TestServer.secret)] {
+        let refused = try await test.oauth("/oauth/introspect", [("token", session.access)], headers: headers)
+        #expect(refused.status == 401)
+        #expect(refused.json["active"] as Bool? == nil)
+      }
+      let open = try await test.oauth("/oauth/introspect", [("token", session.access), ("client_id", "app")])
+      #expect(open.status == 401)
+    }
+  }
+
+  @Test func `hears nothing about what is not good or not its own`() async throws {
+    try await TestServer.runOAuth { test in
+      let session = try await OAuthApp().session(test)
+      for token in ["garbage", session.refresh, session.handle, session.access + "A"] {
+        #expect(try await test.introspect(token).text == #"{"active":false}"#)
+      }
+      test.clock.advance(by: .seconds(601))
+      #expect(try await test.introspect(session.access).text == #"{"active":false}"#)
+    }
+  }
+}
+
+@Suite struct `The server's metadata` {
+  @Test func `names the issuer, and where everything is`() async throws {
+    try await TestServer.runOAuth { test in
+      let answer = try await test.client.get("/.well-known/oauth-authorization-server")
+      #expect(answer.status == 200)
+      #expect(answer.headers["content-type"] == "application/json")
+      let json = answer.json
+      #expect(json["issuer"] == "https://id.example.org")
+      #expect(json["response_types_supported"] == ["code"])
+      #expect(json["code_challenge_methods_supported"] == ["S256"])
+      #expect(json["authorization_response_iss_parameter_supported"] == true)
+      for (name, value) in json.fields where name.hasSuffix("_endpoint") || name == "jwks_uri" {
+        let address = try #require(value as? String)
+        try #require(address.hasPrefix("https://id.example.org/"))
+        let path = String(address.dropFirst("https://id.example.org".count))
+        #expect(try await test.client.get(path).status != 404, "\(name)")
+      }
+    }
+  }
+
+  @Test func `stands before the issuer's path`() {
+    #expect(
+      FixedDocument.metadataPath(of: "https://example.org/id") == "/.well-known/oauth-authorization-server/id")
+    #expect(FixedDocument.metadataPath(of: "https://example.org") == "/.well-known/oauth-authorization-server")
+  }
+}
+#endif

@@ -1,0 +1,150 @@
+#if Programs
+import Foundation
+import HandstampCore
+import Testing
+
+@testable import HandstampServer
+
+/// RFC 8628 over HTTP.
+@Suite struct `A device that waits for somebody` {
+  private struct Device {
+    let test: TestServer
+    let code: String
+    let userCode: String
+
+    init(_ test: TestServer, id: String = "app", scope: String = "profile") async throws {
+      self.test = test
+      let answer = try await test.oauth("/oauth/device_authorization", [("client_id", id), ("scope", scope)])
+      #expect(answer.status == 200)
+      #expect(answer.json["verification_uri"] == "https://id.example.org/device")
+      #expect(answer.json["interval"] == 5)
+      #expect(answer.json["expires_in"] == 600)
+      code = try #require(answer.json["device_code"])
+      userCode = try #require(answer.json["user_code"])
+    }
+
+    /// Asks after as long as it was told to wait.
+    func ask(after wait: Duration = .seconds(5), id: String = "app") async throws -> WireClient.Answer {
+      test.clock.advance(by: wait)
+      return try await test.oauth(
+        "/oauth/token",
+        [
+          ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"), ("device_code", code), ("client_id", id),
+        ])
+    }
+
+    /// Somebody types the code and presses a button.
+    @discardableResult
+    func answer(_ action: String, typed: String? = nil) async throws -> Browser.Sight {
+      let browser = Browser(test.client.base)
+      let page = try await browser.signIn(at: "/device")
+      let found = try await browser.press("look", on: page, at: "/device", [("user_code", typed ?? userCode)])
+      guard found.title.hasPrefix("Let ") else { return found }
+      return try await browser.press(action, on: found, at: "/device", [("user_code", userCode)])
+    }
+  }
+
+  @Test func `signs in once somebody lets it in, and once only`() async throws {
+    try await TestServer.runOAuth { test in
+      let device = try await Device(test)
+      #expect(try await device.ask().json["error"] == "authorization_pending")
+      let page = try await device.answer("allow", typed: " " + device.userCode.lowercased().replacing("-", with: " "))
+      #expect(page.title == "Signed in")
+      let answer = try await device.ask()
+      let session = try TestServer.Session(answer)
+      #expect(answer.json["scope"] == "profile")
+      #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
+      #expect(try await device.ask().json["error"] == "invalid_grant")
+      #expect(try await OAuthApp().refresh(session.refresh, at: test).status == 200)
+    }
+  }
+
+  @Test func `hears a no`() async throws {
+    try await TestServer.runOAuth { test in
+      let device = try await Device(test)
+      #expect(try await device.answer("deny").title == "Not signed in")
+      #expect(try await device.ask().json["error"] == "access_denied")
+      // The code is used: nobody can change that answer.
+      #expect(try await device.answer("allow").text.contains("No device shows this code"))
+      #expect(try await device.ask().json["error"] == "access_denied")
+    }
+  }
+
+  @Test func `is told to slow down, more each time`() async throws {
+    try await TestServer.runOAuth { test in
+      let device = try await Device(test)
+      #expect(try await device.ask().json["error"] == "authorization_pending")
+      #expect(try await device.ask(after: .seconds(4)).json["error"] == "slow_down")
+      #expect(try await device.ask(after: .seconds(5)).json["error"] == "slow_down")
+      #expect(try await device.ask(after: .seconds(15)).json["error"] == "authorization_pending")
+      let other = try await Device(test)
+      #expect(try await other.ask(after: .zero).json["error"] == "authorization_pending")
+    }
+  }
+
+  @Test func `waits ten minutes`() async throws {
+    try await TestServer.runOAuth { test in
+      let device = try await Device(test)
+      #expect(try await device.ask(after: .seconds(599)).json["error"] == "authorization_pending")
+      #expect(try await device.answer("look", typed: "BCDF-GHJK").text.contains("No device shows this code"))
+      let late = try await device.ask(after: .seconds(10))
+      #expect(late.json["error"] == "expired_token")
+      #expect(try await device.answer("allow").text.contains("No device shows this code"))
+    }
+  }
+
+  @Test func `is nobody else's`() async throws {
+    try await TestServer.runOAuth { test in
+      let device = try await Device(test)
+      try await device.answer("allow")
+      #expect(try await device.ask(id: "other").json["error"] == "invalid_grant")
+      #expect(try await device.ask(id: "own").json["error"] == "unauthorized_client")
+      #expect(try await device.ask().status == 200)
+    }
+  }
+
+  @Test func `asks for no more than its client may have`() async throws {
+    try await TestServer.runOAuth { test in
+      let wishes: [([(String, String)], String)] = [
+        ([("client_id", "app"), ("scope", "admin")], "invalid_scope"), ([("client_id", "nobody")], "invalid_client"),
+        ([("client_id", "own")], "unauthorized_client"), ([], "unauthorized_client"),
+        ([("client_id", "app"), ("resource", "https://evil.example.org")], "invalid_target"),
+      ]
+      for (fields, error) in wishes {
+        let answer = try await test.oauth("/oauth/device_authorization", fields)
+        #expect(answer.json["error"] == error)
+      }
+    }
+  }
+
+  @Test func `cannot be found by guessing`() async throws {
+    try await TestServer.runOAuth { test in
+      let device = try await Device(test)
+      let browser = Browser(test.client.base)
+      let page = try await browser.signIn(at: "/device")
+      for _ in 0..<10 {
+        let guess = try await browser.press("look", on: page, at: "/device", [("user_code", "BBBB-BBBB")])
+        #expect(guess.status == 200)
+      }
+      let refused = try await browser.press("look", on: page, at: "/device", [("user_code", device.userCode)])
+      #expect(refused.status == 429)
+      test.clock.advance(by: .seconds(601))
+      let again = try await browser.press("look", on: page, at: "/device", [("user_code", "BBBB-BBBB")])
+      #expect(again.status == 200)
+    }
+  }
+
+  @Test func `shows codes that are no words and differ`() async throws {
+    try await TestServer.runOAuth { test in
+      var seen: Set<String> = []
+      for _ in 0..<50 {
+        let code = try await Device(test).userCode
+        #expect(code.count == 9)
+        #expect(code.allSatisfy { "BCDFGHJKLMNPQRSTVWXZ-".contains($0) })
+        seen.insert(code)
+      }
+      #expect(seen.count == 50)
+    }
+  }
+}
+#endif

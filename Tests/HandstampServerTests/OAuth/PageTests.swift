@@ -1,0 +1,174 @@
+#if Programs
+import Foundation
+import HandstampCore
+import Testing
+
+@testable import HandstampServer
+
+/// OWASP ASVS 3.3, 3.4, 3.5 and 7.2.4, over HTTP.
+@Suite struct `The server's own pages` {
+  @Test func `run nothing, load nothing, and are framed by nobody`() async throws {
+    try await TestServer.runOAuth { test in
+      for path in [OAuthApp().page(), "/device", "/oauth/authorize"] {
+        let page = try await Browser(test.client.base).get(path)
+        let policy = try #require(page.header("content-security-policy"))
+        #expect(policy.hasPrefix("default-src 'none'; style-src 'sha256-"))
+        #expect(policy.contains("frame-ancestors 'none'"))
+        #expect(policy.contains("base-uri 'none'"))
+        #expect(!policy.contains("unsafe"))
+        #expect(page.header("x-content-type-options") == "nosniff")
+        #expect(page.header("cache-control") == "no-store")
+        #expect(page.header("referrer-policy") == "same-origin")
+        #expect(page.header("content-type") == "text/html; charset=utf-8")
+        #expect(page.header("strict-transport-security")?.hasPrefix("max-age=31536000") == true)
+        #expect(!page.text.contains("<script"))
+      }
+    }
+  }
+
+  @Test func `keep cookies that no other host and no script can have`() async throws {
+    try await TestServer.runOAuth { test in
+      let browser = Browser(test.client.base)
+      let path = OAuthApp().page()
+      let page = try await browser.get(path)
+      let answer = try await browser.post(
+        path,
+        [
+          ("csrf", page.csrf ?? ""), ("email", "ada@example.org"), ("password", TestServer.password),
+          ("action", "sign-in"),
+        ])
+      let cookies = page.all("set-cookie") + answer.all("set-cookie")
+      #expect(cookies.count == 3)
+      for cookie in cookies {
+        #expect(cookie.hasPrefix("__Host-handstamp-"))
+        for part in ["Path=/", "Secure", "HttpOnly", "SameSite=Lax"] { #expect(cookie.contains("; " + part)) }
+        #expect(!cookie.contains("Domain"))
+      }
+      #expect(answer.status == 303)
+      #expect(answer.location == "https://id.example.org" + path)
+    }
+  }
+
+  @Test func `never take over an id that they did not give out`() async throws {
+    try await TestServer.runOAuth { test in
+      let planted = "hsl1." + Base64URL.encode([UInt8](repeating: 7, count: 32))
+      let browser = Browser(test.client.base)
+      browser.cookies[Cookie.session] = planted
+      let path = OAuthApp().page()
+      #expect(try await browser.get(path).title == "Sign in")
+      let page = try await browser.signIn(at: path)
+      #expect(page.title.hasPrefix("Let "))
+      let first = try #require(browser.cookies[Cookie.session])
+      #expect(first != planted)
+      // Whoever planted it has nothing.
+      let thief = Browser(test.client.base)
+      thief.cookies[Cookie.session] = planted
+      #expect(try await thief.get(path).title == "Sign in")
+      // A sign-in anew gives another id, and the former is nobody's.
+      _ = try await browser.press("sign-out", on: page, at: path)
+      #expect(browser.cookies[Cookie.session] == nil)
+      _ = try await browser.signIn(at: path)
+      #expect(browser.cookies[Cookie.session] != first)
+      thief.cookies[Cookie.session] = first
+      #expect(try await thief.get(path).title == "Sign in")
+    }
+  }
+
+  @Test func `take no form but their own`() async throws {
+    try await TestServer.runOAuth { test in
+      let browser = Browser(test.client.base)
+      let path = OAuthApp().page()
+      let page = try await browser.signIn(at: path)
+      let stranger = try await Browser(test.client.base).get(path)
+      for (token, headers) in [
+        ("", [:]), ("wrong", [:]), (stranger.csrf ?? "", [:]),
+        (page.csrf ?? "", ["Origin": "https://evil.example.org"]), (page.csrf ?? "", ["Origin": "null"]),
+        (page.csrf ?? "", ["Origin": "http://id.example.org"]),
+        (page.csrf ?? "", ["Sec-Fetch-Site": "cross-site"]), (page.csrf ?? "", ["Sec-Fetch-Site": "same-site"]),
+      ] {
+        let answer = try await browser.post(path, [("csrf", token), ("action", "allow")], headers: headers)
+        #expect(answer.status == 403, "\(headers)")
+        #expect(answer.location == nil)
+      }
+      // What was shown before a sign-in is not good after it.
+      let before = try await Browser(test.client.base).get(path)
+      let late = try await browser.post(path, [("csrf", before.csrf ?? ""), ("action", "allow")])
+      #expect(late.status == 403)
+      let cookies = browser.cookies
+      browser.cookies[Cookie.form] = nil
+      #expect(try await browser.post(path, [("csrf", page.csrf ?? ""), ("action", "allow")]).status == 403)
+      browser.cookies = cookies
+      let good = try await browser.post(
+        path, [("csrf", page.csrf ?? ""), ("action", "allow")],
+        headers: ["Origin": "https://id.example.org", "Sec-Fetch-Site": "same-origin"])
+      #expect(good.fields["code"] != nil)
+    }
+  }
+
+  @Test func `change nothing when they are only looked at`() async throws {
+    try await TestServer.runOAuth { test in
+      let browser = Browser(test.client.base)
+      let path = OAuthApp().page()
+      let page = try await browser.signIn(at: path)
+      let look = try await browser.get(path + "&action=allow&csrf=" + (page.csrf ?? ""))
+      #expect(look.status == 200)
+      #expect(look.location == nil)
+    }
+  }
+
+  @Test func `say the same of a wrong password and of an unknown address`() async throws {
+    try await TestServer.runOAuth { test in
+      let path = OAuthApp().page()
+      let wrong = try await Browser(test.client.base).signIn(at: path, password: "wrong password")
+      let unknown = try await Browser(test.client.base).signIn(at: path, as: "eve@example.org")
+      let none = try await Browser(test.client.base).signIn(at: path, as: "no address")
+      for sight in [wrong, unknown, none] {
+        #expect(sight.status == 200)
+        #expect(sight.text.contains("The email address or the password is wrong"))
+        #expect(!sight.text.contains("eve@"))
+      }
+    }
+  }
+
+  @Test func `show what others wrote as text`() async throws {
+    try await TestServer.runOAuth { test in
+      let browser = Browser(test.client.base)
+      _ = try await browser.signIn(at: "/device")
+      let page = try await browser.get("/device?user_code=%22%3E%3Cscript%3Ealert(1)%3C/script%3E")
+      #expect(page.text.contains("&quot;&gt;&lt;script&gt;"))
+      #expect(!page.text.contains("<script"))
+    }
+  }
+
+  @Test func `forget a browser after an hour, and when the password changes`() async throws {
+    try await TestServer.runOAuth { test in
+      let path = OAuthApp().page()
+      let (first, second) = (Browser(test.client.base), Browser(test.client.base))
+      _ = try await first.signIn(at: path)
+      test.clock.advance(by: .seconds(3599))
+      #expect(try await first.get(path).title != "Sign in")
+      test.clock.advance(by: .seconds(1))
+      #expect(try await first.get(path).title == "Sign in")
+      _ = try await second.signIn(at: path)
+      let phone = try await test.signIn()
+      _ = try await test.client.post(
+        "/v1/password", token: phone.access,
+        json: #"{"current":"\#(TestServer.password)","new":"another password","end_others":false}"#)
+      #expect(try await second.get(path).title == "Sign in")
+    }
+  }
+
+  @Test func `let a form lead to the app, and nowhere else`() async throws {
+    try await TestServer.runOAuth { test in
+      let browser = Browser(test.client.base)
+      let app = try await browser.signIn(at: OAuthApp().page())
+      #expect(app.header("content-security-policy")?.hasSuffix("form-action 'self' org.example.app:") == true)
+      var other = OAuthApp()
+      (other.id, other.redirect, other.scope) = ("other", "https://other.example.org/cb?a=b", nil)
+      let site = try await browser.get(other.page())
+      #expect(
+        site.header("content-security-policy")?.hasSuffix("form-action 'self' https://other.example.org") == true)
+    }
+  }
+}
+#endif

@@ -1,0 +1,174 @@
+#if Programs
+import Crypto
+import Foundation
+import HTTPTypes
+import HandstampCore
+import Testing
+
+@testable import HandstampServer
+
+/// RFC 9449 over HTTP.
+@Suite struct `A proof of possession at the server` {
+  /// Makes proofs, right ones and wrong ones.
+  private struct Prover {
+    var key = P256.Signing.PrivateKey()
+    var typ = "dpop+jwt"
+    var alg = "ES256"
+    var method = "POST"
+    var url = "https://id.example.org/oauth/token"
+    var at: UnixTime
+    var nonce: String?
+    var id = "\(UInt64.random(in: 0 ... .max))"
+    var token: String?
+    /// The key that signs, where it is another than the one in the header.
+    var signedBy: P256.Signing.PrivateKey?
+    /// Whether the header gives the private part away.
+    var givesKeyAway = false
+
+    init(at time: UnixTime, nonce: String?, _ change: (inout Prover) -> Void = { _ in }) {
+      at = time
+      self.nonce = nonce
+      change(&self)
+    }
+
+    var text: String {
+      let point = Array(key.publicKey.rawRepresentation)
+      let (x, y) = (Base64URL.encode(point.prefix(32)), Base64URL.encode(point.suffix(32)))
+      let d = givesKeyAway ? #","d":"\#(Base64URL.encode(Array(key.rawRepresentation)))""# : ""
+      let header = #"{"typ":"\#(typ)","alg":"\#(alg)","jwk":{"kty":"EC","crv":"P-256","x":"\#(x)","y":"\#(y)"\#(d)}}"#
+      var claims = #"{"htm":"\#(method)","htu":"\#(url)","iat":\#(at.seconds),"jti":"\#(id)""#
+      if let nonce { claims += #","nonce":"\#(nonce)""# }
+      if let token { claims += #","ath":"\#(Base64URL.encode(SHA256.hash(data: Array(token.utf8))))""# }
+      let body = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array((claims + "}").utf8))
+      let signature = try? (signedBy ?? key).signature(for: Array(body.utf8)).rawRepresentation
+      return body + "." + Base64URL.encode(Array(signature ?? Data()))
+    }
+  }
+
+  /// A session whose tokens are bound to `key`.
+  private func bound(_ test: TestServer, _ key: P256.Signing.PrivateKey) async throws -> TestServer.Session {
+    let app = OAuthApp()
+    let code = try await app.code(Browser(test.client.base))
+    let proof = Prover(at: test.clock.now, nonce: test.server.proofs.nonce(at: test.clock.now)) { $0.key = key }
+    let answer = try await app.redeem(code, at: test, headers: ["DPoP": proof.text])
+    #expect(answer.json["token_type"] == "DPoP")
+    return try TestServer.Session(answer)
+  }
+
+  @Test func `names the server's nonce, which comes with the first refusal`() async throws {
+    try await TestServer.runOAuth { test in
+      let app = OAuthApp()
+      let code = try await app.code(Browser(test.client.base))
+      let first = try await app.redeem(code, at: test, headers: ["DPoP": Prover(at: test.clock.now, nonce: nil).text])
+      #expect(first.status == 400)
+      #expect(first.json["error"] == "use_dpop_nonce")
+      let nonce = try #require(first.headers["dpop-nonce"])
+      let second = try await app.redeem(
+        code, at: test, headers: ["DPoP": Prover(at: test.clock.now, nonce: nonce).text])
+      #expect(second.json["token_type"] == "DPoP")
+      // A nonce is good for five to ten minutes.
+      let session = try TestServer.Session(second)
+      test.clock.advance(by: .seconds(601))
+      let late = try await app.refresh(
+        session.refresh, at: test, headers: ["DPoP": Prover(at: test.clock.now, nonce: nonce).text])
+      #expect(late.json["error"] == "use_dpop_nonce")
+    }
+  }
+
+  @Test func `is for one request, by its key, at its time, once`() async throws {
+    try await TestServer.runOAuth { test in
+      let key = P256.Signing.PrivateKey()
+      let session = try await bound(test, key)
+      let now = test.clock.now
+      let nonce = test.server.proofs.nonce(at: now)
+      func me(_ change: (inout Prover) -> Void) async throws -> WireClient.Answer {
+        let proof = Prover(at: now, nonce: nonce) {
+          ($0.key, $0.method, $0.url, $0.token) = (key, "GET", "https://id.example.org/v1/me", session.access)
+          change(&$0)
+        }
+        return try await test.client.get(
+          "/v1/me", headers: ["Authorization": "DPoP \(session.access)", "DPoP": proof.text])
+      }
+      #expect(try await me { $0.url += "?a=b#c" }.status == 200)
+      #expect(try await me { $0.url = "HTTPS://ID.example.org:443/v1/me" }.status == 200)
+      #expect(try await me { $0.at = now.advanced(by: .seconds(-299)) }.status == 200)
+      #expect(try await me { $0.at = now.advanced(by: .seconds(299)) }.status == 200)
+      let wrongs: [(String, (inout Prover) -> Void)] = [
+        ("another key", { $0.key = P256.Signing.PrivateKey() }),
+        ("another signature", { $0.signedBy = P256.Signing.PrivateKey() }),
+        ("another method", { $0.method = "POST" }), ("another path", { $0.url = "https://id.example.org/v1/sessions" }),
+        ("another host", { $0.url = "https://evil.example.org/v1/me" }),
+        ("another scheme", { $0.url = "http://id.example.org/v1/me" }),
+        ("too old", { $0.at = now.advanced(by: .seconds(-301)) }),
+        ("too new", { $0.at = now.advanced(by: .seconds(301)) }),
+        ("ten minutes old", { $0.at = now.advanced(by: .seconds(-600)) }),
+        ("another token", { $0.token = "x" }), ("no token", { $0.token = nil }), ("another kind", { $0.typ = "JWT" }),
+        ("another algorithm", { $0.alg = "none" }), ("a key given away", { $0.givesKeyAway = true }),
+        ("no id", { $0.id = "" }), ("another nonce", { $0.nonce = "AAAA" }), ("no nonce", { $0.nonce = nil }),
+      ]
+      for (name, change) in wrongs {
+        let answer = try await me(change)
+        #expect(answer.status == 401, "\(name)")
+        #expect(
+          answer.headers["www-authenticate"]?.hasPrefix("DPoP error=") == true || name == "another key", "\(name)")
+      }
+      // Once: also for another request, and however it is dressed up.
+      #expect(try await me { $0.id = "once" }.status == 200)
+      #expect(try await me { $0.id = "once" }.status == 401)
+    }
+  }
+
+  @Test func `is needed for what is bound, and for nothing else`() async throws {
+    try await TestServer.runOAuth { test in
+      let key = P256.Signing.PrivateKey()
+      let session = try await bound(test, key)
+      let now = test.clock.now
+      let nonce = test.server.proofs.nonce(at: now)
+      #expect(try await test.client.get("/v1/me", token: session.access).status == 401)
+      let bare = try await test.client.get("/v1/me", headers: ["Authorization": "DPoP \(session.access)"])
+      #expect(bare.status == 401)
+      let own = try await test.signIn()
+      let dressed = Prover(at: now, nonce: nonce) {
+        ($0.method, $0.url, $0.token) = ("GET", "https://id.example.org/v1/me", own.access)
+      }
+      let refused = try await test.client.get(
+        "/v1/me", headers: ["Authorization": "DPoP \(own.access)", "DPoP": dressed.text])
+      #expect(refused.status == 401)
+      #expect(try await test.introspect(session.access).json[object: "cnf"]["jkt"] as String? != nil)
+      // A refresh without the proof, or with another key's, uses nothing up and ends nothing.
+      let app = OAuthApp()
+      let without = try await app.refresh(session.refresh, at: test)
+      #expect(without.json["error"] == "invalid_dpop_proof")
+      let other = try await app.refresh(
+        session.refresh, at: test, headers: ["DPoP": Prover(at: now, nonce: nonce).text])
+      #expect(other.json["error"] == "invalid_dpop_proof")
+      test.clock.advance(by: .seconds(60))
+      let later = test.clock.now
+      let good = try await app.refresh(
+        session.refresh, at: test,
+        headers: ["DPoP": Prover(at: later, nonce: test.server.proofs.nonce(at: later)) { $0.key = key }.text])
+      #expect(good.status == 200)
+    }
+  }
+
+  @Test func `is refused by the book when it is none`() async throws {
+    try await TestServer.runOAuth { test in
+      for garbage in ["", "a.b.c", "....", String(repeating: "A", count: 5000), "e30.e30."] {
+        let answer = try await test.oauth(
+          "/oauth/token", [("grant_type", "refresh_token"), ("refresh_token", "x")], headers: ["DPoP": garbage])
+        #expect(answer.status == 400)
+        #expect(answer.json["error"] == "invalid_dpop_proof")
+      }
+    }
+  }
+
+  @Test func `agrees with the nonces of another server with the same keys`() {
+    let keys = SigningKeys()
+    let (one, two) = (ProofDesk(issuer: "https://a", keys: keys), ProofDesk(issuer: "https://a", keys: keys))
+    let now = UnixTime(seconds: 1_800_000_000)
+    #expect(one.nonce(at: now) == two.nonce(at: now))
+    #expect(one.nonce(at: now) != one.nonce(at: now.advanced(by: .seconds(300))))
+    #expect(one.nonce(at: now) != ProofDesk(issuer: "https://a", keys: SigningKeys()).nonce(at: now))
+  }
+}
+#endif

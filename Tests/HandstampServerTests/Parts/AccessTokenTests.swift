@@ -1,0 +1,167 @@
+#if Programs
+import Crypto
+import Foundation
+import HandstampCore
+import JWTKit
+import Testing
+
+@testable import HandstampServer
+
+@Suite struct `Access tokens` {
+  static let keys = SigningKeys()
+  static let now = UnixTime(seconds: 1_800_000_000)
+  let issuer = "https://id.example.org"
+
+  func tokens(
+    _ keys: SigningKeys = Self.keys, issuer: String? = nil, audience: String? = nil
+  ) async throws -> AccessTokens {
+    try await AccessTokens(
+      keys: keys, issuer: issuer ?? self.issuer, audience: audience ?? self.issuer, client: "app", life: .seconds(10))
+  }
+
+  func mint(_ tokens: AccessTokens) throws -> String {
+    try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: Self.now).text
+  }
+
+  @Test func `say whose they are, for exactly as long as promised`() async throws {
+    let tokens = try await tokens()
+    let text = try mint(tokens)
+    let claims = try tokens.verify(text[...], at: Self.now).get()
+    #expect(claims.account == AccountID("a"))
+    #expect(claims.session == SessionID("s"))
+    let end = Self.now.advanced(by: .seconds(10))
+    #expect(throws: Never.self) { try tokens.verify(text[...], at: end.advanced(by: .milliseconds(-1))).get() }
+    #expect(throws: AccessTokens.Fault.expired) { try tokens.verify(text[...], at: end).get() }
+  }
+
+  @Test func `that begin between two seconds last no shorter than promised`() async throws {
+    let tokens = try await tokens()
+    let start = Self.now.advanced(by: .milliseconds(1))
+    let text = try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: start).text
+    let last = start.advanced(by: .milliseconds(9999))
+    #expect(throws: Never.self) { try tokens.verify(text[...], at: last).get() }
+  }
+
+  @Test func `are accepted by an independent reader that has our key set`() async throws {
+    struct Claims: JWTPayload {
+      var iss, sub, aud, client_id, jti, sid: String
+      var iat, exp: Int64
+      func verify(using algorithm: some JWTAlgorithm) async throws {}
+    }
+    let text = try mint(try await tokens())
+    let reader = JWTKeyCollection()
+    try await reader.add(jwksJSON: String(decoding: Self.keys.publicSet, as: UTF8.self))
+    let claims = try await reader.verify(text, as: Claims.self)
+    #expect(claims.iss == issuer)
+    #expect(claims.aud == issuer)
+    #expect(claims.client_id == "app")
+    #expect(claims.exp - claims.iat == 10)
+    let header = try DefaultJWTParser().parse(Array(text.utf8), as: Claims.self).header
+    #expect(header.typ == "at+jwt")
+    #expect(header.kid == Self.keys.currentID)
+  }
+
+  @Test func `of one second differ`() async throws {
+    let tokens = try await tokens()
+    #expect(try mint(tokens) != mint(tokens))
+  }
+
+  @Test func `with any character changed are refused`() async throws {
+    let tokens = try await tokens()
+    let text = Array(try mint(tokens).utf8)
+    for position in text.indices {
+      var changed = text
+      // A neighbour in the alphabet: for the last character of a part this changes nothing but the spare bits.
+      changed[position] = changed[position] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+      let verdict = tokens.verify(String(decoding: changed, as: UTF8.self)[...], at: Self.now)
+      #expect(verdict == .failure(.invalid), "position \(position)")
+    }
+    var alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    alphabet.removeAll { $0 == text.last }
+    for character in alphabet {
+      let changed = String(decoding: text.dropLast() + [character], as: UTF8.self)
+      #expect(tokens.verify(changed[...], at: Self.now) == .failure(.invalid))
+    }
+  }
+
+  @Test func `in another spelling are refused`() async throws {
+    let tokens = try await tokens()
+    let text = try mint(tokens)
+    for other in [text + "=", text + "A", text + ".", "." + text, text + ".A", " " + text, text.uppercased(), "", ".."]
+    {
+      #expect(tokens.verify(other[...], at: Self.now) == .failure(.invalid), "\(other.count)")
+    }
+  }
+
+  @Test(arguments: [
+    #"{"alg":"none","typ":"at+jwt"}"#, #"{"alg":"None","kid":"KID","typ":"at+jwt"}"#,
+    #"{"alg":"HS256","kid":"KID","typ":"at+jwt"}"#, #"{"alg":"ES256","kid":"KID","typ":"JWT"}"#,
+    #"{"alg":"ES256","kid":"other","typ":"at+jwt"}"#, #"{"alg":"ES256","typ":"at+jwt","kid":"KID"}"#,
+    #"{"alg":"ES256","jku":"http://127.0.0.1:1/","kid":"KID","typ":"at+jwt"}"#,
+  ])
+  func `with a header that we do not write are refused, also with a signature that fits`(_ header: String) async throws
+  {
+    let tokens = try await tokens()
+    let payload = try mint(tokens).split(separator: ".")[1]
+    let head = Base64URL.encode(header.replacing("KID", with: Self.keys.currentID).utf8)
+    let input = Array("\(head).\(payload)".utf8)
+    let key = try #require(Self.keys.keys.first).key
+    // The three ways to sign it: not at all, with the public key as if it were a shared secret, and properly.
+    let shared = HMAC<SHA256>.authenticationCode(
+      for: input, using: SymmetricKey(data: Data(key.publicKey.pemRepresentation.utf8)))
+    let proper = try key.signature(for: input).rawRepresentation
+    for signature in ["", Base64URL.encode(shared), Base64URL.encode(proper)] {
+      let text = String(decoding: input, as: UTF8.self) + "." + signature
+      #expect(tokens.verify(text[...], at: Self.now) == .failure(.invalid))
+    }
+  }
+
+  @Test func `of another issuer, for another audience or by another key are refused`() async throws {
+    let tokens = try await tokens()
+    for foreign in [
+      try await self.tokens(issuer: "https://evil.example.org", audience: issuer),
+      try await self.tokens(audience: "https://other.example.org"), try await self.tokens(SigningKeys()),
+    ] {
+      #expect(tokens.verify(try mint(foreign)[...], at: Self.now) == .failure(.invalid))
+    }
+  }
+
+  @Test func `survive a change of keys, until the former key is dropped`() async throws {
+    let old = try mint(try await tokens())
+    let changed = Self.keys.rotated()
+    #expect(changed.currentID != Self.keys.currentID)
+    let both = try await tokens(changed)
+    #expect(throws: Never.self) { try both.verify(old[...], at: Self.now).get() }
+    #expect(throws: Never.self) { try both.verify(mint(both)[...], at: Self.now).get() }
+    let after = try await tokens(changed.withoutFormer())
+    #expect(after.verify(old[...], at: Self.now) == .failure(.invalid))
+  }
+}
+
+@Suite struct `Signing keys` {
+  @Test func `come back from their file as they were`() throws {
+    let keys = SigningKeys().rotated()
+    let read = try SigningKeys(pem: keys.pem)
+    #expect(read.ids == keys.ids)
+    #expect(read.pem == keys.pem)
+  }
+
+  @Test(arguments: ["", "\n", "garbage", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
+  func `are never made up from a file that holds none`(_ text: String) {
+    #expect(throws: SigningKeysFault.self) { try SigningKeys(pem: Secret(text)) }
+  }
+
+  @Test func `with a damaged tail are refused whole`() throws {
+    let keys = SigningKeys()
+    let text = keys.pem.withExposed { $0 + "-----BEGIN PRI" }
+    #expect(throws: SigningKeysFault.self) { try SigningKeys(pem: Secret(text)) }
+  }
+
+  @Test func `show no private part in the key set`() {
+    let keys = SigningKeys()
+    let text = String(decoding: keys.publicSet, as: UTF8.self)
+    #expect(!text.contains("\"d\""))
+    #expect(text.contains(keys.currentID))
+  }
+}
+#endif

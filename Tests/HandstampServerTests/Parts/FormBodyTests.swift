@@ -1,0 +1,43 @@
+#if Programs
+import Testing
+
+@testable import HandstampServer
+
+@Suite struct `A form` {
+  @Test func `is read with its escapes`() throws {
+    let form = try FormBody("a=1+2&b=%C3%A9%26&empty=&flag&c=x=y".utf8)
+    #expect(form["a"] == "1 2")
+    #expect(form["b"] == "é&")
+    #expect(form["c"] == "x=y")
+    // RFC 6749 section 3.2: without a value is as if it were not there.
+    #expect(form["empty"] == nil)
+    #expect(form["flag"] == nil)
+    #expect(form["other"] == nil)
+  }
+
+  @Test(arguments: ["a=1&a=2", "a=1&%61=1", "a&a"])
+  func `with a name twice is refused`(_ text: String) {
+    #expect(throws: FormBody.Fault.repeated) { try FormBody(text.utf8) }
+  }
+
+  @Test(arguments: ["a=%", "a=%4", "a=%zz", "a=%FF", "%=1"])
+  func `with a broken escape is refused`(_ text: String) {
+    #expect(throws: FormBody.Fault.malformed) { try FormBody(text.utf8) }
+  }
+
+  @Test func `with thousands of fields is refused`() {
+    let text = (0..<5000).map { "f\($0)=1" }.joined(separator: "&")
+    #expect(throws: FormBody.Fault.malformed) { try FormBody(text.utf8) }
+  }
+}
+
+@Suite struct `JSON text` {
+  @Test func `escapes what must be`() {
+    var json = JSONText()
+    json.add("a", "\"\\\n\u{0}\u{1f}é")
+    json.add("b", 7)
+    json.add("c", [JSONText(), JSONText()])
+    #expect(String(decoding: json.finished, as: UTF8.self) == #"{"a":"\"\\\u000a\u0000\u001fé","b":7,"c":[{},{}]}"#)
+  }
+}
+#endif

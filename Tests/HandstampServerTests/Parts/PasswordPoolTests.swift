@@ -1,0 +1,68 @@
+#if Programs
+import HandstampCore
+import Testing
+
+@testable import HandstampServer
+
+@Suite struct `A password pool` {
+  let metrics = ServerMetrics()
+
+  func pool(width: Int = 2, capacity: Int = 64) -> PasswordPool {
+    PasswordPool(parameters: .forTests, width: width, capacity: capacity, metrics: metrics)
+  }
+
+  @Test func `knows a password again, and only that one`() async throws {
+    let pool = pool()
+    let stored = try await pool.hash(Secret("correct horse"))
+    #expect(stored.withExposed { $0.hasPrefix("$argon2id$v=19$m=8,t=1,p=1$") })
+    #expect(try await pool.verify(Secret("correct horse"), against: stored))
+    #expect(try await pool.verify(Secret("correct horsf"), against: stored) == false)
+  }
+
+  @Test func `takes passwords exactly as they are, to the last byte`() async throws {
+    let pool = pool()
+    let long = String(repeating: "é", count: 1023)
+    for (one, other) in [
+      (long + "a", long + "b"), (" space", "space"), ("a\u{0}b", "a\u{0}c"), ("e\u{301}", "\u{e9}"), ("", " "),
+    ] {
+      let stored = try await pool.hash(Secret(one))
+      #expect(try await pool.verify(Secret(one), against: stored))
+      #expect(try await pool.verify(Secret(other), against: stored) == false)
+    }
+  }
+
+  @Test func `salts every hash anew`() async throws {
+    let pool = pool()
+    #expect(try await pool.hash(Secret("same")) != pool.hash(Secret("same")))
+  }
+
+  @Test func `does the same work for an account that does not exist`() async throws {
+    let pool = pool()
+    #expect(try await pool.verify(Secret("whatever"), against: nil) == false)
+    #expect(metrics.snapshot.passwordHashes == 1)
+  }
+
+  @Test func `turns away what does not fit into its line, and serves the rest`() async throws {
+    let pool = PasswordPool(
+      parameters: Argon2Parameters(memory: 4096, passes: 2, lanes: 1), width: 1, capacity: 3, metrics: metrics)
+    let outcomes = await withTaskGroup(of: Bool.self) { group in
+      for _ in 0..<40 {
+        group.addTask {
+          do {
+            _ = try await pool.hash(Secret("password"))
+            return true
+          } catch {
+            return false
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(outcomes.contains(true))
+    #expect(outcomes.contains(false))
+    #expect(metrics.snapshot.passwordHashes == outcomes.count { $0 })
+    // Afterwards there is room again.
+    _ = try await pool.hash(Secret("password"))
+  }
+}
+#endif

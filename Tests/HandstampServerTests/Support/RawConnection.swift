@@ -1,0 +1,63 @@
+#if Programs
+import Dispatch
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A bare TCP connection, for what no HTTP library would send.
+enum RawConnection {
+  struct Failed: Error { var errno: Int32 }
+
+  /// Sends `text`, ends the sending side and returns all that comes back until the other side closes.
+  static func exchange(_ text: String, with base: String) async throws -> String {
+    guard let port = UInt16(base.split(separator: ":").last ?? "") else { throw Failed(errno: EINVAL) }
+    return try await withCheckedThrowingContinuation { continuation in
+      // Blocking calls, on a thread where they may.
+      DispatchQueue.global().async { continuation.resume(with: Result { try talk(Array(text.utf8), port) }) }
+    }
+  }
+
+  private static func talk(_ bytes: [UInt8], _ port: UInt16) throws -> String {
+    #if canImport(Glibc)
+    let stream = Int32(SOCK_STREAM.rawValue)
+    #else
+    let stream = SOCK_STREAM
+    #endif
+    let connection = socket(AF_INET, stream, 0)
+    guard connection >= 0 else { throw Failed(errno: errno) }
+    defer { close(connection) }
+    var limit = timeval(tv_sec: 10, tv_usec: 0)
+    setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    let connected = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(connection, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard connected == 0 else { throw Failed(errno: errno) }
+    var sent = 0
+    while sent < bytes.count {
+      let count = bytes[sent...].withUnsafeBytes { send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      // The other side may have had enough already.
+      guard count > 0 else { break }
+      sent += count
+    }
+    shutdown(connection, Int32(SHUT_WR))
+    var answer: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = recv(connection, &buffer, buffer.count, 0)
+      if count < 0, errno != ECONNRESET { throw Failed(errno: errno) }
+      guard count > 0 else { return String(decoding: answer, as: UTF8.self) }
+      answer += buffer.prefix(count)
+    }
+  }
+}
+#endif

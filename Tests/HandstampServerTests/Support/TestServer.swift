@@ -1,0 +1,118 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import Hummingbird
+import Logging
+
+/// A clock that tests move.
+final class TestClock: Sendable {
+  private let time: Locked<UnixTime>
+
+  init(_ start: UnixTime = .current) { time = Locked(start) }
+
+  var now: UnixTime { time.withLock { $0 } }
+  func advance(by duration: Duration) { time.withLock { $0 = $0.advanced(by: duration) } }
+}
+
+/// A real server on a free port of this machine, with a store in memory.
+struct TestServer: Sendable {
+  let server: SessionServer
+  let client: WireClient
+  let clock: TestClock
+  let keys: SigningKeys
+  let store: FaultyStore
+  let mint: TokenMint
+  let logs: LogCapture
+
+  /// Runs `body` against a server of its own, and stops the server.
+  static func run<Value>(
+    limits: RegistryLimits = RegistryLimits(), clock: TestClock = TestClock(),
+    middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = [], mailer: (any Mailer)? = nil,
+    apple: AppleSignIn? = nil,
+    _ configure: (inout ServerConfiguration) -> Void = { _ in },
+    body: (TestServer) async throws -> Value
+  ) async throws -> Value {
+    let logs = LogCapture()
+    var configuration = ServerConfiguration(
+      issuer: "https://id.example.org", passwordHashing: .forTests, logger: logs.logger, now: { clock.now })
+    configure(&configuration)
+    var random = SystemRandomNumberGenerator()
+    let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
+    let keys = SigningKeys()
+    let store = FaultyStore()
+    let server = try await SessionServer(
+      configuration: configuration, registry: Registry(store: store, mint: mint, limits: limits), keys: keys,
+      mailer: mailer, apple: apple, middlewares: middlewares)
+    let running = try await server.start()
+    let test = TestServer(
+      server: server, client: WireClient(base: running.url), clock: clock, keys: keys, store: store, mint: mint,
+      logs: logs)
+    do {
+      let value = try await body(test)
+      try await running.stop()
+      return value
+    } catch {
+      try await running.stop()
+      throw error
+    }
+  }
+
+  var metrics: ServerMetrics.Snapshot { server.metrics.snapshot }
+
+  /// What a sign-in brought, as a client keeps it.
+  struct Session: Sendable {
+    var id: String
+    var access: String
+    var refresh: String
+    var handle: String
+    var account: String
+  }
+
+  static let password = "correct horse battery"
+
+  func signUp(_ email: String = "ada@example.org", device: String = "phone") async throws -> Session {
+    let answer = try await client.post("/v1/sign-up", json: Self.signUpBody(email, device: device))
+    return try Session(answer)
+  }
+
+  func signIn(_ email: String = "ada@example.org", device: String = "laptop") async throws -> Session {
+    let answer = try await client.post("/v1/sign-in", json: Self.signInBody(email, device: device))
+    return try Session(answer)
+  }
+
+  static func signUpBody(_ email: String, password: String = password, device: String = "phone") -> String {
+    #"{"email":"\#(email)","password":"\#(password)","username":"Ada","device":{"id":"d-\#(device)","name":"\#(device)","platform":"iOS"}}"#
+  }
+
+  static func signInBody(_ email: String, password: String = password, device: String = "laptop") -> String {
+    #"{"email":"\#(email)","password":"\#(password)","device":{"id":"d-\#(device)","name":"\#(device)","platform":"Linux"}}"#
+  }
+
+  func refresh(_ token: String, key: RotationKey?) async throws -> WireClient.Answer {
+    let key = key.map { "&rotation_key=" + $0.wireText.withExposed { $0 } } ?? ""
+    return try await client.post("/oauth/token", form: "grant_type=refresh_token&refresh_token=\(token)\(key)")
+  }
+}
+
+extension TestServer.Session {
+  struct Incomplete: Error { var status: Int }
+
+  init(_ answer: WireClient.Answer) throws {
+    let json = answer.json
+    guard let id: String = json["session_id"], let access: String = json["access_token"],
+      let refresh: String = json["refresh_token"], let handle: String = json["revocation_handle"],
+      let account: String = json[object: "profile"]["id"]
+    else { throw Incomplete(status: answer.status) }
+    self.init(id: id, access: access, refresh: refresh, handle: handle, account: account)
+  }
+}
+
+extension RotationKey {
+  static var fresh: RotationKey {
+    var random = SystemRandomNumberGenerator()
+    return RotationKey(from: &random)
+  }
+}
+#endif

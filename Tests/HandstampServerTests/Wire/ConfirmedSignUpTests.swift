@@ -1,0 +1,149 @@
+#if Programs
+import HandstampCore
+import HandstampRegistry
+import Testing
+
+@testable import HandstampServer
+
+@Suite struct `Where addresses are confirmed first` {
+  private func confirm(_ test: TestServer, _ code: String, device: String = "phone") async throws -> WireClient.Answer {
+    try await test.client.post(
+      "/v1/sign-up/confirm", json: #"{"token":"\#(code)",\#(TestServer.deviceBody(device))}"#)
+  }
+
+  private func run(_ post: Post, _ body: (TestServer) async throws -> Void) async throws {
+    try await TestServer.run(mailer: post, { $0.signUp = .confirmed }, body: body)
+  }
+
+  @Test func `the account comes with the link, once`() async throws {
+    let post = Post()
+    try await run(post) { test in
+      let answer = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("Ada@example.org"))
+      #expect(answer.status == 202)
+      #expect(answer.json["status"] == "confirmation_sent")
+      let code = try #require(try await post.next().code)
+      let early = TestServer.signInBody("ada@example.org")
+      #expect(try await test.client.post("/v1/sign-in", json: early).status == 401)
+      let confirmed = try await confirm(test, code)
+      #expect(confirmed.status == 201)
+      let session = try TestServer.Session(confirmed)
+      #expect(try await test.client.get("/v1/me", token: session.access).json["email"] == "Ada@example.org")
+      #expect(try await confirm(test, code).code == "link_invalid")
+      #expect(try await test.signIn().account == session.account)
+    }
+  }
+
+  @Test func `a known and an unknown address have the same answer, and other mails`() async throws {
+    let post = Post()
+    try await run(post) { test in
+      _ = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org"))
+      let code = try #require(try await post.next().code)
+      _ = try await confirm(test, code)
+      test.clock.advance(by: .seconds(60))
+      let hashes = test.metrics.passwordHashes
+      let known = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("ADA@example.org"))
+      let unknown = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("eve@example.org"))
+      #expect(known.status == unknown.status)
+      #expect(known.body == unknown.body)
+      #expect(test.metrics.passwordHashes == hashes + 2)
+      let letters = [try await post.next(), try await post.next()]
+      #expect(letters.map(\.to) == ["ADA@example.org", "eve@example.org"])
+      #expect(letters[0].code == nil)
+      #expect(letters[0].subject == "You have an account already")
+      #expect(letters[1].code != nil)
+    }
+  }
+
+  @Test func `of two who claim an address the first to open a link has it`() async throws {
+    let post = Post()
+    try await run(post) { test in
+      var codes: [String] = []
+      for _ in 0..<2 {
+        _ = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org"))
+        codes.append(try #require(try await post.next().code))
+        test.clock.advance(by: .seconds(60))
+      }
+      #expect(try await confirm(test, codes[0]).status == 201)
+      #expect(try await confirm(test, codes[1]).code == "link_invalid")
+    }
+  }
+
+  @Test func `a link is good for a day`() async throws {
+    for (wait, status) in [(Duration.milliseconds(86_399_999), 201), (.seconds(86_400), 400)] {
+      let post = Post()
+      try await run(post) { test in
+        _ = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org"))
+        let code = try #require(try await post.next().code)
+        test.clock.advance(by: wait)
+        #expect(try await confirm(test, code).status == status)
+      }
+    }
+  }
+
+  @Test func `a guest stays one until the link is opened`() async throws {
+    let post = Post()
+    try await run(post) { test in
+      let guest = try await test.signInAnonymously()
+      let answer = try await test.client.post(
+        "/v1/upgrade", token: guest.access, json: TestServer.signUpBody("ada@example.org"))
+      #expect(answer.status == 202)
+      let code = try #require(try await post.next().code)
+      #expect(try await test.client.get("/v1/me", token: guest.access).json["is_anonymous"] == true)
+      let full = try TestServer.Session(try await confirm(test, code))
+      #expect(full.account == guest.account)
+      #expect(try await test.client.get("/v1/me", token: guest.access).json["reason"] == "replaced")
+      #expect(try await test.client.get("/v1/me", token: full.access).json["is_anonymous"] == false)
+      #expect(try await confirm(test, code).code == "link_invalid")
+    }
+  }
+
+  @Test func `a guest whose address was taken meanwhile is told so and stays one`() async throws {
+    let post = Post()
+    try await run(post) { test in
+      let guest = try await test.signInAnonymously()
+      _ = try await test.client.post(
+        "/v1/upgrade", token: guest.access, json: TestServer.signUpBody("ada@example.org"))
+      let late = try #require(try await post.next().code)
+      test.clock.advance(by: .seconds(60))
+      _ = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org"))
+      _ = try await confirm(test, try #require(try await post.next().code), device: "laptop")
+      #expect(try await confirm(test, late).code == "email_taken")
+      #expect(try await test.client.get("/v1/me", token: guest.access).json["is_anonymous"] == true)
+    }
+  }
+
+  @Test func `an address that no mail can go to is refused for its form`() async throws {
+    try await run(Post()) { test in
+      for address in ["a,b@example.org", "<a@example.org>", "a@b,c@example.org", "\\\"a\\\"@example.org"] {
+        let answer = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody(address))
+        #expect(answer.status == 400)
+      }
+    }
+  }
+
+  @Test func `the link is the operator's, and holds the same code`() async throws {
+    let post = Post()
+    try await TestServer.run(
+      mailer: post,
+      {
+        $0.signUp = .confirmed
+        $0.mailLink = "https://app.example.org/{action}#{token}"
+      }
+    ) { test in
+      _ = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org"))
+      let letter = try await post.next()
+      let code = try #require(letter.code)
+      #expect(letter.text.contains("\nhttps://app.example.org/confirm#\(code)\n"))
+    }
+  }
+
+  @Test func `a server needs a mailer`() async throws {
+    await #expect(throws: MailSetUpFault.noMailer) {
+      try await TestServer.run({ $0.signUp = .confirmed }) { _ in }
+    }
+    await #expect(throws: MailSetUpFault.badSender) {
+      try await TestServer.run(mailer: Post(), { $0.mailFrom = "a, b" }) { _ in }
+    }
+  }
+}
+#endif

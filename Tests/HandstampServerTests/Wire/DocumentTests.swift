@@ -1,0 +1,51 @@
+#if Programs
+import HandstampCore
+import JWTKit
+import Testing
+
+@testable import HandstampServer
+
+@Suite struct `Public documents` {
+  @Test func `the app configuration needs no sign-in, and is sent once`() async throws {
+    let text = #"{ "minimumVersion": "1.2", "features": {"x": true} }"#
+    try await TestServer.run({ $0.appConfig = text }) { test in
+      let first = try await test.client.get("/v1/app-config")
+      #expect(first.status == 200)
+      #expect(first.text == text)
+      let tag = try #require(first.headers["etag"])
+      #expect(tag.hasPrefix("\"") && tag.hasSuffix("\""))
+      for known in [tag, "\"other\", \(tag)", "*", "W/\(tag)"] {
+        let again = try await test.client.get("/v1/app-config", headers: ["If-None-Match": known])
+        #expect(again.status == 304)
+        #expect(again.body.isEmpty)
+        #expect(again.headers["etag"] == tag)
+      }
+      let other = try await test.client.get("/v1/app-config", headers: ["If-None-Match": "\"other\""])
+      #expect(other.status == 200)
+    }
+  }
+
+  @Test(arguments: ["", "[]", "\"text\"", "{", "{} x"])
+  func `an app configuration that is no object stops the start`(_ text: String) async throws {
+    await #expect(throws: AppConfigFault.self) { try await TestServer.run({ $0.appConfig = text }) { _ in } }
+  }
+
+  @Test func `the key set verifies tokens for anybody`() async throws {
+    struct Claims: JWTPayload {
+      var iss, sub, sid: String
+      func verify(using algorithm: some JWTAlgorithm) async throws {}
+    }
+    try await TestServer.run { test in
+      let session = try await test.signUp()
+      let answer = try await test.client.get("/.well-known/jwks.json")
+      #expect(answer.status == 200)
+      let reader = JWTKeyCollection()
+      try await reader.add(jwksJSON: answer.text)
+      let claims = try await reader.verify(session.access, as: Claims.self)
+      #expect(claims.sub == session.account)
+      #expect(claims.sid == session.id)
+      #expect(claims.iss == "https://id.example.org")
+    }
+  }
+}
+#endif

@@ -1,0 +1,157 @@
+#if Programs
+import HandstampCore
+import Testing
+
+@testable import HandstampServer
+
+@Suite struct `Garbage` {
+  static let bodies: [String] = [
+    "", "{", "[]", "null", "7", "\"text\"", "{}", "\u{0}\u{0}\u{0}", "<html>", String(repeating: "[", count: 20_000),
+    #"{"email":7,"password":"correct horse","device":{}}"#, #"{"email":"a@b","password":null,"device":null}"#,
+    #"{"email":"no address","password":"correct horse","username":"A","device":{"id":"1","name":"n","platform":"p"}}"#,
+    #"{"email":"a@b\u0000","password":"correct horse","username":"A","device":{"id":"1","name":"n","platform":"p"}}"#,
+    #"{"email":"a@b","password":"correct horse","username":"","device":{"id":"1","name":"n","platform":"p"}}"#,
+    #"{"email":"a@b","password":"correct horse","username":"A","device":{"id":"","name":"n","platform":"p"}}"#,
+    #"{"email":"a@b","password":"correct horse","username":"A","device":{"id":"1","name":"a\nb","platform":"p"}}"#,
+    #"{"email":"a@b","password":"correct horse","username":"A\u202e","device":{"id":"1","name":"n","platform":"p"}}"#,
+    #"{"email":"a@b","password":"correct horse","username":"A"}"#,
+  ]
+
+  @Test func `in a body is a problem of the sender's, never a failure`() async throws {
+    try await TestServer.run { test in
+      for body in Self.bodies {
+        for path in ["/v1/sign-up", "/v1/sign-in"] {
+          let answer = try await test.client.post(path, json: body)
+          #expect(answer.status == 400, "\(path) \(body.prefix(60))")
+          #expect(answer.isProblem)
+        }
+      }
+      let invalidUTF8 = try await test.client.send(
+        "POST", "/v1/sign-in", headers: ["Content-Type": "application/json"], body: [0x22, 0xFF, 0xFE, 0x22])
+      #expect(invalidUTF8.status == 400)
+      #expect(test.metrics.passwordHashes == 0)
+    }
+  }
+
+  @Test func `from somebody who is signed in is no better, and costs them nothing`() async throws {
+    let post = Post()
+    try await TestServer.run(mailer: post) { test in
+      let session = try await test.signUp()
+      let hashes = test.metrics.passwordHashes
+      for (method, path) in [
+        ("POST", "/v1/sign-in/anonymous"), ("POST", "/v1/upgrade"), ("POST", "/v1/sign-up/confirm"),
+        ("POST", "/v1/password"), ("POST", "/v1/password-reset"), ("POST", "/v1/password-reset/confirm"),
+        ("PATCH", "/v1/sessions/\(session.id)"), ("PUT", "/v1/device/push-token"),
+      ] {
+        // Each of the two that need less than these hold has its own tests.
+        for body in Self.bodies where !body.hasPrefix("{\"email\":\"a@b\",") || path != "/v1/password-reset" {
+          let answer = try await test.client.send(
+            method, path, token: session.access, headers: ["Content-Type": "application/json"], body: Array(body.utf8))
+          #expect(answer.status == 400, "\(path) \(body.prefix(60))")
+          #expect(answer.isProblem)
+        }
+      }
+      for body in Self.bodies {
+        let answer = try await test.client.send(
+          "DELETE", "/v1/me", token: session.access, headers: ["Content-Type": "application/json"],
+          body: Array(body.utf8))
+        #expect(answer.status == (body == "{}" ? 403 : 400), "\(body.prefix(60))")
+      }
+      #expect(test.metrics.passwordHashes == hashes + 1)
+      #expect(try await test.client.get("/v1/me", token: session.access).json["name"] == "Ada")
+      #expect(post.all.isEmpty)
+    }
+  }
+
+  @Test func `as an unknown field is named a mistake, with the names that are known`() async throws {
+    try await TestServer.run { test in
+      let body = TestServer.signInBody("a@b").replacing("{\"email\"", with: "{\"admin\":true,\"email\"")
+      let answer = try await test.client.post("/v1/sign-in", json: body)
+      #expect(answer.status == 400)
+      #expect(answer.code == "unknown_field")
+      #expect(!answer.text.contains("admin"))
+      let nested = TestServer.signInBody("a@b").replacing("\"platform\"", with: "\"model\":\"x\",\"platform\"")
+      #expect(try await test.client.post("/v1/sign-in", json: nested).code == "unknown_field")
+    }
+  }
+
+  @Test(arguments: [
+    nil, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "json",
+  ])
+  func `of another media type is refused`(_ type: String?) async throws {
+    try await TestServer.run { test in
+      let headers = type.map { ["Content-Type": $0] } ?? [:]
+      let answer = try await test.client.send(
+        "POST", "/v1/sign-in", headers: headers, body: Array(TestServer.signInBody("a@b").utf8))
+      #expect(answer.status == 415)
+      #expect(answer.isProblem)
+    }
+  }
+
+  @Test(arguments: ["application/json", "application/json; charset=utf-8", "Application/JSON ;charset=utf-8"])
+  func `is not what a media type with parameters is`(_ type: String) async throws {
+    try await TestServer.run { test in
+      let answer = try await test.client.send(
+        "POST", "/v1/sign-in", headers: ["Content-Type": type], body: Array(TestServer.signInBody("a@b").utf8))
+      #expect(answer.status == 401)
+      #expect(answer.code == "wrong_credentials")
+    }
+  }
+
+  @Test func `of any size is refused at the limit, and the server goes on`() async throws {
+    try await TestServer.run { test in
+      let limit = 64 * 1024
+      let padding = String(repeating: " ", count: limit - TestServer.signInBody("a@b").utf8.count)
+      let fits = try await test.client.post("/v1/sign-in", json: TestServer.signInBody("a@b") + padding)
+      #expect(fits.status == 401)
+      let over = try await test.client.post("/v1/sign-in", json: TestServer.signInBody("a@b") + padding + " ")
+      #expect(over.status == 413)
+      #expect(over.isProblem)
+      for path in ["/v1/sign-up", "/oauth/token", "/oauth/revoke"] {
+        let type = path.hasPrefix("/v1") ? "application/json" : "application/x-www-form-urlencoded"
+        let huge = try await test.client.send(
+          "POST", path, headers: ["Content-Type": type], body: [UInt8](repeating: 0, count: 4 << 20))
+        #expect(huge.status == 413, "\(path)")
+      }
+      #expect(try await test.client.get("/health").status == 200)
+    }
+  }
+
+  @Test func `as a path or a method is told where it went wrong`() async throws {
+    try await TestServer.run { test in
+      for path in ["/", "/v1", "/v2/me", "/v1/me/x", "/v1/%00", "/v1/sessions/a/b", "/oauth", "/%2e%2e/etc"] {
+        let answer = try await test.client.get(path)
+        #expect(answer.status == 404, "\(path)")
+        #expect(answer.isProblem)
+      }
+      for (method, path, allowed) in [
+        ("GET", "/v1/sign-in", "POST"), ("PUT", "/v1/me", "GET"), ("PATCH", "/v1/sessions", "GET, DELETE"),
+        ("GET", "/oauth/token", "POST"), ("TRACE", "/v1/me", "GET"), ("GET", "/v1/sessions/x", "DELETE"),
+        ("PROPFIND", "/health", "GET"), ("DELETE", "/v1/sessions/end-others", "POST"),
+      ] {
+        let answer = try await test.client.send(method, path)
+        #expect(answer.status == 405, "\(method) \(path)")
+        #expect(answer.isProblem)
+        #expect(answer.headers["allow"]?.contains(allowed) == true)
+      }
+      let head = try await test.client.send("HEAD", "/health")
+      #expect(head.status == 200)
+      #expect(head.body.isEmpty)
+    }
+  }
+
+  @Test(arguments: [
+    "\0\0\0\0\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /health HTTP/1.1\r\nHost: a\r\nHost : b\r\n\r\n",
+    "POST /v1/sign-in HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
+    "POST /v1/sign-in HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nZZZZ\r\n",
+    "GET /" + String(repeating: "a", count: 200_000) + " HTTP/1.1\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}",
+  ])
+  func `instead of HTTP closes the connection, and only that`(_ text: String) async throws {
+    try await TestServer.run { test in
+      let answer = try await RawConnection.exchange(text, with: test.client.base)
+      #expect(answer.isEmpty || answer.hasPrefix("HTTP/1.1 4"))
+      #expect(try await test.client.get("/health").status == 200)
+    }
+  }
+}
+#endif

@@ -1,0 +1,186 @@
+#if Programs
+import HandstampCore
+import HandstampRegistry
+import Testing
+
+@testable import HandstampServer
+
+extension TestServer {
+  func requestReset(_ email: String) async throws -> WireClient.Answer {
+    try await client.post("/v1/password-reset", json: #"{"email":"\#(email)"}"#)
+  }
+
+  func confirmReset(_ code: String, _ password: String = "another password") async throws -> WireClient.Answer {
+    try await client.post(
+      "/v1/password-reset/confirm", json: #"{"token":"\#(code)","new_password":"\#(password)"}"#)
+  }
+}
+
+@Suite struct `A password reset` {
+  @Test func `says the same of every address, and writes to those that have an account`() async throws {
+    let post = Post()
+    try await TestServer.run(mailer: post) { test in
+      _ = try await test.signUp("Ada@example.org")
+      let known = try await test.requestReset("ada@EXAMPLE.org")
+      let unknown = try await test.requestReset("eve@example.org")
+      #expect(known.status == 202)
+      #expect(known.body == unknown.body)
+      var (one, other) = (known.headers, unknown.headers)
+      one["date"] = nil
+      other["date"] = nil
+      #expect(one == other)
+      let letter = try await post.next()
+      #expect(letter.to == "Ada@example.org")
+      #expect(letter.code != nil)
+      await test.server.desk.idle()
+      #expect(post.all.count == 1)
+      #expect(test.metrics.passwordHashes == 1)
+      let code = try #require(letter.code)
+      #expect(!test.logs.text.contains(code))
+      #expect(!test.logs.text.lowercased().contains("@example.org"))
+    }
+  }
+
+  @Test func `is answered before anything is looked up or sent`() async throws {
+    let gate = Gate()
+    try await TestServer.run(mailer: Post(behind: gate)) { test in
+      _ = try await test.signUp()
+      #expect(try await test.requestReset("ada@example.org").status == 202)
+      test.store.fail(.all)
+      #expect(try await test.requestReset("bob@example.org").status == 202)
+      await gate.open()
+      await test.server.desk.idle()
+      #expect(test.metrics.mailsSent == 1)
+    }
+  }
+
+  @Test func `is refused alike for all when too many are in line`() async throws {
+    let gate = Gate()
+    try await TestServer.run(mailer: Post(behind: gate), { $0.mailQueue = 2 }) { test in
+      _ = try await test.signUp()
+      #expect(try await test.requestReset("ada@example.org").status == 202)
+      var answers: [WireClient.Answer] = []
+      for number in 0..<4 { answers.append(try await test.requestReset("a\(number)@example.org")) }
+      #expect(answers.last?.status == 503)
+      #expect(answers.last?.isProblem == true)
+      #expect(try await test.requestReset("ada@example.org").body == answers.last?.body)
+      await gate.open()
+      await test.server.desk.idle()
+      #expect(try await test.requestReset("eve@example.org").status == 202)
+    }
+  }
+
+  @Test func `sets the password once and ends every session`() async throws {
+    let post = Post()
+    try await TestServer.run(mailer: post) { test in
+      let phone = try await test.signUp(device: "phone")
+      let laptop = try await test.signIn(device: "laptop")
+      _ = try await test.requestReset("ada@example.org")
+      let code = try #require(try await post.next().code)
+      #expect(try await test.confirmReset(code, "short").code == "weak_password")
+      test.store.fail(.writes)
+      #expect(try await test.confirmReset(code).status == 503)
+      test.store.fail(.none)
+      #expect(try await test.confirmReset(code).status == 204)
+      for session in [phone, laptop] {
+        #expect(try await test.client.get("/v1/me", token: session.access).json["reason"] == "revoked")
+      }
+      let again = try await test.confirmReset(code, "a third password")
+      #expect(again.status == 400)
+      #expect(again.code == "link_invalid")
+      let body = TestServer.signInBody("ada@example.org", password: "another password")
+      #expect(try await test.client.post("/v1/sign-in", json: body).status == 200)
+    }
+  }
+
+  @Test func `is good for half an hour, and not a moment longer`() async throws {
+    for (wait, status) in [(Duration.milliseconds(1_799_999), 204), (.seconds(1800), 400)] {
+      let post = Post()
+      try await TestServer.run(mailer: post) { test in
+        _ = try await test.signUp()
+        _ = try await test.requestReset("ada@example.org")
+        let code = try #require(try await post.next().code)
+        test.clock.advance(by: wait)
+        #expect(try await test.confirmReset(code).status == status)
+      }
+    }
+  }
+
+  @Test func `is void after a newer one, a change of the password, or the account's end`() async throws {
+    let post = Post()
+    try await TestServer.run(mailer: post) { test in
+      let session = try await test.signUp()
+      func ask() async throws -> String {
+        test.clock.advance(by: .seconds(60))
+        _ = try await test.requestReset("ada@example.org")
+        return try #require(try await post.next().code)
+      }
+      let first = try await ask()
+      let second = try await ask()
+      #expect(try await test.confirmReset(first).code == "link_invalid")
+      #expect(
+        try await test.changePassword(session.access, to: "another password", endingOthers: true).status == 204)
+      #expect(try await test.confirmReset(second).code == "link_invalid")
+      let third = try await ask()
+      let gone = try await test.client.send(
+        "DELETE", "/v1/me", token: session.access, headers: ["Content-Type": "application/json"],
+        body: Array(#"{"password":"another password"}"#.utf8))
+      #expect(gone.status == 204)
+      #expect(try await test.confirmReset(third).code == "link_invalid")
+    }
+  }
+
+  @Test func `writes to one address once a minute at the most, whoever asks`() async throws {
+    let post = Post()
+    try await TestServer.run(mailer: post) { test in
+      _ = try await test.signUp()
+      for _ in 0..<3 { #expect(try await test.requestReset("ada@example.org").status == 202) }
+      await test.server.desk.idle()
+      #expect(post.all.count == 1)
+      test.clock.advance(by: .seconds(60))
+      _ = try await test.requestReset("ADA@example.org")
+      await test.server.desk.idle()
+      #expect(post.all.count == 2)
+    }
+  }
+
+  @Test func `keeps of the secret only what cannot be turned back, and nothing in the log`() async throws {
+    let post = Post()
+    try await TestServer.run(mailer: post) { test in
+      _ = try await test.signUp()
+      _ = try await test.requestReset("ada@example.org")
+      let code = try #require(try await post.next().code)
+      let ticket = try #require(
+        try await test.store.ticket(TicketID(of: Secret(code), purpose: .passwordReset)))
+      #expect(!"\(ticket)".contains(code.dropFirst(5)))
+      // The secret of one purpose is none of another.
+      let misuse = try await test.client.post(
+        "/v1/sign-up/confirm", json: #"{"token":"\#(code)",\#(TestServer.deviceBody("x"))}"#)
+      #expect(misuse.code == "link_invalid")
+      for code in ["", "hsl1.", "hsl1.AAAA", String(repeating: "x", count: 5000), code + "A", "hst1.x.y"] {
+        #expect(try await test.confirmReset(code).code == "link_invalid")
+      }
+      #expect(test.metrics.passwordHashes == 1)
+      #expect(try await test.confirmReset(code).status == 204)
+    }
+  }
+
+  @Test func `tells the operator, and nobody else, when no mail goes out`() async throws {
+    try await TestServer.run(mailer: Post(failing: .refused(status: 75))) { test in
+      _ = try await test.signUp()
+      #expect(try await test.requestReset("ada@example.org").status == 202)
+      await test.server.desk.idle()
+      #expect(test.metrics.mailsFailed == 1)
+      #expect(test.logs.text.contains("refused(status: 75)"))
+    }
+  }
+
+  @Test func `is not offered without a mailer`() async throws {
+    try await TestServer.run { test in
+      let answer = try await test.requestReset("ada@example.org")
+      #expect(answer.status == 403)
+      #expect(answer.code == "not_offered")
+    }
+  }
+}
+#endif

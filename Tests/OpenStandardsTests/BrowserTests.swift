@@ -1,0 +1,107 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampAsyncHTTP
+import HandstampCore
+import HandstampLoopback
+import HandstampOAuth
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@testable import HandstampCommand
+
+/// Our pages in Chromium: its cookies, its policies and its forms, which no client of ours knows as well as it does.
+@Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: Chromium.isHere, "Chromium and its driver are needed"))
+struct `The pages in a real browser` {
+  private let cookies = [
+    "__Host-handstamp-session secure httpOnly Lax /", "__Host-handstamp-form secure httpOnly Lax /",
+  ]
+
+  /// What the browser told, by kind.
+  private func visit(_ arguments: String...) async throws -> [String: [String]] {
+    let program = try Program("chromium.py", arguments)
+    defer { program.close() }
+    var told: [String: [String]] = [:]
+    for await line in program.lines {
+      let kind = ["seen by scripts"].first { line.hasPrefix($0) } ?? String(line.prefix { $0 != " " })
+      told[kind, default: []].append(String(line.dropFirst(kind.count + 1)))
+    }
+    return told
+  }
+
+  private func expectSound(_ told: [String: [String]]) {
+    #expect(told["console"] == nil, "nothing that a page asks for is against its own policy")
+    #expect(told["focus"] == ["email"])
+    #expect(told["alert"] == ["The email address or the password is wrong"])
+    #expect(Set(told["cookie"] ?? []) == Set(cookies))
+    #expect(told["kept"] == nil, "a sign-in leaves no cookie what it was")
+    #expect(told["seen by scripts"] == ["nothing"])
+  }
+
+  @Test func `lead somebody in, and back to the app`() async throws {
+    try await OwnServer.run { server async throws in
+      try await server.signUp()
+      let told = OneShot<[String: [String]]>()
+      let (lost, lose) = AsyncStream.makeStream(of: Void.self)
+      let receiver = try await LoopbackReceiver.listen { page in
+        do {
+          let lines = try await visit(page, OwnServer.password)
+          told.set(lines)
+          if lines["at"] == nil { lose.yield() }
+        } catch { Issue.record(error) }
+      }
+      // Whoever is not led back waits for nothing.
+      let ending = Task { for await _ in lost { await receiver.close() } }
+      defer { ending.cancel() }
+      let backend = OAuthBackend(
+        OAuthClient(issuer: server.url, id: "app", scopes: ["profile"]), transport: AsyncHTTPTransport.shared)
+      let controller = SessionController(vault: MemoryVault(), backend: backend, clock: SystemClock())
+      let facts = try await controller.signIn { () async throws(SessionError) in
+        try await backend.signIn(through: receiver, redirectURI: receiver.redirectURI)
+      }
+      #expect(facts.profile.name == "Ada")
+      let lines = try await told.value()
+      await receiver.close()
+      expectSound(lines)
+      #expect(lines["page"] == ["Sign in", "Let An app in?"])
+      #expect(lines["at"] == [receiver.redirectURI])
+    }
+  }
+
+  @Test func `let a device in`() async throws {
+    try await OwnServer.run { server async throws in
+      try await server.signUp()
+      let (codes, show) = AsyncStream.makeStream(of: DeviceCode.self)
+      let told = OneShot<[String: [String]]>()
+      let backend = OAuthBackend(
+        OAuthClient(issuer: server.url, id: "app", scopes: ["profile"]), transport: AsyncHTTPTransport.shared,
+        time: OAuthTime(now: { UnixTime(seconds: 0) }) { _ in
+          for await code in codes {
+            let lines = try await visit(code.address, OwnServer.password, code.userCode)
+            told.set(lines)
+            if lines["page"]?.last != "Signed in" { throw Program.Failed(description: "the browser is lost: \(lines)") }
+            return
+          }
+        })
+      let controller = SessionController(vault: MemoryVault(), backend: backend, clock: SystemClock())
+      let facts = try await controller.signIn { () async throws(SessionError) in
+        try await backend.signInOnAnotherDevice { show.yield($0) }
+      }
+      #expect(facts.profile.name == "Ada")
+      let lines = try await told.value()
+      expectSound(lines)
+      #expect(lines["page"] == ["Sign in", "Sign in on a device", "Let An app in?", "Signed in"])
+    }
+  }
+}
+
+private enum Chromium {
+  static var isHere: Bool {
+    let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+    return ["chromium", "chromedriver"].allSatisfy { name in
+      folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
+    }
+  }
+}
+#endif

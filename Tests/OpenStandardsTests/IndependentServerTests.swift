@@ -1,0 +1,159 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampAsyncHTTP
+import HandstampCore
+import HandstampLoopback
+import HandstampOAuth
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+/// Our client, as an app uses it, and Authlib's server.
+@Suite struct `An OAuth server of others` {
+  private struct Rig {
+    let server: IndependentServer
+    let backend: OAuthBackend
+    let controller: SessionController
+    let vault = MemoryVault()
+    let clock = ManualClock()
+
+    init(_ server: IndependentServer, client: String = "app", secret: Secret? = nil) {
+      self.server = server
+      backend = OAuthBackend(
+        OAuthClient(issuer: server.url, id: client, secret: secret, scopes: ["openid", "profile"]),
+        transport: AsyncHTTPTransport.shared)
+      controller = SessionController(vault: vault, backend: backend, clock: clock)
+    }
+
+    /// A browser whose person agrees to everything.
+    func signIn() async throws {
+      let receiver = try await LoopbackReceiver.listen { page in
+        let answer = try? await AsyncHTTPTransport.shared.send(TransportRequest(method: "GET", url: page))
+        if let back = answer?.header("Location") {
+          _ = try? await AsyncHTTPTransport.shared.send(TransportRequest(method: "GET", url: back))
+        }
+      }
+      let backend = backend
+      _ = try await controller.signIn { () async throws(SessionError) in
+        try await backend.signIn(through: receiver, redirectURI: receiver.redirectURI)
+      }
+      await receiver.close()
+    }
+
+    func get(_ path: String, token: AccessToken? = nil) async throws -> TransportResponse {
+      let headers = token.map { [HeaderField("Authorization", $0.secret.withExposed { "Bearer " + $0 })] } ?? []
+      return try await AsyncHTTPTransport.shared.send(
+        TransportRequest(method: "GET", url: server.url + path, headers: headers))
+    }
+
+    func count(_ name: String) async throws -> Int? {
+      let object = try JSONSerialization.jsonObject(with: Data(try await get("/counts").body))
+      return (object as? [String: Int])?[name]
+    }
+  }
+
+  @Test(arguments: [[], ["--rotate"]])
+  func `signs in by the browser, serves, refreshes and revokes`(_ options: [String]) async throws {
+    try await IndependentServer.run(options) { server async throws in
+      let rig = Rig(server)
+      try await rig.signIn()
+      guard case .signedIn(let facts) = rig.controller.state else {
+        Issue.record("not signed in")
+        return
+      }
+      #expect(facts.profile == Profile(id: AccountID("user-1"), name: "Ada Lovelace"))
+      let first = try await rig.controller.token()
+      #expect(try await rig.get("/me", token: first).status == 200)
+      var last = first
+      for _ in 0..<3 {
+        rig.clock.advance(by: .seconds(601))
+        let next = try await rig.controller.token()
+        #expect(next != last)
+        #expect(try await rig.get("/me", token: next).status == 200)
+        last = next
+      }
+      #expect(try await rig.count("refresh") == 3)
+      let report = await rig.controller.signOut()
+      #expect(report.notDurable == nil)
+      #expect(await rig.controller.endsDelivered(within: .seconds(60)))
+      #expect(try await rig.count("revoke") == 1)
+      #expect(try await rig.get("/me", token: last).status == 401)
+    }
+  }
+
+  @Test func `takes the secret of a confidential client`() async throws {
+    try await IndependentServer.run { server async throws in
+      let rig = Rig(server, client: "service", secret: Secret("s3cret-without_specials"))
+      try await rig.signIn()
+      rig.clock.advance(by: .seconds(601))
+      let token = try await rig.controller.token()
+      #expect(try await rig.get("/me", token: token).status == 200)
+      let wrong = Rig(server, client: "service", secret: Secret("another"))
+      await #expect(throws: (any Error).self) { try await wrong.signIn() }
+    }
+  }
+
+  @Test func `signs in by a code on another device, which is asked for slower when it says so`() async throws {
+    try await IndependentServer.run { server async throws in
+      let waits = Gathered<Duration>()
+      let (shown, show) = AsyncStream.makeStream(of: DeviceCode.self)
+      let backend = OAuthBackend(
+        OAuthClient(issuer: server.url, id: "app", scopes: ["profile"]), transport: AsyncHTTPTransport.shared,
+        time: OAuthTime(now: { UnixTime(seconds: 0) }) { wait in
+          // The person agrees while we wait for the fourth time.
+          guard waits.add(wait) == 4 else { return }
+          for await code in shown {
+            _ = try await AsyncHTTPTransport.shared.send(
+              TransportRequest(
+                method: "POST", url: server.url + "/device",
+                headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],
+                body: Array("user_code=\(code.userCode)&allow=yes".utf8)))
+            return
+          }
+        })
+      let grant = try await backend.signInOnAnotherDevice { show.yield($0) }
+      #expect(grant.tokens.refresh != nil)
+      #expect(waits.all == [.seconds(1), .seconds(1), .seconds(6), .seconds(6)])
+    }
+  }
+
+  @Test func `is asked for one refresh by forty who share a vault`() async throws {
+    try await IndependentServer.run(["--rotate"]) { server async throws in
+      let rig = Rig(server)
+      try await rig.signIn()
+      rig.clock.advance(by: .seconds(601))
+      let others = (0..<40).map { _ in
+        SessionController(vault: rig.vault, backend: rig.backend, clock: rig.clock)
+      }
+      let tokens = try await withThrowingTaskGroup(of: AccessToken.self) { group in
+        for other in others { group.addTask { try await other.token() } }
+        return try await group.reduce(into: Set<AccessToken>()) { $0.insert($1) }
+      }
+      #expect(tokens.count == 1)
+      #expect(try await rig.count("refresh") == 1)
+      #expect(try await rig.count("refused") == 0)
+    }
+  }
+
+  @Test func `ends the session when it says so, and not before`() async throws {
+    try await IndependentServer.run(["--rotate"]) { server async throws in
+      let rig = Rig(server)
+      try await rig.signIn()
+      guard case .value(let entry) = await rig.vault.read(), let handle = entry.session?.revocation else {
+        Issue.record("no handle")
+        return
+      }
+      try await rig.backend.revoke(handle)
+      rig.clock.advance(by: .seconds(601))
+      // The session's own timer may have asked before we do.
+      do throws(SessionError) {
+        _ = try await rig.controller.token()
+        Issue.record("a revoked session gave a token")
+      } catch {
+        #expect([.rejected(.rejected), .signedOut(.rejected)].contains(error))
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,62 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampTesting
+import Hummingbird
+import Logging
+import NIOCore
+import NIOPosix
+
+/// Our server under the very address that it listens on, as metadata must name it, with Ada.
+struct OwnServer: Sendable {
+  let url: String
+  let server: SessionServer
+  static let password = "correct horse battery"
+
+  static func run<Value>(_ body: (OwnServer) async throws -> Value) async throws -> Value {
+    // Somebody else may take a port between the look and the use: then another one is looked for.
+    for _ in 0..<20 {
+      let probe = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .bind(host: "127.0.0.1", port: 0).get()
+      let port = probe.localAddress?.port ?? 0
+      try await probe.close()
+      let url = "http://127.0.0.1:\(port)"
+      let server = try await make(url)
+      guard let running = try? await server.start(port: port) else { continue }
+      do {
+        let value = try await body(OwnServer(url: url, server: server))
+        try await running.stop()
+        return value
+      } catch {
+        try await running.stop()
+        throw error
+      }
+    }
+    throw Program.Failed(description: "no port could be had")
+  }
+
+  private static func make(_ issuer: String) async throws -> SessionServer {
+    let client = try ConfiguredClient(
+      id: "app", name: "An app", redirectURIs: ["http://127.0.0.1/callback"], flows: [.code, .device],
+      scopes: ["profile", "read"], audiences: ["https://api.example.org"])
+    let configuration = ServerConfiguration(
+      issuer: issuer, accessTokenLife: .seconds(600), clients: [client], passwordHashing: .forTests,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    var random = SystemRandomNumberGenerator()
+    let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
+    return try await SessionServer(
+      configuration: configuration, registry: Registry(store: MemoryRegistryStore(), mint: mint), keys: SigningKeys())
+  }
+
+  /// Makes Ada's account.
+  func signUp() async throws {
+    guard let base = URL(string: url) else { return }
+    _ = try await ServerBackend(
+      baseURL: base, device: .init(id: DeviceID("d"), name: "d"), transport: URLSessionTransport()
+    ).signUp(email: "ada@example.org", password: Secret(Self.password), username: "Ada")
+  }
+}
+#endif

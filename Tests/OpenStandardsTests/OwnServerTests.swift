@@ -1,0 +1,196 @@
+#if Programs
+import Crypto
+import Foundation
+import Handstamp
+import HandstampAsyncHTTP
+import HandstampCore
+import HandstampLoopback
+import HandstampOAuth
+import HandstampServer
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+/// Our client and our server by the open standards alone.
+@Suite struct `Our own OAuth client and server` {
+  private struct Rig {
+    let server: OwnServer
+    let backend: OAuthBackend
+    let controller: SessionController
+    let vault = MemoryVault()
+    let clock = ManualClock()
+    let transport: any Transport
+
+    init(_ server: OwnServer, prover: DPoPProver? = nil, time: OAuthTime = .system) {
+      self.server = server
+      transport = prover.map { DPoPTransport(AsyncHTTPTransport.shared, $0) } ?? AsyncHTTPTransport.shared
+      backend = OAuthBackend(
+        OAuthClient(issuer: server.url, id: "app", scopes: ["profile"]), transport: AsyncHTTPTransport.shared,
+        proving: prover, time: time)
+      controller = SessionController(vault: vault, backend: backend, clock: clock)
+    }
+
+    func signIn() async throws {
+      try await server.signUp()
+      let person = WebPerson()
+      let receiver = try await LoopbackReceiver.listen { page in
+        do { try await person.visit(page) } catch { Issue.record(error) }
+      }
+      let backend = backend
+      _ = try await controller.signIn { () async throws(SessionError) in
+        try await backend.signIn(through: receiver, redirectURI: receiver.redirectURI)
+      }
+      await receiver.close()
+    }
+
+    func me(_ token: AccessToken) async throws -> Int {
+      let header = HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 })
+      return try await transport.send(
+        TransportRequest(method: "GET", url: server.url + "/v1/me", headers: [header])
+      ).status
+    }
+  }
+
+  @Test func `sign in by the browser, serve, refresh and sign out`() async throws {
+    try await OwnServer.run { server async throws in
+      let rig = Rig(server)
+      try await rig.signIn()
+      guard case .signedIn(let facts) = rig.controller.state else {
+        Issue.record("not signed in")
+        return
+      }
+      #expect(facts.profile.name == "Ada")
+      var last = try await rig.controller.token()
+      #expect(try await rig.me(last) == 200)
+      for _ in 0..<3 {
+        rig.clock.advance(by: .seconds(601))
+        let next = try await rig.controller.token()
+        #expect(next != last)
+        #expect(try await rig.me(next) == 200)
+        last = next
+      }
+      _ = await rig.controller.signOut()
+      #expect(await rig.controller.endsDelivered(within: .seconds(60)))
+      #expect(try await rig.me(last) == 401)
+    }
+  }
+
+  @Test func `sign in on another device`() async throws {
+    try await OwnServer.run { server async throws in
+      try await server.signUp()
+      let (shown, show) = AsyncStream.makeStream(of: DeviceCode.self)
+      let rig = Rig(
+        server,
+        time: OAuthTime(now: { UnixTime(seconds: 0) }) { _ in
+          for await code in shown {
+            try await WebPerson().allow(code.userCode, at: code.address)
+            return
+          }
+        })
+      let backend = rig.backend
+      _ = try await rig.controller.signIn { () async throws(SessionError) in
+        try await backend.signInOnAnotherDevice { show.yield($0) }
+      }
+      #expect(try await rig.me(try await rig.controller.token()) == 200)
+    }
+  }
+
+  @Test func `keep the promises of a backend`() async throws {
+    try await OwnServer.run { server async throws in
+      try await server.signUp()
+      let client = OAuthClient(issuer: server.url, id: "app", scopes: ["profile"])
+      try await checkBackend(over: AsyncHTTPTransport.shared) {
+        OAuthBackend(client, transport: $0)
+      } signIn: { backend in
+        let person = WebPerson()
+        let receiver = try await LoopbackReceiver.listen { page in
+          do { try await person.visit(page) } catch { Issue.record(error) }
+        }
+        let grant = try await backend.signIn(through: receiver, redirectURI: receiver.redirectURI)
+        await receiver.close()
+        return grant
+      }
+    }
+  }
+
+  @Test func `have tokens for other APIs from the same session`() async throws {
+    try await OwnServer.run { server async throws in
+      let rig = Rig(server)
+      try await rig.signIn()
+      let scoped = ScopedTokens(backend: rig.backend, vault: rig.vault, clock: rig.clock)
+      let token = try await scoped.token(scopes: [], resource: "https://api.example.org")
+      #expect(try await rig.me(token) == 401)
+      #expect(try await rig.me(try await rig.controller.token()) == 200)
+      rig.clock.advance(by: .seconds(601))
+      #expect(try await rig.me(try await rig.controller.token()) == 200)
+      await #expect(throws: SessionError.refused(code: "invalid_scope", detail: nil)) {
+        try await scoped.token(scopes: ["admin"])
+      }
+      await #expect(throws: SessionError.refused(code: "invalid_target", detail: nil)) {
+        try await scoped.token(scopes: [], resource: "https://evil.example.org")
+      }
+    }
+  }
+
+  @Test func `bind tokens to a key, without which they are worth nothing`() async throws {
+    try await OwnServer.run { server async throws in
+      let prover = DPoPProver(DPoPKey(P256.Signing.PrivateKey()))
+      let rig = Rig(server, prover: prover)
+      try await rig.signIn()
+      var token = try await rig.controller.token()
+      #expect(try await rig.me(token) == 200)
+      rig.clock.advance(by: .seconds(601))
+      token = try await rig.controller.token()
+      #expect(try await rig.me(token) == 200)
+      // A thief has the tokens, and no key or another one.
+      let stolen = Rig(server)
+      #expect(try await stolen.me(token) == 401)
+      let another = Rig(server, prover: DPoPProver(DPoPKey(P256.Signing.PrivateKey())))
+      #expect(try await another.me(token) == 401)
+      guard case .value(let entry) = await rig.vault.read(), let refresh = entry.session?.refresh,
+        let key = RotationKey(bytes: [UInt8](repeating: 1, count: 16))
+      else {
+        Issue.record("no session")
+        return
+      }
+      for thief in [stolen, another] {
+        guard case .failure(.unreachable) = await thief.backend.refresh(refresh, key: key) else {
+          Issue.record("a bound refresh token was taken from a thief")
+          continue
+        }
+      }
+      // None of that has ended anything.
+      rig.clock.advance(by: .seconds(601))
+      #expect(try await rig.me(try await rig.controller.token()) == 200)
+    }
+  }
+}
+
+/// Our server, and Authlib's client.
+@Suite struct `An OAuth client of others` {
+  @Test func `signs in, serves, refreshes and revokes at our server`() async throws {
+    try await OwnServer.run { server async throws in
+      try await server.signUp()
+      let program = try Program("client.py", [server.url])
+      defer { program.close() }
+      var said: [String] = []
+      for await line in program.lines {
+        if line.hasPrefix("open ") {
+          do { try await WebPerson().visit(String(line.dropFirst(5))) } catch { Issue.record(error) }
+        } else if line.hasPrefix("type ") {
+          let code = String(line.dropFirst(5))
+          try await WebPerson().allow(code, at: server.url + "/device")
+          program.say("typed")
+        } else {
+          said.append(line)
+        }
+      }
+      #expect(
+        said == [
+          "metadata ok", "code 200 Ada", "refresh 200", "former refused", "code again refused", "device pending",
+          "device 200 Ada", "revoked 401",
+        ])
+    }
+  }
+}
+#endif

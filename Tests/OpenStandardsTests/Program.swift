@@ -1,0 +1,61 @@
+#if Programs
+import Foundation
+import HandstampCore
+
+/// A program of others that a test runs. It ends when its standard input does: also when the test dies.
+final class Program: Sendable {
+  struct Failed: Error, CustomStringConvertible { var description: String }
+
+  private let process: Process
+  private let input: Pipe
+  let lines: AsyncStream<String>
+
+  /// Debian's own Python: the packages that `scripts/deps` installs are its.
+  private static let python = "/usr/bin/python3"
+
+  init(_ script: String, _ arguments: [String] = []) throws {
+    process = Process()
+    process.executableURL = URL(fileURLWithPath: Program.python)
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Independent")
+    process.arguments = ["-I", folder.appendingPathComponent(script).path] + arguments
+    input = Pipe()
+    let output = Pipe()
+    process.standardInput = input
+    process.standardOutput = output
+    let (lines, line) = AsyncStream.makeStream(of: String.self)
+    self.lines = lines
+    try process.run()
+    let handle = output.fileHandleForReading
+    // A thread of its own, which may block.
+    Thread.detachNewThread {
+      var held = Data()
+      while case let data = handle.availableData, !data.isEmpty {
+        held += data
+        while let end = held.firstIndex(of: 10) {
+          line.yield(String(decoding: held[held.startIndex..<end], as: UTF8.self))
+          held = Data(held[held.index(after: end)...])
+        }
+      }
+      line.finish()
+    }
+  }
+
+  func say(_ line: String) { try? input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8)) }
+
+  func close() { try? input.fileHandleForWriting.close() }
+}
+
+/// The independent OAuth server, on a port of its own.
+struct IndependentServer: Sendable {
+  let url: String
+
+  static func run<Value>(
+    _ arguments: [String] = [], _ body: (IndependentServer) async throws -> Value
+  ) async throws -> Value {
+    let program = try Program("server.py", arguments)
+    defer { program.close() }
+    for await url in program.lines { return try await body(IndependentServer(url: url)) }
+    throw Program.Failed(description: "the independent server did not start: are scripts/deps installed?")
+  }
+}
+#endif

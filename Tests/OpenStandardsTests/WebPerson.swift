@@ -1,0 +1,71 @@
+#if Programs
+import Foundation
+import HandstampAsyncHTTP
+import HandstampCore
+
+/// Ada at a browser: signs in on our pages, lets whoever asks in, and is sent back.
+final class WebPerson: Sendable {
+  private let cookies = Locked<[String: String]>([:])
+
+  struct Lost: Error, CustomStringConvertible { var description: String }
+
+  /// Opens a sign-in page and does what it asks, until it leads back to the app; follows that, too.
+  func visit(_ page: String) async throws {
+    var answer = try await send("GET", page)
+    for _ in 0..<6 {
+      if let location = answer.header("Location") {
+        answer = try await send("GET", location)
+        if location.contains("code=") { return }
+        continue
+      }
+      let text = String(decoding: answer.body, as: UTF8.self)
+      let csrf = Self.field("csrf", in: text)
+      answer = try await send(
+        "POST", page, text.contains("name=\"password\"") ? signIn(csrf) : "csrf=\(csrf)&action=allow")
+    }
+    throw Lost(description: "the page leads nowhere")
+  }
+
+  /// Types a device's code.
+  func allow(_ code: String, at address: String) async throws {
+    var answer = try await send("GET", address)
+    for action in ["sign-in", "look", "allow"] {
+      let text = String(decoding: answer.body, as: UTF8.self)
+      let csrf = Self.field("csrf", in: text)
+      answer = try await send(
+        "POST", address, action == "sign-in" ? signIn(csrf) : "csrf=\(csrf)&action=\(action)&user_code=\(code)")
+      if let location = answer.header("Location") { answer = try await send("GET", location) }
+    }
+    guard String(decoding: answer.body, as: UTF8.self).contains("Signed in") else {
+      throw Lost(description: "the device was not let in")
+    }
+  }
+
+  private func signIn(_ csrf: String) -> String {
+    "csrf=\(csrf)&action=sign-in&email=ada%40example.org&password="
+      + OwnServer.password.replacingOccurrences(of: " ", with: "+")
+  }
+
+  private static func field(_ name: String, in text: String) -> String {
+    let parts = text.components(separatedBy: "name=\"\(name)\" value=\"")
+    return parts.count > 1 ? String(parts[1].prefix { $0 != "\"" }) : ""
+  }
+
+  private func send(_ method: String, _ url: String, _ form: String? = nil) async throws -> TransportResponse {
+    var request = TransportRequest(method: method, url: url)
+    let jar = cookies.withLock { $0.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "; ") }
+    if !jar.isEmpty { request.headers.append(HeaderField("Cookie", jar)) }
+    if let form {
+      request.headers.append(HeaderField("Content-Type", "application/x-www-form-urlencoded"))
+      request.body = Array(form.utf8)
+    }
+    let answer = try await AsyncHTTPTransport.shared.send(request)
+    for cookie in answer.headers where cookie.name.lowercased() == "set-cookie" {
+      let pair = cookie.value.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard pair.count == 2 else { continue }
+      cookies.withLock { $0[String(pair[0])] = cookie.value.contains("Max-Age=0") ? nil : String(pair[1]) }
+    }
+    return answer
+  }
+}
+#endif
