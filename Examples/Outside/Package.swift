@@ -1,0 +1,39 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+// A package of a stranger: it has Handstamp by URL and version, and hands its own traits on. `make outside` names a clone.
+let url = Context.environment["HANDSTAMP_URL"] ?? "https://github.com/example/handstamp"
+let traits = ["AsyncHTTPClient", "Data", "LoopbackRedirect", "SQLite", "Server", "WebSocket"]
+
+func handstamp(_ product: String) -> Target.Dependency { .product(name: product, package: "handstamp") }
+func handstamp(_ product: String, with trait: String) -> Target.Dependency {
+  .product(name: product, package: "handstamp", condition: .when(traits: [trait]))
+}
+
+let package = Package(
+  name: "Outside",
+  platforms: [.macOS(.v14)],
+  traits: Set(traits.map { .trait(name: $0) } + [.default(enabledTraits: [])]),
+  dependencies: [
+    .package(url: url, from: "0.1.0", traits: Set(traits.map { .trait(name: $0, condition: .when(traits: [$0])) }))
+  ],
+  targets: [
+    .executableTarget(name: "PlainClient", dependencies: [handstamp("Handstamp")]),
+    .executableTarget(
+      name: "EmbeddedServer",
+      dependencies: [handstamp("HandstampServer", with: "Server"), handstamp("HandstampSQLite", with: "SQLite")]),
+    .executableTarget(
+      name: "CommandLineApp",
+      dependencies: [
+        handstamp("Handstamp"), handstamp("HandstampOAuth"), handstamp("HandstampData", with: "Data"),
+        handstamp("HandstampAsyncHTTP", with: "AsyncHTTPClient"),
+        handstamp("HandstampLoopback", with: "LoopbackRedirect"),
+      ]),
+    .executableTarget(
+      name: "Transports",
+      dependencies: [
+        handstamp("Handstamp"), handstamp("HandstampAsyncHTTP", with: "AsyncHTTPClient"),
+        handstamp("HandstampWebSocket", with: "WebSocket"),
+      ]),
+  ]
+)

@@ -1,0 +1,29 @@
+#if AsyncHTTPClient && WebSocket
+import Foundation
+import Handstamp
+import HandstampAsyncHTTP
+import HandstampWebSocket
+
+/// `Transports URL`: the same session over AsyncHTTPClient, and a WebSocket opened beside it.
+@main struct Transports {
+  static func main() async throws {
+    guard let url = CommandLine.arguments.dropFirst().first.flatMap(URL.init(string:)) else { return }
+    let server = ServerBackend(
+      baseURL: url, device: .init(id: DeviceID("transports"), name: "Transports"), transport: AsyncHTTPTransport.shared)
+    let session = SessionManager(
+      backend: server, vault: MemoryVault(), baseURL: url, transport: AsyncHTTPTransport.shared
+    ) { _ in }
+    try await session.signIn { try await server.signInAnonymously() }
+    print("signed in: \(session.isAuthenticated)")
+    do {
+      let address = url.absoluteString.replacing("http://", with: "ws://") + "/v1/me"
+      _ = try await WebSocketConnector().open(TransportRequest(method: "GET", url: address))
+    } catch {
+      print("no WebSocket here: \(error)")
+    }
+    await session.signOut()
+  }
+}
+#else
+@main struct Transports { static func main() {} }
+#endif
