@@ -174,6 +174,11 @@ let package = Package(
       name: "DataProbe", dependencies: ["HandstampData", "HandstampCore"] + grdb("Data"), path: "Tests/DataProbe",
       swiftSettings: strict),
 
+    .executableTarget(
+      name: "SessionProbe",
+      dependencies: ["Handstamp", "HandstampCore", "HandstampOAuth", "HandstampVaults", "HandstampAsyncHTTP"],
+      path: "Tests/SessionProbe", swiftSettings: strict),
+
     // MARK: Tests
     .testTarget(
       name: "HandstampExplorationTests",
@@ -237,7 +242,7 @@ let package = Package(
       name: "OpenStandardsTests",
       dependencies: [
         "HandstampCommand", "HandstampServer", "HandstampAsyncHTTP", "HandstampLoopback", "HandstampCore", "Handstamp",
-        "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
+        "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
       ] + hummingbird("Programs") + nio("NIOPosix", with: "Programs"),
       exclude: ["Independent"], swiftSettings: strict),
     .testTarget(

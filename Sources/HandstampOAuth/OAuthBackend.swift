@@ -1,3 +1,4 @@
+import Foundation
 public import HandstampCore
 
 /// Speaks with any OAuth 2 or OpenID Connect server.
@@ -57,8 +58,12 @@ public struct OAuthBackend: Backend {
     // A server that has no such endpoint now had one when the handle was taken.
     guard let endpoint = try await metadata().revocationEndpoint else { throw .unreachable(retryAfter: nil) }
     let response = try await post([("token", handle.secret)], to: endpoint)
-    guard !(200..<300).contains(response.status) else { return }
-    throw TokenRefusal(response) == nil ? .unreachable(retryAfter: response.retryAfter) : .rejected(.rejected)
+    let object = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any]
+    switch RevocationAnswer(response, isJSONObject: object != nil, error: object?["error"] as? String) {
+    case .ended: return
+    case .refused(let code): throw .refused(code: code, detail: nil)
+    case .undecided: throw .unreachable(retryAfter: response.retryAfter)
+    }
   }
 
   // MARK: The token endpoint

@@ -34,6 +34,18 @@ import Testing
     if case .value(let entry) = await base.read() { entry } else { VaultEntry() }
   }
 
+  @Test func `signs nobody out but its own person`() async throws {
+    let here = controller(base)
+    try await here.signIn(remember: false) { .sample(0) }
+    let other = controller(base)
+    var theirs = Grant.sample(0, session: "s2")
+    theirs.profile = Profile(id: AccountID("bob"), name: "Bob")
+    let facts = try await other.signIn { [theirs] in theirs }
+    await here.signOut()
+    #expect(await stored().session?.profile.id == facts.profile.id)
+    #expect(await stored().session?.id == SessionID("s2"))
+  }
+
   @Test(arguments: [true, false])
   func `goes on when the next one cannot be stored`(remember: Bool) async throws {
     let vault = vault

@@ -18,7 +18,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (200, "", true), (400, #"{"error":"invalid_request"}"#, true), (401, #"{"error":"invalid_client"}"#, true),
+    (200, "", true), (200, "{}", true), (200, "<html>a captive portal</html>", false), (200, #"{"error":"x"}"#, false),
+    (400, #"{"error":"invalid_request"}"#, true), (401, #"{"error":"invalid_client"}"#, true),
     (400, "<html>", false), (403, "<html>a captive portal</html>", false), (404, "", false), (407, "", false),
     (408, "", false), (429, "", false), (503, "{}", false), (302, "", false),
   ])
@@ -30,7 +31,7 @@ import Testing
       try await backend.revoke(RevocationHandle("handle"))
       #expect(isOver)
     } catch {
-      if case .rejected = error { #expect(isOver) } else { #expect(!isOver) }
+      if case .refused = error { #expect(isOver) } else { #expect(!isOver) }
     }
   }
 }

@@ -54,8 +54,10 @@ import Testing
     try await IndependentServer.run(options) { try await body(Terminal(home: home, server: $0)) }
   }
 
-  @Test func `signs in by the browser, gives tokens, refreshes once for twenty, and signs out`() async throws {
-    try await atTerminal(["--rotate"]) { terminal in
+  @Test(arguments: ["--rotate", "--replace"])
+  func `signs in by the browser, gives tokens, refreshes once for twenty, and signs out`(_ option: String) async throws
+  {
+    try await atTerminal([option]) { terminal in
       let login = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
       #expect(login.status == 0, "\(login.words)")
       #expect(login.out.isEmpty)
@@ -83,6 +85,24 @@ import Testing
       #expect(try await terminal.count("revoke") == 1)
       #expect(try await terminal.get("/me", token: newest).status == 401)
       #expect(try await terminal.run("token").status == 4)
+    }
+  }
+
+  @Test func `finishes a refresh on the first Ctrl-C, and keeps the session`() async throws {
+    try await atTerminal(["--rotate", "--delay", "2"]) { terminal in
+      let login = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
+      #expect(login.status == 0, "\(login.words)")
+      try await terminal.expire()
+      let child = try Child(["token"], variables: ["HANDSTAMP_HOME": terminal.home], input: "")
+      while try await terminal.count("refresh") == 0 { await Task.yield() }
+      child.send(SIGINT)
+      let outcome = try await child.outcome()
+      #expect(outcome.status == 128 + SIGINT)
+      #expect(outcome.words.contains("finishing a refresh"))
+      let token = try await terminal.run("token")
+      #expect(token.status == 0, "\(token.words)")
+      #expect(try await terminal.count("refresh") == 1)
+      #expect(try await terminal.count("refused") == 0)
     }
   }
 

@@ -118,8 +118,9 @@ import Testing
     }
   }
 
-  @Test func `is asked for one refresh by forty who share a vault`() async throws {
-    try await IndependentServer.run(["--rotate"]) { server async throws in
+  @Test(arguments: [["--rotate"], ["--replace"], []])
+  func `is asked for one refresh by forty who share a vault`(_ options: [String]) async throws {
+    try await IndependentServer.run(options) { server async throws in
       let rig = Rig(server)
       try await rig.signIn()
       rig.clock.advance(by: .seconds(601))
@@ -131,6 +132,7 @@ import Testing
         return try await group.reduce(into: Set<AccessToken>()) { $0.insert($1) }
       }
       #expect(tokens.count == 1)
+      for token in tokens { #expect(try await rig.get("/me", token: token).status == 200) }
       #expect(try await rig.count("refresh") == 1)
       #expect(try await rig.count("refused") == 0)
     }

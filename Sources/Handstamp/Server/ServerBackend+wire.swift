@@ -91,12 +91,6 @@ extension SessionError {
 }
 
 extension TransportResponse {
-  /// Whether this is an error of RFC 6749 section 5.2 about what was sent.
-  var isRefusal: Bool {
-    guard status == 400 || status == 401 else { return false }
-    return (try? JSONDecoder().decode(TokenRefusal.self, from: Data(body)))?.error != nil
-  }
-
   /// `Retry-After` in seconds (RFC 9110 section 10.2.3); the form with a date is not used by token endpoints.
   var retryAfter: Duration? {
     header("Retry-After").flatMap { Int64($0) }.flatMap { $0 >= 0 ? .seconds(min($0, 86_400)) : nil }

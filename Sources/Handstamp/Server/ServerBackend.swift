@@ -67,10 +67,13 @@ public struct ServerBackend: AccountBackend {
 
   @concurrent public func revoke(_ handle: RevocationHandle) async throws(SessionError) {
     let response = try await post("/oauth/revoke", form: FormBody([("token", handle.secret)]))
-    guard !(200..<300).contains(response.status) else { return }
-    // Only the server's own word that it will never take this handle ends the trying: a proxy's 403, a captive portal's 404
-    // or a 408 would leave the session alive there.
-    throw response.isRefusal ? .rejected(.rejected) : .unreachable(retryAfter: response.retryAfter)
+    let object = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any]
+    // Only the server's own word ends the trying: a captive portal's page or a proxy's 403 would leave the session alive.
+    switch RevocationAnswer(response, isJSONObject: object != nil, error: object?["error"] as? String) {
+    case .ended: return
+    case .refused(let code): throw .refused(code: code, detail: nil)
+    case .undecided: throw .unreachable(retryAfter: response.retryAfter)
+    }
   }
 
   // MARK: The live feed

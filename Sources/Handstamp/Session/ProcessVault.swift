@@ -35,9 +35,13 @@ final class ProcessVault: Vault {
       let buried = await vault.edit(.bury(tombstone))
       guard case .done = buried else { return buried }
       session.withLock { $0 = nil }
-      guard case .endWhatever = edit else { return buried }
-      // Whoever signs out means what another program may have stored meanwhile, too.
-      return await vault.edit(edit)
+      guard case .endWhatever(let reason, let time, let steps, _) = edit else { return buried }
+      // The same person may have signed in with another program meanwhile, and means that session, too. Another person's
+      // session stays.
+      guard case .done(let entry) = buried, let stored = entry.session, stored.profile.id == held.profile.id else {
+        return buried
+      }
+      return await vault.edit(.end(stored.id, holding: nil, reason: reason, at: time, steps: steps))
     }
   }
 

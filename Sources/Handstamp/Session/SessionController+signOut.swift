@@ -64,6 +64,14 @@ extension SessionController {
     await wait(nextWaiter(), until: .delivered, within: limit)
   }
 
+  /// Waits until no refresh is in flight and the tokens that the last one brought are stored; at most for `limit`. Tells
+  /// whether that is so. Cancelling the task ends this wait alone.
+  ///
+  /// A program need not call it before it exits: see ``UnsettledRefreshes``.
+  public nonisolated func refreshSettled(within limit: Duration = .seconds(60)) async -> Bool {
+    await wait(nextWaiter(), until: .refreshed, within: limit)
+  }
+
   /// Waits until nothing is left to do for ended sessions, or somebody is signed in. Cancelling the task ends this wait.
   func settled() async -> Bool { await wait(nextWaiter(), until: .settled, within: .seconds(7 * 86_400)) }
 
@@ -127,6 +135,7 @@ extension SessionController {
     // Before the vault has answered, nobody knows.
     case .delivered: machine.state != .restoring && machine.outbox.isEmpty && deliveryNotes.isEmpty
     case .cleaned: machine.chores.values.allSatisfy(\.running.isEmpty)
+    case .refreshed: !machine.isRefreshUnsettled
     case .settled:
       switch machine.state {
       case .signedIn: true
@@ -147,7 +156,7 @@ extension SessionController {
     for (waiter, waiting) in conditionWaiters where holds(waiting.condition) { stopWaiting(waiter) }
   }
 
-  enum Condition: Sendable { case delivered, cleaned, settled }
+  enum Condition: Sendable { case delivered, cleaned, settled, refreshed }
 
   struct ConditionWaiter: Sendable {
     let condition: Condition

@@ -5,8 +5,19 @@ extension SessionController {
     let effects = machine.handle(event, at: time ?? clock.now())
     renewSnapshot()
     for effect in effects { perform(effect) }
+    keepWhileUnsettled()
     if case .edited(let operation, _, _) = event { deliveryNotes.remove(operation) }
     tellWhoWaits()
+  }
+
+  /// What was sent is finished and stored, whether or not the owner of this controller is still there to see it.
+  private func keepWhileUnsettled() {
+    let isUnsettled = machine.isRefreshUnsettled
+    guard isUnsettled != (ownHold != nil) else { return }
+    ownHold = isUnsettled ? self : nil
+    guard !isUnsettled, delaysExit else { return }
+    delaysExit = false
+    UnsettledRefreshes.end()
   }
 
   /// Whether the session in use may be written to a disk.
@@ -81,6 +92,11 @@ extension SessionController {
 
   /// Detached, so that no waiter's cancellation and no task-local value goes with it.
   private func askRefresh(_ operation: SessionMachine.Operation, _ token: RefreshToken, _ key: RotationKey) {
+    if !backend.keepsRotationKeys, !delaysExit {
+      // The program is exiting. The next one finds the session as it is.
+      guard UnsettledRefreshes.begin() else { return }
+      delaysExit = true
+    }
     Task.detached(priority: .userInitiated) { [weak self, backend] in
       let answer = SessionMachine.RefreshAnswer(
         await backend.refresh(token, key: key), entropy: .random(in: .min ... .max))
@@ -91,11 +107,21 @@ extension SessionController {
   private func revoke(_ session: SessionID, _ handle: RevocationHandle) {
     Task.detached(priority: .utility) { [weak self, backend] in
       var delivered = true
+      var refusal: String?
       do throws(SessionError) { try await backend.revoke(handle) } catch {
-        if case .rejected = error {} else { delivered = false }
+        switch error {
+        case .rejected: break
+        case .refused(let code, _): refusal = code
+        default: delivered = false
+        }
       }
-      await self?.post(.revoked(session, delivered: delivered, entropy: .random(in: .min ... .max)))
+      await self?.revoked(session, delivered: delivered, refusal: refusal)
     }
+  }
+
+  private func revoked(_ session: SessionID, delivered: Bool, refusal: String?) {
+    if let refusal { refusedRevocations[session] = refusal }
+    post(.revoked(session, delivered: delivered, refusal: refusal, entropy: .random(in: .min ... .max)))
   }
 
   static func randomSessionID() -> SessionID {
@@ -120,13 +146,18 @@ extension SessionMachine.RefreshAnswer {
 enum VaultWork: Sendable {
   case read(SessionMachine.Operation)
   case edit(SessionMachine.Operation, VaultEdit)
+  /// The last item: the locks of a controller that is gone, after its edits.
+  case unlock([any FlightLock])
 
-  func done(on vault: any Vault, clock: any SessionClock) async -> SessionMachine.Event {
+  func done(on vault: any Vault, clock: any SessionClock) async -> SessionMachine.Event? {
     switch self {
     case .read(let operation): return .read(operation, await vault.read())
     case .edit(let operation, let edit):
       let asOf = clock.now()
       return .edited(operation, await vault.edit(edit), asOf: asOf)
+    case .unlock(let locks):
+      for lock in locks { lock.unlock() }
+      return nil
     }
   }
 }

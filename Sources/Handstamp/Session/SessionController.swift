@@ -31,7 +31,15 @@ public actor SessionController {
   /// Edits that take down what the server knows by now, and that the vault has not answered.
   var deliveryNotes: Set<SessionMachine.Operation> = []
   var locks: [SessionMachine.Operation: any FlightLock] = [:]
+  /// Itself, while a refresh token has been sent and its answer is not stored.
+  var ownHold: SessionController?
+  /// Whether it is among the ``UnsettledRefreshes``.
+  var delaysExit = false
   var timers: [SessionMachine.Timer: Task<Void, Never>] = [:]
+  /// Sessions that have ended here and that the server said it will not end, with its error code, such as `invalid_client` or
+  /// `unsupported_token_type` (RFC 7009 section 2.2.1): they live on there until they expire. Of this process alone; the audit
+  /// log keeps them.
+  public internal(set) var refusedRevocations: [SessionID: String] = [:]
   var watching: Task<Void, Never>?
   let vaultWork: AsyncStream<VaultWork>.Continuation
   nonisolated let auditQueue: AsyncStream<AuditWork>.Continuation
@@ -65,6 +73,7 @@ public actor SessionController {
     self.audit = audit
     self.presence = presence
     boot = clock.now().boot
+    if !backend.keepsRotationKeys { UnsettledRefreshes.watchExit() }
     activityStep = policy.idleLimit.map { min(.seconds(1), $0 / 20) }
     machine = SessionMachine(
       policy: policy, keepsRotationKeys: backend.keepsRotationKeys, cleanups: cleanups.map(\.cleanup))
@@ -78,8 +87,7 @@ public actor SessionController {
     // Weak, so that a controller nobody holds goes away; its streams end with it.
     Task.detached(priority: .userInitiated) { [weak self, vault, clock] in
       for await item in work {
-        let event = await item.done(on: vault, clock: clock)
-        await self?.post(event)
+        if let event = await item.done(on: vault, clock: clock) { await self?.post(event) }
       }
     }
     if let audit {
@@ -91,9 +99,10 @@ public actor SessionController {
   deinit {
     watching?.cancel()
     for timer in timers.values { timer.cancel() }
+    // Behind the edits that are queued: another process must not read what they are about to replace.
+    vaultWork.yield(.unlock(Array(locks.values)))
     vaultWork.finish()
     auditQueue.finish()
-    for lock in locks.values { lock.unlock() }
     hub.finish()
   }
 

@@ -35,6 +35,7 @@ struct Client: Sendable {
     oauth = try home.oauth(of: account.id)
     let backend: any Backend =
       if let oauth { OAuthBackend(oauth.settings, transport: AsyncHTTPTransport.shared) } else { identity }
+    if oauth != nil { Interruption.arrange() }
     watch = DeliveryWatch(backend)
     // Short-lived: no timer of its own, and no long patience with a server that does not answer.
     let policy = SessionPolicy(
@@ -86,6 +87,12 @@ struct Client: Sendable {
   func restored() async -> SessionState {
     for await state in controller.states where state != .restoring { return state }
     return controller.state
+  }
+
+  /// Whether there is a way to tell the server of the end of the session that is stored; true where none is stored.
+  func canRevoke() async -> Bool {
+    guard case .value(let entry) = await vault.read(), let session = entry.session else { return true }
+    return session.revocation != nil
   }
 
   /// How many ended sessions the server has not been told of.

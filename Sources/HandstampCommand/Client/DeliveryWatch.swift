@@ -9,6 +9,7 @@ final class DeliveryWatch: Backend {
   init(_ base: any Backend) { self.base = base }
 
   var keepsRotationKeys: Bool { base.keepsRotationKeys }
+  var authority: String? { base.authority }
 
   @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
     await base.refresh(token, key: key)
@@ -16,6 +17,8 @@ final class DeliveryWatch: Backend {
 
   @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError) {
     do throws(SessionError) { try await base.revoke(handle) } catch {
+      // A final refusal is an answer: there is nothing more to wait for.
+      if case .refused = error { throw error }
       failed.yield()
       throw error
     }

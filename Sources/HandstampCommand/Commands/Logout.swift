@@ -54,6 +54,7 @@ struct Logout: AsyncParsableCommand {
   private func signOut(_ client: Client, _ book: AccountBook) async throws(Refusal) -> Bool {
     let state = await client.restored()
     let others = everywhere ? await endEverywhere(client, state) : nil
+    let canBeTold = await client.canRevoke()
     let report = erase ? await client.controller.signOutAndErase() : await client.controller.signOut()
     if let trouble = report.notDurable {
       let refusal = Refusal(trouble)
@@ -71,6 +72,15 @@ struct Logout: AsyncParsableCommand {
       await client.deliverEnds(within: Logout.patience)
     }
     await client.settle()
+    for code in await Set(client.controller.refusedRevocations.values).sorted() {
+      Terminal.say(
+        "\(client.server.text) was not told: it answered \(code); the session may live on there until it expires")
+    }
+    if !canBeTold {
+      Terminal.say(
+        "\(client.server.text) cannot be told: it has no revocation endpoint; the session lives on there until it expires"
+      )
+    }
     if !isTold {
       Terminal.say("\(client.server.text) could not be told; the next command that reaches it will do so")
     }

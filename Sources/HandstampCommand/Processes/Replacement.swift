@@ -82,6 +82,7 @@ struct Replacement {
 struct Inheritance: Sendable {
   private var mask = sigset_t()
   private var ignoresPipe = false
+  private(set) var ignoresInterrupt = false
   private var files: Set<Int32> = []
 
   private static let remembered = Locked(Inheritance())
@@ -94,6 +95,8 @@ struct Inheritance: Sendable {
     var action = sigaction()
     sigaction(SIGPIPE, nil, &action)
     new.ignoresPipe = Inheritance.isIgnored(action)
+    sigaction(SIGINT, nil, &action)
+    new.ignoresInterrupt = Inheritance.isIgnored(action)
     new.files = openFiles()
     remembered.withLock { $0 = new }
   }
@@ -102,6 +105,7 @@ struct Inheritance: Sendable {
     var mask = mask
     pthread_sigmask(SIG_SETMASK, &mask, nil)
     signal(SIGPIPE, ignoresPipe ? SIG_IGN : SIG_DFL)
+    signal(SIGINT, ignoresInterrupt ? SIG_IGN : SIG_DFL)
     for file in Inheritance.openFiles() where file > 2 && !files.contains(file) {
       _ = fcntl(file, F_SETFD, FD_CLOEXEC)
     }

@@ -97,6 +97,7 @@ extension SessionMachine {
     case lockFailed(Operation, RotationKey)
     case answered(Operation, RefreshAnswer)
     /// The server was told of an end, or could not be.
-    case revoked(SessionID, delivered: Bool, entropy: UInt64)
+    /// With `refusal`, the server's error code, it said that it will not end that session.
+    case revoked(SessionID, delivered: Bool, refusal: String? = nil, entropy: UInt64)
   }
 }

@@ -4,7 +4,7 @@ extension SessionMachine {
   package func canonical() -> (machine: SessionMachine, operations: [Operation: Operation]) {
     var machine = self
     var numbers = Set(work.keys.map(\.number)).union(timers.values)
-    if case .live(let live) = phase, let lock = live.flight?.lock { numbers.insert(lock.number) }
+    if case .live(let live) = phase, let lock = live.lock { numbers.insert(lock.number) }
     if case .ending(let ending) = phase, let lock = ending.lock { numbers.insert(lock.number) }
     var new: [UInt64: UInt64] = [:]
     for (index, number) in numbers.sorted().enumerated() { new[number] = UInt64(index) + 1 }
@@ -14,6 +14,7 @@ extension SessionMachine {
     for (timer, ticket) in timers { machine.timers[timer] = new[ticket] ?? 0 }
     if case .live(var live) = phase {
       if let lock = live.flight?.lock { live.flight?.lock = renamed(lock) }
+      if let lock = live.lockOfUnsaved { live.lockOfUnsaved = renamed(lock) }
       machine.phase = .live(live)
     }
     if case .ending(var ending) = phase {

@@ -290,7 +290,7 @@ extension SessionMachine {
 extension SessionMachine.Ending {
   init(_ live: SessionMachine.Live, reason: EndReason, steps: [String]) {
     self.init(
-      session: live.stored.id, revocation: live.stored.revocation, lock: live.flight?.lock, reason: reason,
+      session: live.stored.id, revocation: live.stored.revocation, lock: live.lock, reason: reason,
       account: live.stored.profile.id, steps: steps, commands: [])
   }
 

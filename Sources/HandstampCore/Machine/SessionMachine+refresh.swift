@@ -92,7 +92,8 @@ extension SessionMachine {
     }
     live.flight?.step = .preparing
     phase = .live(live)
-    return [edit(.prepare(live.stored.id, holding: token, key: key), for: .prepare)]
+    let access = live.kept ?? live.stored.access?.token
+    return [edit(.prepare(live.stored.id, holding: token, replacing: access, key: key), for: .prepare)]
   }
 
   mutating func prepared(_ outcome: VaultOutcome, asOf: Moment, at now: Moment) -> [Effect] {
@@ -196,6 +197,10 @@ extension SessionMachine {
       let isNew = live.unsaved == nil
       live.unsaved = unsaved
       if isNew { live.mintedAt = now }
+      if !keepsRotationKeys, let lock = live.flight?.lock {
+        live.lockOfUnsaved = lock
+        live.flight?.lock = nil
+      }
       phase = .live(live)
       let trouble = [audit(.trouble, live.stored, "advance", at: now)] + endFlight(failing: .storage(trouble), at: now)
       return trouble + [startTimer(.save, after: .seconds(1))]
@@ -243,7 +248,7 @@ extension SessionMachine {
       phase = .unavailable(.rolledBack)
       var effects = publish(.unavailable(.rolledBack)) + [audit(.trouble, live.stored, "rolled_back", at: now)]
       effects += resumeAll(.failure(.rolledBack))
-      if let lock = live.flight?.lock { effects.append(.unlock(lock)) }
+      if let lock = live.lock { effects.append(.unlock(lock)) }
       return effects + deliver()
     case .absent: return moved(to: VaultEntry(), at: now)
     case .accessOnly: return endFlight(failing: .storage(.locked), at: now)

@@ -150,11 +150,11 @@ extension SessionMachine {
     timers[.limit] = nil
     timers[.save] = nil
     // A session that was signed in to again is not over; only what was under way for it is.
-    guard live.stored.id != successor else { return live.flight?.lock.map { [.unlock($0)] } ?? [] }
+    guard live.stored.id != successor else { return live.lock.map { [.unlock($0)] } ?? [] }
     remember(live.stored.id)
     phase = .signedOut
     var effects = resumeAll(.failure(error)) + [.cancelRequests]
-    if let lock = live.flight?.lock { effects.append(.unlock(lock)) }
+    if let lock = live.lock { effects.append(.unlock(lock)) }
     return effects
   }
 

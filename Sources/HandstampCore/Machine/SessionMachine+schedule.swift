@@ -96,7 +96,9 @@ extension SessionMachine {
     return effects
   }
 
-  mutating func revocationAnswered(_ session: SessionID, delivered: Bool, entropy: UInt64) -> [Effect] {
+  mutating func revocationAnswered(
+    _ session: SessionID, delivered: Bool, refusal: String?, entropy: UInt64, at now: Moment
+  ) -> [Effect] {
     guard delivering.remove(session) != nil else { return [.ignored] }
     guard delivered else {
       deliveryFailures += 1
@@ -107,7 +109,11 @@ extension SessionMachine {
     deliveryFailures = 0
     outbox[session] = nil
     self.delivered = self.delivered.suffix(31) + [session]
-    return [edit(.delivered(session), for: .delivered)]
+    let told = edit(.delivered(session), for: .delivered)
+    guard let refusal else { return [told] }
+    let entry = AuditEntry(
+      action: .end, session: session, account: nil, at: now.wall, outcome: "server_not_told_\(refusal)")
+    return [told, .audit(entry)]
   }
 
   mutating func answered(

@@ -68,6 +68,9 @@ public struct SessionMachine: Sendable, Hashable {
     var stored: StoredSession
     /// Tokens newer than the vault's, which could not be written yet. While there are any, no rotation starts.
     var unsaved: Unsaved?
+    /// The flight lock, kept while there are unsaved tokens at a server without rotation keys: another process would send a
+    /// token that the server has replaced.
+    var lockOfUnsaved: Operation?
     var flight: Flight?
     /// The refresh item is locked: only the access token can be had.
     var isRefreshLocked = false
@@ -81,6 +84,7 @@ public struct SessionMachine: Sendable, Hashable {
     var kept: AccessToken?
 
     var access: StoredAccess? { unsaved?.access ?? stored.access }
+    var lock: Operation? { flight?.lock ?? lockOfUnsaved }
 
     /// Takes over what the vault shows, but for activity that it has not been told of.
     ///
@@ -176,6 +180,10 @@ public struct SessionMachine: Sendable, Hashable {
 
   /// Takes an event and says what is to be done about it.
   public mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
+    decide(event, at: now) + releaseLockOfUnsaved()
+  }
+
+  private mutating func decide(_ event: Event, at now: Moment) -> [Effect] {
     switch event {
     case .start:
       guard case .dormant = phase else { return [.ignored] }
@@ -212,8 +220,8 @@ public struct SessionMachine: Sendable, Hashable {
     case .locked(let operation, let key): return lockAnswered(operation, got: true, key, at: now)
     case .lockFailed(let operation, let key): return lockAnswered(operation, got: false, key, at: now)
     case .answered(let operation, let answer): return refreshAnswered(operation, answer, at: now)
-    case .revoked(let session, let delivered, let entropy):
-      return revocationAnswered(session, delivered: delivered, entropy: entropy)
+    case .revoked(let session, let delivered, let refusal, let entropy):
+      return revocationAnswered(session, delivered: delivered, refusal: refusal, entropy: entropy, at: now)
     }
   }
 
@@ -289,6 +297,14 @@ extension SessionMachine {
       AuditEntry(action: action, session: session?.id, account: session?.profile.id, at: now.wall, outcome: outcome))
   }
 
+  /// Gives back the lock that was kept for unsaved tokens, once they are stored or of no use any more.
+  private mutating func releaseLockOfUnsaved() -> [Effect] {
+    guard case .live(var live) = phase, let lock = live.lockOfUnsaved, live.unsaved == nil else { return [] }
+    live.lockOfUnsaved = nil
+    phase = .live(live)
+    return [.unlock(lock)]
+  }
+
   /// What was asked for on behalf of a refresh is nobody's any more. Gives the flight lock back if it is held.
   mutating func dropFlightWork() {
     work = work.filter { _, purpose in
@@ -313,6 +329,15 @@ extension SessionMachine {
 }
 
 extension SessionMachine {
+  /// Whether a refresh token has been sent and what came of it is not stored yet.
+  package var isRefreshUnsettled: Bool {
+    guard case .live(let live) = phase else { return false }
+    return switch live.flight?.step {
+    case .asking, .saving, .ending, .looking: true
+    case .locking, .preparing, .pausing, nil: live.unsaved != nil
+    }
+  }
+
   /// The session that is in use.
   package var session: SessionID? {
     if case .live(let live) = phase { live.stored.id } else { nil }

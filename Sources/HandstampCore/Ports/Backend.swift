@@ -27,7 +27,9 @@ public protocol Backend: Sendable {
   /// `error_code` `superseded`. Every other failure keeps the session, whatever it is.
   @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError>
 
-  /// Ends one session at the server. Asked again until it returns or throws ``SessionError/rejected(_:)``.
+  /// Ends one session at the server. Asked again until it returns, or throws ``SessionError/rejected(_:)`` because the server
+  /// knows no such session, or ``SessionError/refused(code:detail:)`` because the server said that it will never end it: that
+  /// is written to the audit log and to `SessionController.refusedRevocations`.
   @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError)
 }
 

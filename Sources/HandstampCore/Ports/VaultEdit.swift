@@ -3,8 +3,10 @@ public enum VaultEdit: Sendable, Hashable {
   /// A sign-in. A former session becomes a tombstone with the reason ``EndReason/replaced``, and with `steps` if it was another
   /// account's.
   case begin(StoredSession, steps: [String] = [])
-  /// The write-ahead of a refresh: keeps `key` unless a key is pending already. Only while the session holds `token`.
-  case prepare(SessionID, holding: RefreshToken, key: RotationKey)
+  /// The write-ahead of a refresh: keeps `key` unless a key is pending already. Only while the session holds `token`, and
+  /// `access`, if it is given: where refresh tokens do not rotate, the access token alone tells that another process has
+  /// refreshed.
+  case prepare(SessionID, holding: RefreshToken, replacing: AccessToken? = nil, key: RotationKey)
   /// A refresh came home: stores the successor and clears the pending key. Only while the session holds `sent`.
   case advance(SessionID, sent: RefreshToken, to: RefreshToken, access: StoredAccess, profile: Profile?)
   /// The server replaced what requests carry, as it may with a cookie. Only while the session holds `token`, so that of two who
@@ -72,8 +74,10 @@ public enum VaultEdit: Sendable, Hashable {
       }
       new.forgetDelivered(keeping: 1)
       new.session = session
-    case .prepare(let id, let token, let key):
-      guard let session = entry.session, session.id == id, session.refresh == token else { return .conflict }
+    case .prepare(let id, let token, let access, let key):
+      guard let session = entry.session, session.id == id, session.refresh == token,
+        access == nil || session.access?.token == access
+      else { return .conflict }
       guard session.pendingKey == nil else { return .unchanged }
       new.session?.pendingKey = key
     case .advance(let id, let sent, let successor, let access, let profile):
@@ -115,6 +119,7 @@ public enum VaultEdit: Sendable, Hashable {
       guard entry.tombstones.contains(where: { $0.session == id && $0.revocation != nil }) else { return .unchanged }
       for index in new.tombstones.indices where new.tombstones[index].session == id {
         new.tombstones[index].revocation = nil
+        if new.tombstones[index].isFinished { new.tombstones[index].account = nil }
       }
       new.forgetDelivered(keeping: 1)
     case .cleaned(let id, let steps):
@@ -122,6 +127,7 @@ public enum VaultEdit: Sendable, Hashable {
       guard isOpen else { return .unchanged }
       for index in new.tombstones.indices where new.tombstones[index].session == id {
         new.tombstones[index].steps.removeAll(where: steps.contains)
+        if new.tombstones[index].isFinished { new.tombstones[index].account = nil }
       }
       new.forgetDelivered(keeping: 1)
     case .touch(let id, let time):

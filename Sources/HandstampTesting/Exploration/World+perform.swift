@@ -42,7 +42,7 @@ extension World {
     case .read(let operation): processes[index].queue.append(.read(operation))
     case .edit(let operation, let edit):
       processes[index].queue.append(.edit(operation, edit))
-      if limits.faults.contains(.sendsBeforeWriting), case .prepare(_, let token, let key) = edit {
+      if limits.faults.contains(.sendsBeforeWriting), case .prepare(_, let token, _, let key) = edit {
         send(token, key, for: nil, by: index)
       }
     case .lock(let operation, let limit):

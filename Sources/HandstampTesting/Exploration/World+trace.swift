@@ -41,7 +41,7 @@ extension World {
   private func short(_ edit: VaultEdit) -> String {
     switch edit {
     case .begin(let session, _): "begin \(short(session.id))"
-    case .prepare(let session, let token, let key): "prepare \(short(session)) \(short(token)) key \(short(key))"
+    case .prepare(let session, let token, _, let key): "prepare \(short(session)) \(short(token)) key \(short(key))"
     case .advance(let session, let sent, let next, _, _): "advance \(short(session)) \(short(sent)) → \(short(next))"
     case .renew(let session, _, _): "renew \(short(session))"
     case .end(let session, let token, let reason, _, _):

@@ -150,7 +150,7 @@ extension World {
           revocation: RevocationHandle(session.rawValue), access: access, startedAt: now, activeAt: now))
     case .advance(let session, let sent, _, let access, let profile) where limits.faults.contains(.successorIsNotStored):
       .advance(session, sent: sent, to: sent, access: access, profile: profile)
-    case .prepare(let session, holding: let token, let key)
+    case .prepare(let session, holding: let token, replacing: _, let key)
     where limits.faults.contains(.preparesWithoutComparing) && vault.session?.refresh == token
       && vault.session?.id == session:
       if var stored = vault.session {

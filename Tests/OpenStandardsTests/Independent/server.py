@@ -1,6 +1,6 @@
 """An OAuth 2 and OpenID Connect server of Authlib, which knows nothing of Handstamp. For tests.
 
-    python3 server.py [--rotate] [--agree] [--life SECONDS]
+    python3 server.py [--rotate | --replace] [--agree] [--life SECONDS] [--delay SECONDS]
 
 It prints its address, has one person (ada, who agrees to everything), and ends when its standard input does.
 """
@@ -27,6 +27,8 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 options = argparse.ArgumentParser()
 options.add_argument("--rotate", action="store_true")
+options.add_argument("--replace", action="store_true", help="a refresh ends the access tokens before it")
+options.add_argument("--delay", type=float, default=0, help="between a refresh and its answer")
 options.add_argument("--agree", action="store_true", help="devices are let in at once")
 options.add_argument("--life", type=int, default=600)
 options = options.parse_args()
@@ -137,7 +139,12 @@ class RefreshGrant(grants.RefreshTokenGrant):
             return found
 
     def authenticate_user(self, credential): return credential.user
-    def revoke_old_credential(self, credential): pass
+    def revoke_old_credential(self, credential):
+        if options.replace:
+            with lock:
+                for former in tokens[:-1]:
+                    former.access = None
+        time.sleep(options.delay)
 
 
 class Device:

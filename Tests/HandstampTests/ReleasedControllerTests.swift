@@ -1,0 +1,62 @@
+import Handstamp
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `A controller whose owner is gone` {
+  private let clock = ManualClock()
+  private let vault = MemoryVault()
+  private let gate = Gate()
+
+  /// A controller that is dropped, with its only caller cancelled, while the server holds its answer back.
+  private func dropWhileAsking(_ backend: ScriptedBackend) async throws {
+    let session = SessionController(vault: vault, backend: backend, policy: quiet, clock: clock)
+    try await session.signIn { .sample(0) }
+    clock.advance(by: .seconds(601))
+    let caller = Task { _ = try? await session.token() }
+    await gate.arrivals(1)
+    caller.cancel()
+    await caller.value
+  }
+
+  private func refreshToken() async -> RefreshToken? {
+    if case .value(let entry) = await vault.read() { entry.session?.refresh } else { nil }
+  }
+
+  @Test func `stores what a refresh brings, and gives the lock back after that`() async throws {
+    let gate = gate
+    let backend = ScriptedBackend(keepsRotationKeys: false) { call, _, _ in
+      await gate.wait()
+      return .success(.sample(call))
+    }
+    try await dropWhileAsking(backend)
+    // Another process could not send the old token meanwhile.
+    #expect(await vault.lock(within: .zero) == nil)
+    gate.open()
+    let lock = await vault.lock(within: .seconds(60))
+    #expect(lock != nil)
+    #expect(await refreshToken() == RefreshToken("refresh-s1-1"))
+    lock?.unlock()
+    #expect(backend.calls.count == 1)
+  }
+
+  @Test func `is waited for until its refresh is stored`() async throws {
+    let gate = gate
+    let backend = ScriptedBackend(keepsRotationKeys: false) { call, _, _ in
+      await gate.wait()
+      return .success(.sample(call))
+    }
+    let session = SessionController(vault: vault, backend: backend, policy: quiet, clock: clock)
+    try await session.signIn { .sample(0) }
+    #expect(await session.refreshSettled())
+    clock.advance(by: .seconds(601))
+    let caller = Task { try? await session.token() }
+    await gate.arrivals(1)
+    let waiting = Task { await session.refreshSettled() }
+    gate.open()
+    #expect(await waiting.value)
+    #expect(await refreshToken() == RefreshToken("refresh-s1-1"))
+    _ = await caller.value
+  }
+}

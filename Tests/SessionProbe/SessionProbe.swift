@@ -1,0 +1,37 @@
+#if Programs
+import Handstamp
+import HandstampAsyncHTTP
+import HandstampCore
+import HandstampOAuth
+import HandstampVaults
+
+/// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS`: a program that asks for a token, so many seconds after now, does something
+/// for so many milliseconds, and returns from `main`, whatever its session still has in flight.
+@main struct SessionProbe {
+  static func main() async throws {
+    let arguments = CommandLine.arguments
+    guard arguments.count == 5, let offset = Int64(arguments[3]), let work = Int64(arguments[4]) else {
+      return print("usage")
+    }
+    let backend = OAuthBackend(OAuthClient(issuer: arguments[1], id: "app"), transport: AsyncHTTPTransport.shared)
+    let session = SessionController(
+      vault: SealedFileVault(folder: arguments[2], account: AccountID("user-1")), backend: backend,
+      clock: LaterClock(offset: .seconds(offset)))
+    print(try await session.token().secret.withExposed { $0 })
+    try await SystemClock().sleep(for: .milliseconds(work))
+  }
+}
+
+private struct LaterClock: SessionClock {
+  let offset: Duration
+  private let base = SystemClock()
+
+  init(offset: Duration) { self.offset = offset }
+
+  func now() -> Moment { base.now().advanced(by: offset) }
+  func uptime() -> Duration { base.uptime() + offset }
+  @concurrent func sleep(for duration: Duration) async throws { try await base.sleep(for: duration) }
+}
+#else
+@main struct SessionProbe { static func main() {} }
+#endif
