@@ -28,7 +28,8 @@ run: deps ## signs someone in and proves that they stay signed in
 	@$(DEBUG)/handstamp tour
 
 test: test-deps ## all tests
-	$(SWIFT) test $(BUILD)
+	$(SWIFT) build $(BUILD) --build-tests
+	$(SWIFT) test $(BUILD) --skip-build
 	$(SWIFT) test --package-path Examples/ForumReader -j $(JOBS)
 
 explore: ## every order of events within bounds, client and server together (release; some minutes)
@@ -56,14 +57,14 @@ forum-bench: deps ## measures the store and the scrapers with a million posts, i
 fuzz: deps ## fuzzes the scrapers for SECONDS=60
 	sh scripts/fuzz $(SECONDS)
 
-examples: ## builds the examples, whose code is the README's
+examples: deps ## builds the examples, whose code is the README's
 	sh scripts/readme --check
 	sh scripts/examples
 
-apple: ## type-checks what is for Apple's systems alone
+apple: deps ## type-checks what is for Apple's systems alone
 	@JOBS=$(JOBS) sh scripts/apple
 
-docs: ## builds the guides, and compiles what is Swift in them
+docs: deps ## builds the guides, and compiles what is Swift in them
 	@sh scripts/docs
 
 lint: ## the format, and a few rules that no compiler knows
@@ -74,18 +75,18 @@ format: ## puts the format right
 	$(SWIFT) format --in-place --recursive --parallel $(SOURCES)
 
 plain: ## builds the package without traits, and sees that a forgotten trait is named
-	$(SWIFT) build -j $(JOBS) --scratch-path .build/plain
+	$(SWIFT) build -j $(JOBS) --traits Strict --scratch-path .build/plain
 	@sh scripts/forgotten
 
-outside: deps ## builds and runs a package of a stranger on a clone of this one: without traits, and with all
+outside: test-deps ## builds and runs a package of a stranger on a clone of this one: without traits, and with all
 	@SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/outside
 
 CHECKS := test-deps lint plain test apple docs examples outside run forum-tour release
 check: ## what CI runs; says what each step took
 	@MAKE="$(MAKE)" sh scripts/check $(CHECKS)
 
-check-deep: ## ThreadSanitizer, each trait alone, 40 processes under SIGKILL, the long explorations and simulations
-	TSAN_OPTIONS=suppressions=$(CURDIR)/scripts/tsan-suppressions \
+check-deep: test-deps ## ThreadSanitizer, each trait alone, 40 processes under SIGKILL, the long explorations and simulations
+	TSAN_OPTIONS=suppressions=scripts/tsan-suppressions \
 	  $(SWIFT) test $(BUILD) --sanitize=thread --scratch-path .build/tsan \
 	  --filter 'HandstampTests|HandstampCoreTests|HandstampVaultsTests'
 	HANDSTAMP_DEEP=1 $(SWIFT) test $(BUILD) --filter 'fifty expiries'

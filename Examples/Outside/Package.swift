@@ -3,7 +3,7 @@ import PackageDescription
 
 // A package of a stranger: it has Handstamp by URL and version, and hands its own traits on. `make outside` names a clone.
 let url = Context.environment["HANDSTAMP_URL"] ?? "https://github.com/example/handstamp"
-let traits = ["AsyncHTTPClient", "Data", "LoopbackRedirect", "SQLite", "Server", "WebSocket"]
+let traits = ["AsyncHTTPClient", "Data", "LoopbackRedirect", "Programs", "SQLite", "Server", "WebSocket"]
 
 func handstamp(_ product: String) -> Target.Dependency { .product(name: product, package: "handstamp") }
 func handstamp(_ product: String, with trait: String) -> Target.Dependency {
@@ -21,7 +21,10 @@ let package = Package(
     .executableTarget(name: "PlainClient", dependencies: [handstamp("Handstamp")]),
     .executableTarget(
       name: "EmbeddedServer",
-      dependencies: [handstamp("HandstampServer", with: "Server"), handstamp("HandstampSQLite", with: "SQLite")]),
+      dependencies: [
+        handstamp("HandstampRegistry"), handstamp("HandstampServer", with: "Server"),
+        handstamp("HandstampSQLite", with: "SQLite"),
+      ]),
     .executableTarget(
       name: "CommandLineApp",
       dependencies: [

@@ -2,7 +2,7 @@
 import ArgumentParser
 import Foundation
 
-/// The program `handstamp-bench`: measures in one run what the project promises to be fast at, each figure beside its
+/// The program `HandstampBench`: measures in one run what the project promises to be fast at, each figure beside its
 /// target.
 ///
 /// A figure that misses its target is marked and no failure: machines are noisy, and whoever compares runs needs the table.
@@ -10,7 +10,7 @@ import Foundation
 @main
 struct Bench: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "handstamp-bench",
+    commandName: "HandstampBench",
     abstract: "measures what Handstamp promises to be fast at",
     discussion: """
       takes about a minute; the table goes to stdout, progress to stderr
@@ -75,5 +75,12 @@ enum Progress {
   static func say(_ text: String) { FileHandle.standardError.write(Data("· \(text)\n".utf8)) }
 }
 #else
-@main struct Bench { static func main() {} }
+import Foundation
+
+@main struct Bench {
+  static func main() {
+    FileHandle.standardError.write(Data("HandstampBench: nothing in this build\nhint: make bench\n".utf8))
+    exit(1)
+  }
+}
 #endif

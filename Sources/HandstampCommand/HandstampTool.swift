@@ -80,7 +80,7 @@ import Foundation
 /// The program of a build without traits.
 @main struct HandstampTool {
   static func main() {
-    let text = "handstamp: this build has no commands\nhint: swift build --traits Programs --product handstamp\n"
+    let text = "handstamp: this build has no commands\nhint: swift build --enable-all-traits --product handstamp\n"
     FileHandle.standardError.write(Data(text.utf8))
     exit(1)
   }

@@ -6,7 +6,7 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// `forum-server [port] [file for sessions]`: a forum of the old kind to try the forum reader on, on loopback alone. It is no example of how to write one.
+/// `HandstampForumServer [port] [file for sessions]`: a forum of the old kind to try the forum reader on, on loopback alone. It is no example of how to write one.
 @main
 struct ForumServer {
   static func main() async throws {
@@ -187,5 +187,12 @@ extension HTTPFields {
   }
 }
 #else
-@main struct ForumServer { static func main() {} }
+import Foundation
+
+@main struct ForumServer {
+  static func main() {
+    FileHandle.standardError.write(Data("HandstampForumServer: nothing in this build\nhint: make forum\n".utf8))
+    exit(1)
+  }
+}
 #endif

@@ -16,7 +16,7 @@ struct ColdStart {
     guard let command else {
       report.notes.append(
         "cold start of handstamp token: left out, the command is not built beside this program"
-          + " (swift build --package-path Tools -c release --product handstamp)")
+          + " (make release)")
       return
     }
     let home = folder + "/home"

@@ -35,7 +35,7 @@ struct Report {
   var text: String {
     let widths = (rows.map(\.name.count).max() ?? 0, rows.map { "\($0.value.figure) \($0.unit)".count }.max() ?? 0)
     let targetWidth = rows.map(\.targetText.count).max() ?? 0
-    var lines = ["handstamp-bench: \(machine)", "files in \(folder)"]
+    var lines = ["HandstampBench: \(machine)", "files in \(folder)"]
     if !Machine.isRelease { lines.append("THIS IS A DEBUG BUILD: its figures mean nothing") }
     var group = ""
     for row in rows {
