@@ -53,6 +53,22 @@ import Testing
     #expect(!bench.machine.isRefreshUnsettled)
   }
 
+  @Test func `refreshes anew when its tokens were stored by a save that came first`() throws {
+    var bench = signedIn()
+    bench.demand()
+    bench.vaultTrouble = .unavailable("no space left")
+    bench.answer(.granted(.sample(1)))
+    bench.vaultTrouble = nil
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let ticket = try #require(bench.timers[.save]?.ticket)
+    bench.handle(.timer(.save, ticket: ticket))
+    let caller = bench.waiter()
+    bench.handle(.demand(caller, .init()))
+    bench.work()
+    #expect(bench.failure(caller) == nil)
+    #expect(bench.asked.map(\.token) == [RefreshToken("refresh-s1-1")])
+  }
+
   @Test func `gives the kept lock back when a sign-out makes the tokens useless`() {
     var bench = signedIn()
     bench.demand()

@@ -23,14 +23,17 @@ import Testing
     Case(status: 401, body: "", means: .undecided),
     Case(status: 404, body: "{}", isObject: true, means: .undecided),
     Case(status: 400, body: "e", isObject: true, error: "invalid_token", means: .ended),
-    Case(status: 400, body: "e", isObject: true, error: "invalid_grant", means: .ended),
+    Case(status: 400, body: "e", isObject: true, error: "invalid_grant", means: .refused(code: "invalid_grant")),
+    Case(status: 403, body: "e", isObject: true, error: "Forbidden", means: .undecided),
+    Case(status: 403, body: "e", isObject: true, error: "invalid_client", means: .undecided),
+    Case(status: 401, body: "e", isObject: true, error: "use_dpop_nonce", means: .undecided),
     Case(status: 401, body: "e", isObject: true, error: "invalid_client", means: .refused(code: "invalid_client")),
     Case(
       status: 400, body: "e", isObject: true, error: "unsupported_token_type",
       means: .refused(code: "unsupported_token_type")),
     Case(status: 400, body: "e", isObject: true, error: "temporarily_unavailable", means: .undecided),
     Case(status: 503, body: "e", isObject: true, error: "server_error", means: .undecided),
-    Case(status: 400, body: "e", isObject: true, error: "A word\nof its own", means: .refused(code: "refused")),
+    Case(status: 400, body: "e", isObject: true, error: "A word\nof its own", means: .undecided),
   ])
   func `counts as delivered when the server ended the session, and not otherwise`(_ one: Case) {
     let response = TransportResponse(status: one.status, body: Array(one.body.utf8))

@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  @Test func `finishes a refresh on the first Ctrl-C, and keeps the session`() async throws {
+  @Test(.timeLimit(.minutes(5))) func `finishes a refresh on the first Ctrl-C, and keeps the session`() async throws {
     try await atTerminal(["--rotate", "--delay", "2"]) { terminal in
       let login = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
       #expect(login.status == 0, "\(login.words)")
@@ -97,7 +97,8 @@ import Testing
       while try await terminal.count("refresh") == 0 { await Task.yield() }
       child.send(SIGINT)
       let outcome = try await child.outcome()
-      #expect(outcome.status == 128 + SIGINT)
+      // Its own end may come before that of the signal.
+      #expect([0, 128 + SIGINT].contains(outcome.status))
       #expect(outcome.words.contains("finishing a refresh"))
       let token = try await terminal.run("token")
       #expect(token.status == 0, "\(token.words)")

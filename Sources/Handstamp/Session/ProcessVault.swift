@@ -35,13 +35,16 @@ final class ProcessVault: Vault {
       let buried = await vault.edit(.bury(tombstone))
       guard case .done = buried else { return buried }
       session.withLock { $0 = nil }
-      guard case .endWhatever(let reason, let time, let steps, _) = edit else { return buried }
-      // The same person may have signed in with another program meanwhile, and means that session, too. Another person's
-      // session stays.
-      guard case .done(let entry) = buried, let stored = entry.session, stored.profile.id == held.profile.id else {
-        return buried
+      guard case .endWhatever(let reason, let time, let steps, let isLate) = edit else { return buried }
+      // The same person may have signed in with another program meanwhile, and means that session, too: unless it began after
+      // a sign-out that is written late. Another person's session stays.
+      guard case .done(let entry) = buried, let stored = entry.session, stored.profile.id == held.profile.id,
+        !isLate || stored.startedAt.elapsed(since: time) ?? .zero <= .zero
+      else { return buried }
+      switch await vault.edit(.end(stored.id, holding: nil, reason: reason, at: time, steps: steps)) {
+      case .done(let entry), .conflict(let entry): return .done(entry)
+      case .failed(let trouble): return .failed(trouble)
       }
-      return await vault.edit(.end(stored.id, holding: nil, reason: reason, at: time, steps: steps))
     }
   }
 

@@ -64,7 +64,7 @@ extension SessionController {
     await wait(nextWaiter(), until: .delivered, within: limit)
   }
 
-  /// Waits until no refresh is in flight and the tokens that the last one brought are stored; at most for `limit`. Tells
+  /// Waits until no refresh token is out without an answer, and the tokens that the last one brought are stored; at most for `limit`. Tells
   /// whether that is so. Cancelling the task ends this wait alone.
   ///
   /// A program need not call it before it exits: see ``UnsettledRefreshes``.

@@ -111,7 +111,10 @@ extension SessionController {
       do throws(SessionError) { try await backend.revoke(handle) } catch {
         switch error {
         case .rejected: break
-        case .refused(let code, _): refusal = code
+        case .refused(let code, _):
+          // It goes into a log: nothing but a code does.
+          let isWord = code.utf8.count <= 40 && code.utf8.allSatisfy { $0 == 0x5f || (0x61...0x7a).contains($0) }
+          refusal = isWord ? code : "refused"
         default: delivered = false
         }
       }

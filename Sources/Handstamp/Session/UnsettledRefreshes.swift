@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import HandstampCore
 
-/// The refreshes of this process whose answer is not stored yet, at servers that know no rotation key.
+/// The refreshes of this process's controllers whose answer is not stored yet, at servers that know no rotation key.
 ///
 /// Such a server may have replaced the refresh token by the time a process ends, and the successor would be lost with it, and
 /// the session with that. So a normal exit (`exit`, or the end of `main`) waits for them, at most for ``limit``.
@@ -31,9 +31,9 @@ public enum UnsettledRefreshes {
   /// other places that cannot suspend; elsewhere use ``SessionController/refreshSettled(within:)``.
   @discardableResult
   public static func wait(within limit: Duration) -> Bool {
-    let (seconds, attoseconds) = min(limit, .seconds(86_400)).components
-    let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
-    return group.wait(timeout: .now() + .nanoseconds(nanoseconds)) == .success
+    let (seconds, attoseconds) = max(.zero, min(limit, .seconds(86_400))).components
+    let milliseconds = Int(seconds) * 1_000 + Int(attoseconds / 1_000_000_000_000_000)
+    return group.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
   }
 
   /// To be called long before anything is sent: what is registered while the program exits may never be called.

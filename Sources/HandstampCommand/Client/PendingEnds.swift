@@ -1,5 +1,6 @@
 #if Programs
 import ArgumentParser
+import Handstamp
 import HandstampCore
 import HandstampVaults
 
@@ -52,7 +53,13 @@ enum PendingEnds {
       guard let client = try? Client(home: home, account: account), await client.deliverEnds(within: limit) else {
         return false
       }
-      Terminal.say("\(account.server.text) has been told of an earlier sign-out")
+      if let code = await client.controller.refusedRevocations.values.first {
+        Terminal.say(
+          "\(account.server.text) refused to end a session that was signed out (\(code)); it lives on there until it expires"
+        )
+      } else {
+        Terminal.say("\(account.server.text) has been told of an earlier sign-out")
+      }
       return true
     case .accessOnly, .trouble: return false
     }

@@ -47,7 +47,14 @@ struct Exec: AsyncParsableCommand {
       return (token, nil)
     }
     let client = try await Client.chosen(account)
-    return (try await client.token(minimumValidity: minValidity.duration), Secret(client.account.id.rawValue))
+    let token = try await client.token(minimumValidity: minValidity.duration)
+    // The other program takes this one's place, and with it what is in memory alone.
+    guard await client.controller.refreshSettled() else {
+      throw Refusal(
+        .vault, "the new tokens cannot be written down, and would be lost with this program",
+        hint: "make room where the vault is, and run the same command again")
+    }
+    return (token, Secret(client.account.id.rawValue))
   }
 }
 #endif

@@ -74,11 +74,11 @@ struct Logout: AsyncParsableCommand {
     await client.settle()
     for code in await Set(client.controller.refusedRevocations.values).sorted() {
       Terminal.say(
-        "\(client.server.text) was not told: it answered \(code); the session may live on there until it expires")
+        "\(client.server.text) refused to end the session (\(code)); it lives on there until it expires")
     }
     if !canBeTold {
       Terminal.say(
-        "\(client.server.text) cannot be told: it has no revocation endpoint; the session lives on there until it expires"
+        "\(client.server.text) cannot be told: it offers no way to revoke this session, which lives on there until it expires"
       )
     }
     if !isTold {

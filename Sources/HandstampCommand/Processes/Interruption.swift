@@ -15,9 +15,10 @@ enum Interruption {
     source.resume()
   }()
 
-  /// To be called before such a refresh can begin. Where the program was started with interrupts ignored, they stay so.
+  /// To be called before such a refresh can begin. Where the program was started with interrupts ignored or blocked, they stay
+  /// so.
   static func arrange() {
-    if !Inheritance.current.ignoresInterrupt { _ = source }
+    if !Inheritance.current.takesNoInterrupt { _ = source }
   }
 
   private static func happened(_ source: any DispatchSourceSignal) {

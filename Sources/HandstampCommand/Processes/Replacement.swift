@@ -82,7 +82,9 @@ struct Replacement {
 struct Inheritance: Sendable {
   private var mask = sigset_t()
   private var ignoresPipe = false
-  private(set) var ignoresInterrupt = false
+  /// Whether SIGINT was ignored or blocked.
+  private(set) var takesNoInterrupt = false
+  private var ignoresInterrupt = false
   private var files: Set<Int32> = []
 
   private static let remembered = Locked(Inheritance())
@@ -97,6 +99,7 @@ struct Inheritance: Sendable {
     new.ignoresPipe = Inheritance.isIgnored(action)
     sigaction(SIGINT, nil, &action)
     new.ignoresInterrupt = Inheritance.isIgnored(action)
+    new.takesNoInterrupt = new.ignoresInterrupt || sigismember(&new.mask, SIGINT) == 1
     new.files = openFiles()
     remembered.withLock { $0 = new }
   }

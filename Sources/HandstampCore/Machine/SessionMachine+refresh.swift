@@ -191,8 +191,11 @@ extension SessionMachine {
       return told + lock + settle(at: now) + scheduleRefresh(at: now)
     case .conflict(let entry):
       live.unsaved = nil
+      // A flight that only saved has neither lock nor key: what is wanted next begins anew.
+      let isSavingAlone = live.flight?.freshKey == nil
+      if isSavingAlone { live.flight = nil }
       phase = .live(live)
-      return moved(to: entry, at: now)
+      return isSavingAlone ? absorb(entry, at: now) : moved(to: entry, at: now)
     case .failed(let trouble):
       let isNew = live.unsaved == nil
       live.unsaved = unsaved

@@ -153,6 +153,8 @@ extension VaultEntry {
 
   fileprivate mutating func add(_ tombstone: Tombstone) {
     tombstones.removeAll { $0.session == tombstone.session }
+    var tombstone = tombstone
+    if tombstone.isFinished { tombstone.account = nil }
     tombstones.append(tombstone)
     tombstones.removeFirst(max(0, tombstones.count - VaultEdit.tombstoneLimit))
   }

@@ -4,7 +4,8 @@ public import HandstampCore
 ///
 /// Each is asked for under the session's own flight lock, with the newest refresh token, and a successor is stored before
 /// the token is handed out: the session's own refreshes, and those of other processes, never meet a used token. A request
-/// that was sent is finished and its successor stored, also when the caller is cancelled. Tokens for other APIs are kept in
+/// that was sent is finished and its successor stored, also when the caller is cancelled; but an exit of the program does not
+/// wait for it. Tokens for other APIs are kept in
 /// memory alone, and none is handed out once the session has ended.
 public actor ScopedTokens {
   private struct Aim: Hashable {
