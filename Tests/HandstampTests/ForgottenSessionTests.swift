@@ -34,7 +34,7 @@ import Testing
     if case .value(let entry) = await base.read() { entry } else { VaultEntry() }
   }
 
-  @Test func `signs nobody out but its own person`() async throws {
+  @Test func `signs out its own person alone`() async throws {
     let here = controller(base)
     try await here.signIn(remember: false) { .sample(0) }
     let other = controller(base)
