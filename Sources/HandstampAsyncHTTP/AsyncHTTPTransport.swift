@@ -13,31 +13,21 @@ public final class AsyncHTTPTransport: Transport {
   /// One for the whole program, which needs not be shut down.
   public static let shared = AsyncHTTPTransport()
 
-  private enum State: Sendable {
-    case idle
-    case started(HTTPClient)
-    case shutDown
-  }
-  private let state = Locked(State.idle)
-  private let connectTimeout: Duration
+  /// Its connections are kept open for the next requests.
+  private let kept: Client
+  /// Its connections carry one request each.
+  private let single: Client
 
   /// - Parameter connectTimeout: how long to wait for a connection. Default 10 s; a request's own time-out counts as well.
   public init(connectTimeout: Duration = .seconds(10)) {
-    self.connectTimeout = connectTimeout
-  }
-
-  deinit {
-    // The client insists on it.
-    if case .started(let client) = state.withLock({ $0 }) { client.shutdown { _ in } }
+    kept = Client(connectTimeout: connectTimeout)
+    single = Client(connectTimeout: connectTimeout)
   }
 
   /// Closes all connections. Requests that are under way fail, later ones as well.
   public func shutdown() async {
-    let former = state.withLock { state in
-      defer { state = .shutDown }
-      return state
-    }
-    if case .started(let client) = former { try? await client.shutdown() }
+    await kept.shutdown()
+    await single.shutdown()
   }
 
   @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
@@ -56,16 +46,44 @@ public final class AsyncHTTPTransport: Transport {
   }
 
   private func head(of request: TransportRequest) async throws(TransportError) -> HTTPClientResponse {
-    let outgoing = try HTTPClientRequest(request)
-    let client = try client()
+    var outgoing = try HTTPClientRequest(request)
+    // Closed after the answer, so that the next request finds none that is kept.
+    if !request.mayReuseConnection { outgoing.headers.replaceOrAdd(name: "Connection", value: "close") }
+    let client = try (request.mayReuseConnection ? kept : single).started()
     do {
       return try await client.execute(outgoing, timeout: TimeAmount(request.timeout))
     } catch {
       throw TransportError(error)
     }
   }
+}
 
-  private func client() throws(TransportError) -> HTTPClient {
+/// An `HTTPClient` that is started when it is needed.
+private final class Client: Sendable {
+  private enum State: Sendable {
+    case idle
+    case started(HTTPClient)
+    case shutDown
+  }
+  private let state = Locked(State.idle)
+  private let connectTimeout: Duration
+
+  init(connectTimeout: Duration) { self.connectTimeout = connectTimeout }
+
+  deinit {
+    // The client insists on it.
+    if case .started(let client) = state.withLock({ $0 }) { client.shutdown { _ in } }
+  }
+
+  func shutdown() async {
+    let former = state.withLock { state in
+      defer { state = .shutDown }
+      return state
+    }
+    if case .started(let client) = former { try? await client.shutdown() }
+  }
+
+  func started() throws(TransportError) -> HTTPClient {
     let client = state.withLock { state -> HTTPClient? in
       switch state {
       case .shutDown: return nil
@@ -76,7 +94,7 @@ public final class AsyncHTTPTransport: Transport {
         return client
       }
     }
-    guard let client else { throw .unreachable("the transport has been shut down") }
+    guard let client else { throw .notConnected("the transport has been shut down") }
     return client
   }
 

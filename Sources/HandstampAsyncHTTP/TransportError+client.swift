@@ -13,7 +13,9 @@ extension TransportError {
     case let error as HTTPClientError: self.init(client: error)
     case let error as NIOConnectionError:
       let causes = error.connectionErrors.map { $0.error } + [error.dnsAError, error.dnsAAAAError].compactMap { $0 }
-      self = .unreachable(causes.lazy.compactMap { ($0 as? IOError)?.cause }.first ?? "the host cannot be found")
+      self = .notConnected(causes.lazy.compactMap { ($0 as? IOError)?.cause }.first ?? "the host cannot be found")
+    // This one comes of connecting alone.
+    case let error as IOError where error.errnoCode == ECONNREFUSED: self = .notConnected(error.cause)
     case let error as IOError: self = .unreachable(error.cause)
     case is ChannelError: self = .unreachable("the connection broke")
     default: self = .unreachable(String(describing: type(of: error)))
@@ -23,11 +25,11 @@ extension TransportError {
   private init(client error: HTTPClientError) {
     switch error {
     case .cancelled, .requestStreamCancelled: self = .cancelled
-    case .connectTimeout, .deadlineExceeded, .readTimeout, .writeTimeout, .getConnectionFromPoolTimeout,
-      .tlsHandshakeTimeout:
-      self = .timedOut
+    case .connectTimeout, .getConnectionFromPoolTimeout, .tlsHandshakeTimeout:
+      self = .notConnected("no connection in time")
+    case .deadlineExceeded, .readTimeout, .writeTimeout: self = .timedOut
     case .invalidURL, .emptyHost, .emptyScheme, .missingSocketPath: self = .invalidRequest("the address is none")
-    case .alreadyShutdown: self = .unreachable("the transport has been shut down")
+    case .alreadyShutdown: self = .notConnected("the transport has been shut down")
     case .remoteConnectionClosed: self = .unreachable("the connection broke")
     default:
       // Cases with a payload, which may hold what was sent.

@@ -45,12 +45,12 @@ public struct OAuthBackend: Backend {
   public var keepsRotationKeys: Bool { false }
   public var authority: String? { client.issuer }
 
-  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
-    do throws(SessionError) {
+  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
+    do throws(RefreshProblem) {
       let answer = try await refreshed(token)
       return .success(Grant(tokens: answer.tokens, session: answer.session_id))
     } catch {
-      return .failure(error)
+      return .failure(error.failure)
     }
   }
 
@@ -68,24 +68,34 @@ public struct OAuthBackend: Backend {
 
   // MARK: The token endpoint
 
-  /// One refresh (RFC 6749 section 6), for less than what was granted, if scopes or a resource are named.
+  /// One refresh (RFC 6749 section 6), for less than what was granted, if scopes or a resource are named. It is sent once, and
+  /// its answer is waited for until the task is cancelled.
   func refreshed(
     _ token: RefreshToken, scopes: [String] = [], resource: String? = nil
-  ) async throws(SessionError) -> TokenAnswer {
+  ) async throws(RefreshProblem) -> TokenAnswer {
     var fields = [("grant_type", Secret("refresh_token")), ("refresh_token", token.secret)]
     if !scopes.isEmpty { fields.append(("scope", Secret(scopes.joined(separator: " ")))) }
     if let resource { fields.append(("resource", Secret(resource))) }
-    let response = try await post(fields, to: try await metadata().tokenEndpoint)
-    guard response.status == 200 else {
-      let error = SessionError(refresh: response)
-      // That this API is not to be had says nothing about the session.
-      if case .unreachable = error, !scopes.isEmpty || resource != nil, let refusal = TokenRefusal(response) {
-        throw .refused(code: refusal.error, detail: refusal.error_description)
-      }
-      throw error
+    let endpoint: String
+    do throws(SessionError) { endpoint = try await metadata().tokenEndpoint } catch {
+      throw RefreshProblem(failure: RefreshFailure(beforeSending: error), error: error)
     }
-    return try TokenAnswer(response.body, isBound: prover != nil)
+    let response: TransportResponse
+    do throws(PostFailure) {
+      response = try await send(fields, to: endpoint, timeout: OAuthBackend.patience)
+    } catch {
+      throw RefreshProblem(
+        failure: error.wasSent ? RefreshFailure(error.error) : RefreshFailure(beforeSending: error.error),
+        error: error.error)
+    }
+    guard response.status == 200 else { throw RefreshProblem(response) }
+    do throws(SessionError) { return try TokenAnswer(response.body, isBound: prover != nil) } catch {
+      throw RefreshProblem(unusable: response.body, error: error, sent: token)
+    }
   }
+
+  /// Longer than any answer is waited for: whoever asks counts the time in which the program ran, and cancels.
+  private static let patience: Duration = .seconds(24 * 3600)
 
   /// Exchanges what a person brought about for tokens.
   func exchange(
@@ -136,11 +146,29 @@ public struct OAuthBackend: Backend {
 
   /// Sends a form as this client; with a proof where tokens are bound, and once more where the server wants its nonce in it.
   func post(_ fields: [(String, Secret)], to endpoint: String) async throws(SessionError) -> TransportResponse {
+    do throws(PostFailure) { return try await send(fields, to: endpoint, timeout: .seconds(20)) } catch {
+      throw error.error
+    }
+  }
+
+  private struct PostFailure: Error {
+    var error: SessionError
+    /// Whether the server may have received it.
+    var wasSent: Bool
+  }
+
+  private func send(
+    _ fields: [(String, Secret)], to endpoint: String, timeout: Duration
+  ) async throws(PostFailure) -> TransportResponse {
     var headers = [
       HeaderField("Accept", "application/json"), HeaderField("Content-Type", "application/x-www-form-urlencoded"),
     ]
     var fields = fields.map { (name: $0.0, value: $0.1) }
-    if let secret = client.secret, try await metadata().takesBasicAuthentication {
+    let takesBasic: Bool
+    do throws(SessionError) {
+      takesBasic = client.secret == nil ? false : try await metadata().takesBasicAuthentication
+    } catch { throw PostFailure(error: error, wasSent: false) }
+    if let secret = client.secret, takesBasic {
       headers.append(HeaderField("Authorization", client.basicAuthentication(secret)))
     } else {
       fields.append(("client_id", Secret(client.id)))
@@ -149,17 +177,31 @@ public struct OAuthBackend: Backend {
     let body = FormBody(fields).bytes
     for isLast in [false, true] {
       var headers = headers
-      if let prover { headers.append(HeaderField("DPoP", try prover.proof(method: "POST", url: endpoint))) }
+      do throws(SessionError) {
+        if let prover { headers.append(HeaderField("DPoP", try prover.proof(method: "POST", url: endpoint))) }
+      } catch { throw PostFailure(error: error, wasSent: false) }
+      let request = TransportRequest(
+        method: "POST", url: endpoint, headers: headers, body: body, timeout: timeout, answerLimit: 1 << 20,
+        mayReuseConnection: false)
       let response: TransportResponse
-      do throws(TransportError) {
-        response = try await transport.send(
-          TransportRequest(method: "POST", url: endpoint, headers: headers, body: body, answerLimit: 1 << 20))
-      } catch { throw SessionError(error) }
+      do throws(TransportError) { response = try await transport.send(request) } catch {
+        throw PostFailure(error: SessionError(error), wasSent: error.mayHaveSent)
+      }
       prover?.learn(from: response.headers, of: endpoint)
       if !isLast, prover != nil, DPoPProver.wantsNonce(response) { continue }
       return response
     }
-    throw .unreachable(retryAfter: nil)
+    throw PostFailure(error: .unreachable(retryAfter: nil), wasSent: true)
+  }
+}
+
+extension TransportError {
+  /// Whether a byte of the request may have been handed to the system.
+  fileprivate var mayHaveSent: Bool {
+    switch self {
+    case .notConnected, .invalidRequest: false
+    case .unreachable, .timedOut, .cancelled, .tooLarge: true
+    }
   }
 }
 

@@ -4,7 +4,7 @@ public import HandstampCore
 public final class ScriptedBackend: Backend {
   /// Answers the call with this number, from 1, for this pair.
   public typealias Script =
-    @Sendable (_ call: Int, _ token: RefreshToken, _ key: RotationKey) async -> Result<Grant, SessionError>
+    @Sendable (_ call: Int, _ token: RefreshToken, _ key: RotationKey) async -> Result<Grant, RefreshFailure>
 
   private struct Content: Sendable {
     var calls: [(token: RefreshToken, key: RotationKey)] = []
@@ -32,7 +32,7 @@ public final class ScriptedBackend: Backend {
   /// What `revoke` throws from now on; nothing lets it work again.
   public func failRevocations(with error: SessionError?) { content.withLock { $0.revocationError = error } }
 
-  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
+  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
     let call = content.withLock { content in
       content.calls.append((token, key))
       content.inTheAir += 1

@@ -12,7 +12,7 @@ public actor TestServer: Backend {
     /// The request never arrives.
     case requestLost
     /// The server says so instead, and carries nothing out.
-    case refused(SessionError)
+    case refused(RefreshFailure)
   }
 
   /// How many refreshes rotated a token, and how many were repeats of one.
@@ -72,7 +72,7 @@ public actor TestServer: Backend {
 
   // MARK: Backend
 
-  public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
+  public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
     let trouble = troubles.isEmpty ? nil : troubles.removeFirst()
     switch trouble {
     case .requestLost: return .failure(.unreachable(retryAfter: nil))
@@ -93,7 +93,7 @@ public actor TestServer: Backend {
     }
   }
 
-  private func answer(to outcome: RefreshOutcome) -> Result<Grant, SessionError> {
+  private func answer(to outcome: RefreshOutcome) -> Result<Grant, RefreshFailure> {
     switch outcome {
     case .issued(let issue):
       switch issue.course {
@@ -109,7 +109,7 @@ public actor TestServer: Backend {
     case .forged, .otherClient: return .failure(.rejected(.rejected))
     // Of another client's session, or without the proof: nothing that an app of its own would meet.
     case .otherProof, .notGranted: return .failure(.unreachable(retryAfter: nil))
-    case .invalidRequest: return .failure(.invalidAnswer("a request without a key"))
+    case .invalidRequest: return .failure(.refused(code: "invalid_request"))
     }
   }
 

@@ -144,7 +144,7 @@ import Testing
 
   @Test(arguments: [400, 401])
   func `invalid_grant is a rejection, with the server's reason`(_ status: Int) async throws {
-    let bodies: [(String, SessionError)] = [
+    let bodies: [(String, RefreshFailure)] = [
       (#"{"error":"invalid_grant"}"#, .rejected(.rejected)),
       (#"{"error":"invalid_grant","reason":"misused"}"#, .rejected(.misused)),
       (#"{"error":"invalid_grant","reason":"of tomorrow"}"#, .rejected(.rejected)),

@@ -77,12 +77,13 @@ import Testing
       do throws(TransportError) { return "\(try await transport.send(request))" } catch {
         switch error {
         case .unreachable: return "unreachable"
+        case .notConnected: return "not connected"
         case .invalidRequest: return "invalid"
         case .timedOut, .cancelled, .tooLarge: return "\(error)"
         }
       }
     }
-    #expect(await failure(TransportRequest(method: "GET", url: "http://127.0.0.1:9/")) == "unreachable")
+    #expect(await failure(TransportRequest(method: "GET", url: "http://127.0.0.1:9/")) == "not connected")
     for url in ["", "ftp://127.0.0.1/", "http://", "nonsense"] {
       #expect(await failure(TransportRequest(method: "GET", url: url)) == "invalid", "\(url)")
     }

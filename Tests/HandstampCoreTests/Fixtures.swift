@@ -58,6 +58,7 @@ struct Bench {
       case .askRefresh(let operation, let token, let key): asked.append((operation, token, key))
       case .read, .edit, .lock: queue.append(effect)
       case .clean(let ended, let step): cleaning.append((ended, step))
+      case .abandon(let operation): asked.removeAll { $0.operation == operation }
       case .audit, .cancelRequests, .unlock, .ignored, .revoke: break
       }
     }
@@ -82,7 +83,8 @@ struct Bench {
         keys += 1
         guard let key = RotationKey.sample(keys) else { continue }
         handle(lockIsFree ? .locked(operation, key) : .lockFailed(operation, key))
-      case .publish, .audit, .startTimer, .resume, .finish, .cancelRequests, .unlock, .ignored, .askRefresh, .revoke,
+      case .publish, .audit, .startTimer, .resume, .finish, .cancelRequests, .unlock, .abandon, .ignored, .askRefresh,
+        .revoke,
         .clean:
         continue
       }

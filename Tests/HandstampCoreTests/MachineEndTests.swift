@@ -142,6 +142,7 @@ import Testing
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.demand()
     bench.vault?.session?.refresh = RefreshToken("theirs")
+    bench.vault?.revision += 1
     bench.vault?.session?.access = StoredAccess(
       token: AccessToken("their access"), lifetime: Lifetime(start: bench.now, duration: .seconds(600)))
     bench.answer(.rejected(.rejected))
@@ -163,6 +164,7 @@ import Testing
     #expect(bench.asked.isEmpty)
     // The newer store comes back: so does the session.
     bench.vault?.session?.refresh = RefreshToken("newer")
+    bench.vault?.revision += 1
     bench.run(.vaultChanged)
     guard case .signedIn = bench.states.last else {
       Issue.record("not restored: \(bench.states)")

@@ -254,6 +254,7 @@ private struct Storm {
         }
         asked.append((operation, token))
         if !machine.keepsRotationKeys, locksHeld.isEmpty { faults.append("asked without the lock") }
+      case .abandon(let operation): asked.removeAll { $0.operation == operation }
       case .read, .edit: vaultQueue.append(effect)
       case .revoke(let session, _):
         if session == machine.session { faults.append("ends the session in use: \(event)") }
@@ -290,7 +291,7 @@ private struct Storm {
       for timer in [Machine.Timer.save, .hold, .clean] {
         if let ticket = timers.removeValue(forKey: timer) { handle(.timer(timer, ticket: ticket)) }
       }
-      now = now.advanced(by: .seconds(1))
+      now = now.advanced(by: .seconds(5))
     }
     if !callers.isEmpty { faults.append("\(callers.count) callers wait for ever in \(machine.state)") }
     if !commands.isEmpty { faults.append("\(commands.count) commands wait for ever in \(machine.state)") }
@@ -308,7 +309,8 @@ private struct Storm {
 extension SessionMachine.Effect {
   fileprivate func names(_ operation: SessionMachine.Operation) -> Bool {
     switch self {
-    case .read(let own), .edit(let own, _), .lock(let own, _), .askRefresh(let own, _, _), .unlock(let own):
+    case .read(let own), .edit(let own, _), .lock(let own, _), .askRefresh(let own, _, _), .unlock(let own),
+      .abandon(let own):
       own == operation
     case .publish, .audit, .startTimer, .resume, .finish, .cancelRequests, .ignored, .revoke, .clean: false
     }

@@ -6,7 +6,7 @@ import Testing
   /// Within limits that take seconds; `make explore` goes further, in release.
   @Test(arguments: Scenario.all.map(\.small))
   func `keep their promises, and show every planted fault`(_ scenario: Scenario) {
-    let found = Exploration(scenario.world)
+    let found = scenario.explored()
     #expect(scenario.isKept(found), "\(found.states) states: \(found.findings.map { "\($0.verdict): \($0.path)" })")
   }
 

@@ -3,23 +3,30 @@ import HandstampTesting
 
 /// Explores client and server together, and prints what was found.
 ///
-/// `--small` keeps the explorations within the limits of the tests.
+/// Words pick the scenarios in whose names one of them occurs. `--small` keeps the explorations within the limits of the tests.
 @main
 struct Explorer {
   static func main() {
     let clock = ContinuousClock()
     var failed = false
+    let words = CommandLine.arguments.dropFirst()
+    let bound = words.firstIndex(of: "--bound").flatMap { Int(CommandLine.arguments[$0 + 1]) } ?? 3_000_000
     let isSmall = CommandLine.arguments.contains("--small")
-    for scenario in Scenario.all.map({ isSmall ? $0.small : $0 }) {
+    let chosen = words.filter { !$0.hasPrefix("--") && Int($0) == nil }
+    for scenario in Scenario.all.map({ isSmall ? $0.small : $0 })
+    where chosen.isEmpty || chosen.contains(where: scenario.name.contains) {
       let start = clock.now
-      let found = Exploration(scenario.world)
+      let found = scenario.explored(bound: bound)
       let seconds = (clock.now - start) / .seconds(1)
       let kept = scenario.isKept(found)
       failed = failed || !kept
       print(
         kept ? "ok  " : "FAIL", scenario.name, "·", scenario.expectation.rawValue, "· \(found.states) states in",
         "\(Double(Int(seconds * 100)) / 100) s")
-      if !kept { for finding in found.findings { print("     \(finding.verdict): \(finding.path)") } }
+      if !kept || scenario.expectation == .loses {
+        for finding in found.findings { print("     \(finding.verdict): \(finding.path)") }
+      }
+      showWhatWasPrinted()
     }
     print(failed ? "some promises are broken" : "every promise holds, and every planted fault is found")
     if failed { exitProcess(1) }

@@ -9,7 +9,7 @@ import Testing
 @Suite struct `A refresh at somebody's OAuth server` {
   private let key = RotationKey(bytes: [UInt8](repeating: 7, count: 16))
 
-  private func refresh(_ answer: TransportResponse) async throws -> Result<Grant, SessionError> {
+  private func refresh(_ answer: TransportResponse) async throws -> Result<Grant, RefreshFailure> {
     let server = StubServer()
     server.on("/token") { _, _ in answer }
     let backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
@@ -31,23 +31,35 @@ import Testing
   @Test func `is rejected by nothing but the server's definitive word`() async throws {
     #expect(
       try await refresh(answer(400, #"{"error":"invalid_grant"}"#)) == .failure(.rejected(.rejected)))
+    // An error of RFC 6749 section 5.2 tells that the token is what it was.
+    for (status, code) in [
+      (400, "invalid_request"), (401, "invalid_client"), (403, "invalid_grant"), (429, "slow_down"),
+    ] {
+      let answer = try await refresh(answer(status, #"{"error":"\#(code)"}"#))
+      #expect(answer == .failure(.refused(code: code)), "\(status) \(code)")
+    }
+    // Nothing else tells anything: the server may have replaced the token.
     for (status, body) in [
-      (400, #"{"error":"invalid_request"}"#), (401, #"{"error":"invalid_client"}"#),
-      (403, #"{"error":"invalid_grant"}"#),
-      (400, "<html>"), (500, #"{"error":"invalid_grant"}"#), (400, #"{"error":"use_dpop_nonce"}"#), (404, ""),
-      (302, ""), (429, #"{"error":"invalid_grant"}"#),
+      (400, "<html>"), (500, #"{"error":"invalid_grant"}"#), (404, ""), (302, ""), (429, ""), (503, "{}"),
+      (200, "<html>"),
+      (200, ""), (200, "[]"), (200, #"{"access_token":"a"}"#), (200, #"{"access_token":"a\n","token_type":"Bearer"}"#),
+      (200, #"{"access_token":"a","token_type":"mac"}"#),
     ] {
       #expect(try await refresh(answer(status, body)) == .failure(.unreachable(retryAfter: nil)), "\(status) \(body)")
     }
-    for body in [
-      "", "[]", #"{"access_token":"a"}"#, #"{"access_token":"a\n","token_type":"Bearer"}"#,
-      #"{"access_token":"a","token_type":"mac"}"#, #"{"access_token":"a","token_type":"DPoP"}"#,
-    ] {
-      guard case .failure(.invalidAnswer) = try await refresh(answer(200, body)) else {
-        Issue.record("taken: \(body)")
-        continue
-      }
+  }
+
+  @Test(arguments: [
+    #"{"access_token":"a","token_type":"mac","refresh_token":"r1"}"#,
+    #"{"access_token":"a\n","token_type":"Bearer","refresh_token":"r1"}"#,
+    #"{"token_type":"Bearer","refresh_token":"r1"}"#,
+  ])
+  func `keeps the successor of an answer whose access token is of no use`(body: String) async throws {
+    guard case .failure(.unusable(let successor, _)) = try await refresh(answer(200, body)) else {
+      Issue.record("no successor: \(body)")
+      return
     }
+    #expect(successor == RefreshToken("r1"))
   }
 
   @Test func `moves what ends the session, so that a sign-out revokes the newest token`() async throws {

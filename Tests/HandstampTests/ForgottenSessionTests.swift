@@ -14,7 +14,9 @@ import Testing
       if fails.withLock({ $0 })(edit.plain) { return .failed(.unavailable("full")) }
       return await base.edit(edit)
     }
-    @concurrent func lock(within limit: Duration) async -> (any FlightLock)? { await base.lock(within: limit) }
+    @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+      try await base.lock(within: limit)
+    }
     func changes() -> AsyncStream<Void> { base.changes() }
   }
 

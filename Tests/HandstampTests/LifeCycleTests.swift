@@ -17,19 +17,19 @@ import Testing
     let vault = MemoryVault()
     let keeper = FlightLockKeeper()
     let app = keeper.guarding(vault)
-    let held = await app.lock(within: .zero)
+    let held = try? await app.lock(within: .zero)
     #expect(held != nil && keeper.count == 1)
-    #expect(await vault.lock(within: .zero) == nil)
+    #expect((try? await vault.lock(within: .zero)) == nil)
     keeper.suspend()
-    let widget = await vault.lock(within: .zero)
+    let widget = try? await vault.lock(within: .zero)
     #expect(widget != nil && keeper.count == 0)
     // The app's own unlock comes late, and takes nothing from the widget.
     held?.unlock()
-    #expect(await vault.lock(within: .zero) == nil)
+    #expect((try? await vault.lock(within: .zero)) == nil)
     widget?.unlock()
-    #expect(await app.lock(within: .zero) == nil)
+    #expect((try? await app.lock(within: .zero)) == nil)
     keeper.resume()
-    let again = await app.lock(within: .zero)
+    let again = try? await app.lock(within: .zero)
     #expect(again != nil)
     again?.unlock()
     #expect(keeper.count == 0)
@@ -39,13 +39,13 @@ import Testing
     let vault = MemoryVault()
     let keeper = FlightLockKeeper()
     let app = keeper.guarding(vault)
-    let first = try #require(await vault.lock(within: .zero))
-    let waiting = Task { await app.lock(within: .seconds(600)) }
+    let first = try #require(try? await vault.lock(within: .zero))
+    let waiting = Task { try? await app.lock(within: .seconds(600)) }
     await othersFirst()
     keeper.suspend()
     first.unlock()
     #expect(await waiting.value == nil)
-    let free = await vault.lock(within: .zero)
+    let free = try? await vault.lock(within: .zero)
     #expect(free != nil)
     free?.unlock()
   }
@@ -55,8 +55,8 @@ import Testing
     let keeper: FlightLockKeeper
     @concurrent func read() async -> VaultReading { await keeper.guarding(inner).read() }
     @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome { await keeper.guarding(inner).edit(edit) }
-    @concurrent func lock(within limit: Duration) async -> (any FlightLock)? {
-      await keeper.guarding(inner).lock(within: limit)
+    @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+      try await keeper.guarding(inner).lock(within: limit)
     }
     func changes() -> AsyncStream<Void> { keeper.guarding(inner).changes() }
   }
@@ -133,9 +133,9 @@ import Testing
     _ = try await refresh.value
     await given?.value
     #expect(!leave.isHeld && keeper.count == 0)
-    #expect(await keeper.guarding(vault).lock(within: .zero) == nil)
+    #expect((try? await keeper.guarding(vault).lock(within: .zero)) == nil)
     life.cameToFront()
-    #expect(await keeper.guarding(vault).lock(within: .zero) != nil)
+    #expect((try? await keeper.guarding(vault).lock(within: .zero)) != nil)
   }
 
   @Test func `gives locks up when the system's patience ends, and the refresh comes home all the same`() async throws {
@@ -149,19 +149,19 @@ import Testing
     let given = life.wentToBackground()
     leave.expire()
     #expect(keeper.count == 0)
-    let widget = await vault.lock(within: .zero)
+    let widget = try? await vault.lock(within: .zero)
     #expect(widget != nil)
     await given?.value
     #expect(!leave.isHeld)
     gate.open()
     _ = try await refresh.value
-    #expect(await vault.lock(within: .zero) == nil)
+    #expect((try? await vault.lock(within: .zero)) == nil)
     widget?.unlock()
   }
 
   @Test func `gives locks up at once where there is no leave`() async throws {
     let keeper = FlightLockKeeper()
-    let held = await keeper.guarding(vault).lock(within: .zero)
+    let held = try? await keeper.guarding(vault).lock(within: .zero)
     let leave = ScriptedLeave()
     leave.isOffered = false
     #expect(SessionLifeCycle(locks: keeper, leave: leave) { [] }.wentToBackground() == nil)

@@ -27,7 +27,7 @@ private final class Desk: AccountBackend {
     return grant
   }
 
-  func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> { .success(.sample(1)) }
+  func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> { .success(.sample(1)) }
   func revoke(_ handle: RevocationHandle) async throws(SessionError) {}
 
   func signUp(email: String, password: Secret, username: String) async throws(SessionError) -> SignUpOutcome {

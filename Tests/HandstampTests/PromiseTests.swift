@@ -15,10 +15,9 @@ import Testing
   }
 
   @Test(arguments: [
-    SessionError.unreachable(retryAfter: nil), .invalidAnswer("<html>"), .refused(code: "invalid_client", detail: nil),
-    .tokenRefused, .cancelled,
+    RefreshFailure.unreachable(retryAfter: nil), .refused(code: "invalid_client"), .notSent(),
   ])
-  func `an answer that decides nothing signs nobody out`(_ error: SessionError) async throws {
+  func `an answer that decides nothing signs nobody out`(_ error: RefreshFailure) async throws {
     let test = try SessionTest()
     try await test.signIn("ada")
     test.clock.advance(by: .seconds(3600))

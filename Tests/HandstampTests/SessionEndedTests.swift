@@ -9,7 +9,7 @@ private struct AuthorityBackend: Backend {
   var authority: String?
   var issuer = ScriptedBackend.rotating()
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
     await issuer.refresh(token, key: key)
   }
   @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError) { try await issuer.revoke(handle) }

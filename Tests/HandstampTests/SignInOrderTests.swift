@@ -31,7 +31,9 @@ private struct TracedVault: Vault {
     return outcome
   }
 
-  @concurrent func lock(within limit: Duration) async -> (any FlightLock)? { await base.lock(within: limit) }
+  @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    try await base.lock(within: limit)
+  }
 }
 
 private struct TracedAudit: AuditLog {

@@ -52,7 +52,7 @@ private struct Gullible: Backend {
   let transport: any Transport
   let server: TestServer
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
     do throws(TransportError) {
       let answer = try await transport.send(TransportRequest(method: "POST", url: "https://example.org/oauth/token"))
       guard answer.status < 400 else { return .failure(.rejected(.rejected)) }

@@ -197,7 +197,7 @@ import Testing
 
 /// Signs Ada in, and offers nothing else.
 struct NoAccounts: AccountBackend {
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
     .failure(.unreachable(retryAfter: nil))
   }
   @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError) {}

@@ -154,7 +154,7 @@ import Testing
         return
       }
       for thief in [stolen, another] {
-        guard case .failure(.unreachable) = await thief.backend.refresh(refresh, key: key) else {
+        guard case .failure(.refused) = await thief.backend.refresh(refresh, key: key) else {
           Issue.record("a bound refresh token was taken from a thief")
           continue
         }

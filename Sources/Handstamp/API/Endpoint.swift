@@ -54,7 +54,7 @@ public enum APIError: ErrorWithRecovery, Hashable {
   public var recovery: Recovery {
     switch self {
     case .unauthorized(let error): error.recovery
-    case .unreachable(.unreachable), .unreachable(.timedOut): .retry(after: nil)
+    case .unreachable(.notConnected), .unreachable(.unreachable), .unreachable(.timedOut): .retry(after: nil)
     case .unreachable(.cancelled), .unreachable(.tooLarge), .unreachable(.invalidRequest): .none
     case .status(let status, _) where TransportResponse(status: status).failsInPassing: .retry(after: nil)
     case .status, .unreadable, .invalidRequest: .none

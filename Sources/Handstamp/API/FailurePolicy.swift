@@ -72,7 +72,7 @@ extension TransportError {
   /// Whether the same request may fare better later.
   var isInPassing: Bool {
     switch self {
-    case .unreachable, .timedOut: true
+    case .notConnected, .unreachable, .timedOut: true
     case .cancelled, .tooLarge, .invalidRequest: false
     }
   }

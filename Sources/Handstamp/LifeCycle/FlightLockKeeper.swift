@@ -1,7 +1,8 @@
 /// Knows which flight locks this program holds, so that they can be given up before the system suspends it. A program that is
 /// suspended with a lock in a group container is ended by iOS (0xDEAD10CC), and would keep its extensions waiting.
 ///
-/// Giving a lock up early is safe: it is an economy. A server that knows rotation keys answers the same to both who ask.
+/// Giving a lock up early loses nothing. A server that keeps rotation keys answers both who ask alike. At one that does not, the
+/// ``RefreshAttempt`` in the vault keeps others from presenting the token until its limit has passed.
 public final class FlightLockKeeper: Sendable {
   private struct Content: Sendable {
     var held: [UInt64: any FlightLock] = [:]
@@ -95,9 +96,11 @@ extension FlightLockKeeper {
     @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome { await vault.edit(edit) }
     func changes() -> AsyncStream<Void> { vault.changes() }
 
-    @concurrent func lock(within limit: Duration) async -> (any FlightLock)? {
-      if keeper.isSuspended { return nil }
-      return await vault.lock(within: limit).flatMap { keeper.keep($0) }
+    @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+      guard !keeper.isSuspended, let lock = keeper.keep(try await vault.lock(within: limit)) else {
+        throw .unavailable("the program is being suspended")
+      }
+      return lock
     }
   }
 }

@@ -52,16 +52,16 @@ public struct ServerBackend: AccountBackend {
 
   public var authority: String? { baseURL.absoluteString }
 
-  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
+  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
     let form = FormBody([
       ("grant_type", Secret("refresh_token")), ("refresh_token", token.secret), ("rotation_key", key.wireText),
     ])
     do throws(SessionError) {
       let response = try await post("/oauth/token", form: form)
-      guard response.status == 200 else { return .failure(SessionError(tokenAnswer: response)) }
+      guard response.status == 200 else { return .failure(RefreshFailure(SessionError(tokenAnswer: response))) }
       return .success(try Grant(refresh: response.body))
     } catch {
-      return .failure(error)
+      return .failure(RefreshFailure(error))
     }
   }
 

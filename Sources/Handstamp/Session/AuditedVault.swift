@@ -28,7 +28,9 @@ struct AuditedVault: Vault {
     if let head = entry.auditHead { audit.found(head) }
   }
 
-  @concurrent func lock(within limit: Duration) async -> (any FlightLock)? { await vault.lock(within: limit) }
+  @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    try await vault.lock(within: limit)
+  }
 
   func changes() -> AsyncStream<Void> { vault.changes() }
 }

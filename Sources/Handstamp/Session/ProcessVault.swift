@@ -19,8 +19,8 @@ final class ProcessVault: Vault {
     if case .begin(let new, let steps) = edit { return await begin(new, steps: steps) }
     guard let held = session.withLock({ $0 }) else { return await vault.edit(edit) }
     switch edit {
-    case .begin, .bury, .delivered, .cleaned, .noting: return combined(await vault.edit(edit))
-    case .prepare, .advance, .renew, .touch, .end, .endWhatever: break
+    case .begin, .bury, .delivered, .tell, .cleaned, .noting: return combined(await vault.edit(edit))
+    case .prepare, .note, .advance, .renew, .putBack, .touch, .end, .endWhatever: break
     }
     switch edit.applied(to: VaultEntry(session: held)) {
     case .unchanged: return .done(await entry(of: held))
@@ -105,7 +105,9 @@ final class ProcessVault: Vault {
       revision: entry.revision, session: session, tombstones: entry.tombstones.filter { $0.session != session.id })
   }
 
-  @concurrent func lock(within limit: Duration) async -> (any FlightLock)? { await vault.lock(within: limit) }
+  @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    try await vault.lock(within: limit)
+  }
 
   func changes() -> AsyncStream<Void> { vault.changes() }
 }

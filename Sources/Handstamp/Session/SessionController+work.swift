@@ -46,6 +46,7 @@ extension SessionController {
       }
     case .cancelRequests: requests.cancelAll()
     case .unlock(let operation): locks.removeValue(forKey: operation)?.unlock()
+    case .abandon(let operation): asking.removeValue(forKey: operation)?.cancel()
     case .ignored: break
     case .read(let operation): vaultWork.yield(.read(operation))
     case .edit(let operation, let edit):
@@ -60,8 +61,14 @@ extension SessionController {
 
   private func start(_ timer: SessionMachine.Timer, ticket: UInt64, after delay: Duration) {
     timers[timer]?.cancel()
+    let step = timer == .answer ? SessionController.tick : delay
     timers[timer] = Task.detached(priority: .utility) { [weak self, clock] in
-      do { try await clock.sleep(for: delay) } catch { return }
+      var left = delay
+      // Of a program that was suspended a tick has passed when it goes on, however long that was.
+      repeat {
+        do { try await clock.sleep(for: min(step, left)) } catch { return }
+        left -= min(step, left)
+      } while left > .zero
       await self?.fired(timer, ticket: ticket)
     }
   }
@@ -74,21 +81,30 @@ extension SessionController {
 
   private func takeLock(_ operation: SessionMachine.Operation, within limit: Duration) {
     Task.detached(priority: .userInitiated) { [weak self, vault] in
-      let lock = await vault.lock(within: limit)
+      let lock: Result<any FlightLock, VaultTrouble>
+      do throws(VaultTrouble) { lock = .success(try await vault.lock(within: limit)) } catch { lock = .failure(error) }
       var random = SystemRandomNumberGenerator()
       guard let self else {
-        lock?.unlock()
+        if case .success(let lock) = lock { lock.unlock() }
         return
       }
       await self.took(lock, operation, RotationKey(from: &random))
     }
   }
 
-  private func took(_ lock: (any FlightLock)?, _ operation: SessionMachine.Operation, _ key: RotationKey) {
-    guard let lock else { return post(.lockFailed(operation, key)) }
-    locks[operation] = lock
-    post(.locked(operation, key))
+  private func took(
+    _ lock: Result<any FlightLock, VaultTrouble>, _ operation: SessionMachine.Operation, _ key: RotationKey
+  ) {
+    switch lock {
+    case .success(let lock):
+      locks[operation] = lock
+      post(.locked(operation, key))
+    case .failure(let trouble): post(.lockFailed(operation, key, trouble))
+    }
   }
+
+  /// The steps in which the time is counted that an answer is waited for.
+  private static let tick: Duration = .seconds(1)
 
   /// Detached, so that no waiter's cancellation and no task-local value goes with it.
   private func askRefresh(_ operation: SessionMachine.Operation, _ token: RefreshToken, _ key: RotationKey) {
@@ -97,11 +113,16 @@ extension SessionController {
       guard UnsettledRefreshes.begin() else { return }
       delaysExit = true
     }
-    Task.detached(priority: .userInitiated) { [weak self, backend] in
+    asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend] in
       let answer = SessionMachine.RefreshAnswer(
         await backend.refresh(token, key: key), entropy: .random(in: .min ... .max))
-      await self?.post(.answered(operation, answer))
+      await self?.answered(operation, answer)
     }
+  }
+
+  private func answered(_ operation: SessionMachine.Operation, _ answer: SessionMachine.RefreshAnswer) {
+    asking[operation] = nil
+    post(.answered(operation, answer))
   }
 
   private func revoke(_ session: SessionID, _ handle: RevocationHandle) {
@@ -134,13 +155,15 @@ extension SessionController {
 
 extension SessionMachine.RefreshAnswer {
   /// Only two failures decide anything; every other one is no answer.
-  init(_ result: Result<Grant, SessionError>, entropy: UInt64) {
+  init(_ result: Result<Grant, RefreshFailure>, entropy: UInt64) {
     switch result {
     case .success(let grant): self = .granted(grant)
     case .failure(.rejected(let reason)): self = .rejected(reason)
     case .failure(.rolledBack): self = .superseded
+    case .failure(.refused(_, let retryAfter)), .failure(.notSent(let retryAfter)):
+      self = .none(retryAfter: retryAfter, entropy: entropy, isSettled: true)
+    case .failure(.unusable(let successor, _)): self = .unusable(successor: successor, entropy: entropy)
     case .failure(.unreachable(let retryAfter)): self = .none(retryAfter: retryAfter, entropy: entropy)
-    case .failure: self = .none(retryAfter: nil, entropy: entropy)
     }
   }
 }

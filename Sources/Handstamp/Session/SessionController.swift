@@ -1,3 +1,4 @@
+import Foundation
 /// Drives one account's session: owns its tokens, refreshes them once for everybody who asks, and ends it.
 ///
 /// It performs what ``SessionMachine`` decides and decides nothing itself; there is no `await` between reading the machine
@@ -31,6 +32,8 @@ public actor SessionController {
   /// Edits that take down what the server knows by now, and that the vault has not answered.
   var deliveryNotes: Set<SessionMachine.Operation> = []
   var locks: [SessionMachine.Operation: any FlightLock] = [:]
+  /// Refreshes that are in flight.
+  var asking: [SessionMachine.Operation: Task<Void, Never>] = [:]
   /// Itself, while a refresh token has been sent and its answer is not stored.
   var ownHold: SessionController?
   /// Whether it is among the ``UnsettledRefreshes``.
@@ -76,7 +79,8 @@ public actor SessionController {
     if !backend.keepsRotationKeys { UnsettledRefreshes.watchExit() }
     activityStep = policy.idleLimit.map { min(.seconds(1), $0 / 20) }
     machine = SessionMachine(
-      policy: policy, keepsRotationKeys: backend.keepsRotationKeys, cleanups: cleanups.map(\.cleanup))
+      policy: policy, keepsRotationKeys: backend.keepsRotationKeys, cleanups: cleanups.map(\.cleanup),
+      process: ProcessInfo.processInfo.processIdentifier)
     let hub = StateHub()
     self.hub = hub
     states = SessionStates(hub: hub)
@@ -269,7 +273,7 @@ extension SessionError {
   package init(_ error: TransportError) {
     switch error {
     case .cancelled: self = .cancelled
-    case .unreachable, .timedOut: self = .unreachable(retryAfter: nil)
+    case .notConnected, .unreachable, .timedOut: self = .unreachable(retryAfter: nil)
     case .tooLarge: self = .invalidAnswer("the answer was too large")
     case .invalidRequest(let text): self = .invalidAnswer(text)
     }

@@ -40,7 +40,7 @@ struct StreamRefusal: Error {
 
   init(_ error: TransportError) {
     switch error {
-    case .unreachable, .timedOut, .cancelled, .tooLarge: closing = .unavailable(retryAfter: nil)
+    case .notConnected, .unreachable, .timedOut, .cancelled, .tooLarge: closing = .unavailable(retryAfter: nil)
     case .invalidRequest(let text): closing = .refused(.invalidAnswer(text))
     }
   }

@@ -15,6 +15,10 @@ public final class URLSessionTransport: Transport {
   private let receiver = Receiver()
 
   public init() {
+    session = URLSessionTransport.session(for: receiver)
+  }
+
+  private static func session(for receiver: Receiver) -> URLSession {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpShouldSetCookies = false
     configuration.httpCookieAcceptPolicy = .never
@@ -22,12 +26,23 @@ public final class URLSessionTransport: Transport {
     configuration.urlCache = nil
     configuration.urlCredentialStorage = nil
     configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
-    session = URLSession(configuration: configuration, delegate: receiver, delegateQueue: nil)
+    return URLSession(configuration: configuration, delegate: receiver, delegateQueue: nil)
   }
 
   deinit { session.finishTasksAndInvalidate() }
 
   @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    guard !request.mayReuseConnection else { return try await send(request, in: session, receiver) }
+    // A session has its own connections. On Linux a kept one that the server drops under a POST would cost 20 s and a core.
+    let receiver = Receiver()
+    let session = URLSessionTransport.session(for: receiver)
+    defer { session.finishTasksAndInvalidate() }
+    return try await send(request, in: session, receiver)
+  }
+
+  private func send(
+    _ request: TransportRequest, in session: URLSession, _ receiver: Receiver
+  ) async throws(TransportError) -> TransportResponse {
     let task = session.dataTask(with: try urlRequest(request))
     let (answers, continuation) = AsyncStream.makeStream(of: Result<TransportResponse, TransportError>.self)
     receiver.expect(task, .whole(continuation, limit: request.answerLimit))
@@ -38,10 +53,10 @@ public final class URLSessionTransport: Transport {
     defer { deadline.cancel() }
     task.resume()
     for await answer in answers {
-      if case .failure(.timedOut) = answer { giveUp(task) }
+      if case .failure(.timedOut) = answer { giveUp(task, receiver) }
       return try answer.get()
     }
-    giveUp(task)
+    giveUp(task, receiver)
     throw .cancelled
   }
 
@@ -82,7 +97,7 @@ public final class URLSessionTransport: Transport {
 
   /// Its answer is nobody's any more. On Linux it is not cancelled, because the answer may be arriving; what comes is
   /// dropped, see ``Receiver``.
-  private func giveUp(_ task: URLSessionDataTask) {
+  private func giveUp(_ task: URLSessionDataTask, _ receiver: Receiver) {
     #if canImport(Darwin)
     task.cancel()
     #endif
@@ -236,6 +251,11 @@ extension TransportError {
     switch code {
     case .timedOut?: self = .timedOut
     case .cancelled?: self = .cancelled
+    case .cannotFindHost?, .cannotConnectToHost?, .dnsLookupFailed?, .notConnectedToInternet?, .secureConnectionFailed?,
+      .serverCertificateUntrusted?, .serverCertificateHasBadDate?, .serverCertificateHasUnknownRoot?,
+      .serverCertificateNotYetValid?, .clientCertificateRejected?, .clientCertificateRequired?,
+      .appTransportSecurityRequiresSecureConnection?, .internationalRoamingOff?, .dataNotAllowed?:
+      self = .notConnected("URL error \(code?.rawValue ?? 0)")
     case .some(let code): self = .unreachable("URL error \(code.rawValue)")
     case nil: self = .unreachable("\(type(of: error))")
     }

@@ -11,7 +11,7 @@ final class DeliveryWatch: Backend {
   var keepsRotationKeys: Bool { base.keepsRotationKeys }
   var authority: String? { base.authority }
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
     await base.refresh(token, key: key)
   }
 

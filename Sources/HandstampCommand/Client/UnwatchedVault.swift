@@ -9,6 +9,8 @@ struct UnwatchedVault: Vault {
 
   @concurrent func read() async -> VaultReading { await base.read() }
   @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome { await base.edit(edit) }
-  @concurrent func lock(within limit: Duration) async -> (any FlightLock)? { await base.lock(within: limit) }
+  @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    try await base.lock(within: limit)
+  }
 }
 #endif

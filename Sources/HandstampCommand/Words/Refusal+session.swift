@@ -80,7 +80,7 @@ extension Refusal {
       self.init(.failure, "the answer is too large", hint: "ask for less at once")
     case .unreachable(.invalidRequest(let why)):
       self.init(.usage, "this request cannot be sent: \(plain(why))", hint: "see: handstamp request --help")
-    case .unreachable(.unreachable(let why)):
+    case .unreachable(.notConnected(let why)), .unreachable(.unreachable(let why)):
       self.init(
         .network, "no answer from \(server.text): \(plain(why))", hint: "see to the network and the server, try again")
     case .unreadable(let place):

@@ -80,7 +80,7 @@ extension SessionError {
   fileprivate init(cookies error: TransportError) {
     switch error {
     case .cancelled: self = .cancelled
-    case .unreachable, .timedOut: self = .unreachable(retryAfter: nil)
+    case .notConnected, .unreachable, .timedOut: self = .unreachable(retryAfter: nil)
     case .tooLarge: self = .invalidAnswer("the answer was too large")
     case .invalidRequest(let text): self = .invalidAnswer(text)
     }

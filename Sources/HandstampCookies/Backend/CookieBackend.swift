@@ -66,8 +66,8 @@ public struct CookieBackend: Backend {
   }
 
   /// A cookie cannot be asked for anew: nobody comes here.
-  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError> {
-    .failure(.unsupported("a refresh of cookies"))
+  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
+    .failure(.notSent())
   }
 
   @concurrent public func revoke(_ handle: RevocationHandle) async throws(SessionError) {

@@ -12,6 +12,8 @@ extension SessionMachine {
     /// Requests of the former epoch are no longer anybody's.
     case cancelRequests
     case unlock(Operation)
+    /// Nobody waits for the answer to this request any more.
+    case abandon(Operation)
     /// The event made no sense here, or came too late. Nothing changed.
     case ignored
 

@@ -34,8 +34,11 @@ extension SessionMachine {
     case rejected(EndReason)
     /// `superseded`: the server has moved on from this token.
     case superseded
+    /// A new refresh token, and no usable access token.
+    case unusable(successor: RefreshToken, entropy: UInt64)
     /// Nothing that decides anything. Never ends a session. The entropy spreads the next attempt.
-    case none(retryAfter: Duration?, entropy: UInt64)
+    /// With `isSettled` the token is known to be what it was: nothing was sent, or the server said no.
+    case none(retryAfter: Duration?, entropy: UInt64, isSettled: Bool = false)
   }
 
   /// A timer; starting one again replaces the former.
@@ -44,6 +47,8 @@ extension SessionMachine {
     case refresh
     /// The next attempt of a refresh.
     case retry
+    /// The most that an answer is waited for at a server without rotation keys. Counted in time during which the program ran.
+    case answer
     /// The next try to store tokens that could not be stored, or a tombstone.
     case save
     /// The idle and the absolute limit.
@@ -93,8 +98,8 @@ extension SessionMachine {
 
     /// The flight lock is ours; the key is fresh and random, for the case that none is pending.
     case locked(Operation, RotationKey)
-    /// The flight lock was not to be had in time.
-    case lockFailed(Operation, RotationKey)
+    /// The flight lock was not to be had, for this reason.
+    case lockFailed(Operation, RotationKey, VaultTrouble = .unavailable("the flight lock is held elsewhere"))
     case answered(Operation, RefreshAnswer)
     /// The server was told of an end, or could not be.
     /// With `refusal`, the server's error code, it said that it will not end that session.

@@ -174,6 +174,7 @@ extension SessionMachine {
     if work.values.contains(.end) { return [] }
     switch outcome {
     case .done(let entry):
+      keepNewerHandle(of: ending, than: entry)
       note(entry)
       return over(ending, at: now)
     case .conflict(let entry):
@@ -245,6 +246,7 @@ extension SessionMachine {
         return [.lock(begin(.lock), within: SessionMachine.lockPatience)]
       }
       return prepare(at: now)
+    case .answer: return answerLimitPassed(at: now)
     case .save:
       if let later = buryLater {
         // Queued behind a sign-in it would bury the new session; the sign-in buries the former one itself.
@@ -254,7 +256,7 @@ extension SessionMachine {
       if case .live(let live) = phase, let kept = live.kept, let access = live.access {
         return [edit(.renew(live.stored.id, holding: kept, with: access), for: .renew(nil, live.stored.id, access))]
       }
-      guard case .live(let live) = phase, live.flight == nil, let unsaved = live.unsaved else { return [.ignored] }
+      guard case .live(let live) = phase, live.flight == nil, let unsaved = live.unsaved else { return look() }
       return [
         edit(
           .advance(

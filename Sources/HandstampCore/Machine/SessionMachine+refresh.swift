@@ -63,7 +63,8 @@ extension SessionMachine {
       return [edit(advance(live.stored.id, unsaved), for: .advance(unsaved))]
     }
     guard live.stored.refresh != nil else { return failWaiters(.noRefreshToken, at: now) }
-    if let quiet = live.quietUntil, let wait = left(until: quiet, at: now) {
+    if let quiet = live.quietUntil, left(until: quiet, at: now) != nil {
+      let wait = live.retryAfter.flatMap { left(until: $0, at: now) }
       return failWaiters(.unreachable(retryAfter: wait), at: now)
     }
     live.flight = Flight(step: .locking)
@@ -71,16 +72,48 @@ extension SessionMachine {
     return [.lock(begin(.lock), within: SessionMachine.lockPatience)]
   }
 
-  mutating func lockAnswered(_ operation: Operation, got: Bool, _ key: RotationKey, at now: Moment) -> [Effect] {
+  mutating func locked(_ operation: Operation, _ key: RotationKey, at now: Moment) -> [Effect] {
     guard work.removeValue(forKey: operation) == .lock, case .live(var live) = phase, live.flight != nil else {
-      return (got ? [.unlock(operation)] : []) + [.ignored]
+      return [.unlock(operation), .ignored]
     }
     live.flight?.freshKey = key
-    live.flight?.lock = got ? operation : nil
+    live.flight?.lock = operation
+    live.flight?.failure = nil
     phase = .live(live)
-    // With rotation keys the lock is an economy: without it we send the pair that is on the disk already.
-    guard got || keepsRotationKeys else { return pause(retryAfter: nil, entropy: 0, at: now) }
     return prepare(at: now)
+  }
+
+  /// The lock was not to be had. With rotation keys it is an economy: without it we send the pair that is on the disk already.
+  mutating func lockRefused(
+    _ operation: Operation, _ key: RotationKey, _ trouble: VaultTrouble, at now: Moment
+  ) -> [Effect] {
+    guard work.removeValue(forKey: operation) == .lock, case .live(var live) = phase, live.flight != nil else {
+      return [.ignored]
+    }
+    live.flight?.freshKey = key
+    live.flight?.lock = nil
+    if !keepsRotationKeys { live.flight?.step = .checking }
+    phase = .live(live)
+    return keepsRotationKeys ? prepare(at: now) : [.read(begin(.lockCheck(trouble)))]
+  }
+
+  /// Whoever holds the lock is waited for as long as an answer may still come to them.
+  mutating func lockChecked(_ trouble: VaultTrouble, _ reading: VaultReading, at now: Moment) -> [Effect] {
+    guard case .live(let before) = phase, before.flight?.step == .checking else { return [.ignored] }
+    let effects: [Effect]
+    if case .trouble = reading { effects = [] } else { effects = absorb(reading, at: now) }
+    guard case .live(var live) = phase, live.stored.id == before.stored.id, live.flight?.step == .checking else {
+      return effects
+    }
+    if !isRefreshWanted(at: now) { return effects + endFlight(at: now) }
+    if let age = live.stored.attempt?.age(at: now), age < policy.refresh.answerLimit {
+      live.flight?.step = .locking
+      phase = .live(live)
+      return effects + [.lock(begin(.lock), within: SessionMachine.lockPatience)]
+    }
+    live.flight?.failure = .storage(trouble)
+    phase = .live(live)
+    return effects + pause(retryAfter: nil, entropy: 0, at: now)
   }
 
   /// Writes the rotation key down, before a byte goes out; finds out at the same time whether somebody was faster.
@@ -90,10 +123,29 @@ extension SessionMachine {
     guard case .live(var live) = phase, let key = live.flight?.freshKey, let token = live.stored.refresh else {
       return endFlight(failing: .noRefreshToken, at: now)
     }
+    live.flight?.awaited = nil
+    var attempt: RefreshAttempt?
+    if !keepsRotationKeys {
+      if let found = live.stored.attempt {
+        switch regard(for: found, in: live, at: now) {
+        case .goOn: break
+        case .wait(let rest): return waitOut(found, for: rest, at: now)
+        case .noteReading: return noteReading(of: found, at: now)
+        }
+      }
+      attempt = RefreshAttempt(since: now, process: process)
+      live.attempt = attempt
+      live.isAttemptOpen = false
+    }
     live.flight?.step = .preparing
     phase = .live(live)
     let access = live.kept ?? live.stored.access?.token
-    return [edit(.prepare(live.stored.id, holding: token, replacing: access, key: key), for: .prepare)]
+    return [
+      edit(
+        .prepare(
+          live.stored.id, holding: token, replacing: access, key: key, attempt: attempt, over: live.stored.attempt),
+        for: .prepare)
+    ]
   }
 
   mutating func prepared(_ outcome: VaultOutcome, asOf: Moment, at now: Moment) -> [Effect] {
@@ -106,10 +158,15 @@ extension SessionMachine {
       guard let age = now.elapsed(since: asOf), age <= SessionMachine.staleness else {
         return moved(to: entry, at: now)
       }
+      // Others count from the moment that was noted: a process that was suspended since then notes another.
+      let noted = keepsRotationKeys ? .zero : session.attempt?.age(at: now)
+      guard let noted, noted <= policy.refresh.answerLimit / 2 else { return moved(to: entry, at: now) }
       live.adopt(session, in: now.boot)
       live.flight?.step = .asking
+      live.isAttemptOpen = !keepsRotationKeys
       phase = .live(live)
-      return [.askRefresh(begin(.ask(token, since: now)), token, key)]
+      let asking = Effect.askRefresh(begin(.ask(token, since: now)), token, key)
+      return keepsRotationKeys ? [asking] : [asking, startTimer(.answer, after: policy.refresh.answerLimit - noted)]
     case .conflict(let entry): return moved(to: entry, at: now)
     case .failed(let trouble):
       // Without a durable key nothing may be sent: a later launch would look like a thief.
@@ -118,7 +175,7 @@ extension SessionMachine {
   }
 
   /// The vault moved under the flight. If that helps those who wait, the flight is over; else it goes on from there.
-  private mutating func moved(to entry: VaultEntry, at now: Moment) -> [Effect] {
+  mutating func moved(to entry: VaultEntry, at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, var flight = live.flight else { return [.ignored] }
     flight.moves += 1
     live.flight = flight
@@ -134,16 +191,21 @@ extension SessionMachine {
   }
 
   mutating func refreshAnswered(_ operation: Operation, _ answer: RefreshAnswer, at now: Moment) -> [Effect] {
+    if case .lateAnswer(let session, let sent)? = work[operation] {
+      work[operation] = nil
+      return lateAnswer(answer, of: session, sent: sent)
+    }
     guard case .ask(let sent, let since)? = work[operation] else { return [.ignored] }
     work[operation] = nil
-    guard case .live(var live) = phase, live.flight != nil else { return [.ignored] }
+    guard case .live(var live) = phase, live.flight?.step == .asking else { return [.ignored] }
+    timers[.answer] = nil
     switch answer {
     case .granted(let grant):
       guard grant.session == nil || grant.session == live.stored.id,
         grant.profile == nil || grant.profile?.id == live.stored.profile.id
       else {
         // Somebody else's tokens: no answer to our question.
-        return pause(retryAfter: nil, entropy: 0, at: now)
+        return unanswered(retryAfter: nil, entropy: 0, at: now)
       }
       let unsaved = Unsaved(
         sent: sent, successor: grant.tokens.refresh ?? sent,
@@ -151,6 +213,14 @@ extension SessionMachine {
           token: grant.tokens.access, lifetime: grant.tokens.life.map { Lifetime(start: since, duration: $0) }),
         profile: grant.profile)
       live.flight?.step = .saving
+      phase = .live(live)
+      return [edit(advance(live.stored.id, unsaved), for: .advance(unsaved))]
+    case .unusable(let successor, _):
+      guard let access = live.access else { return unanswered(retryAfter: nil, entropy: 0, at: now) }
+      // The access token that is there serves as long as it did; the next attempt begins with the new refresh token.
+      let unsaved = Unsaved(sent: sent, successor: successor, access: access, profile: nil)
+      live.flight?.step = .saving
+      live.flight?.failure = .invalidAnswer("the server's access token cannot be used")
       phase = .live(live)
       return [edit(advance(live.stored.id, unsaved), for: .advance(unsaved))]
     case .rejected(let reason):
@@ -165,7 +235,11 @@ extension SessionMachine {
       live.flight?.step = .looking
       phase = .live(live)
       return [.read(begin(.rollbackCheck(sent)))]
-    case .none(let retryAfter, let entropy): return pause(retryAfter: retryAfter, entropy: entropy, at: now)
+    case .none(let retryAfter, let entropy, let isSettled):
+      guard isSettled else { return unanswered(retryAfter: retryAfter, entropy: entropy, at: now) }
+      live.isAttemptOpen = false
+      phase = .live(live)
+      return pause(retryAfter: retryAfter, entropy: entropy, at: now)
     }
   }
 
@@ -178,10 +252,17 @@ extension SessionMachine {
       let isNew = live.unsaved == nil
       live.adopt(session, in: now.boot)
       live.unsaved = nil
+      live.attempt = nil
+      live.isAttemptOpen = false
       live.failures = 0
       live.quietUntil = nil
       if isNew { live.mintedAt = session.access?.lifetime?.start ?? now }
       phase = .live(live)
+      live.retryAfter = nil
+      phase = .live(live)
+      if isNew, let failure = live.flight?.failure {
+        return [audit(.refresh, session, "unusable", at: now)] + endFlight(failing: failure, at: now)
+      }
       let told = publish(live.state) + [audit(.refresh, session, "ok", at: now)]
       guard !isNew else { return told + endFlight(at: now) }
       // Written at last, but those who wait do so because that token is of no use to them: now it may be rotated.
@@ -191,6 +272,11 @@ extension SessionMachine {
       return told + lock + settle(at: now) + scheduleRefresh(at: now)
     case .conflict(let entry):
       live.unsaved = nil
+      if entry.session?.id != live.stored.id {
+        var over = live
+        over.unsaved = unsaved
+        keepSuccessors(of: over)
+      }
       // A flight that only saved has neither lock nor key: what is wanted next begins anew.
       let isSavingAlone = live.flight?.freshKey == nil
       if isSavingAlone { live.flight = nil }
@@ -205,7 +291,8 @@ extension SessionMachine {
         live.flight?.lock = nil
       }
       phase = .live(live)
-      let trouble = [audit(.trouble, live.stored, "advance", at: now)] + endFlight(failing: .storage(trouble), at: now)
+      let told = trouble.adding("the new tokens are in this program's memory alone until the vault can be written")
+      let trouble = [audit(.trouble, live.stored, "advance", at: now)] + endFlight(failing: .storage(told), at: now)
       return trouble + [startTimer(.save, after: .seconds(1))]
     }
   }
@@ -265,10 +352,7 @@ extension SessionMachine {
     guard flight.attempt < policy.retry.attempts else {
       live.failures += 1
       let wait = policy.retry.delay(afterAttempt: live.failures, entropy: entropy, retryAfter: retryAfter)
-      live.quietUntil = now.advanced(by: wait)
-      phase = .live(live)
-      return [audit(.refresh, live.stored, "unreachable", at: now)]
-        + endFlight(failing: .unreachable(retryAfter: wait), at: now)
+      return giveUp(for: wait, retryAfter: retryAfter.map { _ in wait }, at: now)
     }
     let delay = policy.retry.delay(afterAttempt: flight.attempt, entropy: entropy, retryAfter: retryAfter)
     flight.attempt += 1
@@ -276,6 +360,33 @@ extension SessionMachine {
     live.flight = flight
     phase = .live(live)
     return [startTimer(.retry, after: delay)]
+  }
+
+  /// Enough for now. An attempt that had no consequences is taken back first, so that no other process waits for its limit.
+  mutating func giveUp(for quiet: Duration, retryAfter: Duration?, at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, live.flight != nil else { return [.ignored] }
+    live.quietUntil = now.advanced(by: quiet)
+    live.retryAfter = retryAfter.map { now.advanced(by: $0) }
+    let failure = live.flight?.failure ?? .unreachable(retryAfter: retryAfter)
+    let told = audit(.refresh, live.stored, "unreachable", at: now)
+    guard let attempt = live.attempt, !live.isAttemptOpen, attempt.isSame(as: live.stored.attempt),
+      live.flight?.lock != nil, let stored = live.stored.attempt
+    else {
+      phase = .live(live)
+      return [told] + endFlight(failing: failure, at: now)
+    }
+    live.flight?.failure = failure
+    live.flight?.step = .withdrawing
+    phase = .live(live)
+    return [told, edit(.note(live.stored.id, stored, as: nil), for: .withdraw)]
+  }
+
+  mutating func withdrawn(at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, live.flight?.step == .withdrawing else { return [.ignored] }
+    // If it could not be written, the next attempt takes its place.
+    if live.attempt?.isSame(as: live.stored.attempt) == true { live.stored.attempt = nil }
+    phase = .live(live)
+    return endFlight(failing: live.flight?.failure ?? .unreachable(retryAfter: nil), at: now)
   }
 
   /// The refresh is over. With an error: whoever can be served by the token that is there is served, the rest hear of it.
@@ -300,20 +411,22 @@ extension SessionMachine {
 
   /// Refreshing failed: a token that still lasts goes on serving.
   private mutating func failWaiters(_ error: SessionError, at now: Moment) -> [Effect] {
-    guard case .live(let live) = phase else { return resumeAll(.failure(error)) }
-    var effects: [Effect] = []
-    if let access = live.access, SessionMachine.serves(access.lifetime, for: .zero, at: now) {
-      let served = waiters.filter { $0.value.refused != access.token }.keys.sorted()
-      if !served.isEmpty {
-        for waiter in served { waiters[waiter] = nil }
-        effects.append(.resume(served, .success(access)))
-      }
-    }
-    return effects + resumeAll(.failure(error))
+    serveWithWhatLasts(at: now) + resumeAll(.failure(error))
+  }
+
+  /// Serves whoever asked for more validity than there is, and can do with less.
+  mutating func serveWithWhatLasts(at now: Moment) -> [Effect] {
+    guard case .live(let live) = phase, let access = live.access,
+      SessionMachine.serves(access.lifetime, for: .zero, at: now)
+    else { return [] }
+    let served = waiters.filter { $0.value.refused != access.token }.keys.sorted()
+    guard !served.isEmpty else { return [] }
+    for waiter in served { waiters[waiter] = nil }
+    return [.resume(served, .success(access))]
   }
 
   /// Whether somebody waits for a refresh, or the token is in its margin.
-  private func isRefreshWanted(at now: Moment) -> Bool {
+  func isRefreshWanted(at now: Moment) -> Bool {
     guard waiters.isEmpty, case .live(let live) = phase else { return !waiters.isEmpty }
     return isDueAhead(live, at: now)
   }

@@ -22,7 +22,10 @@ extension SessionMachine {
       return effects
     case .rollbackCheck(let sent): return rollbackChecked(sent, reading, at: now)
     case .idleCheck: return idleChecked(reading, at: now)
-    case .begin, .lock, .prepare, .ask, .advance, .save, .renew, .reject, .end, .endAgain, .delivered, .cleaned, .touch:
+    case .lockCheck(let trouble): return lockChecked(trouble, reading, at: now)
+    case .begin, .lock, .prepare, .noteReading, .withdraw, .ask, .lateAnswer, .advance, .save, .renew, .reject,
+      .putBack, .end, .endAgain, .delivered, .tell,
+      .cleaned, .touch:
       return [.ignored]
     }
   }
@@ -48,6 +51,8 @@ extension SessionMachine {
 
   /// Makes what is stored the truth here: the one way in which other processes' work is adopted.
   mutating func absorb(_ entry: VaultEntry, at now: Moment) -> [Effect] {
+    if wentBack(entry), let again = putBack(over: entry, at: now) { return again }
+    revision = entry.revision
     note(entry)
     let found = entry.session.flatMap { ended.contains($0.id) || buryLater != nil ? nil : $0 }
     switch phase {
@@ -83,12 +88,61 @@ extension SessionMachine {
       // The locked vault did not tell when the session began and was used last: its limits hold from here on.
       if wasLocked, live.touchedAt == nil { live.stored.activeAt = found.activeAt }
       phase = .live(live)
+      let awaited = live.flight?.awaited
       if wasLocked, let reason = overdue(live.stored, at: now) {
         return end(live, reason, at: now)
       }
+      // Its sender was answered, or took it back.
+      let isAwaitedNoMore =
+        live.flight?.step == .pausing && awaited != nil && awaited?.isSame(as: found.attempt) != true
       return publish(live.state) + (wasLocked ? scheduleLimit(at: now) : []) + scheduleRefresh(at: now)
-        + settle(at: now) + deliver()
+        + settle(at: now) + (isAwaitedNoMore ? [startTimer(.retry, after: .zero)] : []) + deliver()
     }
+  }
+
+  /// Whether an older vault was put back. It has a lower revision; or the same one, after an edit, and another refresh token.
+  private func wentBack(_ entry: VaultEntry) -> Bool {
+    guard entry.revision == revision, revision > 0, case .live(let live) = phase, let session = entry.session else {
+      return entry.revision < revision
+    }
+    return session.id == live.stored.id && session.refresh != live.stored.refresh && !live.isRefreshLocked
+  }
+
+  /// An older vault was put back under this program, with the session that it holds in a newer state, or that it knows to be
+  /// over: what is newer is written again. `nil` for anything else.
+  private mutating func putBack(over entry: VaultEntry, at now: Moment) -> [Effect]? {
+    guard let older = entry.session else { return nil }
+    // It is on its way.
+    if work.values.contains(.putBack) { return [] }
+    if case .live(let live) = phase, live.stored.id == older.id, live.stored.isRemembered, !live.isRefreshLocked {
+      let trouble = audit(.trouble, live.stored, "went_back", at: now)
+      return [trouble, edit(.putBack(live.stored, revision: revision), for: .putBack)]
+    }
+    guard phase == .signedOut, ended.contains(older.id), buryLater == nil else { return nil }
+    let reason = lastEndReason ?? .signedOut
+    return [
+      audit(.trouble, older, "went_back", at: now),
+      edit(.end(older.id, holding: nil, reason: reason, at: now, steps: []), for: .putBack),
+    ]
+  }
+
+  mutating func wasPutBack(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
+    switch outcome {
+    case .done(let entry), .conflict(let entry):
+      revision = min(revision, entry.revision)
+      return absorb(entry, at: now)
+    case .failed: return [startTimer(.save, after: .seconds(5))]
+    }
+  }
+
+  /// An edit that was applied to an older vault than the one this program knows.
+  mutating func noteRevision(of outcome: VaultOutcome) -> [Effect] {
+    guard case .done(let entry) = outcome else { return [] }
+    if wentBack(entry) { return entry.session != nil && isRemembered ? look() : [] }
+    // What was not adopted is not known: the revision stands for the refresh token that is in use here.
+    if case .live(let live) = phase, entry.session?.refresh != live.stored.refresh { return [] }
+    revision = max(revision, entry.revision)
+    return []
   }
 
   /// Only the access item can be read.
@@ -108,7 +162,12 @@ extension SessionMachine {
   /// Whatever ended and is not delivered yet is ours to deliver, too.
   mutating func note(_ entry: VaultEntry) {
     for tombstone in entry.tombstones where !delivered.contains(tombstone.session) {
-      if let handle = tombstone.revocation { outbox[tombstone.session] = handle }
+      guard let handle = tombstone.revocation.map({ newest($0, of: tombstone.session) }) else { continue }
+      // The server is being told with an older one, which may end nothing.
+      if let former = outbox[tombstone.session], former != handle, delivering.contains(tombstone.session) {
+        redelivering.insert(tombstone.session)
+      }
+      outbox[tombstone.session] = handle
     }
     // Whoever is signed in keeps what is theirs.
     let person = entry.session.flatMap { ended.contains($0.id) ? nil : $0.profile.id }

@@ -107,6 +107,8 @@ extension SessionMachine {
       return [startTimer(.deliver, after: max(.seconds(1), delay))]
     }
     deliveryFailures = 0
+    if lateSuccessors[session]?.isTold == true, !redelivering.contains(session) { lateSuccessors[session] = nil }
+    if redelivering.remove(session) != nil { return deliver() }
     outbox[session] = nil
     self.delivered = self.delivered.suffix(31) + [session]
     let told = edit(.delivered(session), for: .delivered)
@@ -120,18 +122,28 @@ extension SessionMachine {
     _ operation: Operation, _ outcome: VaultOutcome, asOf: Moment, at now: Moment
   ) -> [Effect] {
     guard let purpose = work.removeValue(forKey: operation) else { return [.ignored] }
+    if case .begin = purpose, case .done(let entry) = outcome { revision = entry.revision }
+    if case .putBack = purpose { return wasPutBack(outcome, at: now) }
+    return answered(purpose, outcome, asOf: asOf, at: now) + noteRevision(of: outcome)
+  }
+
+  private mutating func answered(
+    _ purpose: Purpose, _ outcome: VaultOutcome, asOf: Moment, at now: Moment
+  ) -> [Effect] {
     switch purpose {
     case .begin(let waiter, let session, let isWanted):
       return began(waiter, session, isWanted: isWanted, outcome, at: now)
     case .prepare: return prepared(outcome, asOf: asOf, at: now)
+    case .noteReading: return readingNoted(outcome, at: now)
+    case .withdraw: return withdrawn(at: now)
     case .advance(let unsaved): return advanced(unsaved, outcome, at: now)
     case .save(let unsaved): return saved(unsaved, outcome, at: now)
     case .renew(let waiter, let session, let access): return renewed(waiter, session, access, outcome, at: now)
     case .reject(let reason): return rejected(reason, outcome, at: now)
     case .end: return endAnswered(outcome, at: now)
     case .endAgain: return buriedAgain(outcome, at: now)
-    case .delivered, .cleaned, .touch: return []
-    case .look, .lock, .ask, .rollbackCheck, .idleCheck: return [.ignored]
+    case .delivered, .tell, .cleaned, .touch: return []
+    case .look, .lock, .lockCheck, .ask, .lateAnswer, .rollbackCheck, .idleCheck, .putBack: return [.ignored]
     }
   }
 }

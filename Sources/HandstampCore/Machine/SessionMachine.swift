@@ -11,6 +11,8 @@ public struct SessionMachine: Sendable, Hashable {
   public let keepsRotationKeys: Bool
   /// The clean-up steps that this program can do.
   public let cleanups: [Cleanup]
+  /// The process id that its attempts are noted with.
+  public let process: Int32
   /// Raised by every sign-in and sign-out; what belongs to an older one comes to nothing.
   public internal(set) var epoch: UInt64 = 0
 
@@ -24,6 +26,10 @@ public struct SessionMachine: Sendable, Hashable {
   /// Ended sessions that the server has not been told about.
   package internal(set) var outbox: [SessionID: RevocationHandle] = [:]
   var delivering: Set<SessionID> = []
+  /// Those among them that the server must be told of once more, with a newer token.
+  var redelivering: Set<SessionID> = []
+  /// Refresh tokens that came after the end of their session.
+  var lateSuccessors: [SessionID: LateSuccessor] = [:]
   /// Those that it was told of while this program ran, newest last: a look that was under way may still show their handle.
   var delivered: [SessionID] = []
   var deliveryFailures = 0
@@ -33,6 +39,9 @@ public struct SessionMachine: Sendable, Hashable {
   var published: SessionState = .restoring
   var lastNumber: UInt64 = 0
   var looksAgain = false
+  /// The highest revision of the vault that was seen since the session in use began. A lower one is an older vault that was
+  /// put back.
+  package internal(set) var revision: UInt64 = 0
   /// A token that the server has left behind, while the vault still holds it: the vault went back in time.
   var leftBehind: RefreshToken?
   /// A tombstone that could not be written.
@@ -44,7 +53,11 @@ public struct SessionMachine: Sendable, Hashable {
   /// Those that are: a look that was under way may still show them.
   var doneChores: [SessionID: Set<String>] = [:]
 
-  public init(policy: SessionPolicy = SessionPolicy(), keepsRotationKeys: Bool = true, cleanups: [Cleanup] = []) {
+  public init(
+    policy: SessionPolicy = SessionPolicy(), keepsRotationKeys: Bool = true, cleanups: [Cleanup] = [],
+    process: Int32 = 0
+  ) {
+    self.process = process
     self.policy = policy
     self.keepsRotationKeys = keepsRotationKeys
     self.cleanups = cleanups
@@ -72,6 +85,9 @@ public struct SessionMachine: Sendable, Hashable {
     /// token that the server has replaced.
     var lockOfUnsaved: Operation?
     var flight: Flight?
+    /// The attempt that this process noted last, and whether it may have had consequences.
+    var attempt: RefreshAttempt?
+    var isAttemptOpen = false
     /// The refresh item is locked: only the access token can be had.
     var isRefreshLocked = false
     /// When the current access token came.
@@ -79,6 +95,8 @@ public struct SessionMachine: Sendable, Hashable {
     /// Refreshes in a row that found no answer, and until when nobody is sent again.
     var failures = 0
     var quietUntil: Moment?
+    /// Until when the server does not want to be asked, or must not be.
+    var retryAfter: Moment?
     var touchedAt: Moment?
     /// What the vault holds, while what the server put in its place could not be written.
     var kept: AccessToken?
@@ -115,11 +133,23 @@ public struct SessionMachine: Sendable, Hashable {
 
   /// One refresh, from the lock to the stored successor.
   struct Flight: Sendable, Hashable {
-    enum Step: Sendable, Hashable { case locking, preparing, asking, saving, ending, looking, pausing }
+    enum Step: Sendable, Hashable {
+      case locking, preparing, asking, saving, ending, looking, pausing
+      /// The lock was not to be had: a look at the vault tells whether its holder may still be waiting for an answer.
+      case checking
+      /// The attempt that had no consequences is being taken back; then the refresh is over.
+      case withdrawing
+    }
     var step: Step
     var attempt = 1
     var freshKey: RotationKey?
     var lock: Operation?
+    /// How many attempts stayed without an answer, one of another process included.
+    var unanswered = 0
+    /// The attempt whose limit it waits for.
+    var awaited: RefreshAttempt?
+    /// What those who wait are told when it is over.
+    var failure: SessionError?
     /// How often the vault moved under this flight; bounded, so that a vault that never settles cannot keep it for ever.
     var moves = 0
   }
@@ -162,8 +192,15 @@ public struct SessionMachine: Sendable, Hashable {
     case look
     case begin(Waiter, StoredSession, isWanted: Bool)
     case lock
+    /// A look at the vault after the lock was not to be had, for this reason.
+    case lockCheck(VaultTrouble)
     case prepare
+    /// An attempt that was found is noted as read under this boot.
+    case noteReading
+    case withdraw
     case ask(RefreshToken, since: Moment)
+    /// The session ended while its refresh was in flight.
+    case lateAnswer(SessionID, sent: RefreshToken)
     case advance(Unsaved)
     case save(Unsaved)
     case renew(Waiter?, SessionID, StoredAccess)
@@ -172,15 +209,18 @@ public struct SessionMachine: Sendable, Hashable {
     case end
     case endAgain
     case delivered
+    /// A tombstone is to name a newer token.
+    case tell
     case cleaned
     case touch
+    case putBack
     /// A look before the session ends for want of activity: another process may have been used.
     case idleCheck
   }
 
   /// Takes an event and says what is to be done about it.
   public mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
-    decide(event, at: now) + releaseLockOfUnsaved()
+    decide(event, at: now) + releaseLockOfUnsaved() + tellOfLateSuccessors()
   }
 
   private mutating func decide(_ event: Event, at now: Moment) -> [Effect] {
@@ -217,8 +257,8 @@ public struct SessionMachine: Sendable, Hashable {
       return waiters.removeValue(forKey: waiter) == nil ? [.ignored] : []
     case .activity: return activity(at: now)
     case .nudge: return nudge(at: now)
-    case .locked(let operation, let key): return lockAnswered(operation, got: true, key, at: now)
-    case .lockFailed(let operation, let key): return lockAnswered(operation, got: false, key, at: now)
+    case .locked(let operation, let key): return locked(operation, key, at: now)
+    case .lockFailed(let operation, let key, let trouble): return lockRefused(operation, key, trouble, at: now)
     case .answered(let operation, let answer): return refreshAnswered(operation, answer, at: now)
     case .revoked(let session, let delivered, let refusal, let entropy):
       return revocationAnswered(session, delivered: delivered, refusal: refusal, entropy: entropy, at: now)
@@ -307,13 +347,17 @@ extension SessionMachine {
 
   /// What was asked for on behalf of a refresh is nobody's any more. Gives the flight lock back if it is held.
   mutating func dropFlightWork() {
+    if case .live(let live) = phase { keepSuccessors(of: live) }
     work = work.filter { _, purpose in
       switch purpose {
-      case .lock, .prepare, .ask, .advance, .save, .reject, .rollbackCheck, .touch: false
-      case .look, .begin, .renew, .end, .endAgain, .delivered, .cleaned, .idleCheck: true
+      case .lock, .lockCheck, .prepare, .noteReading, .withdraw, .ask, .advance, .save, .reject, .rollbackCheck, .touch:
+        false
+      case .look, .begin, .renew, .lateAnswer, .putBack, .end, .endAgain, .delivered, .tell, .cleaned, .idleCheck:
+        true
       }
     }
     timers[.retry] = nil
+    timers[.answer] = nil
     timers[.refresh] = nil
   }
 }
@@ -329,13 +373,31 @@ extension SessionMachine {
 }
 
 extension SessionMachine {
-  /// Whether a refresh token has been sent and what came of it is not stored yet.
+  /// Whether a refresh token has been sent, or the session is being ended, and what came of it is not stored yet.
   package var isRefreshUnsettled: Bool {
+    let isLate = work.values.contains { purpose in
+      switch purpose {
+      case .lateAnswer, .tell: true
+      default: false
+      }
+    }
+    if isLate { return true }
+    if case .ending = phase { return !keepsRotationKeys }
     guard case .live(let live) = phase else { return false }
     return switch live.flight?.step {
     case .asking, .saving, .ending, .looking: true
-    case .locking, .preparing, .pausing, nil: live.unsaved != nil
+    case .locking, .checking, .preparing, .pausing, .withdrawing, nil: live.unsaved != nil
     }
+  }
+
+  /// Ended sessions whose newest refresh token is known here alone, or on its way here.
+  package var sessionsWithLateSuccessors: [SessionID] {
+    work.values.compactMap { if case .lateAnswer(let session, _) = $0 { session } else { nil } } + lateSuccessors.keys
+  }
+
+  /// Whether there are tokens that the vault could not take.
+  package var hasUnsavedTokens: Bool {
+    if case .live(let live) = phase { live.unsaved != nil } else { false }
   }
 
   /// The session that is in use.

@@ -27,8 +27,19 @@ public struct RefreshPolicy: Sendable, Hashable {
   public var aheadOfExpiry: Bool
   /// An API that refuses every token cannot force a refresh of one that is younger than this. Default 5 s.
   public var minimumAge: Duration
+  /// At a server that keeps no rotation keys: how long the answer to a refresh is waited for, and how long after a refresh
+  /// without an answer the same token is not presented again, by any process. Default 60 s, at least 1 s.
+  ///
+  /// The sender counts time in which it ran: a suspended program loses none of it. Everybody else counts from the moment that
+  /// the refresh was noted in the vault. A server that accepts the former token for a while after it was replaced (a grace
+  /// time, overlap or leeway) forgives a repeat only when that lasts longer than this limit.
+  public var answerLimit: Duration
 
-  public init(margin: Duration = .seconds(300), aheadOfExpiry: Bool = true, minimumAge: Duration = .seconds(5)) {
+  public init(
+    margin: Duration = .seconds(300), aheadOfExpiry: Bool = true, minimumAge: Duration = .seconds(5),
+    answerLimit: Duration = .seconds(60)
+  ) {
+    self.answerLimit = max(.seconds(1), answerLimit)
     self.margin = margin
     self.aheadOfExpiry = aheadOfExpiry
     self.minimumAge = minimumAge

@@ -20,12 +20,15 @@ public protocol Backend: Sendable {
     in response: TransportResponse, to request: TransportRequest, with token: AccessToken, at now: UnixTime
   ) -> SessionNotice
 
-  /// Asks for new tokens. The same pair may be sent any number of times.
+  /// Asks for new tokens.
   ///
-  /// Only two failures decide anything: ``SessionError/rejected(_:)`` for exactly HTTP 400 or 401 of the token endpoint with
-  /// a JSON body whose `error` is `invalid_grant` (RFC 6749 section 5.2), and ``SessionError/rolledBack`` for the same with
-  /// `error_code` `superseded`. Every other failure keeps the session, whatever it is.
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, SessionError>
+  /// Where the server keeps rotation keys, the same pair may be sent any number of times. Where it does not, one call sends the
+  /// token at most once, and waits for the answer for longer than ``RefreshPolicy/answerLimit``: the caller counts that limit
+  /// in time during which the program ran, and cancels the task when it is over. A time-out of the transport that strikes
+  /// earlier costs nothing but waiting.
+  ///
+  /// Only ``RefreshFailure/rejected(_:)`` and ``RefreshFailure/rolledBack`` end anything; every other failure keeps the session.
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure>
 
   /// Ends one session at the server. Asked again until it returns, or throws ``SessionError/rejected(_:)`` because the server
   /// knows no such session, or ``SessionError/refused(code:detail:)`` because the server said that it will never end it: that

@@ -19,11 +19,15 @@ public struct TransportRequest: Sendable, Hashable {
   public var timeout: Duration
   /// The most bytes of body that are accepted; more is ``TransportError/tooLarge``.
   public var answerLimit: Int
+  /// Whether a connection that was kept open may carry it. A server may be closing such a one at this moment, and then it is
+  /// not known whether the request arrived: what must not be sent twice goes over a connection of its own. Default `true`.
+  public var mayReuseConnection: Bool
 
   public init(
     method: String, url: String, headers: [HeaderField] = [], body: [UInt8] = [],
-    timeout: Duration = .seconds(20), answerLimit: Int = 8 << 20
+    timeout: Duration = .seconds(20), answerLimit: Int = 8 << 20, mayReuseConnection: Bool = true
   ) {
+    self.mayReuseConnection = mayReuseConnection
     self.method = method
     self.url = url
     self.headers = headers
@@ -108,7 +112,9 @@ extension [HeaderField] {
 
 /// Why no answer came.
 public enum TransportError: Error, Sendable, Hashable {
-  /// No connection, or it broke; the text names the cause, without addresses' queries and without bodies.
+  /// No connection could be made (no network, no such host, refused, TLS failed): nothing of the request was sent.
+  case notConnected(String)
+  /// The connection broke, or it is not known whether there was one; the text names the cause, without addresses' queries and without bodies.
   case unreachable(String)
   case timedOut
   case cancelled

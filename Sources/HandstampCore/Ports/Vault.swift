@@ -9,9 +9,12 @@ public protocol Vault: Sendable {
   /// Applies `edit` to what is stored, in one atomic and durable step.
   @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome
 
-  /// The flight lock of this account: held by the one process that refreshes. Waits at most `limit`; nothing when it was
-  /// not to be had by then. The kernel gives it back when the process dies.
-  @concurrent func lock(within limit: Duration) async -> (any FlightLock)?
+  /// The flight lock of this account: held by the one process that refreshes. Waits at most `limit`. The kernel gives it back
+  /// when the process dies.
+  ///
+  /// - Throws: ``VaultTrouble/unavailable(_:)`` when it was not to be had by then; the text names who holds it, where the system
+  ///   tells, or says why there is no lock at all.
+  @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock
 
   /// Yields after another process may have changed the vault; may yield too often. Ends with its task.
   func changes() -> AsyncStream<Void>
@@ -22,7 +25,7 @@ extension Vault {
   public func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
 }
 
-/// Held while a refresh is in the air.
+/// Held while a refresh is in flight.
 public protocol FlightLock: Sendable {
   func unlock()
 }
@@ -45,6 +48,13 @@ public enum VaultTrouble: Error, Sendable, Hashable {
   case unavailable(String)
   /// What is stored is no vault. The vault sets it aside before it writes anew.
   case corrupt
+}
+
+extension VaultTrouble {
+  /// The same with one fact more, where it has words.
+  func adding(_ fact: String) -> VaultTrouble {
+    if case .unavailable(let text) = self { .unavailable("\(text); \(fact)") } else { self }
+  }
 }
 
 /// The answer to an edit.

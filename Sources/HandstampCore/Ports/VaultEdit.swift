@@ -6,12 +6,22 @@ public enum VaultEdit: Sendable, Hashable {
   /// The write-ahead of a refresh: keeps `key` unless a key is pending already. Only while the session holds `token`, and
   /// `access`, if it is given: where refresh tokens do not rotate, the access token alone tells that another process has
   /// refreshed.
-  case prepare(SessionID, holding: RefreshToken, replacing: AccessToken? = nil, key: RotationKey)
-  /// A refresh came home: stores the successor and clears the pending key. Only while the session holds `sent`.
+  ///
+  /// With `attempt`, which takes the place of `over`: only while no other attempt is noted.
+  case prepare(
+    SessionID, holding: RefreshToken, replacing: AccessToken? = nil, key: RotationKey, attempt: RefreshAttempt? = nil,
+    over: RefreshAttempt? = nil)
+  /// Notes that an attempt was read under another boot, or with `nil` that it had no consequences. Only while it is the one
+  /// that is noted.
+  case note(SessionID, RefreshAttempt, as: RefreshAttempt?)
+  /// A refresh came home: stores the successor and clears pending key and attempt. Only while the session holds `sent`.
   case advance(SessionID, sent: RefreshToken, to: RefreshToken, access: StoredAccess, profile: Profile?)
   /// The server replaced what requests carry, as it may with a cookie. Only while the session holds `token`, so that of two who
   /// were told at once the second looks again. Where that same secret is what ends the session, the new one takes its place.
   case renew(SessionID, holding: AccessToken, with: StoredAccess)
+  /// An older state of the vault came back (a restored folder) while a program still held this newer one, which stood in it at
+  /// `revision`: it is written again. Only while the vault holds the same session at no higher revision.
+  case putBack(StoredSession, revision: UInt64)
   /// The session is over, and these clean-up steps are to be done. Only while it holds `token`; with nothing for a token,
   /// whatever it holds.
   case end(SessionID, holding: RefreshToken?, reason: EndReason, at: Moment, steps: [String] = [])
@@ -22,6 +32,8 @@ public enum VaultEdit: Sendable, Hashable {
   case bury(Tombstone)
   /// The server has been told of this session's end: its tombstone keeps the reason alone.
   case delivered(SessionID)
+  /// The server is to be told of this session's end with another handle, if it was to be told with `former`.
+  case tell(SessionID, with: RevocationHandle, insteadOf: RevocationHandle)
   /// These clean-up steps are done.
   case cleaned(SessionID, steps: [String])
   /// The session was used.
@@ -47,7 +59,7 @@ public enum VaultEdit: Sendable, Hashable {
   public var replacesCorruptContent: Bool {
     switch self {
     case .begin, .endWhatever: true
-    case .prepare, .advance, .renew, .end, .bury, .delivered, .cleaned, .touch: false
+    case .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered, .tell, .cleaned, .touch: false
     case .noting(_, let edit): edit.replacesCorruptContent
     }
   }
@@ -74,18 +86,23 @@ public enum VaultEdit: Sendable, Hashable {
       }
       new.forgetDelivered(keeping: 1)
       new.session = session
-    case .prepare(let id, let token, let access, let key):
+    case .prepare(let id, let token, let access, let key, let attempt, let former):
       guard let session = entry.session, session.id == id, session.refresh == token,
-        access == nil || session.access?.token == access
+        access == nil || session.access?.token == access, attempt == nil || session.attempt == former
       else { return .conflict }
-      guard session.pendingKey == nil else { return .unchanged }
-      new.session?.pendingKey = key
+      guard attempt != nil || session.pendingKey == nil else { return .unchanged }
+      new.session?.pendingKey = session.pendingKey ?? key
+      if let attempt { new.session?.attempt = attempt }
+    case .note(let id, let former, let attempt):
+      guard let session = entry.session, session.id == id, session.attempt == former else { return .conflict }
+      new.session?.attempt = attempt
     case .advance(let id, let sent, let successor, let access, let profile):
       guard let session = entry.session, session.id == id, session.refresh == sent else { return .conflict }
       new.session?.refresh = successor
       // A server without handles is told of the end by the refresh token itself: then that is the newest one.
       if session.revocation?.secret == sent.secret { new.session?.revocation = RevocationHandle(successor.secret) }
       new.session?.pendingKey = nil
+      new.session?.attempt = nil
       new.session?.access = access
       if let profile { new.session?.profile = profile }
     case .renew(let id, let token, let access):
@@ -95,6 +112,10 @@ public enum VaultEdit: Sendable, Hashable {
         new.session?.revocation = RevocationHandle(access.token.secret)
       }
       new.session?.access = access
+    case .putBack(let session, let revision):
+      guard entry.session?.id == session.id, entry.revision <= revision else { return .conflict }
+      new.session = session
+      new.revision = max(entry.revision, revision) + 1
     case .end(let id, let token, let reason, let time, let steps):
       guard let session = entry.session, session.id == id, token == nil || session.refresh == token else {
         return .conflict
@@ -122,6 +143,11 @@ public enum VaultEdit: Sendable, Hashable {
         if new.tombstones[index].isFinished { new.tombstones[index].account = nil }
       }
       new.forgetDelivered(keeping: 1)
+    case .tell(let id, let handle, let former):
+      guard let index = entry.tombstones.firstIndex(where: { $0.session == id && $0.revocation == former }) else {
+        return .conflict
+      }
+      new.tombstones[index].revocation = handle
     case .cleaned(let id, let steps):
       let isOpen = entry.tombstones.contains { $0.session == id && $0.steps.contains(where: steps.contains) }
       guard isOpen else { return .unchanged }

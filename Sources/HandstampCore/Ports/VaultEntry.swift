@@ -32,6 +32,8 @@ public struct StoredSession: Sendable, Hashable {
   public var refresh: RefreshToken?
   /// The rotation key of a refresh that has begun: whoever refreshes next sends this one.
   public var pendingKey: RotationKey?
+  /// A refresh whose answer is not stored yet, at a server that keeps no rotation keys.
+  public var attempt: RefreshAttempt?
   public var revocation: RevocationHandle?
   public var access: StoredAccess?
   public var startedAt: Moment
@@ -41,7 +43,8 @@ public struct StoredSession: Sendable, Hashable {
 
   public init(
     id: SessionID, profile: Profile, refresh: RefreshToken?, pendingKey: RotationKey? = nil,
-    revocation: RevocationHandle?, access: StoredAccess?, startedAt: Moment, activeAt: Moment,
+    attempt: RefreshAttempt? = nil, revocation: RevocationHandle?, access: StoredAccess?, startedAt: Moment,
+    activeAt: Moment,
     isRemembered: Bool = true
   ) {
     self.isRemembered = isRemembered
@@ -49,6 +52,7 @@ public struct StoredSession: Sendable, Hashable {
     self.profile = profile
     self.refresh = refresh
     self.pendingKey = pendingKey
+    self.attempt = attempt
     self.revocation = revocation
     self.access = access
     self.startedAt = startedAt

@@ -42,7 +42,7 @@ extension SessionError {
   init(_ error: TransportError) {
     switch error {
     case .cancelled: self = .cancelled
-    case .unreachable, .timedOut: self = .unreachable(retryAfter: nil)
+    case .notConnected, .unreachable, .timedOut: self = .unreachable(retryAfter: nil)
     case .tooLarge: self = .invalidAnswer("the answer was too large")
     case .invalidRequest(let text): self = .invalidAnswer(text)
     }

@@ -1,3 +1,4 @@
+import Foundation
 public import HandstampCore
 
 /// Access tokens for several APIs from the one refresh token of a session (RFC 6749 section 6, RFC 8707 section 2.2).
@@ -22,12 +23,18 @@ public actor ScopedTokens {
   private let backend: OAuthBackend
   private let vault: any Vault
   private let clock: any SessionClock
+  private let answerLimit: Duration
   private var held: [Aim: Held] = [:]
 
   /// - Parameters:
   ///   - vault: the session's, the same that its controller has.
   ///   - clock: the same that its controller has.
-  public init(backend: OAuthBackend, vault: any Vault, clock: any SessionClock) {
+  ///   - answerLimit: the same as in its controller's ``HandstampCore/RefreshPolicy``.
+  public init(
+    backend: OAuthBackend, vault: any Vault, clock: any SessionClock,
+    answerLimit: Duration = RefreshPolicy().answerLimit
+  ) {
+    self.answerLimit = answerLimit
     self.backend = backend
     self.vault = vault
     self.clock = clock
@@ -37,7 +44,7 @@ public actor ScopedTokens {
   ///
   /// - Throws: ``HandstampCore/SessionError/refused(code:detail:)`` with `invalid_scope` or `invalid_target` where the server
   ///   does not give it, or gives less; ``HandstampCore/SessionError/signedOut(_:)``;
-  ///   ``HandstampCore/SessionError/unreachable(retryAfter:)`` also when another process refreshes for too long. A rejection is
+  ///   ``HandstampCore/SessionError/storage(_:)`` also when another process refreshes for too long. A rejection is
   ///   thrown as well, and ends nothing: the session's own refresh decides about its end.
   public func token(
     scopes: [String], resource: String? = nil, minimumValidity: Duration = .seconds(30)
@@ -51,31 +58,112 @@ public actor ScopedTokens {
 
   /// Apart from the caller, who may go.
   private func ask(_ aim: Aim, for validity: Duration) async -> Result<AccessToken, SessionError> {
-    guard let lock = await vault.lock(within: .seconds(5)) else {
-      return .failure(.unreachable(retryAfter: .seconds(1)))
-    }
-    do throws(SessionError) {
-      // Another task of this program may have been faster.
-      if let token = try await known(aim, for: validity) {
-        lock.unlock()
-        return .success(token)
+    while true {
+      let lock: any FlightLock
+      do throws(VaultTrouble) { lock = try await vault.lock(within: .seconds(5)) } catch {
+        return .failure(.storage(error))
       }
+      do throws(SessionError) {
+        // Another task of this program may have been faster.
+        if let token = try await known(aim, for: validity) {
+          lock.unlock()
+          return .success(token)
+        }
+        switch try await begin() {
+        case .begun(let session, let token, let attempt):
+          let (answer, start) = try await refreshed(aim, session, token, attempt)
+          try await store(answer, of: session, sent: token, attempt, under: lock)
+          return .success(try keep(answer, for: aim, of: session, since: start))
+        case .wait(let rest):
+          lock.unlock()
+          do { try await clock.sleep(for: rest) } catch { return .failure(.cancelled) }
+        }
+      } catch {
+        if error != .storage(unsaved) { lock.unlock() }
+        return .failure(error)
+      }
+    }
+  }
+
+  private func keep(
+    _ answer: TokenAnswer, for aim: Aim, of session: StoredSession, since start: Moment
+  ) throws(SessionError) -> AccessToken {
+    if let granted = answer.scope?.split(separator: " "), !aim.scopes.allSatisfy({ granted.contains(Substring($0)) }) {
+      throw .refused(code: "invalid_scope", detail: "the server grants less than was asked for")
+    }
+    held[aim] = Held(
+      session: session.id, token: answer.tokens.access,
+      lifetime: answer.tokens.life.map { Lifetime(start: start, duration: $0) })
+    return answer.tokens.access
+  }
+
+  private enum Beginning {
+    case begun(StoredSession, RefreshToken, RefreshAttempt)
+    /// The token was presented before, and its limit has not passed.
+    case wait(Duration)
+  }
+
+  /// Notes the attempt in the vault before a byte goes out.
+  private func begin() async throws(SessionError) -> Beginning {
+    for _ in 0..<8 {
       let session = try await session()
       guard let token = session.refresh else { throw .noRefreshToken }
-      let start = clock.now()
-      let answer = try await backend.refreshed(token, scopes: aim.scopes, resource: aim.resource)
-      try await store(answer, of: session, sent: token, under: lock)
-      if let granted = answer.scope?.split(separator: " "), !aim.scopes.allSatisfy({ granted.contains(Substring($0)) })
-      {
-        return .failure(.refused(code: "invalid_scope", detail: "the server grants less than was asked for"))
+      let now = clock.now()
+      if let found = session.attempt {
+        guard let age = found.age(at: now) else {
+          _ = await vault.edit(.note(session.id, found, as: found.read(at: now)))
+          continue
+        }
+        if age < answerLimit { return .wait(answerLimit - age) }
       }
-      held[aim] = Held(
-        session: session.id, token: answer.tokens.access,
-        lifetime: answer.tokens.life.map { Lifetime(start: start, duration: $0) })
-      return .success(answer.tokens.access)
-    } catch {
-      if error != .storage(unsaved) { lock.unlock() }
-      return .failure(error)
+      let attempt = RefreshAttempt(since: now, process: ProcessInfo.processInfo.processIdentifier)
+      var random = SystemRandomNumberGenerator()
+      let edit = VaultEdit.prepare(
+        session.id, holding: token, key: RotationKey(from: &random), attempt: attempt, over: session.attempt)
+      switch await vault.edit(edit) {
+      case .done: return .begun(session, token, attempt)
+      case .conflict: continue
+      case .failed(let trouble): throw .storage(trouble)
+      }
+    }
+    throw .unreachable(retryAfter: nil)
+  }
+
+  /// The server's answer, waited for as long as the limit says, in time during which the program ran.
+  private func refreshed(
+    _ aim: Aim, _ session: StoredSession, _ token: RefreshToken, _ attempt: RefreshAttempt
+  ) async throws(SessionError) -> (TokenAnswer, Moment) {
+    let start = clock.now()
+    let asking = Task.detached(priority: .userInitiated) { [backend] () -> Result<TokenAnswer, RefreshProblem> in
+      do throws(RefreshProblem) {
+        return .success(try await backend.refreshed(token, scopes: aim.scopes, resource: aim.resource))
+      } catch {
+        return .failure(error)
+      }
+    }
+    let limit = Task.detached(priority: .utility) { [clock, answerLimit] in
+      var left = answerLimit
+      // Of a program that was suspended one step has passed when it goes on, however long that was.
+      while left > .zero {
+        do { try await clock.sleep(for: min(.seconds(1), left)) } catch { return }
+        left -= .seconds(1)
+      }
+      asking.cancel()
+    }
+    defer { limit.cancel() }
+    switch await asking.value {
+    case .success(let answer): return (answer, start)
+    case .failure(let problem):
+      switch problem.failure {
+      case .unusable(let successor, _):
+        // Without an access token of the session's own there is nothing that could be stored beside it.
+        guard let access = session.access else { break }
+        _ = await vault.edit(.advance(session.id, sent: token, to: successor, access: access, profile: nil))
+      case .refused, .notSent, .rejected, .rolledBack: _ = await vault.edit(.note(session.id, attempt, as: nil))
+      // It may have reached the server: nobody presents the token before the limit has passed.
+      case .unreachable: break
+      }
+      throw problem.error
     }
   }
 
@@ -103,9 +191,13 @@ public actor ScopedTokens {
   ///
   /// While the successor cannot be stored, the lock is kept: any other process would send a token that the server has replaced.
   private func store(
-    _ answer: TokenAnswer, of session: StoredSession, sent: RefreshToken, under lock: any FlightLock
+    _ answer: TokenAnswer, of session: StoredSession, sent: RefreshToken, _ attempt: RefreshAttempt,
+    under lock: any FlightLock
   ) async throws(SessionError) {
-    guard let successor = answer.tokens.refresh, successor != sent else { return lock.unlock() }
+    guard let successor = answer.tokens.refresh, successor != sent else {
+      _ = await vault.edit(.note(session.id, attempt, as: nil))
+      return lock.unlock()
+    }
     // A session without a token of its own gets one that is over.
     let access =
       session.access

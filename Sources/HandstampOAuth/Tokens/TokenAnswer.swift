@@ -50,13 +50,15 @@ struct TokenAnswer: Decodable {
     guard !isBound || type != "bearer" else { throw .invalidAnswer("the server does not bind its tokens to the key") }
     guard type == (isBound ? "dpop" : "bearer") else { throw .invalidAnswer("tokens of an unknown type") }
     for text in [answer.access_token, answer.refresh_token, answer.revocation_handle].compactMap({ $0 }) {
-      // Printable ASCII (RFC 6750 section 2.1); anything else could break out of a header.
-      guard !text.isEmpty, text.utf8.allSatisfy({ (33...126).contains($0) }) else {
+      guard TokenAnswer.isToken(text) else {
         throw .invalidAnswer("a token with characters that none may have")
       }
     }
     self = answer
   }
+
+  /// Printable ASCII (RFC 6750 section 2.1): anything else could break out of a header.
+  static func isToken(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy { (33...126).contains($0) } }
 
   var tokens: TokenSet {
     TokenSet(
@@ -73,29 +75,57 @@ struct TokenRefusal: Decodable {
 
   /// Nothing for an answer that is no such error.
   init?(_ response: TransportResponse) {
-    guard response.status == 400 || response.status == 401 || response.status == 403,
+    guard (400..<500).contains(response.status),
       let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))
     else { return nil }
     self = refusal
   }
 }
 
-extension SessionError {
-  /// What an answer to a refresh other than 200 means: only `invalid_grant` in a JSON body with 400 or 401 decides anything.
-  init(refresh response: TransportResponse) {
-    guard response.status == 400 || response.status == 401, let refusal = TokenRefusal(response),
-      refusal.error == "invalid_grant"
-    else {
-      self = .unreachable(retryAfter: response.retryAfter)
+/// Why a refresh brought no tokens: what it says about the refresh token, and what a caller is told.
+struct RefreshProblem: Error {
+  var failure: RefreshFailure
+  var error: SessionError
+}
+
+extension RefreshProblem {
+  /// What an answer to a refresh other than 200 means: only `invalid_grant` in a JSON body with 400 or 401 ends anything, and
+  /// only an error of RFC 6749 section 5.2 tells that the token is what it was.
+  init(_ response: TransportResponse) {
+    guard let refusal = TokenRefusal(response) else {
+      self.init(
+        failure: .unreachable(retryAfter: response.retryAfter), error: .unreachable(retryAfter: response.retryAfter))
+      return
+    }
+    guard response.status == 400 || response.status == 401, refusal.error == "invalid_grant" else {
+      self.init(
+        failure: .refused(code: refusal.error, retryAfter: response.retryAfter),
+        error: .refused(code: refusal.error, detail: refusal.error_description))
       return
     }
     if refusal.error_code == "superseded" {
-      self = .rolledBack
+      self.init(failure: .rolledBack, error: .rolledBack)
     } else {
-      self = .rejected(refusal.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected)
+      let reason = refusal.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected
+      self.init(failure: .rejected(reason), error: .rejected(reason))
     }
   }
 
+  /// A 200 whose access token is of no use: the refresh token in it may be the only one that is left.
+  init(unusable body: [UInt8], error: SessionError, sent: RefreshToken) {
+    struct Successor: Decodable { var refresh_token: String }
+    let successor = try? JSONDecoder().decode(Successor.self, from: Data(body)).refresh_token
+    var reason = ""
+    if case .invalidAnswer(let text) = error { reason = text }
+    if let successor, TokenAnswer.isToken(successor), successor != sent.secret.withExposed({ $0 }) {
+      self.init(failure: .unusable(successor: RefreshToken(successor), reason: reason), error: error)
+    } else {
+      self.init(failure: .unreachable(retryAfter: nil), error: error)
+    }
+  }
+}
+
+extension SessionError {
   /// What an answer to anything else means.
   init(asking response: TransportResponse) {
     if let refusal = TokenRefusal(response) {

@@ -127,7 +127,7 @@ struct BackendCheck<B: Backend> {
     return grant
   }
 
-  private func decidesNothing(_ answer: Result<Grant, SessionError>, _ promise: String, about what: String) throws {
+  private func decidesNothing(_ answer: Result<Grant, RefreshFailure>, _ promise: String, about what: String) throws {
     switch answer {
     case .success, .failure(.rejected), .failure(.rolledBack):
       throw BrokenPromise(promise, found: "\(what): \(describe(answer))")
@@ -135,7 +135,7 @@ struct BackendCheck<B: Backend> {
     }
   }
 
-  private func describe(_ answer: Result<Grant, SessionError>) -> String {
+  private func describe(_ answer: Result<Grant, RefreshFailure>) -> String {
     switch answer {
     case .success: "tokens"
     case .failure(let error): "\(error)"

@@ -17,28 +17,60 @@ package struct Exploration: Sendable {
   /// Whether the bound on states cut it short.
   package private(set) var isCut = false
 
-  /// - Parameter bound: the most states to visit.
-  package init(_ world: World, bound: Int = 3_000_000) {
+  /// - Parameters:
+  ///   - bound: the most states to visit.
+  ///   - isEnough: whether what was found answers the question, so that it need not go on.
+  package init(_ world: World, bound: Int = 3_000_000, isEnough: (Exploration) -> Bool = { _ in false }) {
     var seen: Set<Int> = [world.hashValue]
-    var ways: [(world: World?, parent: Int, move: World.Move?)] = [(world, -1, nil)]
-    var next = 0
-    while next < ways.count {
-      guard let current = ways[next].world else { break }
-      ways[next].world = nil
-      for move in current.moves() {
-        var following = current
-        following.make(move)
-        guard seen.insert(following.hashValue).inserted else { continue }
-        ways.append((following, next, move))
-        if let verdict = following.verdict { note(verdict, at: ways.count - 1, in: ways) }
+    var ways: [Way] = [Way(parent: -1, move: nil)]
+    // One layer after the other: only the worlds of two of them are kept.
+    var layer: [(world: World, way: Int)] = [(world, 0)]
+    while !layer.isEmpty, !isCut {
+      var next: [(world: World, way: Int)] = []
+      for (current, way) in layer {
+        for move in current.moves() {
+          var following = current
+          following.make(move)
+          let hash = following.hashValue
+          guard seen.insert(hash).inserted else { continue }
+          ways.append(Way(parent: Int32(way), move: move))
+          if let verdict = following.verdict {
+            note(verdict, at: ways.count - 1, in: ways)
+            if isEnough(self) {
+              states = ways.count
+              return
+            }
+          } else {
+            next.append((following, ways.count - 1))
+            if world.limits.checksLiveness, hash & 63 == 0 {
+              checkLiveness(of: following, at: ways.count - 1, in: ways)
+              if isEnough(self) {
+                states = ways.count
+                return
+              }
+            }
+          }
+        }
+        if ways.count > bound {
+          isCut = true
+          break
+        }
       }
-      next += 1
-      if ways.count > bound {
-        isCut = true
-        break
-      }
+      layer = next
     }
     states = ways.count
+  }
+
+  private struct Way {
+    var parent: Int32
+    var move: World.Move?
+  }
+
+  /// From one state in 64: whether all comes to a good end from there.
+  private mutating func checkLiveness(of world: World, at index: Int, in ways: [Way]) {
+    var world = world
+    world.settle()
+    if let verdict = world.verdict { note(verdict, at: index, in: ways) }
   }
 
   /// Whether an honest client can be signed out.
@@ -49,15 +81,13 @@ package struct Exploration: Sendable {
   package var isTakenOver: Bool { findings.contains { $0.verdict == .takeover } }
   package var detects: Bool { findings.contains { $0.verdict == .detected } }
 
-  private mutating func note(
-    _ verdict: World.Verdict, at index: Int, in ways: [(world: World?, parent: Int, move: World.Move?)]
-  ) {
+  private mutating func note(_ verdict: World.Verdict, at index: Int, in ways: [Way]) {
     guard !findings.contains(where: { $0.verdict == verdict }) else { return }
     var path: [World.Move] = []
     var position = index
     while position >= 0 {
       if let move = ways[position].move { path.append(move) }
-      position = ways[position].parent
+      position = Int(ways[position].parent)
     }
     findings.append(Finding(verdict: verdict, path: path.reversed()))
   }

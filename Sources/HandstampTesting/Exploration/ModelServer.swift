@@ -1,126 +1,112 @@
 package import HandstampCore
 package import HandstampRegistry
 
-/// One session at the server of a ``World``, under the real rules of ``Rotation``. Tokens say in clear what a real one says
-/// under its MAC; that a MAC cannot be forged is taken for granted here.
-package struct ModelServer: Sendable, Hashable {
-  /// The rules, and what can be planted in them.
+/// One session at the server of a ``World``: at our own, or at one of others, which knows no rotation keys. Tokens say in clear
+/// what a real one says under its MAC; that a MAC cannot be forged is taken for granted here.
+package enum ModelServer: Sendable, Hashable {
+  /// The rules of our own server, and what can be planted in them.
   package typealias Rules = RotationRules
 
-  private let rotation: Rotation
-  private var row: SessionRow
-  /// What the store would show if its last commit were lost.
-  private var previous: SessionRow?
-  private let servesAnyKey: Bool
-  package let profile: Profile
+  case keyed(KeyedServer)
+  case keyless(KeylessServer)
 
-  /// - Parameter limit: how long the server lets the session last.
-  package init(
-    rules: Rules, number: Int = 0, person: String = "ada", servesAnyKey: Bool = false,
-    at time: UnixTime = World.start.wall, limit: Duration? = nil
-  ) {
-    rotation = Rotation(rules: rules)
-    self.servesAnyKey = servesAnyKey
-    profile = Profile(id: AccountID(person), name: person)
-    var bytes = NumberGenerator(number: UInt64(number))
-    row = SessionRow(
-      session: SessionBytes(from: &bytes), account: profile.id,
-      device: DeviceInfo(id: DeviceID("d"), name: "d", platform: "test"), kind: .keyed, createdAt: time,
-      absoluteExpiry: limit.map { time.advanced(by: $0) })
-  }
-
-  /// In every token of this server, so that it is recognised wherever it should not be.
+  /// In every token of these servers, so that it is recognised wherever it should not be.
   package static let secretWord = "s3cr3t"
 
-  package var session: SessionID { row.session.id }
-  package var startedAt: UnixTime { row.createdAt }
-  package var canLoseCommit: Bool { previous != nil }
+  package var profile: Profile {
+    switch self {
+    case .keyed(let server): server.profile
+    case .keyless(let server): server.profile
+    }
+  }
 
-  package func isAlive(at time: UnixTime) -> Bool { row.over(at: time) == nil }
-  package func end(at time: UnixTime) -> EndReason? { row.over(at: time) }
+  package var session: SessionID {
+    switch self {
+    case .keyed(let server): server.session
+    case .keyless(let server): server.session
+    }
+  }
+
+  package var startedAt: UnixTime {
+    switch self {
+    case .keyed(let server): server.startedAt
+    case .keyless(let server): server.startedAt
+    }
+  }
+
+  package var canLoseCommit: Bool {
+    if case .keyed(let server) = self { server.canLoseCommit } else { false }
+  }
+
+  package func isAlive(at time: UnixTime) -> Bool { end(at: time) == nil }
+
+  package func end(at time: UnixTime) -> EndReason? {
+    switch self {
+    case .keyed(let server): server.end(at: time)
+    case .keyless(let server): server.end
+    }
+  }
 
   package func firstGrant(life: Duration? = nil, at time: UnixTime = World.start.wall) -> Grant {
-    grant(RefreshClaims(session: row.session, counter: 0, mark: .zero), life: life, at: time)
+    switch self {
+    case .keyed(let server): server.firstGrant(life: life, at: time)
+    case .keyless(let server): server.grant(life: life, at: time)
+    }
   }
 
   package mutating func present(
     _ token: RefreshToken, key: RotationKey?, life: Duration? = nil, at time: UnixTime = World.start.wall
   ) -> SessionMachine.RefreshAnswer {
-    guard let claims = claims(of: token) else { return .rejected(.rejected) }
-    var mark = key.map { KeyMark(of: $0) }
-    if servesAnyKey, claims.counter < row.counter, case .known(let known)? = row.ring.entries.last,
-      claims.counter + 1 == row.counter
-    {
-      mark = known
-    }
-    let verdict = rotation.decide(
-      row: row, token: claims, key: mark, drawn: KeyMark(rawValue: claims.counter + 0xd00), now: time)
-    switch verdict {
-    case .rotate(let row, let successor), .fastForward(let row, let successor, _):
-      store(row)
-      return .granted(grant(successor, life: life, at: time))
-    case .again(let successor): return .granted(grant(successor, life: life, at: time))
-    case .superseded: return .superseded
-    case .theft(let row, _):
-      store(row)
-      return .rejected(.misused)
-    case .ended(let reason): return .rejected(reason)
-    case .invalidRequest: return .none(retryAfter: nil, entropy: 0)
+    switch self {
+    case .keyed(var server):
+      defer { self = .keyed(server) }
+      return server.present(token, key: key, life: life, at: time)
+    case .keyless(var server):
+      defer { self = .keyless(server) }
+      return server.present(token, life: life, at: time)
     }
   }
 
   /// Whether `token` is one of this session's.
-  package func issued(_ token: RefreshToken) -> Bool { claims(of: token) != nil }
+  package func issued(_ token: RefreshToken) -> Bool { ModelServer.words(of: token.secret, of: session) != nil }
 
   /// Whether this session's API takes that token now.
   package func accepts(_ access: AccessToken, goingByTokenAlone: Bool, at time: UnixTime) -> Bool {
     guard let ends = ModelServer.ends(access, of: session) else { return false }
+    if case .keyless(let server) = self, !server.keeps(access) { return false }
     return time.milliseconds < ends && (goingByTokenAlone || isAlive(at: time))
   }
 
-  /// When a token of `session` ends; nothing for any other.
+  /// When a token of `session` ends; `nil` for any other.
   package static func ends(_ access: AccessToken, of session: SessionID) -> Int64? {
     let parts = access.secret.withExposed { $0.split(separator: " ").map(String.init) }
     guard parts.count == 6, parts[0] == "a", parts[2] == session.rawValue else { return nil }
     return Int64(parts[5])
   }
 
-  package mutating func revoke(_ reason: EndReason = .revoked, at time: UnixTime = World.start.wall) {
-    row.end = row.end ?? SessionEnd(at: time, reason: reason)
+  /// Tells the server of an end. One of others ends a session that it is shown a live token of.
+  package mutating func revoke(with handle: RevocationHandle?, _ reason: EndReason = .revoked, at time: UnixTime) {
+    switch self {
+    case .keyed(var server):
+      server.revoke(reason, at: time)
+      self = .keyed(server)
+    case .keyless(var server):
+      server.revoke(with: handle, reason)
+      self = .keyless(server)
+    }
   }
 
-  /// The store forgets its last rotation. Ends are never forgotten: their commits are durable, a lost one is beyond repair.
   package mutating func loseCommit() {
-    guard var previous else { return }
-    previous.end = row.end
-    row = previous
-    self.previous = nil
+    guard case .keyed(var server) = self else { return }
+    server.loseCommit()
+    self = .keyed(server)
   }
 
-  private mutating func store(_ new: SessionRow) {
-    if new.counter != row.counter { previous = row }
-    row = new
-    row.revision = 0
-  }
-
-  private func grant(_ claims: RefreshClaims, life: Duration?, at time: UnixTime) -> Grant {
-    let text = "\(ModelServer.secretWord) \(session.rawValue) \(claims.counter) \(claims.mark.rawValue)"
-    let ends = life.map { time.advanced(by: $0).milliseconds } ?? .max
-    return Grant(
-      tokens: TokenSet(access: AccessToken("a \(text) \(ends)"), life: life, refresh: RefreshToken(text)),
-      session: session, profile: profile,
-      revocation: RevocationHandle("\(ModelServer.secretWord) revokes \(session.rawValue)"))
-  }
-
-  private func claims(of token: RefreshToken) -> RefreshClaims? {
-    let parts = token.secret.withExposed { $0.split(separator: " ").map(String.init) }
-    guard parts.count == 4, parts[1] == session.rawValue, let counter = UInt64(parts[2]), let mark = UInt64(parts[3])
+  /// The numbers in a token of `session`.
+  static func words(of secret: Secret, of session: SessionID) -> (UInt64, UInt64)? {
+    let parts = secret.withExposed { $0.split(separator: " ").map(String.init) }
+    guard parts.count == 4, parts[1] == session.rawValue, let first = UInt64(parts[2]), let second = UInt64(parts[3])
     else { return nil }
-    return RefreshClaims(session: row.session, counter: counter, mark: KeyMark(rawValue: mark))
+    return (first, second)
   }
-}
-
-private struct NumberGenerator: RandomNumberGenerator {
-  var number: UInt64
-  mutating func next() -> UInt64 { number }
 }

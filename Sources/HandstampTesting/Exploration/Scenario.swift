@@ -13,6 +13,10 @@ package struct Scenario: Sendable {
     case findsOut = "planted fault found: signs people out"
     /// A planted fault lets a thief go on unseen.
     case findsThief = "planted fault found: a thief goes on unseen"
+    /// What no client can make good loses a session.
+    case loses = "shown: a session is lost"
+    /// A planted fault breaks one of the promises.
+    case findsBroken = "planted fault found: a promise is broken"
   }
 
   package var name: String
@@ -22,16 +26,25 @@ package struct Scenario: Sendable {
 
   package var world: World { World(limits, rules: rules) }
 
+  /// A planted fault need only be found; that nothing is wrong takes all there is.
+  package func explored(bound: Int = 3_000_000) -> Exploration {
+    switch expectation {
+    case .nobodyOut, .noThief: Exploration(world, bound: bound)
+    case .findsOut, .findsThief, .loses, .findsBroken: Exploration(world, bound: bound, isEnough: isKept)
+    }
+  }
+
   package func isKept(_ found: Exploration) -> Bool {
     switch expectation {
     case .nobodyOut: found.findings.isEmpty && !found.isCut
     case .noThief: !found.coexists && !found.isTakenOver && !found.isCut
-    case .findsOut: found.signsOut
+    case .findsOut, .loses: found.signsOut
+    case .findsBroken: !found.findings.isEmpty
     case .findsThief: found.coexists || found.isTakenOver
     }
   }
 
-  private init(
+  init(
     _ name: String, _ expectation: Expectation, _ change: (inout World.Limits, inout ModelServer.Rules) -> Void
   ) {
     self.name = name
@@ -39,7 +52,7 @@ package struct Scenario: Sendable {
     change(&limits, &rules)
   }
 
-  package static let all: [Scenario] = promises + thieves + faults
+  package static let all: [Scenario] = promises + thieves + faults + others
 
   /// The same question within narrower limits, for a test that should take seconds without optimisation.
   package var small: Scenario {
@@ -49,7 +62,12 @@ package struct Scenario: Sendable {
       small.limits.requests = min(limits.requests, 3)
       small.limits.troubles = min(limits.troubles, 1)
       if limits.thief != nil { small.limits.processes = 1 }
-    case .findsOut, .findsThief: break
+      if limits.server != nil {
+        small.limits.requests = min(limits.requests, 1)
+        if limits.signOuts > 0 { small.limits.processes = 1 }
+        small.limits.passes = min(limits.passes, limits.vaultTroubles > 0 ? 0 : 1)
+      }
+    case .findsOut, .findsThief, .loses, .findsBroken: break
     }
     return small
   }

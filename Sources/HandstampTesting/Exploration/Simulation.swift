@@ -105,7 +105,28 @@ extension World.Limits {
         life.cleanupTroubles = upTo(3)
       }
     }
+    if one(in: 2) { keyless(&life, drawnFrom: &random) }
     self.life = life
+  }
+
+  /// A life at a server of others. Half of them know nothing that no client can make good.
+  private mutating func keyless(_ life: inout World.Life, drawnFrom random: inout SplitMix64) {
+    server = KeylessServer.Kind.allCases[Int(random.next() % UInt64(KeylessServer.Kind.allCases.count))]
+    thief = nil
+    lostCommits = 0
+    signOuts = max(1, signOuts)
+    life.serverLimit = nil
+    kinds = [.suspended, .refused, .leaves, .cancelled]
+    suspensionGivesUpLock = random.next() % 4 == 0
+    if random.next() % 2 == 0 {
+      kinds = Set(World.Trouble.allCases)
+      goesBack = Int(random.next() % 2)
+    } else {
+      duplicates = 0
+      delays = false
+      life.reboots = 0
+      life.garbage = 0
+    }
   }
 }
 
@@ -126,6 +147,9 @@ extension World.Move {
     case .thiefRefresh: 8
     case .signOut, .vaultFails, .reboot, .revokeElsewhere, .answerGarbage: 2
     case .setClock, .forge, .nonsense: 1
+    case .resume, .readSocket: 20
+    case .refuse, .callerLeaves, .leave: 4
+    case .suspend, .freezeOut, .goBack, .limitPasses, .portal, .endUnsaved: 3
     }
   }
 }

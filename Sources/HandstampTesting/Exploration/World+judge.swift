@@ -15,7 +15,9 @@ extension World {
       }
       return
     }
+    if limits.server != nil { judgeOthers() }
     if limits.signOuts > 0 || limits.vaultTroubles > 0 || life != nil { return judgeUser() }
+    guard limits.server == nil else { return }
     if !isAlive { verdict = .out("the server ended the session") }
     for process in processes where process.isOut { verdict = .out("a client is \(process.machine.state)") }
   }
@@ -30,16 +32,28 @@ extension World {
   private mutating func judgeUser() {
     if let stored = vault.session {
       if buried.contains(stored.id) { fail(5, "an ended session is back in the vault") }
-      if !endedRightly.contains(stored.id), let server = sessions.first(where: { $0.session == stored.id }) {
+      if !endedRightly.contains(stored.id), !excused.contains(stored.id),
+        let server = sessions.first(where: { $0.session == stored.id })
+      {
         switch server.end(at: serverTime) {
         case .expired, .idle: break
         case .some: fail(2, "the server ended a session that nobody ended")
-        case nil: if life != nil { judgeAcceptance(of: stored, by: server) }
+        // At a server of others the successor may be on its way.
+        case nil: if life != nil, presented.isEmpty, !isOlder(stored) { judgeAcceptance(of: stored, by: server) }
         }
       }
     }
     for process in processes where process.signingOut != nil && process.machine.session == process.signingOut {
       if process.machine.access != nil { fail(5, "a token behind the fence") }
+    }
+  }
+
+  /// Whether it was put back while a program holds what was newer.
+  private func isOlder(_ stored: StoredSession) -> Bool {
+    // Noticed with the next look.
+    if goesBackLeft < limits.goesBack, processes.contains(where: { $0.isBehind || !$0.queue.isEmpty }) { return true }
+    return processes.contains {
+      ($0.machine.session == stored.id || $0.signingOut == stored.id) && $0.machine.revision > vault.revision
     }
   }
 
@@ -69,7 +83,7 @@ extension World {
 
   /// The server has answered somebody, thief or not.
   mutating func judgeAnswer(_ answer: SessionMachine.RefreshAnswer, to token: RefreshToken, _ key: RotationKey?) {
-    guard life != nil, case .granted = answer, let key else { return }
+    guard life != nil, limits.server == nil, case .granted = answer, let key else { return }
     if let former = ledger.accepted[token], former != key, limits.lostCommits == 0 {
       fail(6, "two keys were accepted with one token")
     }
@@ -79,12 +93,14 @@ extension World {
   /// A refresh goes out.
   mutating func judgeSending(_ token: RefreshToken, _ key: RotationKey, by index: Int) {
     guard life != nil else { return }
-    if durable.session?.refresh != token || durable.session?.pendingKey != key {
+    if durable.session?.refresh != token || durable.session?.pendingKey != key && limits.server == nil {
       fail(3, "p\(index) sent a pair that a power cut would lose")
     }
-    if let former = ledger.sent[token], former != key { fail(1, "one token was sent with two keys") }
+    if let former = ledger.sent[token], former != key, limits.server == nil {
+      fail(1, "one token was sent with two keys")
+    }
     ledger.sent[token] = key
-    guard limits.lockWorks, !ledger.lockWasRefused, thief == nil else { return }
+    guard limits.lockWorks, !limits.suspensionGivesUpLock, !ledger.lockWasRefused, thief == nil else { return }
     guard let server = sessions.first(where: { $0.issued(token) }), !endedRightly.contains(server.session) else {
       return
     }
@@ -132,7 +148,8 @@ extension World {
       // Who cannot read the vault goes by what it knows itself, and may not know of a use elsewhere.
       let isBlind = reason == .idle && vaultState != .works && vaultState != .full && vaultState != .unconfirmed
       if isBlind || isOver(reason, session, at: time) { ledger.overdue.insert(session) }
-    case .askRefresh, .startTimer, .finish, .cancelRequests, .unlock, .ignored, .read, .edit, .lock, .revoke: break
+    case .askRefresh, .startTimer, .finish, .cancelRequests, .unlock, .abandon, .ignored, .read, .edit, .lock, .revoke:
+      break
     }
   }
 

@@ -4,7 +4,7 @@ import HandstampCore
 extension World {
   func livesMoves(_ moves: inout [Move]) {
     guard let life else { return }
-    for (index, process) in processes.enumerated() {
+    for (index, process) in processes.enumerated() where process.suspendedAt == nil {
       if process.signInIsOut {
         moves.append(.signInAnswered(index, arrives: true))
         if troublesLeft > 0 { moves.append(.signInAnswered(index, arrives: false)) }
@@ -27,8 +27,8 @@ extension World {
         for kind in Garbage.allCases { moves.append(.answerGarbage(index, kind)) }
       }
     }
-    if let due = nextTimer { moves.append(.pass(due)) }
-    for seconds in [1, 7, 150, 700, 5000] { moves.append(.pass(.seconds(seconds))) }
+    if let due = nextTimer, mayPass(due) { moves.append(.pass(due)) }
+    for seconds in [1, 7, 150, 700, 5000] where mayPass(.seconds(seconds)) { moves.append(.pass(.seconds(seconds))) }
     if life.clockJumps > 0 {
       for hours in [-24 * 30, -1, 2, 24 * 400] { moves.append(.setClock(.seconds(hours * 3600))) }
     }
@@ -39,7 +39,7 @@ extension World {
   /// How long it is until the next timer or the next refusal of the flight lock.
   private var nextTimer: Duration? {
     var dues: [Duration] = []
-    for process in processes {
+    for process in processes where process.suspendedAt == nil {
       dues += process.timers.values.compactMap(\.due)
       if let until = process.lockWanted?.until { dues.append(until) }
     }
@@ -86,7 +86,8 @@ extension World {
       perform(nonsense(kind), by: index)
       if processes[index].machine != before { fail(7, "an event that makes no sense changed something") }
     case .demand, .vault, .grantLock, .refuseLock, .deliver, .deliverInVain, .timeOut, .crash, .timer, .loseCommit,
-      .steal, .thiefRefresh, .notice, .signIn, .signOut, .revoke, .vaultFails, .vaultRecovers:
+      .steal, .thiefRefresh, .notice, .signIn, .signOut, .revoke, .vaultFails, .vaultRecovers, .refuse, .suspend,
+      .resume, .readSocket, .freezeOut, .leave, .callerLeaves, .limitPasses, .goBack, .portal, .endUnsaved:
       break
     }
   }
@@ -98,6 +99,7 @@ extension World {
     clock = Moment(boot: clock.boot + 1, uptime: .seconds(1), wall: clock.wall.advanced(by: .seconds(30)))
     serverTime = serverTime.advanced(by: .seconds(30))
     holder = nil
+    presented = presented.mapValues { _ in clock.uptime }
     for index in processes.indices {
       crash(index)
       processes[index].isBehind = false

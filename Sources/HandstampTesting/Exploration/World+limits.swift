@@ -11,6 +11,24 @@ extension World {
     package var duplicates = 0
     package var lostCommits = 0
     package var lockWorks = true
+    /// Whose server it is: our own, or one of others.
+    package var server: KeylessServer.Kind?
+    /// What the troubles are.
+    package var kinds: Set<Trouble> = [.lost, .killed]
+    /// How often as much time passes as an answer is waited for.
+    package var passes = 0
+    /// Whether a suspended program gives its flight lock up, as on iOS.
+    package var suspensionGivesUpLock = false
+    /// Whether the second process has a copy of the vault.
+    package var copiesVault = false
+    /// Whether nobody is signed in at first.
+    package var startsSignedOut = false
+    /// How often an older vault is put back.
+    package var goesBack = 0
+    /// Whether the server ends a person's session when they sign in once more.
+    package var oneSessionEach = false
+    /// Whether it is asked, of one state in 64, if all comes to a good end from there.
+    package var checksLiveness = false
     /// Whether a request may arrive after its sender gave up.
     package var delays = false
     package var thief: Stealing?
@@ -27,6 +45,32 @@ extension World {
     package var life: Life?
 
     package init() {}
+  }
+
+  /// What may go wrong between a process and a server, or happen to a process.
+  package enum Trouble: String, Sendable, Hashable, CaseIterable {
+    /// A request or an answer is lost, or the answer is none of the token endpoint's.
+    case lost
+    /// An answer comes later than it is waited for.
+    case late
+    /// A process is killed.
+    case killed
+    /// A process is killed that has tokens which no vault took.
+    case endsUnsaved
+    /// A process is suspended until its connection is gone.
+    case frozenOut
+    /// An older vault is put back while no process holds what was newer.
+    case goesBackUnseen
+
+    // What must never cost a session:
+    /// A process is suspended, and goes on.
+    case suspended
+    /// The server answers with an error of the protocol, or nothing could be sent.
+    case refused
+    /// A program ends, or whoever owned the session lets go of it.
+    case leaves
+    /// A caller waits no longer.
+    case cancelled
   }
 
   /// What only a simulation has.
@@ -70,6 +114,8 @@ extension World {
     case accessOnly
     /// Writes, and yet says that it failed; a power cut undoes it.
     case unconfirmed
+    /// Its folder is away: unmounted, or renamed.
+    case vanished
   }
 
   /// What can be planted to see that it is found.
@@ -114,6 +160,26 @@ extension World {
     case statesAreLost
     /// Expiry is measured by the clock that people set.
     case wallClockDecides
+    /// A refresh compares refresh tokens alone, which may never change.
+    case comparesRefreshTokenAlone
+    /// The flight lock is given back while the new tokens are in memory alone.
+    case lockIsGivenBackUnsaved
+    /// The answer to a refresh is lost with whoever asked for it.
+    case leavingLosesTheAnswer
+    /// The time in which a process was suspended counts for its deadline.
+    case deadlineRunsWhileSuspended
+    /// A token is presented again without regard to an attempt that was not answered.
+    case repeatsAtOnce
+    /// A running program takes a folder that is away for an empty one.
+    case vanishedReadsAsAbsence
+    /// An older vault that is put back is adopted, whatever the program holds.
+    case olderVaultIsAdopted
+    /// Two may sign in at once.
+    case signInsAreNotExclusive
+    /// Any 200 counts as a revocation.
+    case anyAnswerRevokes
+    /// On a full disk the tombstone is lost, and the end reported as written.
+    case fullDiskForgetsEnds
     /// The idle limit counts from sign-in, whatever was done since.
     case activityIsIgnored
   }

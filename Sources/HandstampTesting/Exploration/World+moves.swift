@@ -24,6 +24,26 @@ extension World {
     case vaultFails(VaultState)
     case vaultRecovers
 
+    // At servers of others.
+    /// The server says no, or nothing was sent: the token is what it was.
+    case refuse(Int)
+    case suspend(Int)
+    case resume(Int)
+    /// A process that goes on reads an answer that has come meanwhile.
+    case readSocket(Int)
+    /// The connection of a suspended process is gone.
+    case freezeOut(Int)
+    case leave(Int)
+    case callerLeaves(Int)
+    /// As much time passes as an answer is waited for.
+    case limitPasses
+    /// An older vault is put back.
+    case goBack
+    /// A portal answers a revocation.
+    case portal(Int, SessionID)
+    /// A process is killed that has tokens which no vault took.
+    case endUnsaved(Int)
+
     // Only in simulations.
     /// The answer to a sign-in comes; or does not, and there is a session at the server that nobody knows of.
     case signInAnswered(Int, arrives: Bool)
@@ -56,7 +76,7 @@ extension World {
   package func moves() -> [Move] {
     guard verdict == nil else { return [] }
     var moves: [Move] = []
-    for (index, process) in processes.enumerated() {
+    for (index, process) in processes.enumerated() where process.suspendedAt == nil {
       if !process.waits, process.machine.access != nil, process.queue.isEmpty, requestsLeft > 0 {
         moves.append(.demand(index))
       }
@@ -65,15 +85,20 @@ extension World {
         let isLate = request.until.map { $0 <= clock.uptime } ?? false
         if !limits.lockWorks || isLate {
           moves.append(.refuseLock(index))
-        } else if holder == nil || limits.faults.contains(.lockIsGivenTwice) {
+        } else if holder == nil || limits.faults.contains(.lockIsGivenTwice) || copy != nil {
           moves.append(.grantLock(index))
         }
       }
-      if !process.asking.isEmpty, troublesLeft > 0 { moves.append(.timeOut(index)) }
-      if !process.asking.isEmpty || !process.queue.isEmpty, troublesLeft > 0 { moves.append(.crash(index)) }
+      if !process.asking.isEmpty, troublesLeft > 0, limits.kinds.contains(.lost) { moves.append(.timeOut(index)) }
+      if !process.asking.isEmpty || !process.queue.isEmpty, troublesLeft > 0, limits.kinds.contains(.killed) {
+        moves.append(.crash(index))
+      }
       if requestsLeft > 0 {
         for (timer, ticking) in process.timers.sorted(by: { $0.key < $1.key })
-        where ticking.due.map({ $0 <= clock.uptime }) ?? true {
+        where ticking.due.map({ $0 <= clock.uptime }) ?? true || timer == .answer && life == nil && mayBeLate {
+          if timer == .answer, life == nil, !mayBeLate, !limits.faults.contains(.deadlineRunsWhileSuspended) {
+            continue
+          }
           moves.append(.timer(index, timer))
         }
       }
@@ -81,7 +106,9 @@ extension World {
     for index in network.indices {
       moves.append(.deliver(index, keepsCopy: false))
       if duplicatesLeft > 0 { moves.append(.deliver(index, keepsCopy: true)) }
-      if network[index].operation != nil, troublesLeft > 0 { moves.append(.deliverInVain(index)) }
+      if network[index].operation != nil, troublesLeft > 0, limits.kinds.contains(.lost) {
+        moves.append(.deliverInVain(index))
+      }
     }
     if lostCommitsLeft > 0, network.isEmpty, sessions.last?.canLoseCommit == true { moves.append(.loseCommit) }
     if limits.thief != nil {
@@ -93,6 +120,7 @@ extension World {
     }
     if limits.signals || limits.signOuts > 0 || limits.vaultTroubles > 0 { usersMoves(&moves) }
     if life != nil { livesMoves(&moves) }
+    if limits.server != nil { othersMoves(&moves) }
     return moves
   }
 
@@ -103,6 +131,7 @@ extension World {
     case .demand(let index):
       guard let access = processes[index].machine.access else { return }
       processes[index].waits = true
+      processes[index].refused = access.token
       perform(.demand(World.waiter, life == nil ? .init(refused: access.token) : .init()), by: index)
     case .vault(let index): workVault(index)
     case .grantLock(let index): answerLock(index, granted: true)
@@ -119,6 +148,7 @@ extension World {
       crash(index)
     case .timer(let index, let timer):
       guard let ticking = processes[index].timers.removeValue(forKey: timer) else { return }
+      if timer == .answer { limitPasses(for: index) }
       perform(.timer(timer, ticket: ticking.ticket), by: index)
     case .loseCommit:
       lostCommitsLeft -= 1
@@ -131,8 +161,8 @@ extension World {
     case .signIn(let index): signIn(index)
     case .signOut(let index): signOut(index)
     case .revoke(let index, let session, let arrives):
-      processes[index].revoking[session] = nil
-      if arrives { end(session) }
+      let handle = processes[index].revoking.removeValue(forKey: session)
+      if arrives { end(session, with: handle) }
       perform(.revoked(session, delivered: arrives, entropy: entropy()), by: index)
     case .vaultFails(let state):
       vaultTroublesLeft -= 1
@@ -141,6 +171,9 @@ extension World {
     case .signInAnswered, .call, .activity, .clean, .crashAfterWrite, .pass, .setClock, .reboot, .revokeElsewhere,
       .hearOfEnd, .answerGarbage, .forge, .nonsense:
       live(move)
+    case .refuse, .suspend, .resume, .readSocket, .freezeOut, .leave, .callerLeaves, .limitPasses, .goBack, .portal,
+      .endUnsaved:
+      makeOthers(move)
     }
     if verdict == nil { judge() }
   }

@@ -7,20 +7,32 @@ extension World {
     let message = network[index]
     if keepsCopy {
       duplicatesLeft -= 1
+      excuse(message.token)
       network[index].operation = nil
     } else {
       network.remove(at: index)
     }
+    if !answerArrives { excuse(message.token) }
     let answer = present(message.token, key: message.key)
     guard let operation = message.operation else { return }
     ledger.garbageTo.remove(message.process)
-    answered(operation, of: message.process, by: answerArrives ? answer : .none(retryAfter: nil, entropy: entropy()))
+    switch answer {
+    case .rejected, .superseded, .none(_, _, isSettled: true): if answerArrives { presented[message.token] = nil }
+    case .granted, .unusable, .none: break
+    }
+    let heard = answerArrives ? answer : .none(retryAfter: nil, entropy: entropy())
+    guard processes[message.process].suspendedAt == nil else {
+      processes[message.process].socket.append(Answer(operation: operation, answer: heard))
+      return
+    }
+    answered(operation, of: message.process, by: heard)
   }
 
   mutating func send(
     _ token: RefreshToken, _ key: RotationKey, for operation: SessionMachine.Operation?, by index: Int
   ) {
     judgeSending(token, key, by: index)
+    if limits.server != nil { judgePresenting(token, by: index) }
     network.append(Message(process: index, operation: operation, token: token, key: key))
   }
 
@@ -35,30 +47,41 @@ extension World {
 
   mutating func giveUp(_ index: Int) {
     guard let operation = processes[index].asking.first else { return }
+    // Also when the answer is there and has not been read, and when the session has ended meanwhile.
+    if let session = processes[index].machine.session { excused.insert(session) }
+    excused.formUnion(processes[index].machine.sessionsWithLateSuccessors)
+    processes[index].socket.removeAll { $0.operation == operation }
     abandon(operation, of: index)
     answered(operation, of: index, by: .none(retryAfter: nil, entropy: entropy()))
   }
 
-  private mutating func abandon(_ operation: SessionMachine.Operation, of index: Int) {
+  mutating func abandon(_ operation: SessionMachine.Operation, of index: Int) {
     guard let sent = network.firstIndex(where: { $0.process == index && $0.operation == operation }) else { return }
     if limits.delays { network[sent].operation = nil } else { network.remove(at: sent) }
   }
 
   mutating func crash(_ index: Int) {
+    let isUnsettled = processes[index].machine.isRefreshUnsettled || !processes[index].asking.isEmpty
+    if isUnsettled, let session = processes[index].machine.session { excused.insert(session) }
+    // It alone held what was newer.
+    for session in [processes[index].machine.session, processes[index].signingOut].compactMap({ $0 })
+    where goesBackLeft < limits.goesBack { excused.insert(session) }
+    excused.formUnion(processes[index].machine.sessionsWithLateSuccessors)
     for operation in processes[index].asking { abandon(operation, of: index) }
+    if exchanging == index { exchanging = nil }
     if holder?.process == index { holder = nil }
     if limits.faults.contains(.keyIsNotDurable) { vault = durable }
     // Whoever saw the program die does not count on a sign-in that had not been answered.
     if let session = processes[index].signingInTo { endedRightly.insert(session) }
     let drawn = processes[index].keysDrawn
-    processes[index] = newProcess()
+    processes[index] = newProcess(index)
     processes[index].keysDrawn = drawn
     perform(.start, by: index)
   }
 
-  mutating func end(_ session: SessionID, reason: EndReason = .revoked) {
+  mutating func end(_ session: SessionID, with handle: RevocationHandle? = nil, reason: EndReason = .revoked) {
     for index in sessions.indices where sessions[index].session == session {
-      sessions[index].revoke(reason, at: serverTime)
+      sessions[index].revoke(with: handle, reason, at: serverTime)
     }
   }
 

@@ -21,7 +21,12 @@ extension World {
 
   private mutating func perform(_ effect: SessionMachine.Effect, by index: Int) {
     switch effect {
-    case .publish(let state): if !limits.faults.contains(.statesAreLost) { processes[index].shown = state }
+    case .publish(let state):
+      if limits.server != nil { judgeShowing(state, by: index) }
+      if !limits.faults.contains(.statesAreLost) { processes[index].shown = state }
+    case .abandon(let operation):
+      abandon(operation, of: index)
+      processes[index].asking.removeAll { $0 == operation }
     case .audit, .cancelRequests, .ignored: break
     case .finish(World.command, _):
       if let session = processes[index].signingOut { endedRightly.insert(session) }
@@ -33,16 +38,20 @@ extension World {
         endedRightly.insert(session)
       }
       processes[index].signingInTo = nil
+      if exchanging == index { exchanging = nil }
     case .startTimer(let timer, let ticket, let delay):
-      processes[index].timers[timer] = Ticking(ticket: ticket, due: life == nil ? nil : clock.uptime + delay)
+      // Time stands still in an exploration, but for what is waited out at servers of others.
+      let isTimed = life != nil || limits.server != nil && (timer == .retry || timer == .answer)
+      processes[index].timers[timer] = Ticking(ticket: ticket, due: isTimed ? clock.uptime + delay : nil)
     case .resume(_, let result):
       processes[index].waits = false
+      if case .success(let access) = result, life == nil, limits.server != nil { judgeServing(access, by: index) }
       if case .success = result { processes[index].answer = true } else { processes[index].answer = false }
     case .unlock(let operation): if holder == Holder(process: index, operation: operation) { holder = nil }
     case .read(let operation): processes[index].queue.append(.read(operation))
     case .edit(let operation, let edit):
       processes[index].queue.append(.edit(operation, edit))
-      if limits.faults.contains(.sendsBeforeWriting), case .prepare(_, let token, _, let key) = edit {
+      if limits.faults.contains(.sendsBeforeWriting), case .prepare(_, let token, _, let key, _, _) = edit {
         send(token, key, for: nil, by: index)
       }
     case .lock(let operation, let limit):
@@ -61,7 +70,11 @@ extension World {
     case .revoke(let session, let handle):
       if limits.faults.contains(.noDeadEndRule) { return }
       // Without a user the only ends are those of a refusal, and the server hears of them at once.
-      if limits.signOuts > 0 || life != nil { processes[index].revoking[session] = handle } else { end(session) }
+      if limits.signOuts > 0 || life != nil {
+        processes[index].revoking[session] = handle
+      } else {
+        end(session, with: handle)
+      }
     }
   }
 
@@ -80,6 +93,9 @@ extension World {
       network[position].operation = network[position].operation.map(new)
     }
     processes[index].asking = processes[index].asking.map(new)
+    for place in processes[index].socket.indices {
+      processes[index].socket[place].operation = new(processes[index].socket[place].operation)
+    }
     if let wanted = processes[index].lockWanted { processes[index].lockWanted?.operation = new(wanted.operation) }
     processes[index].timers = processes[index].timers.compactMapValues { ticking in
       renamed[.init(ticking.ticket)].map { Ticking(ticket: $0.number, due: ticking.due) }

@@ -10,6 +10,7 @@ extension World {
     requestsLeft = max(requestsLeft, 1000)
     troublesLeft = 0
     signOutsLeft = 0
+    for index in processes.indices where processes[index].suspendedAt != nil { make(.resume(index)) }
     for index in processes.indices {
       perform(.nudge, by: index)
       processes[index].isBehind = true
@@ -21,20 +22,36 @@ extension World {
       processes[index].waits = true
       processes[index].answer = nil
       let access = processes[index].machine.access
+      processes[index].refused = access?.token
       perform(.demand(World.waiter, .init(refused: access?.token)), by: index)
     }
     drain()
     guard thief == nil else { return judgeThief() }
     for (index, process) in processes.enumerated() where verdict == nil {
       if process.waits { fail(0, "somebody waits for ever: p\(index)") }
+      // Of a sign-in that was reported as failed, a server of others may have been told with a token that was replaced.
+      if let session = vault.session?.id,
+        excused.contains(session) || limits.server != nil && endedRightly.contains(session)
+      {
+        continue
+      }
       if let stored = usable {
-        if process.answer != true { fail(0, "p\(index) is signed in, and has no token: \(process.machine.state)") }
+        // Where there is no refresh token nobody has a right to a new access token; and without a lock none is presented to a
+        // server of others.
+        let mayRefresh = limits.server == nil || limits.server != KeylessServer.Kind.none && limits.lockWorks
+        if process.answer != true, mayRefresh {
+          fail(0, "p\(index) is signed in, and has no token: \(process.machine.state)")
+        }
         if process.machine.access == nil { fail(0, "p\(index) did not hear of \(stored.id)") }
+      } else if limits.server == KeylessServer.Kind.none || limits.server != nil && !limits.lockWorks {
+        // It hears of an end by no refresh.
       } else if process.machine.access != nil || process.answer == true && !hadSession {
         fail(5, "p\(index) is signed out, and yet has a token")
       }
     }
     for server in sessions where buried.contains(server.session) && server.isAlive(at: serverTime) {
+      // Nobody knows its newest token, by which a server of others is told.
+      if limits.server != nil, excused.contains(server.session) || goesBackLeft < limits.goesBack { continue }
       fail(5, "the server was not told of an end")
     }
     if life != nil { judgeEnd() }
@@ -42,6 +59,7 @@ extension World {
 
   /// The stored session, unless it is one whose sign-in was reported as failed and that the server was told to end.
   private var usable: StoredSession? {
+    if let session = vault.session?.id, excused.contains(session) { return nil }
     guard let stored = vault.session, let server = sessions.first(where: { $0.session == stored.id }) else {
       return nil
     }
@@ -78,11 +96,12 @@ extension World {
 
   /// Time passes for what is tried again by itself, and not for what begins by itself.
   private func waiting() -> Move? {
-    guard life != nil else { return nil }
+    guard life != nil || limits.server != nil else { return nil }
     var dues: [Duration] = []
     for process in processes {
       for (timer, ticking) in process.timers {
         switch timer {
+        case .answer: if !process.asking.isEmpty, let due = ticking.due { dues.append(due) }
         case .retry, .save, .deliver, .clean, .hold: if let due = ticking.due { dues.append(due) }
         case .refresh, .limit: break
         }
@@ -99,11 +118,13 @@ extension World.Move {
   fileprivate var isWork: Bool {
     switch self {
     case .vault, .grantLock, .refuseLock, .deliver(_, keepsCopy: false), .timer, .notice, .revoke(_, _, arrives: true),
-      .signInAnswered(_, arrives: true), .clean(_, succeeds: true):
+      .resume, .readSocket, .signInAnswered(_, arrives: true), .clean(_, succeeds: true):
       true
     case .demand, .deliver, .deliverInVain, .timeOut, .crash, .loseCommit, .steal, .thiefRefresh, .signIn, .signOut,
       .revoke, .vaultFails, .vaultRecovers, .signInAnswered, .call, .activity, .clean, .crashAfterWrite, .pass,
-      .setClock, .reboot, .revokeElsewhere, .hearOfEnd, .answerGarbage, .forge, .nonsense:
+      .setClock, .reboot, .revokeElsewhere, .hearOfEnd, .answerGarbage, .forge, .nonsense, .refuse, .suspend,
+      .freezeOut,
+      .leave, .callerLeaves, .limitPasses, .goBack, .portal, .endUnsaved:
       false
     }
   }

@@ -19,6 +19,7 @@ extension World {
     case .finish(_, let result): "finishes with \(result)"
     case .cancelRequests: "cancels requests"
     case .unlock(let operation): "unlocks \(operation)"
+    case .abandon(let operation): "waits no longer for \(operation)"
     case .ignored: "ignores it"
     case .read(let operation): "reads \(operation)"
     case .edit(let operation, let edit): "edits \(operation): \(short(edit))"
@@ -41,7 +42,13 @@ extension World {
   private func short(_ edit: VaultEdit) -> String {
     switch edit {
     case .begin(let session, _): "begin \(short(session.id))"
-    case .prepare(let session, let token, _, let key): "prepare \(short(session)) \(short(token)) key \(short(key))"
+    case .prepare(let session, let token, _, let key, let attempt, let former):
+      "prepare \(short(session)) \(short(token)) key \(short(key))"
+        + (attempt == nil ? "" : ", noting an attempt" + (former == nil ? "" : " over another"))
+    case .note(let session, _, let attempt):
+      "note \(short(session)) \(attempt == nil ? "no attempt" : "a reading of the attempt")"
+    case .tell(let session, _, _): "tell with a newer token of \(short(session))"
+    case .putBack(let session, let revision): "put back \(short(session.id)) of revision \(revision)"
     case .advance(let session, let sent, let next, _, _): "advance \(short(session)) \(short(sent)) → \(short(next))"
     case .renew(let session, _, _): "renew \(short(session))"
     case .end(let session, let token, let reason, _, _):

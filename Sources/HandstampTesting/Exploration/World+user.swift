@@ -3,17 +3,19 @@ import HandstampCore
 /// A user who signs out and in, a vault that is out of order for a while, and processes that hear of each other.
 extension World {
   func usersMoves(_ moves: inout [Move]) {
-    for (index, process) in processes.enumerated() {
+    for (index, process) in processes.enumerated() where process.suspendedAt == nil {
       if process.isBehind { moves.append(.notice(index)) }
       for session in process.revoking.keys.sorted() {
         moves.append(.revoke(index, session, arrives: true))
-        if troublesLeft > 0 { moves.append(.revoke(index, session, arrives: false)) }
+        if troublesLeft > 0, limits.kinds.contains(.lost) || life != nil {
+          moves.append(.revoke(index, session, arrives: false))
+        }
       }
       guard limits.signOuts > 0 else { continue }
       if signOutsLeft > 0, !process.signOutIsOut, life != nil || process.machine.access != nil {
         moves.append(.signOut(index))
       }
-      guard !process.isSigningIn, sessions.count <= limits.signOuts else { continue }
+      guard !process.isSigningIn, sessions.count <= limits.signOuts, canExchange else { continue }
       if case .signedOut = process.machine.state {
         moves.append(.signIn(index))
       } else if life != nil, thief == nil {
@@ -24,6 +26,7 @@ extension World {
       moves.append(.vaultRecovers)
     } else if vaultTroublesLeft > 0 {
       moves.append(.vaultFails(.unavailable))
+      if life == nil, limits.server != nil { moves += [.vaultFails(.full), .vaultFails(.vanished)] }
       if life != nil {
         for state in VaultState.allCases.dropFirst(2) { moves.append(.vaultFails(state)) }
       }
@@ -36,6 +39,7 @@ extension World {
       processes[index].signInIsOut = true
       return
     }
+    exchanging = index
     let server = newSession()
     perform(
       .signInAnswered(World.signingIn, .success(server.firstGrant()), fallback: SessionID("none")), by: index)
@@ -59,9 +63,13 @@ extension World {
 
   private mutating func newSession() -> ModelServer {
     let person = life != nil && entropy() >> 40 % 3 == 0 ? "bob" : "ada"
-    let server = ModelServer(
-      rules: rules, number: sessions.count, person: person, servesAnyKey: limits.faults.contains(.keysAreNotCompared),
-      at: serverTime, limit: life?.serverLimit)
+    let server = World.newServer(limits, rules, number: sessions.count, person: person, at: serverTime)
+    if limits.oneSessionEach {
+      for former in sessions where former.profile.id == server.profile.id {
+        end(former.session, reason: .replaced)
+        endedRightly.insert(former.session)
+      }
+    }
     sessions.append(server)
     return server
   }

@@ -1,9 +1,12 @@
 import HandstampCore
+import HandstampVaults
 
 /// The vault that all processes share, and the flight lock.
 extension World {
   mutating func workVault(_ index: Int) {
     guard !processes[index].queue.isEmpty else { return }
+    swapVault(for: index)
+    defer { swapVault(for: index) }
     switch processes[index].queue.removeFirst() {
     case .read(let operation):
       let reading = read(by: index)
@@ -11,8 +14,19 @@ extension World {
       judgeRead(reading, by: index)
     case .edit(let operation, let edit):
       let outcome = write(edit, by: index)
+      if case .failed = outcome, case .advance = edit, limits.faults.contains(.lockIsGivenBackUnsaved),
+        holder?.process == index
+      {
+        holder = nil
+      }
       perform(.edited(operation, outcome, asOf: now), by: index)
     }
+  }
+
+  /// Lets the second process have its own.
+  private mutating func swapVault(for index: Int) {
+    guard index == 1, let other = copy else { return }
+    (vault, copy) = (other, vault)
   }
 
   private func read(by index: Int) -> VaultReading {
@@ -29,7 +43,12 @@ extension World {
       }
     }
     switch vaultState {
-    case .works, .full, .unconfirmed: return vault.isEmpty ? .absent : .value(vault)
+    case .works, .full, .unconfirmed: return vault.isEmpty ? .absent : .value(shown(vault))
+    case .vanished:
+      // A program that has just begun cannot know that there was one.
+      let isNew = processes[index].shown == .restoring
+      if limits.faults.contains(.vanishedReadsAsAbsence) || isNew { return .absent }
+      return .trouble(.unavailable("gone"))
     case .unavailable, .locked:
       if limits.faults.contains(.troubleReadsAsAbsence) { return .absent }
       return .trouble(vaultState == .locked ? .locked : .unavailable("out of order"))
@@ -39,12 +58,27 @@ extension World {
     }
   }
 
+  private func shown(_ entry: VaultEntry) -> VaultEntry {
+    guard limits.faults.contains(.olderVaultIsAdopted) else { return entry }
+    var entry = entry
+    entry.revision = 0
+    return entry
+  }
+
   /// Applies an edit as a vault does.
   mutating func write(_ asked: VaultEdit, by index: Int) -> VaultOutcome {
     switch vaultState {
     case .works, .unconfirmed: break
-    case .unavailable: return .failed(.unavailable("out of order"))
-    case .full: return .failed(.unavailable("full"))
+    case .unavailable, .vanished: return .failed(.unavailable("out of order"))
+    case .full:
+      // Room for a tombstone is kept.
+      guard asked.plain.endsSession, vault.session != nil else { return .failed(.unavailable("full")) }
+      if limits.faults.contains(.fullDiskForgetsEnds), case .write(let new) = asked.applied(to: vault) {
+        bury(by: asked, of: index)
+        vault.session = nil
+        durable = vault
+        return .done(new)
+      }
     case .locked, .accessOnly: return .failed(.locked)
     }
     if ledger.jobs != nil { ledger.jobs?.append(VaultRecord(process: index, edit: asked)) }
@@ -56,7 +90,11 @@ extension World {
     }
     switch edit.applied(to: vault) {
     case .write(var new):
-      new.revision = 0  // Two histories that end alike are one state.
+      if limits.goesBack == 0 { new.revision = 0 }  // Two histories that end alike are one state.
+      if new.session?.refresh != vault.session?.refresh { older = vault }
+      if limits.goesBack == 0 { older = nil }
+      if case .advance(_, let sent, _, _, _) = edit { presented[sent] = nil }
+      if limits.oneSessionEach, case .begin(let session, _) = edit { judgeBeginning(session) }
       if case .advance = edit, thief.map({ $0.successes > 0 }) ?? false { thief?.victimSteps += 1 }
       bury(by: edit, of: index)
       if case .touch(let session, let time) = asked { ledger.usedAt[session] = (time, serverTime) }
@@ -66,14 +104,14 @@ extension World {
         if vaultState != .unconfirmed { durable = new }
         if let session = new.session?.id { ledger.stored.insert(session) }
       }
-      return vaultState == .unconfirmed ? .failed(.unavailable("not synced")) : .done(new)
+      return vaultState == .unconfirmed ? .failed(.unavailable("not synced")) : .done(shown(new))
     case .unchanged:
-      guard vaultState == .works else { return .failed(.unavailable("not synced")) }
+      guard vaultState == .works || vaultState == .full else { return .failed(.unavailable("not synced")) }
       // It says that the edit holds durably, whoever wrote it.
       durable = vault
-      return .done(vault)
+      return .done(shown(vault))
     case .conflict:
-      return .conflict(vault)
+      return .conflict(shown(vault))
     }
   }
 
@@ -81,7 +119,8 @@ extension World {
     switch edit {
     case .prepare: !limits.faults.contains(.keyIsNotDurable)
     case .begin: !limits.faults.contains(.signInIsNotDurable)
-    case .advance, .renew, .end, .endWhatever, .bury, .delivered, .cleaned, .touch, .noting: true
+    case .note, .advance, .renew, .putBack, .end, .endWhatever, .bury, .delivered, .tell, .cleaned, .touch, .noting:
+      true
     }
   }
 
@@ -108,7 +147,8 @@ extension World {
           fail(invariant, "a client ended a session that the server accepts, because of \(reason)")
         }
       }
-    case .begin, .prepare, .advance, .renew, .end, .bury, .delivered, .cleaned, .touch, .noting: break
+    case .begin, .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered, .tell, .cleaned, .touch, .noting:
+      break
     }
   }
 
@@ -150,7 +190,14 @@ extension World {
           revocation: RevocationHandle(session.rawValue), access: access, startedAt: now, activeAt: now))
     case .advance(let session, let sent, _, let access, let profile) where limits.faults.contains(.successorIsNotStored):
       .advance(session, sent: sent, to: sent, access: access, profile: profile)
-    case .prepare(let session, holding: let token, replacing: _, let key)
+    case .prepare(let session, holding: let token, replacing: _, let key, let attempt, let former)
+    where limits.faults.contains(.comparesRefreshTokenAlone):
+      .prepare(session, holding: token, key: key, attempt: attempt, over: former)
+    case .prepare(let session, holding: let token, let access, let key, let attempt?, _)
+    where limits.faults.contains(.repeatsAtOnce):
+      .prepare(
+        session, holding: token, replacing: access, key: key, attempt: attempt, over: vault.session?.attempt)
+    case .prepare(let session, holding: let token, replacing: _, let key, _, _)
     where limits.faults.contains(.preparesWithoutComparing) && vault.session?.refresh == token
       && vault.session?.id == session:
       if var stored = vault.session {
@@ -163,14 +210,17 @@ extension World {
       }
     case .touch(let session, _) where limits.faults.contains(.activityIsIgnored):
       .touch(session, at: vault.session?.startedAt ?? now)
-    case .begin, .prepare, .advance, .renew, .end, .endWhatever, .bury, .delivered, .cleaned, .touch, .noting: edit
+    case .begin, .prepare, .note, .advance, .renew, .putBack, .end, .endWhatever, .bury, .delivered, .tell, .cleaned,
+      .touch, .noting:
+      edit
     }
   }
 
   mutating func answerLock(_ index: Int, granted: Bool) {
     guard let operation = processes[index].lockWanted?.operation else { return }
     processes[index].lockWanted = nil
-    processes[index].keysDrawn += 1
+    // Servers of others do not see them.
+    if limits.server == nil { processes[index].keysDrawn += 1 }
     let drawn = processes[index].keysDrawn
     let bytes =
       [UInt8(index), UInt8(truncatingIfNeeded: drawn), UInt8(truncatingIfNeeded: drawn >> 8)]

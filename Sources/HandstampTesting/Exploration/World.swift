@@ -31,6 +31,12 @@ package struct World: Sendable, Hashable {
     package var revoking: [SessionID: RevocationHandle] = [:]
     /// Clean-up steps that are under way.
     package var cleaning: [Chore] = []
+    /// Since when, by uptime, it has been suspended.
+    package var suspendedAt: Duration?
+    /// Answers that have come meanwhile.
+    package var socket: [Answer] = []
+    /// The access token that its caller cannot use.
+    package var refused: AccessToken?
     /// What its observers were shown last.
     package var shown: SessionState = .restoring
   }
@@ -65,6 +71,11 @@ package struct World: Sendable, Hashable {
     var key: RotationKey
   }
 
+  package struct Answer: Sendable, Hashable {
+    var operation: SessionMachine.Operation
+    var answer: SessionMachine.RefreshAnswer
+  }
+
   package struct Holder: Sendable, Hashable {
     var process: Int
     var operation: SessionMachine.Operation
@@ -93,6 +104,18 @@ package struct World: Sendable, Hashable {
   package var vaultState = VaultState.works
   package var signOutsLeft: Int
   package var vaultTroublesLeft: Int
+  /// When each token was presented, by uptime, as long as that is not settled.
+  var presented: [RefreshToken: Duration] = [:]
+  var passesLeft: Int
+  var goesBackLeft: Int
+  /// The vault before its refresh token was replaced.
+  var older: VaultEntry?
+  /// The vault of the second process, if it has one of its own.
+  var copy: VaultEntry?
+  /// Who is signing in, from the exchange with the server on until it is stored.
+  var exchanging: Int?
+  /// Sessions that may be lost: something happened that no client can make good.
+  var excused: Set<SessionID> = []
   var life: Life?
   let rules: ModelServer.Rules
   package var network: [Message] = []
@@ -125,8 +148,9 @@ package struct World: Sendable, Hashable {
     self.limits = limits
     life = limits.life
     self.rules = rules
-    let server = ModelServer(
-      rules: rules, servesAnyKey: limits.faults.contains(.keysAreNotCompared), limit: limits.life?.serverLimit)
+    let server = World.newServer(limits, rules, number: 0, person: "ada", at: World.start.wall)
+    passesLeft = limits.passes
+    goesBackLeft = limits.goesBack
     sessions = [server]
     let first = server.firstGrant(life: limits.life?.tokenLife)
     var clock = World.start
@@ -138,7 +162,12 @@ package struct World: Sendable, Hashable {
         token: first.tokens.access, lifetime: limits.life.map { Lifetime(start: clock, duration: $0.tokenLife) }),
       startedAt: clock, activeAt: clock)
     vault = VaultEntry(session: session)
+    if limits.startsSignedOut {
+      sessions = []
+      vault = VaultEntry()
+    }
     durable = vault
+    if limits.copiesVault { copy = vault }
     requestsLeft = limits.requests
     troublesLeft = limits.troubles
     duplicatesLeft = limits.duplicates
@@ -151,8 +180,19 @@ package struct World: Sendable, Hashable {
       ledger.trace = []
       ledger.jobs = [VaultRecord(process: 0, edit: .begin(session))]
     }
-    for _ in 0..<limits.processes { processes.append(newProcess()) }
+    for index in 0..<limits.processes { processes.append(newProcess(index)) }
     for process in processes.indices { perform(.start, by: process) }
+  }
+
+  static func newServer(
+    _ limits: Limits, _ rules: ModelServer.Rules, number: Int, person: String, at time: UnixTime
+  ) -> ModelServer {
+    if let kind = limits.server { return .keyless(KeylessServer(kind, number: number, person: person, at: time)) }
+    let servesAnyKey = limits.faults.contains(.keysAreNotCompared)
+    return .keyed(
+      KeyedServer(
+        rules: rules, number: number, person: person, servesAnyKey: servesAnyKey, at: time,
+        limit: limits.life?.serverLimit))
   }
 
   static let start = Moment(boot: 1, uptime: .seconds(1000), wall: UnixTime(seconds: 1_800_000_000))
@@ -166,7 +206,7 @@ package struct World: Sendable, Hashable {
     return Moment(boot: 1, uptime: max(.zero, clock.wall.since(World.start.wall) + .seconds(1000)), wall: clock.wall)
   }
 
-  func newProcess() -> Process {
+  func newProcess(_ index: Int) -> Process {
     let policy: SessionPolicy
     if let life {
       policy = SessionPolicy(
@@ -175,9 +215,12 @@ package struct World: Sendable, Hashable {
     } else {
       policy = SessionPolicy(
         refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: .zero),
-        retry: RetryPolicy(attempts: 1000, base: .zero))
+        retry: RetryPolicy(attempts: limits.server == nil ? 1000 : 2, base: .zero))
     }
-    return Process(machine: SessionMachine(policy: policy, cleanups: life?.cleanups ?? []))
+    return Process(
+      machine: SessionMachine(
+        policy: policy, keepsRotationKeys: limits.server == nil, cleanups: life?.cleanups ?? [],
+        process: Int32(index)))
   }
 
   /// Notes the first thing that went wrong.

@@ -105,8 +105,9 @@ public actor FaultyVault: Vault {
     return outcome
   }
 
-  public func lock(within limit: Duration) async -> (any FlightLock)? {
-    faults.holdsFlightLock ? nil : await base.lock(within: limit)
+  public func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    if faults.holdsFlightLock { throw .unavailable("the flight lock is held elsewhere") }
+    return try await base.lock(within: limit)
   }
 
   /// What the vault inside signals; faults signal nothing.

@@ -33,21 +33,21 @@ extension VaultCheck {
 
   func flightLockExcludes() async throws {
     let (vault, other) = try await pair()
-    guard let held = await vault.lock(within: .seconds(5)) else {
+    guard let held = try? await vault.lock(within: .seconds(5)) else {
       throw BrokenPromise("a free flight lock is to be had", found: "nothing")
     }
     for contender in [vault, other] {
-      for limit in [Duration.zero, .milliseconds(30)] where await contender.lock(within: limit) != nil {
+      for limit in [Duration.zero, .milliseconds(30)] where (try? await contender.lock(within: limit)) != nil {
         throw BrokenPromise("a held flight lock is to be had by nobody else", found: "a second one")
       }
     }
     _ = try await done(other, .begin(VaultSamples.session()), "a sign-in does not wait for the flight lock")
     held.unlock()
-    guard let next = await other.lock(within: .seconds(5)) else {
+    guard let next = try? await other.lock(within: .seconds(5)) else {
       throw BrokenPromise("an unlocked flight lock is to be had", found: "nothing")
     }
     held.unlock()
-    if await vault.lock(within: .zero) != nil {
+    if (try? await vault.lock(within: .zero)) != nil {
       throw BrokenPromise("unlocking twice takes nothing from the next holder", found: "it was given away")
     }
     next.unlock()
@@ -57,13 +57,13 @@ extension VaultCheck {
   func flightLockIsHandedOn() async throws {
     let (vault, other) = try await pair()
     let holders = Holders()
-    guard let held = await vault.lock(within: .seconds(5)) else {
+    guard let held = try? await vault.lock(within: .seconds(5)) else {
       throw BrokenPromise("a free flight lock is to be had", found: "nothing")
     }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<10 {
         group.addTask {
-          guard let lock = await (number.isMultiple(of: 2) ? vault : other).lock(within: .seconds(20)) else {
+          guard let lock = try? await (number.isMultiple(of: 2) ? vault : other).lock(within: .seconds(20)) else {
             throw BrokenPromise("who waits for the flight lock gets it in turn", found: "nothing within 20 s")
           }
           await holders.enter()
@@ -78,7 +78,7 @@ extension VaultCheck {
     }
     let most = await holders.most
     try expect(most == 1, "one holds the flight lock at a time", found: most)
-    let waiter = Task { await other.lock(within: .seconds(600)) }
+    let waiter = Task { try? await other.lock(within: .seconds(600)) }
     waiter.cancel()
     await waiter.value?.unlock()
   }

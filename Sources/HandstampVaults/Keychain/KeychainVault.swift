@@ -71,14 +71,11 @@ public struct KeychainVault: Vault {
   }
 
   /// Excludes other processes and other vaults of this process alike; see ``SealedFileVault/lock(within:)``.
-  @concurrent public func lock(within limit: Duration) async -> (any FlightLock)? {
-    do throws(VaultTrouble) {
-      guard let folder = try VaultFolder.open(folder, making: true) else { return nil }
-      let lock = try LockFile(files.flightLock, in: folder)
-      return try await lock.take(until: ContinuousClock.now + limit, pauses: .inFlight) ? lock : nil
-    } catch {
-      return nil
+  @concurrent public func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    guard let open = try VaultFolder.open(folder, making: true) else {
+      throw .unavailable("the vault's folder cannot be made")
     }
+    return try await LockFile.flight(files.flightLock, in: open, at: folder, within: limit)
   }
 
   /// Yields after every write of this account, one's own included.

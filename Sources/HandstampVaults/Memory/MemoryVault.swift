@@ -37,8 +37,11 @@ public final class MemoryVault: Vault {
   }
 
   /// Who waits longest gets it first. A lock whose handle goes away unused is given back.
-  @concurrent public func lock(within limit: Duration) async -> (any FlightLock)? {
-    await flight.lock(within: limit)
+  @concurrent public func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    guard let lock = await flight.lock(within: limit) else {
+      throw .unavailable("the flight lock is held by another task of this program")
+    }
+    return lock
   }
 
   /// Yields after every write, one's own included.

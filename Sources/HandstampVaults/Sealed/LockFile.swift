@@ -23,6 +23,20 @@ final class LockFile: FlightLock {
 
   deinit { unlock() }
 
+  /// The flight lock `name` in `folder`, whose path is `path`.
+  ///
+  /// - Throws: ``VaultTrouble/unavailable(_:)`` when it was not to be had within `limit`, with the names of those who hold it,
+  ///   as far as the system tells.
+  static func flight(
+    _ name: String, in folder: PosixFile, at path: String, within limit: Duration
+  ) async throws(VaultTrouble) -> LockFile {
+    let lock = try LockFile(name, in: folder)
+    if try await lock.take(until: ContinuousClock.now + limit, pauses: .inFlight) { return lock }
+    let holders = (LockHolder.all(of: "\(path)/\(name)") ?? []).map(\.words)
+    let names = holders.isEmpty ? "another process" : holders.joined(separator: ", ")
+    throw .unavailable("the flight lock is held by \(names)")
+  }
+
   /// Tries until `deadline` has passed. No thread is blocked meanwhile.
   func take(until deadline: ContinuousClock.Instant, pauses: Pauses) async throws(VaultTrouble) -> Bool {
     var bound = Duration.microseconds(500)

@@ -55,6 +55,20 @@ final class PosixFile: Sendable {
     return bytes
   }
 
+  /// Reads to the end of a file that does not tell its size, at most `limit` bytes.
+  func readStream(limit: Int) throws(VaultTrouble) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 1 << 16)
+    while bytes.count < limit {
+      let count = try checked("reading a file") {
+        chunk.withUnsafeMutableBytes { readNext(descriptor, $0.baseAddress, $0.count) }
+      }
+      if count == 0 { break }
+      bytes += chunk[..<count]
+    }
+    return bytes
+  }
+
   /// Writes all of `bytes` from the file's beginning.
   func write(_ bytes: [UInt8], attempt: String) throws(VaultTrouble) {
     var count = 0
@@ -95,13 +109,28 @@ struct FileStatus: Hashable {
   /// The permission bits alone.
   var mode: UInt32
   var size: Int
+  /// Which file it is, whatever its name.
+  var place: Place
   /// Changes whenever the file is replaced or written.
   var identity: [[UInt8]]
+
+  struct Place: Hashable {
+    var device: UInt64
+    var inode: UInt64
+  }
+
+  /// `nil` when there is no such file, or it cannot be looked at.
+  init?(at path: String) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    self.init(status)
+  }
 
   init(_ status: stat) {
     isRegular = status.st_mode & S_IFMT == S_IFREG
     mode = UInt32(status.st_mode) & 0o7777
     size = Int(status.st_size)
+    place = Place(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(status.st_ino))
     #if canImport(Darwin)
     let times = [status.st_mtimespec, status.st_ctimespec]
     #else
@@ -158,4 +187,8 @@ func checked<Result: BinaryInteger>(
 }
 
 /// `open`, under a name that is not also that of a method.
+private func readNext(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+  read(descriptor, bytes, count)
+}
+
 private func openAnywhere(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }

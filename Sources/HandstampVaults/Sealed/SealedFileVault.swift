@@ -58,7 +58,7 @@ public struct SealedFileVault: Vault {
       let entry = try open(file, key: try key.load(for: folder))
       // A writer may have died between replacing the file and syncing the folder. Whoever reads a pending key sends it
       // next, so it must not be lost any more.
-      if entry.session?.pendingKey != nil { try sync(folder) }
+      if entry.session?.pendingKey != nil || entry.session?.attempt != nil { try sync(folder) }
       return entry.isEmpty ? .absent : .value(entry)
     } catch {
       return .trouble(error)
@@ -81,16 +81,11 @@ public struct SealedFileVault: Vault {
     }
   }
 
-  /// Excludes other processes and other vaults of this process alike. Nothing, and at once, when there is no lock to be
-  /// had at all, on a disk that cannot be written. A cancelled task waits no longer.
-  @concurrent public func lock(within limit: Duration) async -> (any FlightLock)? {
-    do throws(VaultTrouble) {
-      guard let folder = try openFolder(making: true) else { return nil }
-      let lock = try LockFile(files.flightLock, in: folder)
-      return try await lock.take(until: ContinuousClock.now + limit, pauses: .inFlight) ? lock : nil
-    } catch {
-      return nil
-    }
+  /// Excludes other processes and other vaults of this process alike. Throws at once when there is no lock to be had at all,
+  /// on a disk that cannot be written. A cancelled task waits no longer.
+  @concurrent public func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    guard let open = try openFolder(making: true) else { throw .unavailable("the vault's folder cannot be made") }
+    return try await LockFile.flight(files.flightLock, in: open, at: folder, within: limit)
   }
 
   /// Yields after every write of this account, one's own included, and when its passphrase was given or its key was found.

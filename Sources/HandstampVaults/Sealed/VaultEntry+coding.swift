@@ -8,7 +8,7 @@ extension VaultEntry {
   var fieldCapacity: Int {
     let session = session.map { session in
       let secrets = [session.refresh?.secret, session.revocation?.secret, session.access?.token.secret]
-      return secrets.reduce(512) { $0 + ($1?.count ?? 0) }
+      return secrets.reduce(1024) { $0 + ($1?.count ?? 0) }
         + session.id.rawValue.utf8.count + session.profile.id.rawValue.utf8.count + session.profile.name.utf8.count
     }
     return tombstones.reduce((session ?? 0) + 64) {
@@ -66,6 +66,7 @@ extension StoredSession {
     if let access { writer.field(6) { access.write(to: &$0) } }
     writer.field(7) { startedAt.write(to: &$0) }
     writer.field(8) { activeAt.write(to: &$0) }
+    if let attempt { writer.field(9) { attempt.write(to: &$0) } }
   }
 
   fileprivate init?(fields: UnsafeRawBufferPointer) {
@@ -73,6 +74,7 @@ extension StoredSession {
     var profile: Profile?
     var refresh: RefreshToken?
     var pendingKey: RotationKey?
+    var attempt: RefreshAttempt?
     var revocation: RevocationHandle?
     var access: StoredAccess?
     var startedAt: Moment?
@@ -99,13 +101,17 @@ extension StoredSession {
       case 8:
         activeAt = Moment(fields: value)
         return activeAt != nil
+      case 9:
+        attempt = RefreshAttempt(fields: value)
+        return attempt != nil
       default: break
       }
       return true
     }
     guard isSession, let id, let profile, let startedAt, let activeAt else { return nil }
     self.init(
-      id: SessionID(id), profile: profile, refresh: refresh, pendingKey: pendingKey, revocation: revocation,
+      id: SessionID(id), profile: profile, refresh: refresh, pendingKey: pendingKey, attempt: attempt,
+      revocation: revocation,
       access: access, startedAt: startedAt, activeAt: activeAt)
   }
 }
@@ -161,6 +167,38 @@ extension StoredAccess {
     // Half a lifetime is none: a token with no end would serve for too long.
     guard isAccess, let token, (start == nil) == (duration == nil) else { return nil }
     self.init(token: token, lifetime: start.flatMap { start in duration.map { Lifetime(start: start, duration: $0) } })
+  }
+}
+
+extension RefreshAttempt {
+  fileprivate func write(to writer: inout FieldWriter) {
+    writer.field(1) { since.write(to: &$0) }
+    writer.field(2) { $0.number(process) }
+    for reading in readings { writer.field(3) { reading.write(to: &$0) } }
+  }
+
+  fileprivate init?(fields: UnsafeRawBufferPointer) {
+    var since: Moment?
+    var process: Int32?
+    var readings: [Moment] = []
+    let isAttempt = FieldReader.fields(fields) { tag, value in
+      switch tag {
+      case 1:
+        since = Moment(fields: value)
+        return since != nil
+      case 2:
+        var reader = FieldReader(value)
+        process = reader.number()
+        return process != nil && reader.isAtEnd
+      case 3:
+        guard let reading = Moment(fields: value) else { return false }
+        readings.append(reading)
+      default: break
+      }
+      return true
+    }
+    guard isAttempt, let since, let process else { return nil }
+    self.init(since: since, process: process, readings: readings)
   }
 }
 

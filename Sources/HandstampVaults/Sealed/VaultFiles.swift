@@ -68,10 +68,10 @@ extension VaultEdit {
   }
 
   /// Whether a session is over after it, so that its secrets must go even where its tombstone cannot be written.
-  var endsSession: Bool {
+  package var endsSession: Bool {
     switch self {
     case .end, .endWhatever: true
-    case .begin, .prepare, .advance, .renew, .bury, .delivered, .cleaned, .touch: false
+    case .begin, .prepare, .note, .advance, .renew, .putBack, .bury, .delivered, .tell, .cleaned, .touch: false
     case .noting(_, let edit): edit.endsSession
     }
   }

@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test func `says at once that nobody answers`() async throws {
-    await #expect(throws: TransportError.unreachable("connection refused")) {
+    await #expect(throws: TransportError.notConnected("connection refused")) {
       try await transport.send(TransportRequest(method: "GET", url: "http://127.0.0.1:9/"))
     }
   }
@@ -120,7 +120,7 @@ import Testing
     try await Echo.run { base, _ in
       _ = try await transport.send(TransportRequest(method: "GET", url: base + "/echo"))
       await transport.shutdown()
-      await #expect(throws: TransportError.unreachable("the transport has been shut down")) {
+      await #expect(throws: TransportError.notConnected("the transport has been shut down")) {
         try await transport.send(TransportRequest(method: "GET", url: base + "/echo"))
       }
       await transport.shutdown()

@@ -1,0 +1,149 @@
+/// Refreshes at servers that keep no rotation keys: a token is not presented a second time before the first presentation is
+/// settled, or its limit has passed.
+extension SessionMachine {
+  /// What an attempt that is noted in the vault means to a refresh.
+  enum Regard {
+    case goOn
+    case wait(Duration)
+    /// Its age is not known under this boot.
+    case noteReading
+  }
+
+  func regard(for found: RefreshAttempt, in live: Live, at now: Moment) -> Regard {
+    // What became of it is known here.
+    if found.isSame(as: live.attempt), !live.isAttemptOpen { return .goOn }
+    guard let age = found.age(at: now) else { return .noteReading }
+    return age < policy.refresh.answerLimit ? .wait(policy.refresh.answerLimit - age) : .goOn
+  }
+
+  /// Waits until the limit of `found` has passed, without the lock: others wait for the same.
+  mutating func waitOut(_ found: RefreshAttempt, for wait: Duration, at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, live.flight != nil else { return [.ignored] }
+    let unanswered = live.flight?.unanswered ?? 0
+    live.flight?.unanswered = max(1, unanswered)
+    live.flight?.awaited = found
+    live.flight?.step = .pausing
+    let lock = live.flight?.lock.map { [Effect.unlock($0)] } ?? []
+    live.flight?.lock = nil
+    phase = .live(live)
+    return serveWithWhatLasts(at: now) + lock + [startTimer(.retry, after: wait)]
+  }
+
+  mutating func noteReading(of found: RefreshAttempt, at now: Moment) -> [Effect] {
+    guard case .live(var live) = phase, live.flight != nil else { return [.ignored] }
+    live.flight?.step = .preparing
+    phase = .live(live)
+    return [edit(.note(live.stored.id, found, as: found.read(at: now)), for: .noteReading)]
+  }
+
+  mutating func readingNoted(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
+    guard case .live(let live) = phase, live.flight?.step == .preparing else { return [.ignored] }
+    switch outcome {
+    case .done(let entry), .conflict(let entry): return moved(to: entry, at: now)
+    case .failed(let trouble): return endFlight(failing: .storage(trouble), at: now)
+    }
+  }
+
+  /// The answer did not come, or says nothing: the token is presented once more when the limit has passed, and no more for
+  /// those who wait now.
+  mutating func unanswered(
+    retryAfter: Duration?, entropy: UInt64, hasPassed: Bool = false, at now: Moment
+  ) -> [Effect] {
+    guard !keepsRotationKeys else { return pause(retryAfter: retryAfter, entropy: entropy, at: now) }
+    guard case .live(var live) = phase, live.flight != nil, let attempt = live.attempt else { return [.ignored] }
+    live.flight?.unanswered += 1
+    // Who has waited for so long in time that it ran in has waited for at least as long by any clock.
+    if hasPassed { live.isAttemptOpen = false }
+    phase = .live(live)
+    let rest = hasPassed ? .zero : max(.zero, policy.refresh.answerLimit - (attempt.age(at: now) ?? .zero))
+    let wait = max(rest, min(retryAfter ?? .zero, policy.retry.cap))
+    guard live.flight?.unanswered ?? 0 < 2 else {
+      live.failures += 1
+      phase = .live(live)
+      let quiet = max(wait, policy.retry.delay(afterAttempt: live.failures, entropy: entropy, retryAfter: nil))
+      return giveUp(for: quiet, retryAfter: wait > .zero ? wait : nil, at: now)
+    }
+    return wait > .zero ? waitOut(attempt, for: wait, at: now) : prepare(at: now)
+  }
+
+  /// The program ran for as long as an answer is waited for.
+  mutating func answerLimitPassed(at now: Moment) -> [Effect] {
+    guard case .live(let live) = phase, live.flight?.step == .asking,
+      let operation = work.first(where: { if case .ask = $0.value { true } else { false } })?.key
+    else { return [.ignored] }
+    work[operation] = nil
+    return [.abandon(operation)] + unanswered(retryAfter: nil, entropy: 0, hasPassed: true, at: now)
+  }
+}
+
+/// Successors that came after the end of their session. Where a session is ended with its refresh token, the server must be told
+/// with the newest one: a token that was replaced ends nothing.
+extension SessionMachine {
+  struct LateSuccessor: Sendable, Hashable {
+    var sent: RefreshToken
+    var successor: RefreshToken
+    var isTold = false
+  }
+
+  mutating func lateAnswer(_ answer: RefreshAnswer, of session: SessionID, sent: RefreshToken) -> [Effect] {
+    let successor: RefreshToken? =
+      switch answer {
+      case .granted(let grant): grant.tokens.refresh
+      case .unusable(let successor, _): successor
+      case .rejected, .superseded, .none: nil
+      }
+    guard let successor, successor != sent else { return [.ignored] }
+    lateSuccessors[session] = LateSuccessor(sent: sent, successor: successor)
+    return []
+  }
+
+  /// What the flight of a session that is over has brought home, or may yet.
+  mutating func keepSuccessors(of live: Live) {
+    guard !keepsRotationKeys, let handle = live.stored.revocation?.secret else { return }
+    var unsaved = [live.unsaved].compactMap { $0 }
+    for (operation, purpose) in work {
+      switch purpose {
+      case .ask(let sent, _) where sent.secret == handle: work[operation] = .lateAnswer(live.stored.id, sent: sent)
+      case .advance(let tokens), .save(let tokens): unsaved.append(tokens)
+      default: break
+      }
+    }
+    for tokens in unsaved where tokens.sent.secret == handle && tokens.successor != tokens.sent {
+      lateSuccessors[live.stored.id] = LateSuccessor(sent: tokens.sent, successor: tokens.successor)
+    }
+  }
+
+  /// An older vault had been put back: its tombstone names a token that was replaced.
+  mutating func keepNewerHandle(of ending: Ending, than entry: VaultEntry) {
+    guard !keepsRotationKeys, revision > 0, entry.revision <= revision, let session = ending.session,
+      let own = ending.revocation,
+      let older = entry.tombstone(of: session)?.revocation, older != own
+    else { return }
+    lateSuccessors[session] = LateSuccessor(
+      sent: RefreshToken(older.secret), successor: RefreshToken(own.secret))
+  }
+
+  /// Not before the end is written down.
+  mutating func tellOfLateSuccessors() -> [Effect] {
+    guard !lateSuccessors.isEmpty else { return [] }
+    if let session { lateSuccessors[session] = nil }
+    var effects: [Effect] = []
+    for (session, late) in lateSuccessors.sorted(by: { $0.key < $1.key }) where !late.isTold {
+      if case .ending(let ending) = phase, ending.session == session { continue }
+      lateSuccessors[session]?.isTold = true
+      let handle = RevocationHandle(late.successor.secret)
+      outbox[session] = handle
+      delivered.removeAll { $0 == session }
+      if delivering.contains(session) { redelivering.insert(session) }
+      let former = RevocationHandle(late.sent.secret)
+      effects.append(edit(.tell(session, with: handle, insteadOf: former), for: .tell))
+    }
+    return effects + deliver()
+  }
+
+  /// The handle that tells of an end, where a tombstone names an older one.
+  func newest(_ handle: RevocationHandle, of session: SessionID) -> RevocationHandle {
+    guard let late = lateSuccessors[session], late.sent.secret == handle.secret else { return handle }
+    return RevocationHandle(late.successor.secret)
+  }
+}

@@ -1,0 +1,103 @@
+import HandstampCore
+import HandstampRegistry
+
+/// One session at our own server, under the real rules of ``Rotation``. Tokens say in clear what a real one says
+/// under its MAC; that a MAC cannot be forged is taken for granted here.
+package struct KeyedServer: Sendable, Hashable {
+  private let rotation: Rotation
+  private var row: SessionRow
+  /// What the store would show if its last commit were lost.
+  private var previous: SessionRow?
+  private let servesAnyKey: Bool
+  let profile: Profile
+
+  /// - Parameter limit: how long the server lets the session last.
+  init(
+    rules: ModelServer.Rules, number: Int = 0, person: String = "ada", servesAnyKey: Bool = false,
+    at time: UnixTime = World.start.wall, limit: Duration? = nil
+  ) {
+    rotation = Rotation(rules: rules)
+    self.servesAnyKey = servesAnyKey
+    profile = Profile(id: AccountID(person), name: person)
+    var bytes = NumberGenerator(number: UInt64(number))
+    row = SessionRow(
+      session: SessionBytes(from: &bytes), account: profile.id,
+      device: DeviceInfo(id: DeviceID("d"), name: "d", platform: "test"), kind: .keyed, createdAt: time,
+      absoluteExpiry: limit.map { time.advanced(by: $0) })
+  }
+
+  var session: SessionID { row.session.id }
+  var startedAt: UnixTime { row.createdAt }
+  var canLoseCommit: Bool { previous != nil }
+
+  func isAlive(at time: UnixTime) -> Bool { row.over(at: time) == nil }
+  func end(at time: UnixTime) -> EndReason? { row.over(at: time) }
+
+  func firstGrant(life: Duration? = nil, at time: UnixTime = World.start.wall) -> Grant {
+    grant(RefreshClaims(session: row.session, counter: 0, mark: .zero), life: life, at: time)
+  }
+
+  mutating func present(
+    _ token: RefreshToken, key: RotationKey?, life: Duration? = nil, at time: UnixTime = World.start.wall
+  ) -> SessionMachine.RefreshAnswer {
+    guard let claims = claims(of: token) else { return .rejected(.rejected) }
+    var mark = key.map { KeyMark(of: $0) }
+    if servesAnyKey, claims.counter < row.counter, case .known(let known)? = row.ring.entries.last,
+      claims.counter + 1 == row.counter
+    {
+      mark = known
+    }
+    let verdict = rotation.decide(
+      row: row, token: claims, key: mark, drawn: KeyMark(rawValue: claims.counter + 0xd00), now: time)
+    switch verdict {
+    case .rotate(let row, let successor), .fastForward(let row, let successor, _):
+      store(row)
+      return .granted(grant(successor, life: life, at: time))
+    case .again(let successor): return .granted(grant(successor, life: life, at: time))
+    case .superseded: return .superseded
+    case .theft(let row, _):
+      store(row)
+      return .rejected(.misused)
+    case .ended(let reason): return .rejected(reason)
+    case .invalidRequest: return .none(retryAfter: nil, entropy: 0)
+    }
+  }
+
+  mutating func revoke(_ reason: EndReason = .revoked, at time: UnixTime = World.start.wall) {
+    row.end = row.end ?? SessionEnd(at: time, reason: reason)
+  }
+
+  /// The store forgets its last rotation. Ends are never forgotten: their commits are durable, a lost one is beyond repair.
+  mutating func loseCommit() {
+    guard var previous else { return }
+    previous.end = row.end
+    row = previous
+    self.previous = nil
+  }
+
+  private mutating func store(_ new: SessionRow) {
+    if new.counter != row.counter { previous = row }
+    row = new
+    row.revision = 0
+  }
+
+  private func grant(_ claims: RefreshClaims, life: Duration?, at time: UnixTime) -> Grant {
+    let text = "\(ModelServer.secretWord) \(session.rawValue) \(claims.counter) \(claims.mark.rawValue)"
+    let ends = life.map { time.advanced(by: $0).milliseconds } ?? .max
+    return Grant(
+      tokens: TokenSet(access: AccessToken("a \(text) \(ends)"), life: life, refresh: RefreshToken(text)),
+      session: session, profile: profile,
+      revocation: RevocationHandle("\(ModelServer.secretWord) revokes \(session.rawValue)"))
+  }
+
+  private func claims(of token: RefreshToken) -> RefreshClaims? {
+    ModelServer.words(of: token.secret, of: session).map {
+      RefreshClaims(session: row.session, counter: $0.0, mark: KeyMark(rawValue: $0.1))
+    }
+  }
+}
+
+private struct NumberGenerator: RandomNumberGenerator {
+  var number: UInt64
+  mutating func next() -> UInt64 { number }
+}

@@ -1,0 +1,175 @@
+/// What is asked of servers that keep no rotation keys. Letters and numbers are those of docs/refresh.md.
+extension Scenario {
+  package static let others = kept + signIns + harmless + lost + othersFaults
+
+  /// What must never cost a session.
+  static let harmlessKinds: Set<World.Trouble> = [.suspended, .refused, .leaves, .cancelled]
+
+  private static func at(
+    _ kind: KeylessServer.Kind, _ name: String, _ expectation: Expectation, _ change: (inout World.Limits) -> Void
+  ) -> Scenario {
+    Scenario("\(kind.rawValue): \(name)", expectation) { limits, _ in
+      limits.server = kind
+      limits.requests = 3
+      limits.kinds = harmlessKinds
+      // Where there is no refresh token nobody has a right to a new access token.
+      limits.checksLiveness = kind != .none
+      change(&limits)
+    }
+  }
+
+  /// With nothing that no client can make good, at every kind of server.
+  private static let kept: [Scenario] = KeylessServer.Kind.allCases.flatMap { kind in
+    [
+      at(kind, "suspended, refused, left, cancelled", .nobodyOut) { $0.passes = 1 },
+      at(kind, "a vault that is full, away or out of order", .nobodyOut) { limits in
+        limits.vaultTroubles = 1
+        limits.troubles = 1
+        limits.passes = 1
+        limits.requests = 2
+        limits.kinds = [.leaves]
+        limits.signals = true
+      },
+      at(kind, "no flight lock", .nobodyOut) { limits in
+        limits.lockWorks = false
+        limits.checksLiveness = false
+        limits.troubles = 1
+      },
+      at(kind, "a flight lock that suspension gives up", .nobodyOut) { $0.suspensionGivesUpLock = true },
+      at(kind, "an older vault put back under programs that hold the newer", .nobodyOut) { limits in
+        limits.goesBack = 1
+        limits.signals = true
+        limits.troubles = 0
+      },
+      at(kind, "a sign-out while a refresh is in flight", .nobodyOut) { limits in
+        limits.signOuts = 1
+        limits.requests = 1
+        limits.signals = true
+        limits.troubles = 0
+      },
+    ]
+  }
+
+  /// The server's kind makes no difference.
+  private static let signIns = [
+    at(.strict, "two sign-ins at once, and a sign-out", .nobodyOut) { limits in
+      limits.startsSignedOut = true
+      limits.signOuts = 1
+      limits.signals = true
+      limits.oneSessionEach = true
+      limits.requests = 0
+      limits.troubles = 0
+    }
+  ]
+
+  /// Whatever happens: where tokens do not rotate never, where there is a grace time not before that is over.
+  private static let harmless: [Scenario] =
+    [KeylessServer.Kind.keepsAndReplaces, .keepsAndAdds, .none].map { kind in
+      at(kind, "whatever is lost, late, doubled, killed or copied", .nobodyOut) { limits in
+        limits.kinds = [.lost, .late, .killed, .frozenOut, .suspended]
+        limits.delays = true
+        limits.duplicates = 1
+        limits.passes = 1
+        limits.copiesVault = true
+        limits.checksLiveness = false
+      }
+    }
+    + [KeylessServer.Kind.graceSameSuccessor, .graceNewSuccessor].flatMap { kind in
+      [
+        at(kind, "a loss within the grace time", .nobodyOut) { limits in
+          limits.kinds = [.lost, .killed, .frozenOut, .suspended]
+          limits.troubles = 1
+          limits.passes = 1
+          limits.checksLiveness = false
+        },
+        at(kind, "a loss, and the grace time over", .loses) { limits in
+          limits.kinds = [.lost]
+          limits.passes = 2
+          limits.checksLiveness = false
+        },
+      ]
+    }
+
+  /// Each of the faults that no client can make good, by itself, at a strict server.
+  private static let lost: [Scenario] = [
+    alone("(a) a lost answer") { $0.kinds = [.lost] },
+    alone("(a) an answer that is late") { limits in
+      limits.kinds = [.late]
+      limits.delays = true
+    },
+    alone("(a) a doubled request") { limits in
+      limits.kinds = []
+      limits.duplicates = 1
+    },
+    alone("(b) the sender killed") { $0.kinds = [.killed] },
+    alone("(b) the sender suspended until its connection is gone") { $0.kinds = [.suspended, .frozenOut] },
+    alone("(c) no vault took the answer") { limits in
+      limits.kinds = [.endsUnsaved]
+      limits.vaultTroubles = 1
+    },
+    alone("(d) two copies of a vault") { limits in
+      limits.kinds = []
+      limits.copiesVault = true
+    },
+    alone("(e) an older vault put back unseen") { limits in
+      limits.kinds = [.goesBackUnseen, .leaves]
+      limits.goesBack = 1
+    },
+  ]
+
+  private static func alone(_ name: String, _ change: (inout World.Limits) -> Void) -> Scenario {
+    at(.strict, name, .loses) { limits in
+      limits.checksLiveness = false
+      limits.passes = 1
+      change(&limits)
+    }
+  }
+
+  private static let othersFaults: [Scenario] = [
+    fault(.comparesRefreshTokenAlone, "refresh tokens alone are compared", at: .keepsAndReplaces) { _ in },
+    fault(.lockIsGivenBackUnsaved, "the lock given back with unsaved tokens") { limits in
+      limits.vaultTroubles = 1
+      limits.passes = 1
+    },
+    fault(.leavingLosesTheAnswer, "the answer lost with whoever asked") { $0.passes = 1 },
+    fault(.deadlineRunsWhileSuspended, "a deadline that runs while suspended") { $0.passes = 1 },
+    fault(.repeatsAtOnce, "a repeat at once") { $0.kinds = [.lost] },
+    fault(.vanishedReadsAsAbsence, "a folder that is away read as an empty one") { limits in
+      limits.vaultTroubles = 1
+      limits.signals = true
+    },
+    fault(.olderVaultIsAdopted, "an older vault adopted") { limits in
+      limits.goesBack = 1
+      limits.signals = true
+    },
+    fault(.signInsAreNotExclusive, "two sign-ins at once") { limits in
+      limits.startsSignedOut = true
+      limits.signOuts = 1
+      limits.signals = true
+      limits.oneSessionEach = true
+    },
+    fault(.anyAnswerRevokes, "any answer taken for a revocation") { limits in
+      limits.signOuts = 1
+      limits.checksLiveness = true
+    },
+    fault(.fullDiskForgetsEnds, "an end forgotten on a full disk") { limits in
+      limits.signOuts = 1
+      limits.signals = true
+      limits.vaultTroubles = 1
+      limits.checksLiveness = true
+    },
+  ]
+
+  private static func fault(
+    _ fault: World.Fault, _ name: String, at kind: KeylessServer.Kind = .strict,
+    _ change: (inout World.Limits) -> Void
+  ) -> Scenario {
+    at(kind, name, .findsBroken) { limits in
+      limits.faults = [fault]
+      limits.checksLiveness = false
+      limits.troubles = 1
+      limits.requests = 2
+      change(&limits)
+    }
+  }
+}

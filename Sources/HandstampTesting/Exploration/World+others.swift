@@ -1,0 +1,219 @@
+import HandstampCore
+
+/// What happens at servers of others, which keep no rotation keys, and what must hold there.
+extension World {
+  static let answerLimit = RefreshPolicy().answerLimit
+
+  func othersMoves(_ moves: inout [Move]) {
+    func has(_ kind: Trouble) -> Bool { limits.kinds.contains(kind) && troublesLeft > 0 }
+    for (index, process) in processes.enumerated() {
+      if process.suspendedAt != nil {
+        moves.append(.resume(index))
+        if has(.frozenOut), !process.asking.isEmpty { moves.append(.freezeOut(index)) }
+        continue
+      }
+      if !process.socket.isEmpty { moves.append(.readSocket(index)) }
+      let isBusy = !process.asking.isEmpty || !process.queue.isEmpty
+      if has(.suspended), isBusy { moves.append(.suspend(index)) }
+      let mayLeave = limits.faults.contains(.leavingLosesTheAnswer) || !process.machine.isRefreshUnsettled
+      if has(.leaves), mayLeave, isBusy || process.lockWanted != nil || process.waits { moves.append(.leave(index)) }
+      if has(.cancelled), process.waits { moves.append(.callerLeaves(index)) }
+      if has(.endsUnsaved), process.machine.hasUnsavedTokens { moves.append(.endUnsaved(index)) }
+      if limits.faults.contains(.anyAnswerRevokes) {
+        for session in process.revoking.keys.sorted() { moves.append(.portal(index, session)) }
+      }
+    }
+    if has(.refused) {
+      for index in network.indices where network[index].operation != nil { moves.append(.refuse(index)) }
+    }
+    if life == nil, passesLeft > 0, mayPass(World.answerLimit) { moves.append(.limitPasses) }
+    if goesBackLeft > 0, older != nil, older?.session?.id == vault.session?.id,
+      allHoldTheNewest || limits.kinds.contains(.goesBackUnseen)
+    {
+      moves.append(.goBack)
+    }
+  }
+
+  /// Whether whoever could present a token knows the newest.
+  private var allHoldTheNewest: Bool {
+    processes.allSatisfy { process in
+      process.machine.session == vault.session?.id
+        && (process.machine.revision == vault.revision || limits.faults.contains(.olderVaultIsAdopted))
+        && process.queue.isEmpty && process.asking.isEmpty && process.lockWanted == nil && process.suspendedAt == nil
+        && !process.isBehind
+    }
+  }
+
+  mutating func makeOthers(_ move: Move) {
+    switch move {
+    case .refuse(let index):
+      troublesLeft -= 1
+      let message = network.remove(at: index)
+      guard let operation = message.operation else { return }
+      let answer = SessionMachine.RefreshAnswer.none(retryAfter: nil, entropy: entropy(), isSettled: true)
+      presented[message.token] = nil
+      guard processes[message.process].suspendedAt == nil else {
+        processes[message.process].socket.append(Answer(operation: operation, answer: answer))
+        return
+      }
+      answered(operation, of: message.process, by: answer)
+    case .suspend(let index):
+      troublesLeft -= 1
+      processes[index].suspendedAt = clock.uptime
+      if limits.suspensionGivesUpLock, holder?.process == index { holder = nil }
+    case .resume(let index): resume(index)
+    case .readSocket(let index):
+      guard !processes[index].socket.isEmpty else { return }
+      let answer = processes[index].socket.removeFirst()
+      answered(answer.operation, of: index, by: answer.answer)
+    case .freezeOut(let index):
+      troublesLeft -= 1
+      if let session = processes[index].machine.session { excused.insert(session) }
+      processes[index].socket = processes[index].asking.map {
+        Answer(operation: $0, answer: .none(retryAfter: nil, entropy: 0))
+      }
+      for operation in processes[index].asking { abandon(operation, of: index) }
+    case .leave(let index):
+      troublesLeft -= 1
+      crash(index)
+    case .endUnsaved(let index):
+      troublesLeft -= 1
+      crash(index)
+    case .callerLeaves(let index):
+      troublesLeft -= 1
+      processes[index].waits = false
+      perform(.gone(World.waiter), by: index)
+    case .limitPasses:
+      passesLeft -= 1
+      clock = clock.advanced(by: World.answerLimit)
+      serverTime = serverTime.advanced(by: World.answerLimit)
+    case .goBack:
+      goesBackLeft -= 1
+      guard let older else { return }
+      if !allHoldTheNewest, let session = vault.session?.id { excused.insert(session) }
+      vault = older
+      durable = older
+      self.older = nil
+      for index in processes.indices { processes[index].isBehind = true }
+    case .portal(let index, let session):
+      processes[index].revoking[session] = nil
+      perform(.revoked(session, delivered: true, entropy: 0), by: index)
+    default: break
+    }
+  }
+
+  /// The time in which it was suspended does not count for its deadline.
+  private mutating func resume(_ index: Int) {
+    guard let since = processes[index].suspendedAt else { return }
+    processes[index].suspendedAt = nil
+    guard !limits.faults.contains(.deadlineRunsWhileSuspended) else { return }
+    if let due = processes[index].timers[.answer]?.due {
+      processes[index].timers[.answer]?.due = due + (clock.uptime - since)
+    }
+  }
+
+  /// Whether an answer may come later than it is waited for.
+  var mayBeLate: Bool { limits.server != nil && limits.kinds.contains(.late) && (life != nil || troublesLeft > 0) }
+
+  /// Whether so much time may pass: not while a process that runs waits for an answer, unless that may be late.
+  func mayPass(_ duration: Duration) -> Bool {
+    guard limits.server != nil else { return true }
+    if life != nil, limits.kinds.contains(.late) { return true }
+    return processes.allSatisfy { process in
+      guard process.suspendedAt == nil, !process.asking.isEmpty, let due = process.timers[.answer]?.due else {
+        return true
+      }
+      return clock.uptime + duration < due
+    }
+  }
+
+  /// The sender has waited for as long as it does.
+  mutating func limitPasses(for index: Int) {
+    guard let operation = processes[index].asking.first else { return }
+    if life == nil { troublesLeft -= 1 }
+    guard let sent = network.first(where: { $0.process == index && $0.operation == operation })?.token else {
+      if !limits.faults.contains(.deadlineRunsWhileSuspended) { presented = [:] }
+      if let session = processes[index].machine.session { excused.insert(session) }
+      return
+    }
+    // With the planted fault it only thinks so.
+    if !limits.faults.contains(.deadlineRunsWhileSuspended) { presented[sent] = nil }
+    excuse(sent)
+  }
+
+  /// The session of `token` may be lost from here on.
+  mutating func excuse(_ token: RefreshToken) {
+    guard let session = sessions.first(where: { $0.issued(token) })?.session else { return }
+    excused.insert(session)
+  }
+
+  /// Whether a sign-in may be exchanged for tokens now.
+  var canExchange: Bool { exchanging == nil || limits.faults.contains(.signInsAreNotExclusive) }
+}
+
+extension World {
+  /// No session is lost, unless something happened that no client can make good.
+  mutating func judgeOthers() {
+    for server in sessions where !endedRightly.contains(server.session) {
+      // Of any other end it is judged by what the vault holds.
+      guard let reason = server.end(at: serverTime), reason == .misused else { continue }
+      let isExcused = life != nil && excused.contains(server.session)
+      if isExcused {
+        endedRightly.insert(server.session)
+      } else {
+        verdict = .out("the server ended a session: \(reason)")
+      }
+    }
+  }
+
+  /// A token is presented at most once, until that is settled or its limit has passed; and only when it is needed.
+  mutating func judgePresenting(_ token: RefreshToken, by index: Int) {
+    // Where suspension gives the lock up, a sender may still be waiting when its limit has passed for everybody else.
+    let isOvertaken = processes.indices.contains { $0 != index && !processes[$0].asking.isEmpty }
+    if isOvertaken, limits.suspensionGivesUpLock { excuse(token) }
+    if let since = presented[token], clock.uptime - since < World.answerLimit, copy == nil,
+      !excused.contains(where: { session in sessions.contains { $0.session == session && $0.issued(token) } })
+        || life == nil
+    {
+      fail(11, "p\(index) presents a token a second time before the first is settled or its limit has passed")
+    }
+    presented[token] = vault.session?.attempt?.since.uptime ?? clock.uptime
+    guard life == nil, let stored = vault.session?.access?.token, let refused = processes[index].refused,
+      let session = vault.session?.id, copy == nil, processes[index].waits
+    else { return }
+    if let had = KeylessServer.number(of: refused, of: session),
+      let has = KeylessServer.number(of: stored, of: session),
+      has > had
+    {
+      fail(12, "p\(index) refreshes although a newer access token is there")
+    }
+  }
+
+  /// No caller gets a token that a refresh has replaced.
+  mutating func judgeServing(_ access: StoredAccess, by index: Int) {
+    if access.token == processes[index].refused { fail(12, "p\(index) is served with the token that was refused") }
+    guard vaultState == .works, copy == nil, let session = vault.session?.id, let stored = vault.session?.access?.token,
+      let has = KeylessServer.number(of: stored, of: session),
+      let got = KeylessServer.number(of: access.token, of: session)
+    else { return }
+    if got < has, goesBackLeft == limits.goesBack { fail(12, "p\(index) is served with a token that was replaced") }
+  }
+
+  /// A running program does not show a session as over that nothing has ended.
+  mutating func judgeShowing(_ state: SessionState, by index: Int) {
+    guard case .signedOut = state, case .signedIn(let former) = processes[index].shown,
+      !endedRightly.contains(former.session), !excused.contains(former.session) || life == nil,
+      processes[index].signingOut != former.session, processes[index].signOutIsOut == false,
+      let server = sessions.first(where: { $0.session == former.session }), server.isAlive(at: serverTime), life == nil
+    else { return }
+    verdict = verdict ?? .out("p\(index) shows a session as over that lives: \(state)")
+  }
+
+  /// A sign-in is stored: the server must not have ended it for another one meanwhile.
+  mutating func judgeBeginning(_ session: StoredSession) {
+    guard let server = sessions.first(where: { $0.session == session.id }), !server.isAlive(at: serverTime),
+      server.end(at: serverTime) == .replaced
+    else { return }
+    verdict = verdict ?? .out("the vault keeps a sign-in that the server has given up for another one")
+  }
+}

@@ -1,0 +1,63 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+import HandstampCore
+
+/// Who holds a lock on a file, as far as the system tells.
+package struct LockHolder: Sendable, Hashable {
+  package var process: Int32
+  /// The program's name.
+  package var name: String?
+  /// Stopped by a signal or a debugger.
+  package var isStopped: Bool
+
+  package var words: String {
+    "process \(process)" + (name.map { " (\($0))" } ?? "") + (isStopped ? ", which is stopped" : "")
+  }
+
+  /// Those who hold a lock on the file at `path`; `nil` where the system does not say.
+  package static func all(of path: String) -> [LockHolder]? {
+    guard let file = try? PosixFile.open(path, flags: O_RDONLY)?.status().place else { return [] }
+    // proc_locks(5): "1: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF".
+    guard let locks = text("/proc/locks") else { return nil }
+    var holders: Set<LockHolder> = []
+    for line in locks.split(separator: "\n") {
+      let fields = line.split(separator: " ")
+      // A line with an arrow is a process that waits.
+      guard fields.count >= 6, fields[1] != "->", let process = Int32(fields[4]), process > 0,
+        fields[5].split(separator: ":").last == String(file.inode)[...], hasOpen(file, process)
+      else { continue }
+      holders.insert(LockHolder(process))
+    }
+    return holders.sorted { $0.process < $1.process }
+  }
+
+  /// Files on two disks may have one number. Where the system does not show what a process has open, the number decides.
+  private static func hasOpen(_ file: FileStatus.Place, _ process: Int32) -> Bool {
+    let folder = "/proc/\(process)/fd"
+    guard let names = try? PosixFile.folder(folder)?.names() else { return true }
+    return names.contains { FileStatus(at: "\(folder)/\($0)")?.place == file }
+  }
+
+  private init(_ process: Int32) {
+    self.process = process
+    name = LockHolder.text("/proc/\(process)/comm").map { String($0.prefix { $0 != "\n" }) }
+    isStopped = LockHolder.isStopped(process)
+  }
+
+  /// Whether a process does not go on by itself.
+  package static func isStopped(_ process: Int32) -> Bool {
+    // The state stands behind the name, which is in parentheses and may hold anything.
+    let state = text("/proc/\(process)/stat")?.split(separator: ")").last?.split(separator: " ").first
+    return state == "T" || state == "t"
+  }
+
+  private static func text(_ path: String) -> String? {
+    guard let bytes = try? PosixFile.open(path, flags: O_RDONLY)?.readStream(limit: 1 << 20) else { return nil }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
