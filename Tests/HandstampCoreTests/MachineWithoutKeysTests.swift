@@ -81,6 +81,215 @@ import Testing
   }
 }
 
+/// The first presentation is settled, or its limit has passed, before there is a second.
+@Suite struct `An attempt at a server without rotation keys` {
+  private func asking(_ policy: SessionPolicy = SessionPolicy()) -> (Bench, SessionMachine.Waiter) {
+    var bench = Bench(policy: policy, keepsRotationKeys: false)
+    bench.run(.start)
+    bench.signIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    return (bench, caller)
+  }
+
+  /// Another process on the same vault.
+  private func other(_ bench: Bench) -> Bench {
+    var other = Bench(vault: bench.vault, keepsRotationKeys: false)
+    other.now = bench.now
+    other.run(.start)
+    return other
+  }
+
+  @Test func `is noted before it is sent, and gone with the successor`() {
+    var (bench, caller) = asking()
+    #expect(bench.asked.count == 1)
+    #expect(bench.vault?.session?.attempt?.since == bench.now)
+    bench.answer(.granted(.sample(1)))
+    #expect(bench.token(caller) == "access-s1-1")
+    #expect(bench.vault?.session?.attempt == nil)
+  }
+
+  @Test func `is repeated once after its limit, and then reported with the time that is left`() {
+    var (bench, caller) = asking()
+    bench.now = bench.now.advanced(by: .seconds(1))
+    bench.answer(.none(retryAfter: nil, entropy: 0))
+    #expect(bench.asked.isEmpty && bench.failure(caller) == nil)
+    #expect(bench.timers[.retry]?.after == .seconds(59))
+    bench.fire(.retry)
+    #expect(bench.asked.count == 1)
+    bench.now = bench.now.advanced(by: .seconds(2))
+    bench.answer(.none(retryAfter: nil, entropy: 0))
+    #expect(bench.failure(caller) == .unreachable(retryAfter: .seconds(58)))
+    // Whoever comes now is not sent either.
+    let next = bench.demand()
+    #expect(bench.asked.isEmpty)
+    #expect(bench.failure(next) == .unreachable(retryAfter: .seconds(58)))
+  }
+
+  @Test func `is waited for by another process, which repeats it after the limit`() {
+    let (bench, _) = asking()
+    var other = other(bench)
+    other.now = other.now.advanced(by: .seconds(20))
+    let caller = other.demand()
+    #expect(other.asked.isEmpty && other.failure(caller) == nil)
+    #expect(other.timers[.retry]?.after == .seconds(40))
+    other.fire(.retry)
+    #expect(other.asked.map(\.token) == [RefreshToken("refresh-s1-0")])
+  }
+
+  @Test func `that another process was answered serves those who waited for it`() {
+    let (bench, _) = asking()
+    var other = other(bench)
+    let caller = other.demand()
+    other.vault?.session?.attempt = nil
+    other.vault?.session?.refresh = RefreshToken("theirs")
+    other.vault?.session?.access = StoredAccess(
+      token: AccessToken("their access"), lifetime: Lifetime(start: other.now, duration: .seconds(600)))
+    other.vault?.revision += 1
+    other.run(.vaultChanged)
+    #expect(other.token(caller) == "their access")
+    #expect(other.asked.isEmpty)
+  }
+
+  @Test func `of another boot counts anew from its first reading, which is noted`() {
+    let (bench, _) = asking()
+    var other = other(bench)
+    other.now = Moment(boot: 9, uptime: .seconds(5), wall: other.now.wall)
+    other.demand()
+    #expect(other.asked.isEmpty)
+    #expect(other.vault?.session?.attempt?.readings == [other.now])
+    #expect(other.timers[.retry]?.after == .seconds(60))
+    other.fire(.retry)
+    #expect(other.asked.count == 1)
+  }
+
+  @Test func `that had no consequences is taken back, and keeps nobody waiting`() {
+    var (bench, caller) = asking(SessionPolicy(retry: RetryPolicy(attempts: 1)))
+    bench.answer(.none(retryAfter: .seconds(7), entropy: 0, isSettled: true))
+    #expect(bench.failure(caller) == .unreachable(retryAfter: .seconds(7)))
+    #expect(bench.vault?.session?.attempt == nil)
+    var other = other(bench)
+    other.demand()
+    #expect(other.asked.count == 1)
+  }
+
+  @Test func `ends with the limit when the program ran for so long, and the late answer is nobody's`() {
+    var (bench, caller) = asking()
+    let late = bench.asked[0].operation
+    bench.fire(.answer)
+    // The second, at once: the limit has passed.
+    #expect(bench.asked.count == 1 && bench.asked[0].operation != late)
+    #expect(bench.handle(.answered(late, .granted(.sample(9)))) == [.ignored])
+    bench.answer(.granted(.sample(1)))
+    #expect(bench.token(caller) == "access-s1-1")
+  }
+
+  @Test func `is noted anew when the vault took too long to write it down`() throws {
+    var bench = Bench(keepsRotationKeys: false)
+    bench.run(.start)
+    bench.signIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.waiter()
+    bench.handle(.demand(caller, .init()))
+    let operation = try #require(
+      bench.effects.compactMap { if case .lock(let operation, _) = $0 { operation } else { nil } }.last)
+    let key = try #require(RotationKey.sample(1))
+    bench.handle(.locked(operation, key))
+    // Suspended, say, between the decision and the write.
+    bench.now = bench.now.advanced(by: .seconds(45))
+    bench.work()
+    #expect(bench.asked.count == 1)
+    #expect(bench.vault?.session?.attempt?.since == bench.now)
+  }
+
+  @Test func `whose access token is of no use keeps its successor`() {
+    var (bench, caller) = asking()
+    bench.answer(.unusable(successor: RefreshToken("r9"), entropy: 0))
+    #expect(bench.failure(caller) == .invalidAnswer("the server's access token cannot be used"))
+    #expect(bench.vault?.session?.refresh == RefreshToken("r9"))
+    #expect(bench.vault?.session?.attempt == nil)
+  }
+
+  @Test func `names who holds the lock when it was not to be had`() {
+    var bench = Bench(policy: SessionPolicy(retry: RetryPolicy(attempts: 1)), keepsRotationKeys: false)
+    bench.run(.start)
+    bench.signIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.lockIsFree = false
+    let caller = bench.demand()
+    #expect(bench.failure(caller) == .storage(.unavailable("the flight lock is held elsewhere")))
+  }
+}
+
+@Suite struct `An older vault that is put back` {
+  private func refreshed() -> (older: VaultEntry?, Bench) {
+    var bench = Bench(keepsRotationKeys: false)
+    bench.run(.start)
+    bench.signIn()
+    let older = bench.vault
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.demand()
+    bench.answer(.granted(.sample(1)))
+    return (older, bench)
+  }
+
+  @Test func `is replaced by what a program holds`() {
+    var (older, bench) = refreshed()
+    let revision = bench.vault?.revision ?? 0
+    bench.vault = older
+    bench.run(.vaultChanged)
+    #expect(bench.vault?.session?.refresh == RefreshToken("refresh-s1-1"))
+    #expect(bench.vault?.revision ?? 0 > revision)
+  }
+
+  @Test func `is recognised after an edit that gave it the same revision`() {
+    var (older, bench) = refreshed()
+    bench.vault = older
+    bench.vault?.revision = bench.machine.revision
+    bench.run(.vaultChanged)
+    #expect(bench.vault?.session?.refresh == RefreshToken("refresh-s1-1"))
+  }
+
+  @Test func `with an ended session does not bring it back`() {
+    var (older, bench) = refreshed()
+    bench.signOut()
+    bench.vault = older
+    bench.run(.vaultChanged)
+    #expect(bench.vault?.session == nil)
+    #expect(bench.vault?.tombstone(of: SessionID("s1")) != nil)
+  }
+
+  @Test func `with another session is adopted`() {
+    var (older, bench) = refreshed()
+    older?.session?.id = SessionID("other")
+    bench.vault = older
+    bench.run(.vaultChanged)
+    #expect(bench.machine.session == SessionID("other"))
+  }
+}
+
+/// A server that is told of an end with the refresh token ends nothing for one that was replaced.
+@Suite struct `A refresh that comes home after the end` {
+  @Test func `tells the server with its successor`() {
+    var bench = Bench(keepsRotationKeys: false)
+    bench.run(.start)
+    var grant = Grant.sample(0)
+    grant.revocation = grant.tokens.refresh.map { RevocationHandle($0.secret) }
+    bench.signIn(grant)
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.demand()
+    bench.signOut()
+    bench.answer(.granted(.sample(1)))
+    let told = bench.effects.compactMap { if case .revoke(_, let handle) = $0 { handle } else { nil } }
+    #expect(told.first == RevocationHandle("refresh-s1-0"))
+    // The first is on its way; the second follows when it was answered.
+    bench.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
+    let last = bench.effects.compactMap { if case .revoke(_, let handle) = $0 { handle } else { nil } }.last
+    #expect(last == RevocationHandle("refresh-s1-1"))
+    #expect(bench.vault?.tombstone(of: SessionID("s1"))?.revocation == RevocationHandle("refresh-s1-1"))
+  }
+}
+
 extension Bench {
   fileprivate var unlocks: Int { effects.count { if case .unlock = $0 { true } else { false } } }
 }

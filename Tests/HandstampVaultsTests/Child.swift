@@ -5,6 +5,7 @@ import Foundation
 // Unchecked: one test has it, and waits for one thing at a time.
 final class Child: @unchecked Sendable {
   private let process = Process()
+  var id: Int32 { process.processIdentifier }
   private let output = Pipe()
   private let input = Pipe()
 

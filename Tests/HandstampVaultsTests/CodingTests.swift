@@ -6,7 +6,11 @@ import Testing
 
 @Suite struct `A vault's fields` {
   static let entries: [VaultEntry] = VaultSamples.oddSessions.map { session in
-    VaultEntry(
+    var session = session
+    session.attempt = RefreshAttempt(
+      since: session.startedAt, process: .max,
+      readings: (0..<RefreshAttempt.readingLimit).map { VaultSamples.moment(Int64($0)) })
+    return VaultEntry(
       revision: 7, session: session,
       tombstones: EndReason.allCases.map {
         Tombstone(session: session.id, reason: $0, endedAt: session.startedAt, revocation: session.revocation)

@@ -45,6 +45,12 @@ import Testing
     let child = try Child(home.vaults, "hold")
     #expect(await child.wait(for: "held"))
     #expect((try? await vault.lock(within: .milliseconds(50))) == nil)
+    do {
+      _ = try await vault.lock(within: .zero)
+      Issue.record("two hold the flight lock")
+    } catch {
+      #expect(error == .unavailable("the flight lock is held by process \(child.id) (VaultProbe)"))
+    }
     let waiter = Task { (try? await vault.lock(within: .seconds(60))) != nil }
     await child.kill()
     #expect(await waiter.value)

@@ -3,7 +3,6 @@ import Foundation
 import Handstamp
 import HandstampAsyncHTTP
 import HandstampCore
-import HandstampLoopback
 import HandstampOAuth
 import HandstampVaults
 import Testing
@@ -20,15 +19,7 @@ import Testing
       // By its own clock the tokens of later programs come from the future.
       let controller = SessionController(
         vault: vault, backend: backend, policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
-      let receiver = try await LoopbackReceiver.listen { page in
-        let answer = try? await AsyncHTTPTransport.shared.send(TransportRequest(method: "GET", url: page))
-        guard let back = answer?.header("Location") else { return }
-        _ = try? await AsyncHTTPTransport.shared.send(TransportRequest(method: "GET", url: back))
-      }
-      try await controller.signIn { () async throws(SessionError) in
-        try await backend.signIn(through: receiver, redirectURI: receiver.redirectURI)
-      }
-      await receiver.close()
+      try await controller.signIn(at: backend)
 
       // Each asks at a moment when the token still serves, and is to be replaced: between 480 and 600 s of its life.
       var offset = 0
@@ -47,25 +38,6 @@ import Testing
       let last = try await Probe.run([server.url, folder, "\(offset + 1_000)", "0"])
       #expect(last.status == 0, "\(last.words)")
     }
-  }
-}
-
-/// A run of `SessionProbe`.
-private enum Probe {
-  static func run(_ arguments: [String]) async throws -> (status: Int32, words: String) {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
-      .deletingLastPathComponent()
-      .appendingPathComponent("SessionProbe")
-    process.arguments = arguments
-    process.standardOutput = FileHandle.nullDevice
-    let words = Pipe()
-    process.standardError = words
-    let (ends, end) = AsyncStream.makeStream(of: Void.self)
-    process.terminationHandler = { _ in end.finish() }
-    try process.run()
-    for await _ in ends {}
-    return (process.terminationStatus, String(decoding: words.fileHandleForReading.availableData, as: UTF8.self))
   }
 }
 #endif

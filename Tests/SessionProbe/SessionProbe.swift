@@ -5,17 +5,22 @@ import HandstampCore
 import HandstampOAuth
 import HandstampVaults
 
-/// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS`: a program that asks for a token, so many seconds after now, does something
-/// for so many milliseconds, and returns from `main`, whatever its session still has in flight.
+/// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS [LIMIT]`: a program that asks for a token, so many seconds after now, does
+/// something for so many milliseconds, and returns from `main`, whatever its session still has in flight. With a limit, in
+/// milliseconds, an answer to a refresh is waited for as long as that.
 @main struct SessionProbe {
   static func main() async throws {
     let arguments = CommandLine.arguments
-    guard arguments.count == 5, let offset = Int64(arguments[3]), let work = Int64(arguments[4]) else {
+    guard arguments.count >= 5, let offset = Int64(arguments[3]), let work = Int64(arguments[4]) else {
       return print("usage")
+    }
+    var policy = SessionPolicy()
+    if arguments.count > 5, let limit = Int64(arguments[5]) {
+      policy.refresh = RefreshPolicy(answerLimit: .milliseconds(limit))
     }
     let backend = OAuthBackend(OAuthClient(issuer: arguments[1], id: "app"), transport: AsyncHTTPTransport.shared)
     let session = SessionController(
-      vault: SealedFileVault(folder: arguments[2], account: AccountID("user-1")), backend: backend,
+      vault: SealedFileVault(folder: arguments[2], account: AccountID("user-1")), backend: backend, policy: policy,
       clock: LaterClock(offset: .seconds(offset)))
     print(try await session.token().secret.withExposed { $0 })
     try await SystemClock().sleep(for: .milliseconds(work))

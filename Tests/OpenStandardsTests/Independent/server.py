@@ -1,6 +1,6 @@
 """An OAuth 2 and OpenID Connect server of Authlib, which knows nothing of Handstamp. For tests.
 
-    python3 server.py [--rotate | --replace] [--agree] [--life SECONDS] [--delay SECONDS]
+    python3 server.py [--rotate | --replace] [--agree] [--life SECONDS] [--delay SECONDS] [--broken COUNT]
 
 It prints its address, has one person (ada, who agrees to everything), and ends when its standard input does.
 """
@@ -29,12 +29,13 @@ options = argparse.ArgumentParser()
 options.add_argument("--rotate", action="store_true")
 options.add_argument("--replace", action="store_true", help="a refresh ends the access tokens before it")
 options.add_argument("--delay", type=float, default=0, help="between a refresh and its answer")
+options.add_argument("--broken", type=int, default=0, help="so many refreshes are done, and answered by a 500")
 options.add_argument("--agree", action="store_true", help="devices are let in at once")
 options.add_argument("--life", type=int, default=600)
 options = options.parse_args()
 
 lock = threading.RLock()
-tokens, codes, devices, nonces = [], {}, {}, set()
+tokens, codes, devices, nonces, presented = [], {}, {}, set(), []
 counts = {"refresh": 0, "refused": 0, "revoke": 0, "inTheAir": 0, "mostInTheAir": 0}
 SIGNING = base64.urlsafe_b64encode(os.urandom(32)).decode()
 app = Flask(__name__)
@@ -129,6 +130,7 @@ class RefreshGrant(grants.RefreshTokenGrant):
 
     def authenticate_refresh_token(self, refresh):
         with lock:
+            presented.append({"token": refresh, "at": time.monotonic()})
             found = next((t for t in tokens if t.refresh == refresh and not t.revoked), None)
             if found is None or found.used:
                 counts["refused"] += 1
@@ -235,7 +237,11 @@ def token():
         counts["inTheAir"] += 1
         counts["mostInTheAir"] = max(counts["mostInTheAir"], counts["inTheAir"])
     try:
-        return server.create_token_response()
+        answer = server.create_token_response()
+        with lock:
+            if len(presented) > options.broken or request.form["grant_type"] != "refresh_token":
+                return answer
+        return "<h1>Internal Server Error</h1>", 500
     finally:
         with lock:
             counts["inTheAir"] -= 1
@@ -265,6 +271,16 @@ def me(): return jsonify(sub=current_token.user.get_user_id(), scope=current_tok
 
 @app.route("/counts")
 def count(): return jsonify(counts)
+
+
+@app.route("/presented")
+def show_presented(): return jsonify(presented)
+
+
+@app.route("/after/<float:seconds>")
+def after(seconds):
+    time.sleep(seconds)
+    return "", 204
 
 
 class Quiet(WSGIRequestHandler):

@@ -1,0 +1,103 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampAsyncHTTP
+import HandstampCore
+import HandstampOAuth
+import HandstampVaults
+import Testing
+
+/// Programs that present a refresh token and are not answered, at a server that knows nothing of Handstamp.
+@Suite struct `A refresh without an answer` {
+  private struct Rig {
+    let server: IndependentServer
+    let folder: String
+    /// The token is over by then.
+    let offset = "700"
+
+    static func run(_ options: [String], _ body: @Sendable (Rig) async throws -> Void) async throws {
+      let folder = NSTemporaryDirectory() + "handstamp-unanswered-\(UInt64.random(in: 0 ... .max))"
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      try await IndependentServer.run(options) { server async throws in
+        let rig = Rig(server: server, folder: folder)
+        let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
+        let vault = SealedFileVault(folder: folder, account: AccountID("user-1"))
+        let controller = SessionController(
+          vault: vault, backend: backend, policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
+        try await controller.signIn(at: backend)
+        try await body(rig)
+      }
+    }
+
+    /// A program that asks for a token and waits for an answer for so many milliseconds.
+    func probe(limit: Int) throws -> Probe { try Probe([server.url, folder, offset, "0", "\(limit)"]) }
+
+    private func get(_ path: String) async throws -> Any {
+      let answer = try await AsyncHTTPTransport.shared.send(TransportRequest(method: "GET", url: server.url + path))
+      return answer.body.isEmpty ? [] : try JSONSerialization.jsonObject(with: Data(answer.body))
+    }
+
+    func count(_ name: String) async throws -> Int {
+      try #require((try await get("/counts") as? [String: Int])?[name])
+    }
+
+    /// When refresh tokens were presented, in seconds.
+    func presented() async throws -> [Double] {
+      try #require(try await get("/presented") as? [[String: Any]]).compactMap { $0["at"] as? Double }
+    }
+
+    /// Returns when the server is at work on a refresh.
+    func refreshIsUnderWay() async throws {
+      while try await count("inTheAir") == 0 { await Task.yield() }
+    }
+
+    /// Returns when every request was answered, and so many seconds later.
+    func answered(andThen seconds: Double) async throws {
+      while try await count("inTheAir") > 0 { await Task.yield() }
+      _ = try await get("/after/\(seconds)")
+    }
+  }
+
+  @Test func `of a program that was killed is repeated when its limit has passed, and not before`() async throws {
+    try await Rig.run(["--delay", "0.3"]) { rig in
+      let first = try rig.probe(limit: 1500)
+      try await rig.refreshIsUnderWay()
+      first.send(SIGKILL)
+      _ = await first.outcome()
+      let second = await (try rig.probe(limit: 1500)).outcome()
+      #expect(second.status == 0, "\(second.words)")
+      let times = try await rig.presented()
+      #expect(times.count == 2)
+      // It counts from the note, which is a little older than the request.
+      #expect(times[1] - times[0] > 1.2)
+    }
+  }
+
+  @Test func `that was done and answered by a 500 is repeated when its limit has passed`() async throws {
+    try await Rig.run(["--broken", "1"]) { rig in
+      let outcome = await (try rig.probe(limit: 1500)).outcome()
+      #expect(outcome.status == 0, "\(outcome.words)")
+      let times = try await rig.presented()
+      #expect(times.count == 2)
+      #expect(times[1] - times[0] > 1.2)
+    }
+  }
+
+  @Test func `is read by a program that was stopped for longer than it waits`() async throws {
+    try await Rig.run(["--rotate", "--delay", "0.3"]) { rig in
+      let probe = try rig.probe(limit: 1500)
+      try await rig.refreshIsUnderWay()
+      probe.send(SIGSTOP)
+      try await rig.answered(andThen: 2.5)
+      probe.send(SIGCONT)
+      let outcome = await probe.outcome()
+      #expect(outcome.status == 0, "\(outcome.words)")
+      #expect(try await rig.presented().count == 1)
+      // The successor is in the vault: a strict server takes it.
+      let next = try await Probe.run([rig.server.url, rig.folder, "1400", "0"])
+      #expect(next.status == 0, "\(next.words)")
+      #expect(try await rig.count("refused") == 0)
+    }
+  }
+}
+#endif
