@@ -11,6 +11,7 @@ final class Probe: Sendable {
   private let process = Process()
   private let words = Pipe()
   private let ends: AsyncStream<Void>
+  var id: Int32 { process.processIdentifier }
 
   /// - Parameter arguments: as in the probe's own documentation.
   init(_ arguments: [String]) throws {

@@ -30,7 +30,9 @@ import Testing
     }
 
     /// A program that asks for a token and waits for an answer for so many milliseconds.
-    func probe(limit: Int) throws -> Probe { try Probe([server.url, folder, offset, "0", "\(limit)"]) }
+    func probe(limit: Int, stops: Bool = false) throws -> Probe {
+      try Probe([server.url, folder, offset, "0", "\(limit)"] + (stops ? ["stop"] : []))
+    }
 
     private func get(_ path: String) async throws -> Any {
       let answer = try await AsyncHTTPTransport.shared.send(TransportRequest(method: "GET", url: server.url + path))
@@ -83,9 +85,8 @@ import Testing
   /// The answer comes when the program goes on, so that nothing but the count decides.
   @Test func `is waited for by a program that was stopped for longer than it waits`() async throws {
     try await Rig.run(["--rotate", "--delay", "6.5"]) { rig in
-      let probe = try rig.probe(limit: 5000)
-      try await rig.refreshIsUnderWay()
-      probe.send(SIGSTOP)
+      let probe = try rig.probe(limit: 5000, stops: true)
+      while !LockHolder.isStopped(probe.id) { await Task.yield() }
       try await rig.pass(seconds: 5.5)
       probe.send(SIGCONT)
       let outcome = await probe.outcome()

@@ -1,13 +1,14 @@
 #if Programs
+import Foundation
 import Handstamp
 import HandstampAsyncHTTP
 import HandstampCore
 import HandstampOAuth
 import HandstampVaults
 
-/// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS [LIMIT]`: a program that asks for a token, so many seconds after now, does
+/// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS [LIMIT [stop]]`: a program that asks for a token, so many seconds after now, does
 /// something for so many milliseconds, and returns from `main`, whatever its session still has in flight. With a limit, in
-/// milliseconds, an answer to a refresh is waited for as long as that.
+/// milliseconds, an answer to a refresh is waited for as long as that. With `stop` it stops, as by Ctrl-Z, when it has sent one.
 @main struct SessionProbe {
   static func main() async throws {
     let arguments = CommandLine.arguments
@@ -18,12 +19,32 @@ import HandstampVaults
     if arguments.count > 5, let limit = Int64(arguments[5]) {
       policy.refresh = RefreshPolicy(answerLimit: .milliseconds(limit))
     }
-    let backend = OAuthBackend(OAuthClient(issuer: arguments[1], id: "app"), transport: AsyncHTTPTransport.shared)
+    let transport = ProbeTransport(stops: arguments.count > 6)
+    let backend = OAuthBackend(OAuthClient(issuer: arguments[1], id: "app"), transport: transport)
     let session = SessionController(
       vault: SealedFileVault(folder: arguments[2], account: AccountID("user-1")), backend: backend, policy: policy,
       clock: LaterClock(offset: .seconds(offset)))
     print(try await session.token().secret.withExposed { $0 })
     try await SystemClock().sleep(for: .milliseconds(work))
+  }
+}
+
+private struct ProbeTransport: Transport {
+  let stops: Bool
+
+  @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    if stops, request.method == "POST" {
+      Task.detached {
+        // By then it is sent.
+        try await SystemClock().sleep(for: .milliseconds(300))
+        raise(SIGSTOP)
+      }
+    }
+    return try await AsyncHTTPTransport.shared.send(request)
+  }
+
+  @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    try await AsyncHTTPTransport.shared.open(request)
   }
 }
 

@@ -78,6 +78,7 @@ extension SessionMachine {
     }
     live.flight?.freshKey = key
     live.flight?.lock = operation
+    live.flight?.isFresh = false
     live.flight?.failure = nil
     phase = .live(live)
     return prepare(at: now)
@@ -125,11 +126,14 @@ extension SessionMachine {
     }
     live.flight?.awaited = nil
     var attempt: RefreshAttempt?
+    var former: RefreshAttempt?
     if !keepsRotationKeys {
       if let found = live.stored.attempt {
         switch regard(for: found, in: live, at: now) {
-        case .goOn: break
-        case .wait(let rest): return waitOut(found, for: rest, at: now)
+        case .goOn: former = found
+        case .wait(let rest):
+          // It may be settled by now: the vault is asked before anything is waited for.
+          if live.flight?.isFresh == true { return waitOut(found, for: rest, at: now) }
         case .noteReading: return noteReading(of: found, at: now)
         }
       }
@@ -143,7 +147,7 @@ extension SessionMachine {
     return [
       edit(
         .prepare(
-          live.stored.id, holding: token, replacing: access, key: key, attempt: attempt, over: live.stored.attempt),
+          live.stored.id, holding: token, replacing: access, key: key, attempt: attempt, over: former),
         for: .prepare)
     ]
   }
@@ -167,7 +171,11 @@ extension SessionMachine {
       phase = .live(live)
       let asking = Effect.askRefresh(begin(.ask(token, since: now)), token, key)
       return keepsRotationKeys ? [asking] : [asking, startTimer(.answer, after: policy.refresh.answerLimit - noted)]
-    case .conflict(let entry): return moved(to: entry, at: now)
+    case .conflict(let entry):
+      // It was not noted.
+      live.attempt = nil
+      phase = .live(live)
+      return moved(to: entry, at: now)
     case .failed(let trouble):
       // Without a durable key nothing may be sent: a later launch would look like a thief.
       return endFlight(failing: .storage(trouble), at: now)
@@ -178,6 +186,7 @@ extension SessionMachine {
   mutating func moved(to entry: VaultEntry, at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, var flight = live.flight else { return [.ignored] }
     flight.moves += 1
+    flight.isFresh = true
     live.flight = flight
     phase = .live(live)
     let session = live.stored.id

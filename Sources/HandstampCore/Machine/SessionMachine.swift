@@ -146,6 +146,8 @@ public struct SessionMachine: Sendable, Hashable {
     var lock: Operation?
     /// How many attempts stayed without an answer, one of another process included.
     var unanswered = 0
+    /// Whether the vault has been looked at since the lock was taken.
+    var isFresh = false
     /// The attempt whose limit it waits for.
     var awaited: RefreshAttempt?
     /// What those who wait are told when it is over.
