@@ -122,7 +122,7 @@ struct FileStatus: Hashable {
   /// `nil` when there is no such file, or it cannot be looked at.
   init?(at path: String) {
     var status = stat()
-    guard stat(path, &status) == 0 else { return nil }
+    guard fstatat(AT_FDCWD, path, &status, 0) == 0 else { return nil }
     self.init(status)
   }
 
