@@ -94,7 +94,7 @@ public struct OAuthBackend: Backend {
     }
   }
 
-  /// Longer than any answer is waited for: whoever asks counts the time in which the program ran, and cancels.
+  /// Longer than any answer is waited for: the caller counts the time in which the program ran, and cancels.
   private static let patience: Duration = .seconds(24 * 3600)
 
   /// Exchanges what a person brought about for tokens.

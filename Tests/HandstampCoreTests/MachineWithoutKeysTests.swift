@@ -120,7 +120,7 @@ import Testing
     bench.now = bench.now.advanced(by: .seconds(2))
     bench.answer(.none(retryAfter: nil, entropy: 0))
     #expect(bench.failure(caller) == .unreachable(retryAfter: .seconds(58)))
-    // Whoever comes now is not sent either.
+    // A caller who comes now causes no request either.
     let next = bench.demand()
     #expect(bench.asked.isEmpty)
     #expect(bench.failure(next) == .unreachable(retryAfter: .seconds(58)))
@@ -163,7 +163,7 @@ import Testing
     #expect(other.asked.count == 1)
   }
 
-  @Test func `that had no consequences is taken back, and keeps nobody waiting`() {
+  @Test func `that had no consequences is taken back, and keeps no process waiting`() {
     var (bench, caller) = asking(SessionPolicy(retry: RetryPolicy(attempts: 1)))
     bench.answer(.none(retryAfter: .seconds(7), entropy: 0, isSettled: true))
     #expect(bench.failure(caller) == .unreachable(retryAfter: .seconds(7)))
@@ -173,7 +173,7 @@ import Testing
     #expect(other.asked.count == 1)
   }
 
-  @Test func `ends with the limit when the program ran for so long, and the late answer is nobody's`() {
+  @Test func `ends with the limit when the program ran for so long, and the late answer is ignored`() {
     var (bench, caller) = asking()
     let late = bench.asked[0].operation
     bench.fire(.answer)
@@ -210,7 +210,7 @@ import Testing
     #expect(bench.vault?.session?.attempt == nil)
   }
 
-  @Test func `names who holds the lock when it was not to be had`() {
+  @Test func `names who holds the lock when it could not be taken`() {
     var bench = Bench(policy: SessionPolicy(retry: RetryPolicy(attempts: 1)), keepsRotationKeys: false)
     bench.run(.start)
     bench.signIn()

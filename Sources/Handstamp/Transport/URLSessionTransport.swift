@@ -251,9 +251,9 @@ extension TransportError {
     switch code {
     case .timedOut?: self = .timedOut
     case .cancelled?: self = .cancelled
-    case .cannotFindHost?, .cannotConnectToHost?, .dnsLookupFailed?, .notConnectedToInternet?, .secureConnectionFailed?,
+    case .cannotFindHost?, .cannotConnectToHost?, .dnsLookupFailed?, .notConnectedToInternet?,
       .serverCertificateUntrusted?, .serverCertificateHasBadDate?, .serverCertificateHasUnknownRoot?,
-      .serverCertificateNotYetValid?, .clientCertificateRejected?, .clientCertificateRequired?,
+      .serverCertificateNotYetValid?,
       .appTransportSecurityRequiresSecureConnection?, .internationalRoamingOff?, .dataNotAllowed?:
       self = .notConnected("URL error \(code?.rawValue ?? 0)")
     case .some(let code): self = .unreachable("URL error \(code.rawValue)")

@@ -12,7 +12,7 @@ extension SessionMachine {
     /// Requests of the former epoch are no longer anybody's.
     case cancelRequests
     case unlock(Operation)
-    /// Nobody waits for the answer to this request any more.
+    /// The answer to this request is no longer waited for.
     case abandon(Operation)
     /// The event made no sense here, or came too late. Nothing changed.
     case ignored

@@ -98,7 +98,7 @@ extension SessionMachine {
 
     /// The flight lock is ours; the key is fresh and random, for the case that none is pending.
     case locked(Operation, RotationKey)
-    /// The flight lock was not to be had, for this reason.
+    /// The flight lock could not be taken, for this reason.
     case lockFailed(Operation, RotationKey, VaultTrouble = .unavailable("the flight lock is held elsewhere"))
     case answered(Operation, RefreshAnswer)
     /// The server was told of an end, or could not be.

@@ -84,7 +84,7 @@ extension SessionMachine {
     return prepare(at: now)
   }
 
-  /// The lock was not to be had. With rotation keys it is an economy: without it we send the pair that is on the disk already.
+  /// The lock could not be taken. With rotation keys it is an economy: without it we send the pair that is on the disk already.
   mutating func lockRefused(
     _ operation: Operation, _ key: RotationKey, _ trouble: VaultTrouble, at now: Moment
   ) -> [Effect] {
@@ -98,7 +98,7 @@ extension SessionMachine {
     return keepsRotationKeys ? prepare(at: now) : [.read(begin(.lockCheck(trouble)))]
   }
 
-  /// Whoever holds the lock is waited for as long as an answer may still come to them.
+  /// The holder of the lock is waited for as long as its answer may still come.
   mutating func lockChecked(_ trouble: VaultTrouble, _ reading: VaultReading, at now: Moment) -> [Effect] {
     guard case .live(let before) = phase, before.flight?.step == .checking else { return [.ignored] }
     let effects: [Effect]
@@ -423,7 +423,7 @@ extension SessionMachine {
     serveWithWhatLasts(at: now) + resumeAll(.failure(error))
   }
 
-  /// Serves whoever asked for more validity than there is, and can do with less.
+  /// Serves callers who asked for more validity than there is, and can do with less.
   mutating func serveWithWhatLasts(at now: Moment) -> [Effect] {
     guard case .live(let live) = phase, let access = live.access,
       SessionMachine.serves(access.lifetime, for: .zero, at: now)

@@ -24,8 +24,7 @@ extension SessionMachine {
     case .idleCheck: return idleChecked(reading, at: now)
     case .lockCheck(let trouble): return lockChecked(trouble, reading, at: now)
     case .begin, .lock, .prepare, .noteReading, .withdraw, .ask, .lateAnswer, .advance, .save, .renew, .reject,
-      .putBack, .end, .endAgain, .delivered, .tell,
-      .cleaned, .touch:
+      .putBack, .end, .endAgain, .delivered, .tell, .cleaned, .touch:
       return [.ignored]
     }
   }

@@ -135,7 +135,7 @@ public struct SessionMachine: Sendable, Hashable {
   struct Flight: Sendable, Hashable {
     enum Step: Sendable, Hashable {
       case locking, preparing, asking, saving, ending, looking, pausing
-      /// The lock was not to be had: a look at the vault tells whether its holder may still be waiting for an answer.
+      /// The lock could not be taken: a look at the vault tells whether its holder may still be waiting for an answer.
       case checking
       /// The attempt that had no consequences is being taken back; then the refresh is over.
       case withdrawing
@@ -194,7 +194,7 @@ public struct SessionMachine: Sendable, Hashable {
     case look
     case begin(Waiter, StoredSession, isWanted: Bool)
     case lock
-    /// A look at the vault after the lock was not to be had, for this reason.
+    /// A look at the vault after the lock could not be taken, for this reason.
     case lockCheck(VaultTrouble)
     case prepare
     /// An attempt that was found is noted as read under this boot.

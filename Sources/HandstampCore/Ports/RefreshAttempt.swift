@@ -1,7 +1,7 @@
 /// A refresh token that was, or may have been, presented to a server that keeps no rotation keys, and whose answer is not
 /// stored yet. Such a server may have replaced the token, and may end the session when it sees the old one again.
 ///
-/// It is written down, durably and beside the token, before the first byte goes out. Whoever finds one waits until
+/// It is written down, durably and beside the token, before the first byte goes out. A process that finds one waits until
 /// ``RefreshPolicy/answerLimit`` has passed before presenting the token once more.
 public struct RefreshAttempt: Sendable, Hashable {
   /// When it was written down.
@@ -26,7 +26,7 @@ public struct RefreshAttempt: Sendable, Hashable {
     ([since] + readings).compactMap { now.elapsed(since: $0) }.max()
   }
 
-  /// Whether the other is this attempt, whoever read it since.
+  /// Whether the other is this attempt, readings aside.
   package func isSame(as other: RefreshAttempt?) -> Bool { since == other?.since && process == other?.process }
 
   /// The same attempt, read at `now` for the first time under that boot.

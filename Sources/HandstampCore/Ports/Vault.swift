@@ -12,7 +12,7 @@ public protocol Vault: Sendable {
   /// The flight lock of this account: held by the one process that refreshes. Waits at most `limit`. The kernel gives it back
   /// when the process dies.
   ///
-  /// - Throws: ``VaultTrouble/unavailable(_:)`` when it was not to be had by then; the text names who holds it, where the system
+  /// - Throws: ``VaultTrouble/unavailable(_:)`` when it could not be taken by then; the text names who holds it, where the system
   ///   tells, or says why there is no lock at all.
   @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock
 

@@ -160,7 +160,7 @@ public actor ScopedTokens {
         guard let access = session.access else { break }
         _ = await vault.edit(.advance(session.id, sent: token, to: successor, access: access, profile: nil))
       case .refused, .notSent, .rejected, .rolledBack: _ = await vault.edit(.note(session.id, attempt, as: nil))
-      // It may have reached the server: nobody presents the token before the limit has passed.
+      // It may have reached the server: no process presents the token before the limit has passed.
       case .unreachable: break
       }
       throw problem.error

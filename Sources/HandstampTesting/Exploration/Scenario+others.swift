@@ -12,7 +12,7 @@ extension Scenario {
       limits.server = kind
       limits.requests = 3
       limits.kinds = harmlessKinds
-      // Where there is no refresh token nobody has a right to a new access token.
+      // Without a refresh token there is no right to a new access token.
       limits.checksLiveness = kind != .none
       change(&limits)
     }
@@ -131,7 +131,7 @@ extension Scenario {
       limits.vaultTroubles = 1
       limits.passes = 1
     },
-    fault(.leavingLosesTheAnswer, "the answer lost with whoever asked") { $0.passes = 1 },
+    fault(.leavingLosesTheAnswer, "the answer lost with its caller") { $0.passes = 1 },
     fault(.deadlineRunsWhileSuspended, "a deadline that runs while suspended") { $0.passes = 1 },
     fault(.repeatsAtOnce, "a repeat at once") { $0.kinds = [.lost] },
     fault(.vanishedReadsAsAbsence, "a folder that is away read as an empty one") { limits in

@@ -21,7 +21,7 @@ extension World {
     package var suspensionGivesUpLock = false
     /// Whether the second process has a copy of the vault.
     package var copiesVault = false
-    /// Whether nobody is signed in at first.
+    /// Whether it begins without a session.
     package var startsSignedOut = false
     /// How often an older vault is put back.
     package var goesBack = 0
@@ -49,7 +49,7 @@ extension World {
 
   /// What may go wrong between a process and a server, or happen to a process.
   package enum Trouble: String, Sendable, Hashable, CaseIterable {
-    /// A request or an answer is lost, or the answer is none of the token endpoint's.
+    /// A request or an answer is lost, or the answer does not come from the token endpoint.
     case lost
     /// An answer comes later than it is waited for.
     case late
@@ -67,7 +67,7 @@ extension World {
     case suspended
     /// The server answers with an error of the protocol, or nothing could be sent.
     case refused
-    /// A program ends, or whoever owned the session lets go of it.
+    /// A program ends, or the owner of the session lets go of it.
     case leaves
     /// A caller waits no longer.
     case cancelled
@@ -164,7 +164,7 @@ extension World {
     case comparesRefreshTokenAlone
     /// The flight lock is given back while the new tokens are in memory alone.
     case lockIsGivenBackUnsaved
-    /// The answer to a refresh is lost with whoever asked for it.
+    /// The answer to a refresh is lost with its caller.
     case leavingLosesTheAnswer
     /// The time in which a process was suspended counts for its deadline.
     case deadlineRunsWhileSuspended

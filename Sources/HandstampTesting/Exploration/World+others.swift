@@ -34,7 +34,7 @@ extension World {
     }
   }
 
-  /// Whether whoever could present a token knows the newest.
+  /// Whether every process knows the newest token.
   private var allHoldTheNewest: Bool {
     processes.allSatisfy { process in
       process.machine.session == vault.session?.id

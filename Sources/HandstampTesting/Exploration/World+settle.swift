@@ -36,7 +36,7 @@ extension World {
         continue
       }
       if let stored = usable {
-        // Where there is no refresh token nobody has a right to a new access token; and without a lock none is presented to a
+        // Without a refresh token there is no right to a new access token; and without a lock none is presented to a
         // server of others.
         let mayRefresh = limits.server == nil || limits.server != KeylessServer.Kind.none && limits.lockWorks
         if process.answer != true, mayRefresh {
@@ -50,7 +50,7 @@ extension World {
       }
     }
     for server in sessions where buried.contains(server.session) && server.isAlive(at: serverTime) {
-      // Nobody knows its newest token, by which a server of others is told.
+      // Its newest token, by which a server of others is told, is unknown.
       if limits.server != nil, excused.contains(server.session) || goesBackLeft < limits.goesBack { continue }
       fail(5, "the server was not told of an end")
     }

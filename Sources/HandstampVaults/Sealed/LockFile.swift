@@ -25,7 +25,7 @@ final class LockFile: FlightLock {
 
   /// The flight lock `name` in `folder`, whose path is `path`.
   ///
-  /// - Throws: ``VaultTrouble/unavailable(_:)`` when it was not to be had within `limit`, with the names of those who hold it,
+  /// - Throws: ``VaultTrouble/unavailable(_:)`` when it could not be taken within `limit`, with the names of those who hold it,
   ///   as far as the system tells.
   static func flight(
     _ name: String, in folder: PosixFile, at path: String, within limit: Duration

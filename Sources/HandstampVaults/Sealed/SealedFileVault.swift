@@ -81,7 +81,7 @@ public struct SealedFileVault: Vault {
     }
   }
 
-  /// Excludes other processes and other vaults of this process alike. Throws at once when there is no lock to be had at all,
+  /// Excludes other processes and other vaults of this process alike. Throws at once when no lock is possible,
   /// on a disk that cannot be written. A cancelled task waits no longer.
   @concurrent public func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
     guard let open = try openFolder(making: true) else { throw .unavailable("the vault's folder cannot be made") }
