@@ -61,14 +61,10 @@ extension SessionController {
 
   private func start(_ timer: SessionMachine.Timer, ticket: UInt64, after delay: Duration) {
     timers[timer]?.cancel()
-    let step = timer == .answer ? SessionController.tick : delay
     timers[timer] = Task.detached(priority: .utility) { [weak self, clock] in
-      var left = delay
-      // Of a program that was suspended a tick has passed when it goes on, however long that was.
-      repeat {
-        do { try await clock.sleep(for: min(step, left)) } catch { return }
-        left -= min(step, left)
-      } while left > .zero
+      do {
+        if timer == .answer { try await clock.sleep(whileRunningFor: delay) } else { try await clock.sleep(for: delay) }
+      } catch { return }
       await self?.fired(timer, ticket: ticket)
     }
   }
@@ -102,9 +98,6 @@ extension SessionController {
     case .failure(let trouble): post(.lockFailed(operation, key, trouble))
     }
   }
-
-  /// The steps in which the time is counted that an answer is waited for.
-  private static let tick: Duration = .seconds(1)
 
   /// Detached, so that no waiter's cancellation and no task-local value goes with it.
   private func askRefresh(_ operation: SessionMachine.Operation, _ token: RefreshToken, _ key: RotationKey) {

@@ -142,12 +142,7 @@ public actor ScopedTokens {
       }
     }
     let limit = Task.detached(priority: .utility) { [clock, answerLimit] in
-      var left = answerLimit
-      // Of a program that was suspended one step has passed when it goes on, however long that was.
-      while left > .zero {
-        do { try await clock.sleep(for: min(.seconds(1), left)) } catch { return }
-        left -= .seconds(1)
-      }
+      do { try await clock.sleep(whileRunningFor: answerLimit) } catch { return }
       asking.cancel()
     }
     defer { limit.cancel() }
