@@ -99,18 +99,25 @@ extension SessionMachine {
 
   /// What the flight of a session that is over has brought home, or may yet.
   mutating func keepSuccessors(of live: Live) {
-    guard !keepsRotationKeys, let handle = live.stored.revocation?.secret else { return }
-    var unsaved = [live.unsaved].compactMap { $0 }
+    if let unsaved = live.unsaved { keepSuccessor(unsaved, of: live) }
     for (operation, purpose) in work {
       switch purpose {
-      case .ask(let sent, _) where sent.secret == handle: work[operation] = .lateAnswer(live.stored.id, sent: sent)
-      case .advance(let tokens), .save(let tokens): unsaved.append(tokens)
+      case .ask(let sent, _) where isEnded(live, with: sent): work[operation] = .lateAnswer(live.stored.id, sent: sent)
+      case .advance(let tokens), .save(let tokens): keepSuccessor(tokens, of: live)
       default: break
       }
     }
-    for tokens in unsaved where tokens.sent.secret == handle && tokens.successor != tokens.sent {
-      lateSuccessors[live.stored.id] = LateSuccessor(sent: tokens.sent, successor: tokens.successor)
-    }
+  }
+
+  /// Tokens that could not be written before their session ended; `entry` is the vault as it is now.
+  mutating func keepSuccessor(_ tokens: Unsaved, of live: Live, unlessIn entry: VaultEntry? = nil) {
+    guard entry?.session?.id != live.stored.id, isEnded(live, with: tokens.sent), tokens.successor != tokens.sent
+    else { return }
+    lateSuccessors[live.stored.id] = LateSuccessor(sent: tokens.sent, successor: tokens.successor)
+  }
+
+  private func isEnded(_ live: Live, with token: RefreshToken) -> Bool {
+    !keepsRotationKeys && live.stored.revocation?.secret == token.secret
   }
 
   /// An older vault had been put back: its tombstone names a token that was replaced.

@@ -281,11 +281,7 @@ extension SessionMachine {
       return told + lock + settle(at: now) + scheduleRefresh(at: now)
     case .conflict(let entry):
       live.unsaved = nil
-      if entry.session?.id != live.stored.id {
-        var over = live
-        over.unsaved = unsaved
-        keepSuccessors(of: over)
-      }
+      keepSuccessor(unsaved, of: live, unlessIn: entry)
       // A flight that only saved has neither lock nor key: what is wanted next begins anew.
       let isSavingAlone = live.flight?.freshKey == nil
       if isSavingAlone { live.flight = nil }
@@ -313,6 +309,7 @@ extension SessionMachine {
     case .done(let entry), .conflict(let entry):
       live.unsaved = nil
       phase = .live(live)
+      keepSuccessor(unsaved, of: live, unlessIn: entry)
       return absorb(entry, at: now)
     case .failed: return [startTimer(.save, after: .seconds(5))]
     }
