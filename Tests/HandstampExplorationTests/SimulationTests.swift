@@ -51,7 +51,7 @@ import Testing
     .endsWithoutComparing: [4],
     .advancesWithoutComparing: [5],
     .successorIsNotStored: [2],
-    .preparesWithoutComparing: [1],
+    .preparesWithoutComparing: [0, 1],
     .lockIsGivenTwice: [1],
     .sendsBeforeWriting: [3],
     .signInIsNotDurable: [3],

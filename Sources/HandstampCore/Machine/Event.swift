@@ -59,6 +59,8 @@ extension SessionMachine {
     case clean
     /// The most that a sign-in waits for clean-up steps.
     case hold
+    /// The most that the end of a session waits for the vault.
+    case end
 
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
   }

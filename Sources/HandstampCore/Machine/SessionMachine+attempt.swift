@@ -88,7 +88,8 @@ extension SessionMachine {
   mutating func lateAnswer(_ answer: RefreshAnswer, of session: SessionID, sent: RefreshToken) -> [Effect] {
     let successor: RefreshToken? =
       switch answer {
-      case .granted(let grant): grant.tokens.refresh
+      // Somebody else's tokens are no answer.
+      case .granted(let grant): grant.session == nil || grant.session == session ? grant.tokens.refresh : nil
       case .unusable(let successor, _): successor
       case .rejected, .superseded, .none: nil
       }
@@ -140,7 +141,7 @@ extension SessionMachine {
       lateSuccessors[session]?.isTold = true
       let handle = RevocationHandle(late.successor.secret)
       outbox[session] = handle
-      delivered.removeAll { $0 == session }
+      delivered.removeAll { $0.session == session }
       if delivering.contains(session) { redelivering.insert(session) }
       let former = RevocationHandle(late.sent.secret)
       effects.append(edit(.tell(session, with: handle, insteadOf: former), for: .tell))

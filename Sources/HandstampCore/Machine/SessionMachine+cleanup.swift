@@ -14,7 +14,8 @@ extension SessionMachine {
     let done = doneChores[ended.session] ?? []
     for step in known where !done.contains(step) {
       var chores = self.chores[ended.session] ?? Chores(ended: ended)
-      if !chores.running.contains(step) { chores.failed.insert(step) }
+      // One that is new is tried at once, whatever became of others.
+      if !chores.running.contains(step), chores.failed.insert(step).inserted { chores.attempts = 0 }
       self.chores[ended.session] = chores
     }
   }

@@ -87,7 +87,7 @@ extension SessionMachine {
       outbox[session.id] = nil
       chores[session.id] = nil
       doneChores[session.id] = nil
-      delivered.removeAll { $0 == session.id }
+      delivered.removeAll { $0.session == session.id }
       var effects: [Effect] = []
       switch phase {
       case .live(let former): effects += leave(former, telling: .signedOut(.replaced), for: session.id)
@@ -158,13 +158,16 @@ extension SessionMachine {
       .end(live.stored.id, holding: nil, reason: reason, at: now, steps: steps))
   }
 
+  /// Longer than vaults wait for others who write: their own answer says more.
+  private static let endPatience: Duration = .seconds(15)
+
   /// Raises the fence and asks for the tombstone. Nobody is told before it is written.
   mutating func end(_ ending: Ending, _ edit: VaultEdit) -> [Effect] {
     dropFlightWork()
     timers[.limit] = nil
     timers[.save] = nil
     phase = .ending(ending)
-    return [self.edit(edit, for: .end)]
+    return [self.edit(edit, for: .end), startTimer(.end, after: SessionMachine.endPatience)]
   }
 
   /// The tombstone was written, or could not be.
@@ -187,6 +190,7 @@ extension SessionMachine {
         return lock + over(ending, at: now)
       }
       if let session = ending.session { remember(session) }
+      timers[.end] = nil
       return lock + resumeAll(.failure(.signedOut(.replaced))) + [.cancelRequests]
         + enter(found, action: .adopt, at: now) + ending.commands.map { .finish($0, .success(.signedOut)) }
         + proceed(at: now)
@@ -200,6 +204,7 @@ extension SessionMachine {
     dropFlightWork()
     timers[.limit] = nil
     timers[.save] = nil
+    timers[.end] = nil
     epoch += 1
     phase = .signedOut
     if let session = ending.session { remember(session) }
@@ -228,8 +233,13 @@ extension SessionMachine {
       let own = ending.session.map {
         VaultEdit.end($0, holding: nil, reason: ending.reason, at: now, steps: ending.steps)
       }
+      let tombstone = ending.session.map {
+        Tombstone(
+          session: $0, reason: ending.reason, endedAt: now, revocation: ending.revocation, account: ending.account,
+          steps: ending.steps)
+      }
       buryLater = BuryLater(
-        session: ending.session, edit: ending.commands.isEmpty ? own ?? whatever : whatever)
+        session: ending.session, edit: ending.commands.isEmpty ? own ?? whatever : whatever, tombstone: tombstone)
       effects.append(startTimer(.save, after: .seconds(1)))
     }
     return effects + deliver() + proceed(at: now)
@@ -272,6 +282,10 @@ extension SessionMachine {
       }
     case .clean: return clean(again: true)
     case .hold: return proceed(anyway: true, at: now)
+    case .end:
+      guard case .ending(let ending) = phase else { return [.ignored] }
+      // Its edit is still under way, and may yet succeed.
+      return over(ending, notDurable: .unavailable("the vault did not answer within 15 seconds"), at: now)
     case .deliver: return deliver()
     }
   }
@@ -280,12 +294,29 @@ extension SessionMachine {
   mutating func buriedAgain(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     switch outcome {
     case .done(let entry), .conflict(let entry):
-      guard buryLater != nil else { return [] }
+      guard let later = buryLater else { return [] }
+      if let tombstone = tombstone(of: later, missingIn: entry) {
+        buryLater?.tombstone = nil
+        buryLater?.edit = .bury(tombstone)
+        return [edit(.bury(tombstone), for: .endAgain)]
+      }
       buryLater = nil
       // Whoever signed in elsewhere meanwhile was not let in.
       return absorb(entry, at: now)
     case .failed: return buryLater == nil ? [] : [startTimer(.save, after: .seconds(5))]
     }
+  }
+}
+
+extension SessionMachine {
+  /// A vault that could not write the end has removed the session all the same: nothing in it tells what is left to do.
+  private func tombstone(of later: BuryLater, missingIn entry: VaultEntry) -> Tombstone? {
+    guard var tombstone = later.tombstone, entry.session?.id != tombstone.session,
+      entry.tombstone(of: tombstone.session) == nil
+    else { return nil }
+    tombstone.revocation = outbox[tombstone.session]
+    tombstone.steps = chores[tombstone.session].map { Array($0.running.union($0.failed)).sorted() } ?? []
+    return tombstone.isFinished ? nil : tombstone
   }
 }
 

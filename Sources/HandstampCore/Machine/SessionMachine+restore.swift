@@ -160,8 +160,10 @@ extension SessionMachine {
 
   /// Whatever ended and is not delivered yet is ours to deliver, too.
   mutating func note(_ entry: VaultEntry) {
-    for tombstone in entry.tombstones where !delivered.contains(tombstone.session) {
-      guard let handle = tombstone.revocation.map({ newest($0, of: tombstone.session) }) else { continue }
+    for tombstone in entry.tombstones {
+      guard let handle = tombstone.revocation.map({ newest($0, of: tombstone.session) }),
+        !delivered.contains(Delivered(session: tombstone.session, handle: handle))
+      else { continue }
       // The server is being told with an older one, which may end nothing.
       if let former = outbox[tombstone.session], former != handle, delivering.contains(tombstone.session) {
         redelivering.insert(tombstone.session)
@@ -219,6 +221,7 @@ extension SessionMachine {
   /// A sign-in overtook the end of the former session.
   mutating func leave(_ ending: Ending, for successor: SessionID) -> [Effect] {
     work = work.filter { $0.value != .end }
+    timers[.end] = nil
     if let former = ending.session, former != successor { remember(former) }
     phase = .signedOut
     var effects = resumeAll(.failure(.signedOut(ending.reason))) + [.cancelRequests]

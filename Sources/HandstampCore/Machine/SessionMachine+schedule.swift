@@ -109,9 +109,9 @@ extension SessionMachine {
     deliveryFailures = 0
     if lateSuccessors[session]?.isTold == true, !redelivering.contains(session) { lateSuccessors[session] = nil }
     if redelivering.remove(session) != nil { return deliver() }
-    outbox[session] = nil
-    self.delivered = self.delivered.suffix(31) + [session]
-    let told = edit(.delivered(session), for: .delivered)
+    let handle = outbox.removeValue(forKey: session)
+    if let handle { self.delivered = self.delivered.suffix(31) + [Delivered(session: session, handle: handle)] }
+    let told = edit(.delivered(session, with: handle), for: .delivered)
     guard let refusal else { return [told] }
     let entry = AuditEntry(
       action: .end, session: session, account: nil, at: now.wall, outcome: "server_not_told_\(refusal)")
@@ -142,7 +142,12 @@ extension SessionMachine {
     case .reject(let reason): return rejected(reason, outcome, at: now)
     case .end: return endAnswered(outcome, at: now)
     case .endAgain: return buriedAgain(outcome, at: now)
-    case .delivered, .tell, .cleaned, .touch: return []
+    case .delivered:
+      guard case .conflict(let entry) = outcome else { return [] }
+      // It was told with a handle that the vault knows to be out of date.
+      note(entry)
+      return deliver()
+    case .tell, .cleaned, .touch: return []
     case .look, .lock, .lockCheck, .ask, .lateAnswer, .rollbackCheck, .idleCheck, .putBack: return [.ignored]
     }
   }

@@ -31,7 +31,7 @@ public struct SessionMachine: Sendable, Hashable {
   /// Refresh tokens that came after the end of their session.
   var lateSuccessors: [SessionID: LateSuccessor] = [:]
   /// Those that it was told of while this program ran, newest last: a look that was under way may still show their handle.
-  var delivered: [SessionID] = []
+  var delivered: [Delivered] = []
   var deliveryFailures = 0
   /// Sessions that ended while this program ran, newest last: nothing brings one of these back.
   var ended: [SessionID] = []
@@ -61,6 +61,11 @@ public struct SessionMachine: Sendable, Hashable {
     self.policy = policy
     self.keepsRotationKeys = keepsRotationKeys
     self.cleanups = cleanups
+  }
+
+  struct Delivered: Sendable, Hashable {
+    var session: SessionID
+    var handle: RevocationHandle
   }
 
   enum Phase: Sendable, Hashable {
@@ -187,6 +192,8 @@ public struct SessionMachine: Sendable, Hashable {
   struct BuryLater: Sendable, Hashable {
     var session: SessionID?
     var edit: VaultEdit
+    /// What the vault should show then.
+    var tombstone: Tombstone?
   }
 
   /// Why work was asked for.

@@ -30,8 +30,9 @@ public enum VaultEdit: Sendable, Hashable {
   case endWhatever(EndReason, at: Moment, steps: [String] = [], isLate: Bool = false)
   /// A session that was never stored is over; what is left of it is kept. Never a conflict.
   case bury(Tombstone)
-  /// The server has been told of this session's end: its tombstone keeps the reason alone.
-  case delivered(SessionID)
+  /// The server has been told of this session's end, if not `nil` with this handle: its tombstone keeps the reason alone. One
+  /// with another handle stays: a token that was replaced ends nothing.
+  case delivered(SessionID, with: RevocationHandle? = nil)
   /// The server is to be told of this session's end with another handle, if it was to be told with `former`.
   case tell(SessionID, with: RevocationHandle, insteadOf: RevocationHandle)
   /// These clean-up steps are done.
@@ -136,8 +137,10 @@ public enum VaultEdit: Sendable, Hashable {
     case .bury(let tombstone):
       if new.session?.id == tombstone.session { new.session = nil }
       new.add(tombstone)
-    case .delivered(let id):
-      guard entry.tombstones.contains(where: { $0.session == id && $0.revocation != nil }) else { return .unchanged }
+    case .delivered(let id, let handle):
+      let open = entry.tombstones.filter { $0.session == id && $0.revocation != nil }
+      if open.isEmpty { return .unchanged }
+      guard handle == nil || open.contains(where: { $0.revocation == handle }) else { return .conflict }
       for index in new.tombstones.indices where new.tombstones[index].session == id {
         new.tombstones[index].revocation = nil
         if new.tombstones[index].isFinished { new.tombstones[index].account = nil }

@@ -114,6 +114,8 @@ extension World {
     case accessOnly
     /// Writes, and yet says that it failed; a power cut undoes it.
     case unconfirmed
+    /// Like ``full``, without room for a tombstone: the session that ends goes all the same.
+    case crammed
     /// Its folder is away: unmounted, or renamed.
     case vanished
   }

@@ -168,8 +168,8 @@ extension World {
 
   /// A token is presented at most once, until that is settled or its limit has passed; and only when it is needed.
   mutating func judgePresenting(_ token: RefreshToken, by index: Int) {
-    // Where suspension gives the lock up, a sender may still be waiting when its limit has passed for everybody else.
-    let isOvertaken = processes.indices.contains { $0 != index && !processes[$0].asking.isEmpty }
+    // Where suspension gives the lock up, a sender may still wait, or store its answer, when its limit has passed for everybody else.
+    let isOvertaken = processes.indices.contains { $0 != index && processes[$0].machine.isRefreshUnsettled }
     if isOvertaken, limits.suspensionGivesUpLock { excuse(token) }
     if let since = presented[token], clock.uptime - since < World.answerLimit, copy == nil,
       !excused.contains(where: { session in sessions.contains { $0.session == session && $0.issued(token) } })

@@ -55,7 +55,7 @@ extension World {
       "end \(short(session)) \(token.map { "holding \(short($0))" } ?? "") \(reason.rawValue)"
     case .endWhatever(let reason, _, _, _): "end whatever: \(reason.rawValue)"
     case .bury(let tombstone): "bury \(short(tombstone.session))"
-    case .delivered(let session): "delivered \(short(session))"
+    case .delivered(let session, _): "delivered \(short(session))"
     case .cleaned(let session, let steps): "cleaned \(short(session)): \(steps.joined(separator: " "))"
     case .noting(_, let edit): short(edit)
     case .touch(let session, _): "touch \(short(session))"

@@ -43,7 +43,7 @@ extension World {
       }
     }
     switch vaultState {
-    case .works, .full, .unconfirmed: return vault.isEmpty ? .absent : .value(shown(vault))
+    case .works, .full, .crammed, .unconfirmed: return vault.isEmpty ? .absent : .value(shown(vault))
     case .vanished:
       // A program that has just begun cannot know that there was one.
       let isNew = processes[index].shown == .restoring
@@ -79,6 +79,15 @@ extension World {
         durable = vault
         return .done(new)
       }
+    case .crammed:
+      if asked.plain.endsSession, vault.session != nil, case .write(let new) = asked.applied(to: vault) {
+        bury(by: asked, of: index)
+        // What earlier sign-outs have left goes with it.
+        buried.subtract(vault.tombstones.map(\.session))
+        vault = VaultEntry(revision: limits.goesBack == 0 ? 0 : new.revision)
+        durable = vault
+      }
+      return .failed(.unavailable("full"))
     case .locked, .accessOnly: return .failed(.locked)
     }
     if ledger.jobs != nil { ledger.jobs?.append(VaultRecord(process: index, edit: asked)) }
@@ -154,7 +163,7 @@ extension World {
 
   private mutating func bury(_ session: SessionID, doing steps: [String]) {
     endedRightly.insert(session)
-    guard vaultState != .unconfirmed else { return }
+    guard vaultState != .unconfirmed, vaultState != .crammed else { return }
     buried.insert(session)
     if life != nil { ledger.ordered[session, default: []].formUnion(steps) }
   }
