@@ -36,9 +36,68 @@ import Testing
     #expect(
       output.split(separator: "\n") == [
         "done 1 s1 []", "done 5 s1 []", "failed unavailable: disk full (writing the vault)",
-        "failed unavailable: disk full (writing the vault)", "5 s1 []", "0", "done 6 - [\"s1\"]", "absent", "0",
-        "done 7 s3 []", "7 s3 []",
+        "failed unavailable: disk full (writing the vault)", "5 s1 []", "0", "done 6 - [\"s1\"]",
+        "6 - [\"s1\"]", "1", "done 7 s3 [\"s1\"]", "7 s3 [\"s1\"]",
       ])
+  }
+
+  @Test(
+    .enabled("a mount namespace is needed for a small disk: unshare is not allowed here") { await Namespace.isUsable() }
+  )
+  func `has room for the answer to a refresh, and for the sign-out after it, and begins none without`() async throws {
+    let output = try await Namespace.run(
+      """
+      set -e
+      mount -t tmpfs -o size=128k,mode=0700 tmpfs "$FOLDER"
+      p() { "$PROBE" "$FOLDER/v" "$@"; }
+      p begin s1
+      p attempt s1
+      dd if=/dev/zero of="$FOLDER/filler" bs=1k 2>/dev/null || true
+      p advance s1
+      dd if=/dev/zero of="$FOLDER/filler2" bs=1k 2>/dev/null || true
+      p touch s1 1
+      p read
+      rm -f "$FOLDER"/v/*.room
+      dd if=/dev/zero of="$FOLDER/filler3" bs=1k 2>/dev/null || true
+      p attempt s1 1
+      p read
+      p signout
+      p read
+      """, folder: home.path)
+    #expect(
+      output.split(separator: "\n") == [
+        "done 1 s1 []", "done 2 s1 []", "done 3 s1 []", "failed unavailable: disk full (writing the vault)", "3 s1 []",
+        "failed unavailable: disk full (keeping room for tokens)", "3 s1 []", "done 4 - [\"s1\"]", "4 - [\"s1\"]",
+      ])
+  }
+
+  @Test(
+    .enabled("a mount namespace is needed for a disk that comes and goes: unshare is not allowed here") {
+      await Namespace.isUsable()
+    })
+  func `that is unmounted for a moment is unavailable, and left as it is`() async throws {
+    let output = try await Namespace.run(
+      """
+      set -e
+      cd "$FOLDER"
+      mkdir -m 700 disk place
+      mkfifo in out
+      mount --bind disk place
+      "$PROBE" "$FOLDER/place" lines <in >out &
+      exec 3>in 4<out
+      ask() { echo "$*" >&3; read -r answer <&4; echo "$answer"; }
+      ask begin s1
+      umount place
+      ask read
+      ask begin s2
+      ls place
+      mount --bind disk place
+      ask read
+      ask touch s1 1
+      """, folder: home.path)
+    let vanished = "unavailable: the vault's folder has vanished; is its disk mounted?"
+    #expect(
+      output.split(separator: "\n") == ["done 1 s1 []", vanished[...], "failed \(vanished)", "1 s1 []", "done 2 s1 []"])
   }
 
   @Test(

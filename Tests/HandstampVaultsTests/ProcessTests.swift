@@ -1,3 +1,4 @@
+import Foundation
 import HandstampCore
 import HandstampTesting
 import HandstampVaults
@@ -94,13 +95,61 @@ import Testing
     #expect(entry.session == nil)
   }
 
+  @Test func `is unavailable while its folder is away, is not made anew, and is what it was afterwards`() async throws {
+    let vault = home.vault()
+    _ = await vault.edit(.begin(VaultSamples.session()))
+    var changes = vault.changes().makeAsyncIterator()
+    for away in [home.vaults + "-away", "\(home.path)/elsewhere"] {
+      // The folder itself under another name, then the one above it.
+      let from = away.hasSuffix("-away") ? home.vaults : "\(home.path)/state"
+      try FileManager.default.moveItem(atPath: from, toPath: away)
+      #expect(await vault.read() == .trouble(Self.vanished))
+      #expect(await vault.edit(.touch(SessionID("s1"), at: VaultSamples.moment(1))) == .failed(Self.vanished))
+      #expect(await vault.edit(.begin(VaultSamples.session("s2"))) == .failed(Self.vanished))
+      #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(1))) == .failed(Self.vanished))
+      await #expect(throws: Self.vanished) { try await vault.lock(within: .zero) }
+      #expect(!FileManager.default.fileExists(atPath: from))
+      try FileManager.default.moveItem(atPath: away, toPath: from)
+      guard case .value(let entry) = await vault.read() else { throw Unexpected() }
+      #expect(entry.session?.id == SessionID("s1"))
+    }
+    await changes.next()
+    _ = try await Child(home.vaults, "begin", "s2").end()
+    await changes.next()
+  }
+
+  @Test func `is unavailable where its folder was replaced by an empty one`() async throws {
+    let vault = home.vault()
+    _ = await vault.edit(.begin(VaultSamples.session()))
+    try FileManager.default.moveItem(atPath: home.vaults, toPath: "\(home.path)/away")
+    try FileManager.default.createDirectory(
+      atPath: home.vaults, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    #expect(await vault.read() == .trouble(Self.vanished))
+    #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(1))) == .failed(Self.vanished))
+    #expect(home.names().isEmpty)
+    // Another process, which knows nothing of the former one, uses the new one, and is seen.
+    _ = try await Child(home.vaults, "begin", "s2").end()
+    guard case .value(let entry) = await vault.read() else { throw Unexpected() }
+    #expect(entry.session?.id == SessionID("s2"))
+  }
+
+  @Test func `is not made by looking`() async throws {
+    let vault = home.vault()
+    #expect(await vault.read() == .absent)
+    #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(1))) == .done(VaultEntry()))
+    #expect(await vault.edit(.touch(SessionID("s1"), at: VaultSamples.moment(1))) == .conflict(VaultEntry()))
+    #expect(!FileManager.default.fileExists(atPath: home.vaults))
+  }
+
+  private static let vanished = VaultTrouble.unavailable("the vault's folder has vanished; is its disk mounted?")
+
   @Test func `hears of changes again after its folder was removed and made anew`() async throws {
     let vault = home.vault()
     _ = await vault.edit(.begin(VaultSamples.session()))
     var changes = vault.changes().makeAsyncIterator()
     try home.remove("")
     await changes.next()
-    #expect(await vault.read() == .absent)
+    #expect(await vault.read() == .trouble(Self.vanished))
     _ = try await Child(home.vaults, "begin", "s2").end()
     await changes.next()
     guard case .value(let entry) = await vault.read() else { throw Unexpected() }

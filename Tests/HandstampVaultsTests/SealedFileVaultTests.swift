@@ -41,7 +41,7 @@ import Testing
     _ = await vault.edit(.begin(session))
     _ = try? await vault.lock(within: .zero)
     #expect(try home.mode("") == 0o700)
-    #expect(home.names().count == 6)
+    #expect(home.names().count == 7)
     for name in home.names() { #expect(try home.mode(name) == 0o600, "\(name)") }
     let tag = String(decoding: try home.bytes("CACHEDIR.TAG"), as: UTF8.self)
     #expect(tag.hasPrefix("Signature: 8a477f597d28d172789f06886806bc55"))

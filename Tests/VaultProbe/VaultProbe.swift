@@ -15,6 +15,8 @@ import Musl
 /// It prints one line for every answer.
 ///
 /// - `read` · `begin <session>` · `prepare <session> <byte>` · `signout`
+/// - `attempt <session> [<generation>]` · `advance <session>`: what is written before a refresh that cannot be repeated, and after it
+/// - `lines`: the commands that it reads from its input, one in each line
 /// - `touch <session> <count>`: that many edits, one after the other; prints the last answer only
 /// - `hold`: takes the flight lock, prints `held`, and holds it until its input ends
 /// - `audit <count> <outcome>`: that many entries of the audit log, which may take 32 KiB; prints how far it has come
@@ -42,6 +44,12 @@ import Musl
     guard await command.run(arguments[2]) else { exit(64) }
   }
 
+  private func runLines() async {
+    while let words = readLine()?.split(separator: " ").map(String.init), let name = words.first {
+      guard await VaultProbe(vault: vault, arguments: Array(words.dropFirst())).run(name) else { exit(64) }
+    }
+  }
+
   let vault: SealedFileVault
   let arguments: [String]
 
@@ -53,6 +61,20 @@ import Musl
     case "prepare":
       guard arguments.count == 2, let byte = UInt8(arguments[1]), let key = VaultSamples.key(byte) else { return false }
       await edit(.prepare(SessionID(arguments[0]), holding: RefreshToken("\(arguments[0])-refresh-0"), key: key))
+    case "attempt":
+      guard let session = arguments.first, let key = VaultSamples.key(1) else { return false }
+      let attempt = RefreshAttempt(since: VaultSamples.moment(1), process: getpid())
+      await edit(
+        .prepare(
+          SessionID(session), holding: RefreshToken("\(session)-refresh-\(arguments.dropFirst().first ?? "0")"), key: key,
+          attempt: attempt))
+    case "advance":
+      guard let session = arguments.first else { return false }
+      await edit(
+        .advance(
+          SessionID(session), sent: RefreshToken("\(session)-refresh-0"), to: RefreshToken("\(session)-refresh-1"),
+          access: StoredAccess(token: AccessToken(String(repeating: "x", count: 4000)), lifetime: nil), profile: nil))
+    case "lines": await runLines()
     case "touch":
       guard arguments.count == 2, let count = Int64(arguments[1]) else { return false }
       await touch(SessionID(arguments[0]), count)

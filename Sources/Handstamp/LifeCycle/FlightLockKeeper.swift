@@ -97,7 +97,17 @@ extension FlightLockKeeper {
     func changes() -> AsyncStream<Void> { vault.changes() }
 
     @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
-      guard !keeper.isSuspended, let lock = keeper.keep(try await vault.lock(within: limit)) else {
+      try await kept { () async throws(VaultTrouble) in try await vault.lock(within: limit) }
+    }
+
+    @concurrent func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+      try await kept { () async throws(VaultTrouble) in try await vault.lockSignIn(within: limit) }
+    }
+
+    private func kept(
+      _ lock: () async throws(VaultTrouble) -> any FlightLock
+    ) async throws(VaultTrouble) -> any FlightLock {
+      guard !keeper.isSuspended, let lock = keeper.keep(try await lock()) else {
         throw .unavailable("the program is being suspended")
       }
       return lock

@@ -32,5 +32,9 @@ struct AuditedVault: Vault {
     try await vault.lock(within: limit)
   }
 
+  @concurrent func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    try await vault.lockSignIn(within: limit)
+  }
+
   func changes() -> AsyncStream<Void> { vault.changes() }
 }

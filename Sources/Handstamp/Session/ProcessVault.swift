@@ -109,5 +109,9 @@ final class ProcessVault: Vault {
     try await vault.lock(within: limit)
   }
 
+  @concurrent func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    try await vault.lockSignIn(within: limit)
+  }
+
   func changes() -> AsyncStream<Void> { vault.changes() }
 }

@@ -12,5 +12,8 @@ struct UnwatchedVault: Vault {
   @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
     try await base.lock(within: limit)
   }
+  @concurrent func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    try await base.lockSignIn(within: limit)
+  }
 }
 #endif

@@ -1,4 +1,4 @@
-/// Keeps one account's secrets. Three functions make a vault; ``changes()`` may be left out.
+/// Keeps one account's secrets. Three functions make a vault; ``changes()`` and ``lockSignIn(within:)`` may be left out.
 ///
 /// A vault may be shared by several processes, so every edit is applied to what is stored at that instant, under the
 /// vault's own lock, and is durable (file and folder synced) before it is reported as done.
@@ -16,6 +16,10 @@ public protocol Vault: Sendable {
   ///   tells, or says why there is no lock at all.
   @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock
 
+  /// The sign-in lock of this account: held by the one process that exchanges what a person has entered for tokens, until they
+  /// are stored. Otherwise like ``lock(within:)``, which stands in for it unless a vault has two.
+  @concurrent func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock
+
   /// Yields after another process may have changed the vault; may yield too often. Ends with its task.
   func changes() -> AsyncStream<Void>
 }
@@ -23,9 +27,13 @@ public protocol Vault: Sendable {
 extension Vault {
   /// A vault that nobody else writes to.
   public func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+
+  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    try await lock(within: limit)
+  }
 }
 
-/// Held while a refresh is in flight.
+/// Held while a refresh, or the exchange of a sign-in, is in flight.
 public protocol FlightLock: Sendable {
   func unlock()
 }
@@ -52,7 +60,7 @@ public enum VaultTrouble: Error, Sendable, Hashable {
 
 extension VaultTrouble {
   /// The same with one fact more, where it has words.
-  func adding(_ fact: String) -> VaultTrouble {
+  package func adding(_ fact: String) -> VaultTrouble {
     if case .unavailable(let text) = self { .unavailable("\(text); \(fact)") } else { self }
   }
 }

@@ -110,6 +110,10 @@ public actor FaultyVault: Vault {
     return try await base.lock(within: limit)
   }
 
+  public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    try await base.lockSignIn(within: limit)
+  }
+
   /// What the vault inside signals; faults signal nothing.
   public nonisolated func changes() -> AsyncStream<Void> { base.changes() }
 

@@ -20,16 +20,17 @@ import Musl
 /// that a newer version wrote is ``VaultTrouble/unavailable(_:)`` and stays as it is.
 public struct FileAccountsIndex: AccountsIndex {
   /// Where the vaults are, absolute.
-  public let folder: String
+  public var folder: String { place.path }
+  private let place: VaultFolder
   static let name = "accounts.json"
   private static let sizeLimit = 8 << 20
 
   /// Nothing is read or made until it is used.
-  public init(folder: String) { self.folder = folder }
+  public init(folder: String) { place = VaultFolder(folder) }
 
   @concurrent public func read() async -> Result<AccountsList, VaultTrouble> {
     do throws(VaultTrouble) {
-      guard let folder = try VaultFolder.open(folder) else { return .success(AccountsList()) }
+      guard let folder = try place.open() else { return .success(AccountsList()) }
       return .success(try load(in: folder) ?? AccountsList())
     } catch {
       return .failure(error)
@@ -38,7 +39,7 @@ public struct FileAccountsIndex: AccountsIndex {
 
   @concurrent public func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultTrouble> {
     do throws(VaultTrouble) {
-      guard let folder = try VaultFolder.open(folder, making: true) else { return .failure(.unavailable("no folder")) }
+      let folder = try place.openOrMake()
       let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
       defer { lock.unlock() }
       return .success(try apply(edit, in: folder))
@@ -65,7 +66,7 @@ public struct FileAccountsIndex: AccountsIndex {
     guard let bytes = try? FileAccountsIndex.encoder.encode(Content(new)) else {
       throw .unavailable("the list of accounts cannot be written")
     }
-    let partial = "\(UInt64.random(in: 0 ... .max))\(VaultFiles.partialEnding)"
+    let partial = VaultFiles.newPartial()
     do throws(VaultTrouble) {
       let file = try folder.create(partial)
       try file.write(Array(bytes), attempt: "writing the list of accounts")
@@ -81,7 +82,11 @@ public struct FileAccountsIndex: AccountsIndex {
   }
 
   private func load(in folder: PosixFile) throws(VaultTrouble) -> AccountsList? {
-    guard let file = try folder.open(FileAccountsIndex.name, flags: O_RDONLY) else { return nil }
+    guard let file = try folder.open(FileAccountsIndex.name, flags: O_RDONLY) else {
+      try place.confirmAbsence(in: folder, trace: FileAccountsIndex.name)
+      return nil
+    }
+    try place.confirm(folder)
     guard try file.status().isRegular else { throw .unavailable("there is something else in place of the list") }
     let bytes = try file.readAll(limit: FileAccountsIndex.sizeLimit)
     guard bytes.count <= FileAccountsIndex.sizeLimit,

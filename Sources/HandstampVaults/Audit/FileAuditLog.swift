@@ -105,7 +105,7 @@ public final class FileAuditLog: AuditLog {
 
   /// The same, against a head that was kept elsewhere.
   @concurrent public func trail(head: AuditHead?) async throws(VaultTrouble) -> AuditTrail {
-    guard let folder = try vault.openFolder() else { return AuditTrail([], head: head) { _ in .none } }
+    guard let folder = try vault.place.open() else { return AuditTrail([], head: head) { _ in .none } }
     try await vault.key.find()
     guard let key = try vault.key.load(for: folder) else {
       let isThere = try folder.open(vault.files.audit, flags: O_RDONLY) != nil
@@ -119,7 +119,7 @@ public final class FileAuditLog: AuditLog {
   }
 
   private func writePending() async throws(VaultTrouble) {
-    guard let folder = try vault.openFolder(making: true) else { return }
+    let folder = try vault.place.openOrMake()
     try await vault.key.find()
     let lock = try await lock(in: folder)
     defer { lock.unlock() }

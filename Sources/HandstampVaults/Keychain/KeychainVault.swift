@@ -59,9 +59,7 @@ public struct KeychainVault: Vault {
   /// Waits at most ten seconds for others who write.
   @concurrent public func edit(_ edit: VaultEdit) async -> VaultOutcome {
     do throws(VaultTrouble) {
-      guard let folder = try VaultFolder.open(folder, making: true) else {
-        return .failed(.unavailable("the vault's folder cannot be made"))
-      }
+      let folder = try openFolder()
       let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
       defer { lock.unlock() }
       return try apply(edit, in: folder)
@@ -72,11 +70,16 @@ public struct KeychainVault: Vault {
 
   /// Excludes other processes and other vaults of this process alike; see ``SealedFileVault/lock(within:)``.
   @concurrent public func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
-    guard let open = try VaultFolder.open(folder, making: true) else {
-      throw .unavailable("the vault's folder cannot be made")
-    }
-    return try await LockFile.flight(files.flightLock, in: open, at: folder, within: limit)
+    try await LockFile.flight(files.flightLock, in: openFolder(), at: folder, within: limit)
   }
+
+  /// Like ``lock(within:)``, and independent of it.
+  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    try await LockFile.flight(files.signInLock, in: openFolder(), at: folder, within: limit)
+  }
+
+  /// What is stored is not in it: a folder that is missing, as where the system has emptied it, is made anew.
+  private func openFolder() throws(VaultTrouble) -> PosixFile { try VaultFolder(folder).openOrMake() }
 
   /// Yields after every write of this account, one's own included.
   public func changes() -> AsyncStream<Void> { FileWatch.changes(of: files.signal, in: folder) }

@@ -9,11 +9,13 @@ public final class MemoryVault: Vault {
   private let entry: Locked<VaultEntry>
   private let listeners = ChangeListeners()
   private let flight: MemoryFlight
+  private let signIns: MemoryFlight
 
   /// A vault that holds `entry`. `clock` measures how long ``lock(within:)`` waits; a test may hand in its own.
   public init(_ entry: VaultEntry = VaultEntry(), clock: any Clock<Duration> = ContinuousClock()) {
     self.entry = Locked(entry)
     flight = MemoryFlight(clock: clock)
+    signIns = MemoryFlight(clock: clock)
   }
 
   @concurrent public func read() async -> VaultReading {
@@ -40,6 +42,13 @@ public final class MemoryVault: Vault {
   @concurrent public func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
     guard let lock = await flight.lock(within: limit) else {
       throw .unavailable("the flight lock is held by another task of this program")
+    }
+    return lock
+  }
+
+  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    guard let lock = await signIns.lock(within: limit) else {
+      throw .unavailable("the sign-in lock is held by another task of this program")
     }
     return lock
   }

@@ -11,7 +11,8 @@ import Musl
 
 /// Tells when a file in a folder was replaced or removed, by whomever. The kernel tells (inotify on Linux, a file system
 /// source on Apple's systems); where it will not, because the folder is not there yet or there are too many watchers, the
-/// file is looked at twice a second, and the kernel is asked again.
+/// file is looked at twice a second, and the kernel is asked again. What the kernel does not tell is looked for every ten seconds:
+/// a disk that was mounted over the folder, another folder in its place because one above it was renamed.
 // Unchecked: everything mutable is touched on `queue` alone.
 final class FileWatch: @unchecked Sendable {
   private let folder: String
@@ -19,6 +20,8 @@ final class FileWatch: @unchecked Sendable {
   private let continuation: AsyncStream<Void>.Continuation
   private let queue = DispatchQueue(label: "handstamp.vault.changes", qos: .utility)
   private var source: (any DispatchSourceProtocol)?
+  /// The folder that the source watches.
+  private var place: FileStatus.Place?
   private var timer: (any DispatchSourceTimer)?
   private var seen: FileStatus?
   private var isOver = false
@@ -40,13 +43,16 @@ final class FileWatch: @unchecked Sendable {
   }
 
   private func begin() {
-    if let source = makeSource() {
-      self.source = source
-      source.activate()
-    } else {
-      seen = look()
-      poll()
-    }
+    watch()
+    if source == nil { seen = look() }
+    schedule()
+  }
+
+  /// Asks the kernel. What it watches may already be another folder than the one that is looked at next; that is seen later.
+  private func watch() {
+    place = FileStatus(at: folder)?.place
+    source = makeSource()
+    source?.activate()
   }
 
   private func end() {
@@ -56,9 +62,12 @@ final class FileWatch: @unchecked Sendable {
     (source, timer) = (nil, nil)
   }
 
-  private func poll() {
+  private func schedule() {
+    timer?.cancel()
     let timer = DispatchSource.makeTimerSource(queue: queue)
-    timer.schedule(deadline: .now() + .milliseconds(500), repeating: .milliseconds(500), leeway: .milliseconds(100))
+    let period: DispatchTimeInterval = source == nil ? .milliseconds(500) : .seconds(10)
+    let leeway: DispatchTimeInterval = source == nil ? .milliseconds(100) : .seconds(5)
+    timer.schedule(deadline: .now() + period, repeating: period, leeway: leeway)
     timer.setEventHandler { [weak self] in self?.tick() }
     self.timer = timer
     timer.activate()
@@ -66,16 +75,16 @@ final class FileWatch: @unchecked Sendable {
 
   private func tick() {
     if isOver { return }
-    if let source = makeSource() {
-      self.source = source
-      source.activate()
-      timer?.cancel()
-      timer = nil
+    if source != nil {
+      if FileStatus(at: folder)?.place != place { lose() }
+      return
     }
+    watch()
     // After the kernel was asked, so that nothing falls between the two.
     let now = look()
     if now != seen { continuation.yield() }
     seen = now
+    if source != nil { schedule() }
   }
 
   private func look() -> FileStatus? {
@@ -90,7 +99,7 @@ final class FileWatch: @unchecked Sendable {
     source = nil
     continuation.yield()
     seen = look()
-    poll()
+    schedule()
   }
 
   #if canImport(Darwin)

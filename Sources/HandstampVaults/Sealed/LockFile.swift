@@ -23,7 +23,7 @@ final class LockFile: FlightLock {
 
   deinit { unlock() }
 
-  /// The flight lock `name` in `folder`, whose path is `path`.
+  /// The flight lock or sign-in lock `name` in `folder`, whose path is `path`.
   ///
   /// - Throws: ``VaultTrouble/unavailable(_:)`` when it could not be taken within `limit`, with the names of those who hold it,
   ///   as far as the system tells.
@@ -34,7 +34,8 @@ final class LockFile: FlightLock {
     if try await lock.take(until: ContinuousClock.now + limit, pauses: .inFlight) { return lock }
     let holders = (LockHolder.all(of: "\(path)/\(name)") ?? []).map(\.words)
     let names = holders.isEmpty ? "another process" : holders.joined(separator: ", ")
-    throw .unavailable("the flight lock is held by \(names)")
+    let kind = name.hasSuffix(VaultFiles.signInEnding) ? "sign-in" : "flight"
+    throw .unavailable("the \(kind) lock is held by \(names)")
   }
 
   /// Tries until `deadline` has passed. No thread is blocked meanwhile.

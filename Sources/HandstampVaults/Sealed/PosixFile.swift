@@ -79,6 +79,10 @@ final class PosixFile: Sendable {
     }
   }
 
+  func truncate(to count: Int, attempt: String) throws(VaultTrouble) {
+    try checked(attempt) { ftruncate(descriptor, off_t(count)) }
+  }
+
   /// Returns when a file's content, or the names in a folder, have reached the disk itself. On Apple's systems `fsync`
   /// leaves them in the disk's cache, hence `F_FULLFSYNC`, which some network volumes lack.
   func sync(attempt: String) throws(VaultTrouble) {

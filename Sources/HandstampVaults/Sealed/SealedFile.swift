@@ -38,7 +38,7 @@ package struct SealedFile: Sendable {
   ///   - purpose: the file's ending, and part of what it is sealed by.
   ///   - limit: files with more bytes are none of ours.
   package init(beside vault: SealedFileVault, account: AccountID, purpose: String, limit: Int) {
-    self.vault = SealedFileVault(folder: vault.folder, account: account, key: vault.key)
+    self.vault = SealedFileVault(in: vault.place, account: account, key: vault.key)
     self.purpose = purpose
     self.limit = limit
     name = VaultFiles.digest(of: account) + "." + purpose
@@ -49,7 +49,7 @@ package struct SealedFile: Sendable {
   /// - Throws: ``VaultTrouble/corrupt`` for bytes that were changed, ``VaultTrouble/unavailable(_:)`` for a key that is missing
   ///   or another.
   package func read() throws(VaultTrouble) -> [UInt8]? {
-    guard let folder = try vault.openFolder(), let file = try folder.open(name, flags: O_RDONLY) else { return nil }
+    guard let folder = try vault.place.open(), let file = try folder.open(name, flags: O_RDONLY) else { return nil }
     let bytes = try file.readAll(limit: limit)
     guard bytes.count <= limit, bytes.count > SealedFile.headerCount, bytes.starts(with: SealedFile.magic) else {
       throw .corrupt
@@ -70,7 +70,7 @@ package struct SealedFile: Sendable {
 
   /// Replaces the file's content. A crash at any instant leaves the former or the new one.
   package func write(_ content: [UInt8]) throws(VaultTrouble) {
-    guard let folder = try vault.openFolder(making: true) else { throw .unavailable("there is no folder") }
+    let folder = try vault.place.openOrMake()
     let names = try folder.names()
     vault.excludeFromBackups(folder, names: names)
     let isSealed = names.contains { $0 == name || $0.hasSuffix(VaultFiles.vaultEnding) }
@@ -104,14 +104,14 @@ package struct SealedFile: Sendable {
 
   /// Removes the file and all that is left of it.
   package func remove() throws(VaultTrouble) {
-    guard let folder = try vault.openFolder() else { return }
+    guard let folder = try vault.place.open() else { return }
     for found in try folder.names() where found == name || found.hasPrefix(name + "-") { try folder.remove(found) }
     try folder.sync(attempt: "syncing the folder of \(purpose)")
   }
 
   /// Gives a file that cannot be read another name, so that nothing is lost.
   package func setAside() throws(VaultTrouble) {
-    guard let folder = try vault.openFolder() else { return }
+    guard let folder = try vault.place.open() else { return }
     let names = try folder.names()
     var number = 1
     while names.contains("\(name)-corrupt-\(number)") { number += 1 }
@@ -121,7 +121,7 @@ package struct SealedFile: Sendable {
 
   /// The right to write, for one process at a time; the kernel takes it back from one that dies. Nothing when another has it.
   @concurrent package func own() async throws(VaultTrouble) -> (any FlightLock)? {
-    guard let folder = try vault.openFolder(making: true) else { return nil }
+    let folder = try vault.place.openOrMake()
     try await vault.key.find()
     let lock = try LockFile(name + ".lock", in: folder)
     return try await lock.take(until: .now, pauses: .inFlight) ? lock : nil

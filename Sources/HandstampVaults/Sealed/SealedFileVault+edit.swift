@@ -31,7 +31,7 @@ extension SealedFileVault {
       }
       return .done(found.entry)
     case .write(let new):
-      try write(new, over: found, ending: edit.endsSession, in: folder)
+      try write(new, over: found, by: edit, in: folder)
       if case .endWhatever = edit.plain { try erase(in: folder) }
       return .done(new)
     }
@@ -53,7 +53,7 @@ extension SealedFileVault {
 
   /// Replaces the file in one step, durably.
   private func write(
-    _ new: VaultEntry, over found: Found, ending: Bool, in folder: PosixFile
+    _ new: VaultEntry, over found: Found, by edit: VaultEdit, in folder: PosixFile
   ) throws(VaultTrouble) {
     let names = try folder.names()
     // Such files are only ever made under the lock that is held now: these are of processes that died.
@@ -63,31 +63,85 @@ extension SealedFileVault {
     let isAnyVault = names.contains { $0.hasSuffix(VaultFiles.vaultEnding) }
     let key = if let key = found.key { key } else { try key.settle(for: folder, isNeeded: isAnyVault) }
     let sealed = try SealedFormat.seal(new, account: account, key: key)
-    let partial = "\(UInt64.random(in: 0 ... .max))\(VaultFiles.partialEnding)"
+    if edit.announcesAttempt { try keepRoom(beside: sealed.count, in: folder) }
     do throws(VaultTrouble) {
-      let file = try folder.create(partial)
-      try file.write(sealed, attempt: "writing the vault")
-      reached(.written)
-      try file.sync(attempt: "syncing the vault")
-      reached(.synced)
       // A second name for the broken file, not another one: there is no instant without a vault.
-      if found.isBroken, try !folder.link(files.vault, as: files.freeAside(among: names)) {
-        throw .unavailable("the broken vault could not be set aside")
-      }
-      try folder.rename(partial, to: files.vault)
-      reached(.replaced)
+      let aside = found.isBroken ? files.freeAside(among: names) : nil
+      try put(sealed, aside: aside, mayUseRoom: edit.mayUseRoom, in: folder)
     } catch {
-      try? folder.remove(partial)
-      // The end of a session needs room for a tombstone. Where there is none, the secrets go all the same.
-      guard ending, (try? removeVault(noting: new.revision, in: folder)) != nil else { throw error }
-      return
+      guard edit.endsSession else { throw error }
+      // The secrets go in any case. That makes room for what says so.
+      try removeVault(noting: new.revision, in: folder)
+      do throws(VaultTrouble) {
+        try put(sealed, in: folder)
+      } catch {
+        throw error.adding("nothing is stored any more, not even that the session is over")
+      }
+    }
+    reached(.replaced)
+    if new.session == nil {
+      try? folder.remove(files.room)
+    } else if !edit.announcesAttempt {
+      try? keepRoom(beside: sealed.count, in: folder)
     }
     try sync(folder)
     reached(.durable)
   }
 
+  /// Puts a new file in the vault's place, or else the room.
+  private func put(
+    _ sealed: [UInt8], aside: String? = nil, mayUseRoom: Bool = false, in folder: PosixFile
+  ) throws(VaultTrouble) {
+    let partial = VaultFiles.newPartial()
+    do throws(VaultTrouble) {
+      try write(sealed, to: folder.create(partial))
+      try replace(by: partial, aside: aside, in: folder)
+    } catch {
+      try? folder.remove(partial)
+      guard mayUseRoom, let room = try? folder.open(files.room, flags: O_WRONLY), let status = try? room.status(),
+        status.isRegular, status.size >= sealed.count
+      else { throw error }
+      try write(sealed, to: room)
+      try replace(by: files.room, aside: aside, in: folder)
+    }
+  }
+
+  private func replace(by written: String, aside: String?, in folder: PosixFile) throws(VaultTrouble) {
+    if let aside, try !folder.link(files.vault, as: aside) {
+      throw .unavailable("the broken vault could not be set aside")
+    }
+    try folder.rename(written, to: files.vault)
+  }
+
+  private func write(_ sealed: [UInt8], to file: PosixFile) throws(VaultTrouble) {
+    try file.write(sealed, attempt: "writing the vault")
+    if try file.status().size > sealed.count { try file.truncate(to: sealed.count, attempt: "writing the vault") }
+    reached(.written)
+    try file.sync(attempt: "syncing the vault")
+    reached(.synced)
+  }
+
+  /// Sees to it that there is room for a file that takes the place of one with `count` bytes: twice as many, and at least 16 KiB.
+  private func keepRoom(beside count: Int, in folder: PosixFile) throws(VaultTrouble) {
+    let needed = max(16 << 10, 2 * count)
+    if let status = try folder.open(files.room, flags: O_RDONLY)?.status(), status.isRegular, status.size >= needed {
+      return
+    }
+    let partial = VaultFiles.newPartial()
+    do throws(VaultTrouble) {
+      let file = try folder.create(partial)
+      try file.write(VaultFiles.filling(needed), attempt: "keeping room for tokens")
+      try file.sync(attempt: "keeping room for tokens")
+      try folder.rename(partial, to: files.room)
+    } catch {
+      try? folder.remove(partial)
+      throw error
+    }
+  }
+
   private func removeVault(noting revision: UInt64, in folder: PosixFile) throws(VaultTrouble) {
     let isNoted = note(revision, in: folder)
+    try folder.remove(files.room)
     try folder.remove(files.vault)
     // On a full disk the file's removal makes room for the note.
     if !isNoted { _ = note(revision, in: folder) }
@@ -97,7 +151,7 @@ extension SealedFileVault {
   /// A sign-out leaves nothing that was set aside either, nor what a process that died had begun to write.
   private func erase(alsoVault: Bool = false, in folder: PosixFile) throws(VaultTrouble) {
     for name in try folder.names() {
-      let isLeftOver = files.isAside(name) || name.hasSuffix(VaultFiles.partialEnding)
+      let isLeftOver = files.isAside(name) || name == files.room || name.hasSuffix(VaultFiles.partialEnding)
       if isLeftOver || alsoVault && name == files.vault { try folder.remove(name) }
     }
     try sync(folder)

@@ -11,14 +11,13 @@ import Musl
 
 /// What reading and writing share.
 extension SealedFileVault {
-  /// The folder, open; nothing when there is none, unless it is to be made.
-  func openFolder(making: Bool = false) throws(VaultTrouble) -> PosixFile? {
-    try VaultFolder.open(folder, making: making)
-  }
-
-  /// The sealed file's bytes; nothing when there is none. An empty file is none of ours, and not nothing.
+  /// The sealed file's bytes; `nil` when it is confirmed that there is none. An empty file is a broken one.
   func load(in folder: PosixFile) throws(VaultTrouble) -> [UInt8]? {
-    guard let file = try folder.open(files.vault, flags: O_RDONLY) else { return nil }
+    guard let file = try folder.open(files.vault, flags: O_RDONLY) else {
+      try place.confirmAbsence(in: folder, trace: files.flightLock)
+      return nil
+    }
+    try place.confirm(folder)
     guard try file.status().isRegular else { throw .unavailable("there is something else in place of the vault file") }
     return try file.readAll(limit: SealedFormat.sizeLimit)
   }

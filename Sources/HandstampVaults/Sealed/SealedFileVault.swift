@@ -9,17 +9,23 @@ public import HandstampCore
 ///   (`….corrupt-1`, `-2` …) before it takes the place; only a sign-out removes it, and those others.
 /// - A file of a newer format, one that was sealed with another key, and one whose key is missing are
 ///   ``VaultTrouble/unavailable(_:)``; none of them is touched, and no new key is made while there is any vault.
+/// - Beside the file of a session lies one of random bytes, the room (`….room`). What must not be lost when the disk is full goes
+///   there: the answer to a refresh that cannot be repeated, and the end of a session. Without room such a refresh is not begun.
+///   File systems that copy what is overwritten may refuse nevertheless.
+/// - Where not even the room can be used, the file of a session that ends is removed, so that no secret stays, and its end is
+///   written in the space that this makes. If that fails too, so does the edit, although no session is stored any more, nor
+///   what earlier ones have left to be told to the server.
+/// - A folder that this program has seen and that is missing now is ``VaultTrouble/unavailable(_:)``, and is not made anew: its
+///   disk may have been unmounted. Only a sign-in makes a folder, where the program has seen none.
 /// - An account of which nothing is left has no file. Its revisions rise nevertheless: the last one is noted in the
 ///   account's lock file, as well as that can be done when the disk is full.
-/// - Where the end of a session cannot be written, because the disk is full, its file is removed instead, so that no secret
-///   stays. The edit is then done, but the tombstones, and with them the revocations that are still to be sent, are only
-///   in the answer.
 ///
 /// File names are digests of account ids: they show nobody's name and fit every file system. Folder and files are for
 /// their owner alone, and are excluded from back-ups where the system knows how (on Linux by a `CACHEDIR.TAG`).
 public struct SealedFileVault: Vault {
   /// Where the files are, absolute.
-  public let folder: String
+  public var folder: String { place.path }
+  let place: VaultFolder
   public let account: AccountID
   let key: VaultKey
   let files: VaultFiles
@@ -42,7 +48,14 @@ public struct SealedFileVault: Vault {
     folder: String, account: AccountID, key: VaultKey = .fileBeside, patience: Duration,
     reached: @escaping @Sendable (WriteStep) -> Void = { _ in }
   ) {
-    self.folder = folder
+    self.init(in: VaultFolder(folder), account: account, key: key, patience: patience, reached: reached)
+  }
+
+  init(
+    in place: VaultFolder, account: AccountID, key: VaultKey, patience: Duration = .seconds(10),
+    reached: @escaping @Sendable (WriteStep) -> Void = { _ in }
+  ) {
+    self.place = place
     self.account = account
     self.key = key
     self.patience = patience
@@ -53,7 +66,7 @@ public struct SealedFileVault: Vault {
   /// Takes no lock, and some tens of microseconds.
   @concurrent public func read() async -> VaultReading {
     do throws(VaultTrouble) {
-      guard let folder = try openFolder(), let file = try load(in: folder) else { return .absent }
+      guard let folder = try place.open(), let file = try load(in: folder) else { return .absent }
       try await key.find()
       let entry = try open(file, key: try key.load(for: folder))
       // A writer may have died between replacing the file and syncing the folder. Whoever reads a pending key sends it
@@ -68,7 +81,7 @@ public struct SealedFileVault: Vault {
   /// Waits at most ten seconds for others who write.
   @concurrent public func edit(_ edit: VaultEdit) async -> VaultOutcome {
     do throws(VaultTrouble) {
-      guard let folder = try openFolder(making: edit.writesIntoNothing) else { return edit.outcomeOfNothing }
+      guard let folder = try place.open(making: edit.writesIntoNothing) else { return edit.outcomeOfNothing }
       // Before the lock, so that nobody waits for a key store that takes its time.
       try await key.find()
       let lock = try await VaultFolder.lock(in: folder, within: patience)
@@ -84,8 +97,12 @@ public struct SealedFileVault: Vault {
   /// Excludes other processes and other vaults of this process alike. Throws at once when no lock is possible,
   /// on a disk that cannot be written. A cancelled task waits no longer.
   @concurrent public func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
-    guard let open = try openFolder(making: true) else { throw .unavailable("the vault's folder cannot be made") }
-    return try await LockFile.flight(files.flightLock, in: open, at: folder, within: limit)
+    try await LockFile.flight(files.flightLock, in: place.openOrMake(), at: folder, within: limit)
+  }
+
+  /// Like ``lock(within:)``, and independent of it.
+  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    try await LockFile.flight(files.signInLock, in: place.openOrMake(), at: folder, within: limit)
   }
 
   /// Yields after every write of this account, one's own included, and when its passphrase was given or its key was found.

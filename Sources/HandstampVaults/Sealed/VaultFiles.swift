@@ -7,13 +7,18 @@ struct VaultFiles {
   static let turnLock = "turn.lock"
   static let vaultEnding = ".vault"
   static let auditEnding = ".audit"
+  static let signInEnding = ".sign-in"
   static let partialEnding = ".partial"
   static let backupTag = "CACHEDIR.TAG"
 
   /// The sealed file.
   let vault: String
+  /// As many bytes as the next sealed file may take, kept free for it.
+  let room: String
   /// The lock file, which holds the last revision when there is no sealed file.
   let flightLock: String
+  /// The lock of sign-ins.
+  let signInLock: String
   /// Replaced whenever something was written that is in no file: the watched file of a vault in a keychain.
   let signal: String
   /// The audit log's newer and older half, what a killed program left of a line, and the lock of all three.
@@ -27,7 +32,9 @@ struct VaultFiles {
   init(account: AccountID) {
     let name = VaultFiles.digest(of: account)
     vault = name + VaultFiles.vaultEnding
+    room = name + ".room"
     flightLock = name + ".lock"
+    signInLock = name + VaultFiles.signInEnding
     signal = name + ".changed"
     audit = name + VaultFiles.auditEnding
     olderAudit = name + ".audit-older"
@@ -40,6 +47,19 @@ struct VaultFiles {
     let digits = Array("0123456789abcdef".utf8)
     let digest = SHA256.hash(data: Array(account.rawValue.utf8)).prefix(20)
     return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+
+  /// The name of a file that is being written.
+  static func newPartial() -> String { "\(UInt64.random(in: 0 ... .max))\(partialEnding)" }
+
+  /// Bytes that no file system can compress, or share with another file.
+  static func filling(_ count: Int) -> [UInt8] {
+    var state = UInt64.random(in: 0 ... .max)
+    return (0..<count).map { _ in
+      // Knuth's linear congruential generator; it hides nothing.
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return UInt8(truncatingIfNeeded: state >> 56)
+    }
   }
 
   func isAside(_ name: String) -> Bool { name.hasPrefix(aside) }
@@ -64,6 +84,19 @@ extension VaultEdit {
     case .write: .failed(.unavailable("the vault's folder is gone"))
     case .unchanged: .done(VaultEntry())
     case .conflict: .conflict(VaultEntry())
+    }
+  }
+
+  /// Whether a request follows that must not be repeated: its answer needs room.
+  var announcesAttempt: Bool {
+    if case .prepare(_, _, _, _, .some, _) = plain { true } else { false }
+  }
+
+  /// Whether what it writes cannot be had again: it may use the room that was kept for it.
+  var mayUseRoom: Bool {
+    switch plain {
+    case .advance, .bury: true
+    default: endsSession
     }
   }
 

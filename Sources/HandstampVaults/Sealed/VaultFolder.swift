@@ -1,18 +1,69 @@
 import HandstampCore
 
-/// What all who write in a folder of vaults share.
-enum VaultFolder {
-  /// The folder, open; nothing when there is none, unless it is to be made.
-  static func open(_ path: String, making: Bool = false) throws(VaultTrouble) -> PosixFile? {
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A folder of vaults, as this program knows it. All copies know the same.
+///
+/// Once the program has seen the folder, it does not make it anew: one that is missing then has vanished, with its disk or under
+/// another name, and what was in it is not gone. Nor does another folder in its place show that nothing is stored.
+struct VaultFolder: Sendable {
+  /// Absolute.
+  let path: String
+  private let seen = Locked<FileStatus.Place?>(nil)
+
+  private static let vanished = VaultTrouble.unavailable("the vault's folder has vanished; is its disk mounted?")
+
+  init(_ path: String) { self.path = path }
+
+  /// The folder, open; `nil` where this program has never seen one, unless it is to be made.
+  func open(making: Bool = false) throws(VaultTrouble) -> PosixFile? {
     guard path.hasPrefix("/") else { throw .unavailable("the path of a vault's folder must be absolute") }
-    let opened = making ? try PosixFile.makeFolder(path) : try PosixFile.folder(path)
-    guard let opened else { return nil }
-    guard try opened.status().mode & 0o022 == 0 else {
+    let known = seen.withLock { $0 }
+    let opened = making && known == nil ? try PosixFile.makeFolder(path) : try PosixFile.folder(path)
+    guard let opened else {
+      if known != nil { throw VaultFolder.vanished }
+      return nil
+    }
+    let status = try opened.status()
+    guard status.mode & 0o022 == 0 else {
       throw .unavailable("others may write to the vault's folder: its mode should be 0700")
+    }
+    if known == nil { accept(status.place) }
+    // What lies under a disk that is not mounted is left as it is.
+    if let known, known != status.place, try opened.open(VaultFiles.storeLock, flags: O_RDONLY) == nil {
+      throw VaultFolder.vanished
     }
     return opened
   }
 
+  /// The folder, open, and made only if this program has never seen one.
+  func openOrMake() throws(VaultTrouble) -> PosixFile {
+    guard let opened = try open(making: true) else { throw .unavailable("the vault's folder cannot be made") }
+    return opened
+  }
+
+  /// Confirms that nothing is stored where a file is missing. In another folder than the one that this program knows, that is so
+  /// only if `trace` is there, which stays behind.
+  func confirmAbsence(in folder: PosixFile, trace: String) throws(VaultTrouble) {
+    let place = try folder.status().place
+    guard let known = seen.withLock({ $0 }), known != place else { return }
+    guard try folder.open(trace, flags: O_RDONLY) != nil else { throw VaultFolder.vanished }
+    accept(place)
+  }
+
+  /// What was found in `folder` shows that it is the right one: its disk was mounted again, or it was restored.
+  func confirm(_ folder: PosixFile) throws(VaultTrouble) { accept(try folder.status().place) }
+
+  private func accept(_ place: FileStatus.Place) { seen.withLock { $0 = place } }
+}
+
+extension VaultFolder {
   /// The lock under which everything in the folder is written. Whoever is next waits for it while holding another lock, the
   /// turn, so that a process that has just let go cannot take it again before those who have waited.
   static func lock(in folder: PosixFile, within patience: Duration) async throws(VaultTrouble) -> LockFile {

@@ -22,7 +22,7 @@ public struct VaultKeyPlace: Sendable {
 
   /// What was noted when the key went into a store; nothing while it is, or will be, in the file beside the vaults.
   public func note() throws(VaultTrouble) -> String? {
-    guard let folder = try VaultFolder.open(folder) else { return nil }
+    guard let folder = try VaultFolder(folder).open() else { return nil }
     return try VaultKeyPlace.note(in: folder)
   }
 
@@ -36,7 +36,7 @@ public struct VaultKeyPlace: Sendable {
     guard (1...1000).contains(text.utf8.count), !text.contains(where: \.isNewline) else {
       throw .unavailable("a note is one line of at most 1,000 bytes")
     }
-    guard let folder = try VaultFolder.open(folder, making: true) else { throw .unavailable("there is no folder") }
+    let folder = try VaultFolder(folder).openOrMake()
     let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
     defer { lock.unlock() }
     let noted = try VaultKeyPlace.note(in: folder)
@@ -58,7 +58,7 @@ public struct VaultKeyPlace: Sendable {
   ///
   /// - Throws: what the store throws; ``VaultTrouble/unavailable(_:)`` when it has no key and some vault needs one.
   @concurrent public func moveBack(from store: any VaultKeyStore) async throws(VaultTrouble) {
-    guard let folder = try VaultFolder.open(folder) else { return }
+    guard let folder = try VaultFolder(folder).open() else { return }
     let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
     defer { lock.unlock() }
     guard try VaultKeyPlace.note(in: folder) != nil else { return }
