@@ -104,6 +104,7 @@ public struct OAuthBackend: Backend {
     let metadata = try await metadata()
     var fields = fields
     for resource in client.resources { fields.append(("resource", Secret(resource))) }
+    try await SignInTurn.take()
     let response = try await post(fields, to: metadata.tokenEndpoint)
     guard response.status == 200 else { throw SessionError(asking: response) }
     let answer = try TokenAnswer(response.body, isBound: prover != nil)

@@ -12,11 +12,13 @@ extension ServerBackend {
   }
 
   @concurrent public func signIn(email: String, password: Secret) async throws(SessionError) -> Grant {
-    try await grant(of: send("POST", "/v1/sign-in", json: Body.signIn(email, password, device)))
+    try await SignInTurn.take()
+    return try await grant(of: send("POST", "/v1/sign-in", json: Body.signIn(email, password, device)))
   }
 
   @concurrent public func signInAnonymously() async throws(SessionError) -> Grant {
-    try await grant(of: send("POST", "/v1/sign-in/anonymous", json: Body(device: device)))
+    try await SignInTurn.take()
+    return try await grant(of: send("POST", "/v1/sign-in/anonymous", json: Body(device: device)))
   }
 
   @concurrent public func upgrade(
@@ -30,7 +32,8 @@ extension ServerBackend {
   ///
   /// - Parameter code: what stands in the mail, or in its link.
   @concurrent public func confirmSignUp(_ code: Secret) async throws(SessionError) -> Grant {
-    try await grant(
+    try await SignInTurn.take()
+    return try await grant(
       of: send("POST", "/v1/sign-up/confirm", json: Body(device: device, token: .some(code.exposed))))
   }
 

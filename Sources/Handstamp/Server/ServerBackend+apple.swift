@@ -15,6 +15,7 @@ extension ServerBackend {
     let body = idToken.withExposed {
       AppleBody(id_token: $0, nonce: nonce, username: username, device: device)
     }
+    try await SignInTurn.take()
     let response = try await send("POST", "/v1/sign-in/apple", json: body)
     guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
     return try Grant(signIn: response.body)

@@ -172,8 +172,12 @@ public actor SessionController {
   ) async throws(SessionError) -> SignedIn {
     let waiter = nextWaiter()
     await post(.signIn(waiter))
+    let turn = SignInTurn { [vault] () async throws(VaultTrouble) in
+      try await vault.lockSignIn(within: SignInTurn.patience)
+    }
+    defer { turn.end() }
     let result: Result<Grant, SessionError>
-    do { result = .success(try await perform()) } catch { result = .failure(SessionError(signIn: error)) }
+    do { result = .success(try await SignInTurn.$current.withValue(turn) { try await perform() }) } catch { result = .failure(SessionError(signIn: error)) }
     if Task.isCancelled { await post(.gone(waiter)) }
     let fallback = SessionController.randomSessionID()
     let outcome = await command(waiter, .signInAnswered(waiter, result, fallback: fallback, remember: remember))

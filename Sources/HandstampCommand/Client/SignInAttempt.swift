@@ -15,6 +15,8 @@ struct SignInAttempt {
   private let usual: Account?
   let server: ServerAddress
   let identity: ServerBackend
+  /// One sign-in at a server at a time: whose account it is, and with it which vault, turns out by the exchange.
+  private let turn: SignInTurn
 
   init(server: ServerOptions, account: String?, deviceName: String?) async throws(Refusal) {
     home = try Home.current()
@@ -31,6 +33,8 @@ struct SignInAttempt {
         .usage, "\(named.name) is an account at \(named.server.text)", hint: "leave out --server, or --account")
     }
     identity = try Client.identity(at: self.server, home: home, deviceName: deviceName)
+    let vault = SealedFileVault(folder: home.vaultFolder, account: AccountID("sign-in at \(self.server.text)"))
+    turn = SignInTurn { () async throws(VaultTrouble) in try await vault.lockSignIn(within: SignInTurn.patience) }
   }
 
   /// The account that is meant and signed in already, whose session will do. Asks the server, if it has to be the one with a
@@ -65,6 +69,11 @@ struct SignInAttempt {
     }
   }
 
+  /// What brings a grant that ``signIn(name:tag:activate:oauth:_:)`` is given later.
+  func exchange(_ perform: () async throws(SessionError) -> Grant) async throws(SessionError) -> Grant {
+    try await turn.during(perform)
+  }
+
   /// Signs in with the grant that `perform` brings, and puts the account on the list.
   ///
   /// - Parameters:
@@ -76,7 +85,9 @@ struct SignInAttempt {
   ) async throws(Refusal) {
     let grant: Grant
     do throws(SessionError) {
-      grant = try await WaitLine.shared.during(server.text, perform)
+      grant = try await exchange { () async throws(SessionError) in
+        try await WaitLine.shared.during(server.text, perform)
+      }
       guard grant.profile != nil else { throw .invalidAnswer("the grant does not say whose it is") }
     } catch {
       throw Refusal(error, server: server)
@@ -95,6 +106,7 @@ struct SignInAttempt {
     // Another process may have taken it off between the two.
     try home.save(oauth, of: account.id)
     try await book.edit(.add(account.listed))
+    turn.end()
     await client.settle()
     say("signed in as \(profile.name) at \(server.text)", account, activate: activate)
   }

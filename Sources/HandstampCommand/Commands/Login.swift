@@ -99,7 +99,9 @@ extension Login {
         issuer: issuer ?? attempt.server.text, client: clientID, scopes: scopes)
       let way: OAuthSignIn.Way =
         if device { .device } else if browser || noBrowser { .browser } else { try await signIn.usualWay() }
-      grant = try await signIn.signIn(by: way, opening: !noBrowser, within: timeout?.duration)
+      grant = try await attempt.exchange { () async throws(SessionError) in
+        try await signIn.signIn(by: way, opening: !noBrowser, within: timeout?.duration)
+      }
       record = signIn.record
     } catch {
       let refusal = Refusal(error, server: attempt.server)

@@ -22,7 +22,11 @@ extension Wire: HTTPResponder {
     do throws(TransportError) {
       if isStream { return try await stream(outgoing, request) }
       if request.uri.path == "/oauth/token" { return try await carryRefresh(outgoing, context) }
-      return response(try await transport.send(outgoing))
+      let answer = try await transport.send(outgoing)
+      if request.uri.path == "/v1/sign-in" {
+        try await meet(state.withLock { $0.signInFates.isEmpty ? .arrives : $0.signInFates.removeFirst() })
+      }
+      return response(answer)
     } catch {
       return try await breakConnection(context)
     }
@@ -50,6 +54,14 @@ extension Wire: HTTPResponder {
       return (state.fates.isEmpty ? Fate.arrives : state.fates.removeFirst(), state.delay)
     }
     note(secretsOf: answer.body)
+    try await meet(fate, after: delay)
+    state.withLock { state in
+      if state.refreshes.indices.contains(number) { state.refreshes[number].hasArrived = true }
+    }
+    return response(answer)
+  }
+
+  private func meet(_ fate: Fate, after delay: Duration = .zero) async throws(TransportError) {
     do {
       if delay > .zero { try await Task.sleep(for: delay) }
       switch fate {
@@ -62,10 +74,6 @@ extension Wire: HTTPResponder {
     } catch {
       throw .unreachable("lost")
     }
-    state.withLock { state in
-      if state.refreshes.indices.contains(number) { state.refreshes[number].hasArrived = true }
-    }
-    return response(answer)
   }
 
   private func shorten(_ answer: inout TransportResponse) {

@@ -10,7 +10,7 @@ import ServiceLifecycle
 /// The network between the tour's devices and its server. It carries every request, counts the refreshes, and can hold an
 /// answer or lose it on its way.
 final class Wire: Sendable {
-  /// What becomes of an answer to a refresh.
+  /// What becomes of an answer to a refresh or a sign-in.
   enum Fate: Sendable {
     case arrives
     /// The connection breaks instead.
@@ -36,6 +36,7 @@ final class Wire: Sendable {
     var openStreams = 0
     var mostInTheAir = 0
     var fates: [Fate] = []
+    var signInFates: [Fate] = []
     var delay = Duration.zero
     /// What answers to refreshes say of a token's life, instead of what the server says; in seconds.
     var expiresIn: Int?
@@ -50,6 +51,9 @@ final class Wire: Sendable {
 
   /// The next answer to a refresh has this fate.
   func nextAnswer(_ fate: Fate) { state.withLock { $0.fates.append(fate) } }
+
+  /// The next answer to a sign-in with a password has this fate.
+  func nextSignIn(_ fate: Fate) { state.withLock { $0.signInFates.append(fate) } }
 
   /// Every answer to a refresh takes so much longer.
   func delayAnswers(by delay: Duration) { state.withLock { $0.delay = delay } }

@@ -12,6 +12,7 @@ extension CookieBackend {
       throw .invalidAnswer("the site's address is none")
     }
     var jar = CookieJar()
+    try await SignInTurn.take()
     let page = try await send(site.form(username, password).request(to: address.text), &jar)
     switch site.recognize(page) {
     case .refused(let code, let detail): throw .refused(code: code, detail: detail)

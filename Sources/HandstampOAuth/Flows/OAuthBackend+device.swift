@@ -52,6 +52,8 @@ extension OAuthBackend {
             ("grant_type", Secret("urn:ietf:params:oauth:grant-type:device_code")), ("device_code", code.secret),
           ], nonce: nil)
       } catch {
+        // Somebody still types.
+        SignInTurn.giveBack()
         switch error {
         case .refused("authorization_pending", _): continue
         case .refused("slow_down", _): interval += .seconds(5)

@@ -23,6 +23,40 @@ extension Processes {
       }
     }
 
+    @Test func `keep the session that the server keeps, when eight of them sign in at once`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let signIn = ["login", stage.email, "--server", stage.address.text, "--force"]
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for _ in 0..<8 {
+            group.addTask { _ = try await stage.run(signIn, on: stage.first, input: stage.password + "\n") }
+          }
+          try await group.waitForAll()
+        }
+        #expect(try await stage.status(of: "/v1/me", with: AccessToken(stage.storedToken(of: stage.first))).status == 200)
+        let sessions = try await stage.run(["sessions", "--json"], on: stage.first)
+        #expect(sessions.out.split(separator: "\n").count == 1)
+      }
+    }
+
+    @Test func `sign in where another was killed between the server's answer and the vault`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let signIn = ["login", stage.email, "--server", stage.address.text, "--force"]
+        let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
+        stage.wire.nextSignIn(.waits(isHere: isHere, goOn: goOn))
+        let killed = try Child(
+          signIn, variables: ["HANDSTAMP_HOME": stage.first.path], input: stage.password + "\n")
+        try await within(.seconds(20), "the server's answer") { try await isHere.value() }
+        let waiting = try Child(
+          signIn, variables: ["HANDSTAMP_HOME": stage.first.path], input: stage.password + "\n")
+        killed.send(SIGKILL)
+        #expect(try await killed.outcome().status == 128 + SIGKILL)
+        #expect(try await within(.seconds(60), "a sign-in") { try await waiting.outcome() }.status == 0)
+        #expect(try await stage.status(of: "/v1/me", with: AccessToken(stage.storedToken(of: stage.first))).status == 200)
+      }
+    }
+
     @Test func `see when one of them signs out, and in again`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
