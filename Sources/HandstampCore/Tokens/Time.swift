@@ -98,10 +98,15 @@ public struct Lifetime: Sendable, Hashable {
     self.duration = duration
   }
 
-  /// What is left at `now`; zero or less when it is over, and zero when that cannot be known (another boot).
+  /// What is left at `now`; zero or less when it is over, and zero when that cannot be known.
+  ///
+  /// Under another boot it is known where that one was another machine's, as in a home that two of them share: where, by the wall
+  /// clock, this machine was running when the request was sent. Their wall clocks may differ by a minute.
   public func remaining(at now: Moment) -> Duration {
-    guard let age = now.elapsed(since: start) else { return .zero }
-    return duration - age
+    if start.boot == now.boot { return now.elapsed(since: start).map { duration - $0 } ?? .zero }
+    let age = now.wall.since(start.wall)
+    guard age >= .seconds(-60), age < now.uptime else { return .zero }
+    return duration - max(.zero, age)
   }
 }
 
