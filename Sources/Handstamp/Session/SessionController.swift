@@ -177,7 +177,11 @@ public actor SessionController {
     }
     defer { turn.end() }
     let result: Result<Grant, SessionError>
-    do { result = .success(try await SignInTurn.$current.withValue(turn) { try await perform() }) } catch { result = .failure(SessionError(signIn: error)) }
+    do {
+      let grant = try await SignInTurn.$current.withValue(turn) { try await perform() }
+      try grant.validate(isBearer: backend.sendsBearer)
+      result = .success(grant)
+    } catch { result = .failure(SessionError(signIn: error)) }
     if Task.isCancelled { await post(.gone(waiter)) }
     let fallback = SessionController.randomSessionID()
     let outcome = await command(waiter, .signInAnswered(waiter, result, fallback: fallback, remember: remember))
@@ -188,6 +192,9 @@ public actor SessionController {
   }
 
   /// Takes over tokens that were obtained elsewhere.
+  ///
+  /// - Throws: ``SessionError/invalidAnswer(_:)`` for tokens that no request could carry: empty ones, ones with more than 256 KiB,
+  ///   bearer tokens that are not printable ASCII (RFC 6750 section 2.1).
   @discardableResult
   public nonisolated func adopt(_ grant: Grant, remember: Bool = true) async throws(SessionError) -> SignedIn {
     try await signIn(remember: remember) { grant }

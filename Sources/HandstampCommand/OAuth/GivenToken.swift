@@ -15,7 +15,7 @@ enum GivenToken {
 
   /// Asks the server whose it is.
   static func grant(_ token: Secret, at server: ServerAddress) async throws(SessionError) -> Grant {
-    guard token.withExposedBytes({ $0.allSatisfy { (33...126).contains($0) } }) else {
+    guard token.isToken else {
       throw .refused(code: "invalid_request", detail: "that is no token")
     }
     let header = HeaderField("Authorization", token.withExposed { "Bearer " + $0 })

@@ -44,6 +44,12 @@ public struct Secret: Sendable {
   }
 }
 
+extension Secret {
+  /// Whether it is of printable ASCII without spaces, as every token that a request can carry (RFC 6750 section 2.1): anything
+  /// else could break out of a header.
+  package var isToken: Bool { !isEmpty && withExposedBytes { $0.allSatisfy { (33...126).contains($0) } } }
+}
+
 extension Secret: Hashable {
   /// Compares in constant time for equal lengths.
   public static func == (left: Secret, right: Secret) -> Bool {

@@ -105,4 +105,15 @@ public struct Grant: Sendable, Hashable {
     self.revocation = revocation
     self.authority = authority
   }
+
+  /// What a grant that an app brings along may hold: tokens of at most 256 KiB each, which is more than any server takes in a
+  /// header; bearer tokens of the characters that these have.
+  package func validate(isBearer: Bool) throws(SessionError) {
+    let secrets = [tokens.access.secret, tokens.refresh?.secret, revocation?.secret].compactMap { $0 }
+    guard !secrets.contains(where: \.isEmpty) else { throw .invalidAnswer("a token is empty") }
+    guard secrets.allSatisfy({ $0.count <= 256 << 10 }) else { throw .invalidAnswer("a token is longer than 256 KiB") }
+    guard !isBearer || secrets.allSatisfy(\.isToken) else {
+      throw .invalidAnswer("a token with characters that none may have")
+    }
+  }
 }

@@ -50,15 +50,12 @@ struct TokenAnswer: Decodable {
     guard !isBound || type != "bearer" else { throw .invalidAnswer("the server does not bind its tokens to the key") }
     guard type == (isBound ? "dpop" : "bearer") else { throw .invalidAnswer("tokens of an unknown type") }
     for text in [answer.access_token, answer.refresh_token, answer.revocation_handle].compactMap({ $0 }) {
-      guard TokenAnswer.isToken(text) else {
+      guard Secret(text).isToken else {
         throw .invalidAnswer("a token with characters that none may have")
       }
     }
     self = answer
   }
-
-  /// Printable ASCII (RFC 6750 section 2.1): anything else could break out of a header.
-  static func isToken(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy { (33...126).contains($0) } }
 
   var tokens: TokenSet {
     TokenSet(
@@ -117,7 +114,7 @@ extension RefreshProblem {
     let successor = try? JSONDecoder().decode(Successor.self, from: Data(body)).refresh_token
     var reason = ""
     if case .invalidAnswer(let text) = error { reason = text }
-    if let successor, TokenAnswer.isToken(successor), successor != sent.secret.withExposed({ $0 }) {
+    if let successor, Secret(successor).isToken, successor != sent.secret.withExposed({ $0 }) {
       self.init(failure: .unusable(successor: RefreshToken(successor), reason: reason), error: error)
     } else {
       self.init(failure: .unreachable(retryAfter: nil), error: error)
