@@ -59,7 +59,14 @@ extension Scenario {
       limits.oneSessionEach = true
       limits.requests = 0
       limits.troubles = 0
-    }
+    },
+    at(.strict, "a sign-out while the vault hangs, and the next sign-in", .nobodyOut) { limits in
+      limits.processes = 1
+      limits.signOuts = 1
+      limits.requests = 2
+      limits.troubles = 1
+      limits.vaultHangs = true
+    },
   ]
 
   /// Whatever happens: where tokens do not rotate never, where there is a grace time not before that is over.

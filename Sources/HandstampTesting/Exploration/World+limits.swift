@@ -38,6 +38,8 @@ extension World {
     package var signOuts = 0
     /// How often the vault is out of order for a while.
     package var vaultTroubles = 0
+    /// Whether the vault may take longer for an end than it is waited for.
+    package var vaultHangs = false
     /// Whether processes hear of each other's writes.
     package var signals = false
     /// With it, time passes and everything else happens that happens in a session's life; for simulations. Without it time

@@ -40,6 +40,8 @@ extension World {
       processes[index].signingInTo = nil
       if exchanging == index { exchanging = nil }
     case .startTimer(let timer, let ticket, let delay):
+      // A vault answers in time, unless it is explored that it does not.
+      if timer == .end, life == nil, !limits.vaultHangs { break }
       // Time stands still in an exploration, but for what is waited out at servers of others.
       let isTimed = life != nil || limits.server != nil && (timer == .retry || timer == .answer)
       processes[index].timers[timer] = Ticking(ticket: ticket, due: isTimed ? clock.uptime + delay : nil)
