@@ -49,6 +49,18 @@ import Testing
     }
   }
 
+  @Test func `meets no connection that the server drops, where a request must not be lost`() async throws {
+    let server = try LoopbackServer { connection in
+      connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+      // Kept alive until the next request comes on it; then dropped without an answer.
+      _ = connection.hasGone(within: .seconds(600))
+    }
+    #expect(try await transport.send(TransportRequest(method: "GET", url: server.url)).status == 200)
+    let post = TransportRequest(
+      method: "POST", url: server.url, body: [1], timeout: .seconds(60), mayReuseConnection: false)
+    for _ in 0..<3 { #expect(try await transport.send(post).status == 200) }
+  }
+
   @Test func `brings a large answer in one piece`() async throws {
     let server = try LoopbackServer { connection in
       connection.write("HTTP/1.1 200 OK\r\nContent-Length: 8000000\r\n\r\n")

@@ -1,0 +1,195 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampAsyncHTTP
+import HandstampCore
+import HandstampOAuth
+import HandstampVaults
+import Testing
+
+@testable import HandstampCommand
+
+/// Real programs at Authlib's server, on machines where something is unusual.
+@Suite(.serialized) struct `A session on an odd machine` {
+  private struct Rig {
+    let server: IndependentServer
+    /// Where the command keeps its things.
+    let home: String
+
+    static func run(_ options: [String] = ["--rotate"], _ body: @Sendable (Rig) async throws -> Void) async throws {
+      let home = NSTemporaryDirectory() + "handstamp-odd-\(UInt64.random(in: 0 ... .max))"
+      defer { try? FileManager.default.removeItem(atPath: home) }
+      try await IndependentServer.run(options) { server async throws in
+        let rig = Rig(server: server, home: home)
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Independent")
+        let login = try await Child(
+          ["login", "--issuer", server.url, "--browser", "--client-id", "app"],
+          variables: ["HANDSTAMP_HOME": home, "BROWSER": folder.appendingPathComponent("browser.py").path], input: ""
+        ).outcome()
+        #expect(login.status == 0, "\(login.words)")
+        try await body(rig)
+      }
+    }
+
+    /// `handstamp token`, in a shell that has prepared the machine.
+    func token(after preparation: String, running: String = "exec") async throws -> (status: Int32, words: String) {
+      let script = preparation + "\n\(running) \"$PROGRAM\" token"
+      let program = try Child.program()
+      return try await Shell.run(
+        ["unshare", getuid() == 0 ? "-m" : "-rm", "sh", "-ec", script],
+        environment: ["PROGRAM": program, "HANDSTAMP_HOME": home, "FOLDER": home])
+    }
+
+    func count(_ name: String) async throws -> Int? {
+      let answer = try await AsyncHTTPTransport.shared.send(TransportRequest(method: "GET", url: server.url + "/counts"))
+      return (try? JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Int])?[name]
+    }
+
+    private var vault: SealedFileVault {
+      get throws {
+        Home(path: home).vault(
+          of: Account.id(of: AccountID("user-1"), at: try ServerAddress(parsing: server.url)))
+      }
+    }
+
+    /// Lets the access token in the vault be over.
+    func expire() async throws {
+      guard case .value(let entry) = try await vault.read(), let session = entry.session, let token = session.refresh,
+        let access = session.access
+      else { throw Program.Failed(description: "nobody is signed in") }
+      let over = StoredAccess(token: access.token, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
+      _ = try await vault.edit(.advance(session.id, sent: token, to: token, access: over, profile: nil))
+    }
+  }
+
+  @Test(.enabled("a mount namespace is needed: unshare is not allowed here") { await Shell.mayMount() })
+  func `is refreshed by none of two machines that share a home while its token lasts`() async throws {
+    try await Rig.run { rig in
+      let other = "echo 6d1b0f3e-0000-4000-8000-000000000000 >\"$FOLDER/boot\"; "
+        + "mount --bind \"$FOLDER/boot\" /proc/sys/kernel/random/boot_id"
+      for machine in [other, ":", other, ":"] {
+        let token = try await rig.token(after: machine)
+        #expect(token.status == 0, "\(token.words)")
+      }
+      #expect(try await rig.count("refresh") == 0)
+      // When it is over, the machine that asks first refreshes for both.
+      try await rig.expire()
+      for machine in [other, ":", other] { #expect(try await rig.token(after: machine).status == 0) }
+      #expect(try await rig.count("refresh") == 1)
+      #expect(try await rig.count("refused") == 0)
+    }
+  }
+
+  @Test(.enabled("a mount namespace is needed: unshare is not allowed here") { await Shell.mayMount() })
+  func `in a home that cannot be written says so, and sends nothing`() async throws {
+    try await Rig.run { rig in
+      try await rig.expire()
+      let token = try await rig.token(
+        after: "mount --bind \"$FOLDER\" \"$FOLDER\"; mount -o remount,ro,bind \"$FOLDER\"")
+      #expect(token.status != 0)
+      #expect(token.words.contains("read-only file system"), "\(token.words)")
+      #expect(token.words.contains("hint: "))
+      #expect(try await rig.count("refresh") == 0)
+    }
+  }
+
+  @Test(.enabled("strace is needed, and the right to trace") { await Shell.mayTrace() })
+  func `on a file system without locks says so, and sends nothing`() async throws {
+    try await Rig.run { rig in
+      try await rig.expire()
+      let token = try await rig.token(after: ":", running: "exec strace -f -qq -o /dev/null -e inject=flock:error=ENOLCK")
+      #expect(token.status != 0)
+      #expect(token.words.contains("the file system lacks what a vault needs"), "\(token.words)")
+      #expect(try await rig.count("refresh") == 0)
+    }
+  }
+
+  /// A back-up that is restored while a program holds what is newer.
+  @Test func `whose older vault was put back under a running program goes on with the newer one`() async throws {
+    let folder = NSTemporaryDirectory() + "handstamp-odd-\(UInt64.random(in: 0 ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try await IndependentServer.run(["--rotate"]) { (server: IndependentServer) async throws -> Void in
+      let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
+      let vault = SealedFileVault(folder: folder, account: AccountID("user-1"))
+      let policy = SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: .zero))
+      let controller = SessionController(vault: vault, backend: backend, policy: policy)
+      try await controller.signIn(at: backend)
+      let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+      let file = try #require(names.first { $0.hasSuffix(".vault") })
+      let path = URL(fileURLWithPath: folder).appendingPathComponent(file)
+      let older = try Data(contentsOf: path)
+      let newest = try await controller.token(insteadOf: try await controller.token())
+      var changes = vault.changes().makeAsyncIterator()
+      try older.write(to: path, options: .atomic)
+      while true {
+        if case .value(let entry) = await vault.read(), entry.session?.access?.token == newest { break }
+        await changes.next()
+      }
+      #expect(try await controller.token() == newest)
+      // What another program finds is taken by a strict server.
+      let next = try await Probe.run([server.url, folder, "700", "0"])
+      #expect(next.status == 0, "\(next.words)")
+    }
+  }
+
+  @Test func `whose folder is away for a moment stays signed in, clears nothing away, and goes on`() async throws {
+    let base = NSTemporaryDirectory() + "handstamp-odd-\(UInt64.random(in: 0 ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    try await IndependentServer.run(["--rotate"]) { (server: IndependentServer) async throws -> Void in
+      let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
+      let vault = SealedFileVault(folder: base + "/home/vault", account: AccountID("user-1"))
+      let policy = SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: .zero))
+      let cleared = Locked(0)
+      let controller = SessionController(
+        vault: vault, backend: backend, policy: policy,
+        cleanups: [CleanupStep("cache", .always) { _ in cleared.withLock { $0 += 1 } }])
+      try await controller.signIn(at: backend)
+      let first = try await controller.token()
+      try FileManager.default.moveItem(atPath: base + "/home", toPath: base + "/away")
+      // It looks, and cannot refresh; what it has still serves.
+      let vanished = VaultTrouble.unavailable("the vault's folder has vanished; is its disk mounted?")
+      await #expect(throws: SessionError.storage(vanished)) { try await controller.token(insteadOf: first) }
+      #expect(try await controller.token() == first)
+      guard case .signedIn = controller.state else { throw Program.Failed(description: "\(controller.state)") }
+      #expect(!FileManager.default.fileExists(atPath: base + "/home"))
+      try FileManager.default.moveItem(atPath: base + "/away", toPath: base + "/home")
+      let second = try await controller.token(insteadOf: first)
+      #expect(second != first)
+      #expect(cleared.withLock { $0 } == 0)
+      let next = try await Probe.run([server.url, base + "/home/vault", "700", "0"])
+      #expect(next.status == 0, "\(next.words)")
+    }
+  }
+}
+
+/// Programs of the system.
+enum Shell {
+  static func mayMount() async -> Bool {
+    let script = "d=$(mktemp -d) && mount -t tmpfs tmpfs $d && umount $d && rmdir $d"
+    return (try? await run(["unshare", getuid() == 0 ? "-m" : "-rm", "sh", "-c", script]))?.status == 0
+  }
+
+  static func mayTrace() async -> Bool {
+    guard await mayMount() else { return false }
+    return (try? await run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=flock:error=ENOLCK", "true"]))?.status == 0
+  }
+
+  static func run(
+    _ arguments: [String], environment: [String: String] = [:]
+  ) async throws -> (status: Int32, words: String) {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    let words = Pipe()
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = words
+    process.standardInput = FileHandle.nullDevice
+    let (ends, end) = AsyncStream.makeStream(of: Void.self)
+    process.terminationHandler = { _ in end.finish() }
+    try process.run()
+    for await _ in ends {}
+    return (process.terminationStatus, String(decoding: words.fileHandleForReading.availableData, as: UTF8.self))
+  }
+}
+#endif
