@@ -62,7 +62,7 @@ public struct OAuthBackend: Backend {
     switch RevocationAnswer(response, isJSONObject: object != nil, error: object?["error"] as? String) {
     case .ended: return
     case .refused(let code): throw .refused(code: code, detail: nil)
-    case .undecided: throw .unreachable(retryAfter: response.retryAfter)
+    case .undecided: throw RevocationAnswer.error(status: response.status, retryAfter: response.retryAfter)
     }
   }
 

@@ -223,6 +223,103 @@ import Testing
     #expect(relaunched.machine.outbox.isEmpty)
   }
 
+  @Test func `waits for a vault that does not answer until its time is up, and says so`() {
+    var bench = signedIn()
+    let waiter = bench.waiter()
+    bench.handle(.signOut(waiter, .signedOut))
+    #expect(bench.outcomes[waiter] == nil)
+    bench.fire(.end)
+    guard case .success(.signedOutNotDurably) = bench.outcomes[waiter] else {
+      Issue.record("\(String(describing: bench.outcomes[waiter]))")
+      return
+    }
+    #expect(bench.states.last == .signedOut(.signedOut))
+    // The edit was under way all the same.
+    bench.work()
+    #expect(bench.vault?.session == nil)
+    #expect(bench.vault?.tombstones.map(\.session) == [SessionID("s1")])
+  }
+
+  @Test func `writes down again what a vault lost that could only remove the session`() {
+    var bench = signedIn()
+    bench.vaultTrouble = .unavailable("full")
+    let waiter = bench.signOut()
+    #expect(bench.outcomes[waiter] == .success(.signedOutNotDurably(.unavailable("full"))))
+    bench.vaultTrouble = nil
+    bench.vault = VaultEntry(revision: 7)
+    bench.fire(.save)
+    bench.work()
+    #expect(bench.vault?.tombstones.map(\.revocation) == [RevocationHandle("handle-s1")])
+    #expect(bench.machine.state == .signedOut(.signedOut))
+  }
+
+  @Test func `clears no tombstone that names another handle than the server was told of`() {
+    var bench = signedIn()
+    bench.signOut()
+    let newer = RevocationHandle("newer")
+    _ = bench.apply(.tell(SessionID("s1"), with: newer, insteadOf: RevocationHandle("handle-s1")))
+    bench.effects = []
+    bench.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
+    #expect(bench.vault?.tombstones.map(\.revocation) == [newer])
+    #expect(bench.effects.contains(.revoke(SessionID("s1"), newer)))
+    bench.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
+    #expect(bench.vault?.tombstones.map(\.revocation) == [nil])
+  }
+
+  @Test func `tells a server that answered without deciding after a minute, then after two, across restarts`() {
+    var bench = signedIn()
+    bench.signOut()
+    let told = Bench.Machine.Effect.revoke(SessionID("s1"), RevocationHandle("handle-s1"))
+    for minutes: Int64 in [1, 2, 4] {
+      bench.run(.revoked(SessionID("s1"), delivered: false, isAnswered: true, entropy: 0))
+      var relaunched = Bench(vault: bench.vault)
+      relaunched.now = bench.now.advanced(by: .seconds(60 * minutes - 1))
+      relaunched.run(.start)
+      relaunched.run(.nudge)
+      #expect(!relaunched.effects.contains(told))
+      bench = Bench(vault: bench.vault)
+      bench.now = relaunched.now.advanced(by: .seconds(1))
+      bench.run(.start)
+      #expect(bench.effects.contains(told))
+    }
+    // Where the clock was wrong, nothing is waited for.
+    bench.run(.revoked(SessionID("s1"), delivered: false, isAnswered: true, entropy: 0))
+    var set = Bench(vault: bench.vault)
+    set.now = Moment(boot: 99, uptime: .seconds(1), wall: UnixTime(seconds: 1))
+    set.run(.start)
+    #expect(set.effects.contains(told))
+  }
+
+  @Test func `goes on telling by itself when the delay is over`() {
+    var bench = signedIn()
+    bench.signOut()
+    bench.run(.revoked(SessionID("s1"), delivered: false, isAnswered: true, entropy: 0))
+    bench.effects = []
+    #expect(bench.timers[.deliver]?.after == .seconds(60))
+    bench.fire(.deliver)
+    #expect(bench.effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
+  }
+
+  private struct Unanswered: Error {}
+
+  @Test func `does not take up the session of somebody else that it passed over`() throws {
+    var bench = signedIn()
+    let theirs = StoredSession(
+      id: SessionID("s2"), profile: Profile(id: AccountID("bob"), name: "bob"), refresh: nil, revocation: nil,
+      access: StoredAccess(token: AccessToken("theirs"), lifetime: nil), startedAt: bench.now, activeAt: bench.now)
+    let waiter = bench.waiter()
+    bench.handle(.signOut(waiter, .signedOut))
+    guard case .edit(let operation, let end)? = bench.takeWork() else { throw Unanswered() }
+    _ = bench.apply(end)
+    bench.vault?.session = theirs
+    bench.handle(.edited(operation, .done(bench.vault ?? VaultEntry()), asOf: bench.now))
+    bench.run(.vaultChanged)
+    #expect(bench.machine.state == .signedOut(.signedOut))
+    bench.vault?.session?.id = SessionID("s3")
+    bench.run(.vaultChanged)
+    #expect(bench.machine.session == SessionID("s3"))
+  }
+
   @Test(arguments: [(Duration.seconds(900) - .milliseconds(1), false), (.seconds(900), true)])
   func `ends by inactivity, also when the program was not running`(idle: Duration, isOver: Bool) {
     let policy = SessionPolicy(idleLimit: .seconds(900))

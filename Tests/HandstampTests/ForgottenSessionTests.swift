@@ -46,6 +46,15 @@ import Testing
     await here.signOut()
     #expect(await stored().session?.profile.id == facts.profile.id)
     #expect(await stored().session?.id == SessionID("s2"))
+    // Nor does its program go on with the other person's session, unless they sign in anew.
+    await #expect(throws: SessionError.signedOut(.signedOut)) { try await here.token() }
+    #expect(here.state == .signedOut(.signedOut))
+    var states = here.states.makeAsyncIterator()
+    theirs.session = SessionID("s3")
+    try await other.signIn { [theirs] in theirs }
+    while let state = await states.next() {
+      if case .signedIn(let facts) = state, facts.session == SessionID("s3") { break }
+    }
   }
 
   @Test(arguments: [true, false])

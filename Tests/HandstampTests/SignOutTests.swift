@@ -44,6 +44,25 @@ import Testing
     gate.open()
   }
 
+  @Test func `does not wait for ever for a vault, and says that the end is not written down`() async throws {
+    let gate = Gate()
+    let vault = FaultyVault(MemoryVault())
+    let session = controller(vault, [])
+    try await session.signIn { .sample(0) }
+    await vault.set { $0.gate = gate }
+    async let report = session.signOut()
+    let moving = Task {
+      while !Task.isCancelled {
+        clock.advance(by: .seconds(1))
+        await othersFirst()
+      }
+    }
+    #expect(await report.notDurable == .unavailable("the vault did not answer within 15 seconds"))
+    #expect(session.state == .signedOut(.signedOut))
+    moving.cancel()
+    gate.open()
+  }
+
   @Test func `shows the end, and gives no token, while a step runs`() async throws {
     let (begun, begin) = AsyncStream.makeStream(of: Void.self)
     let gate = Gate()

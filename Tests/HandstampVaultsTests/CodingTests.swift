@@ -13,7 +13,9 @@ import Testing
     return VaultEntry(
       revision: 7, session: session,
       tombstones: EndReason.allCases.map {
-        Tombstone(session: session.id, reason: $0, endedAt: session.startedAt, revocation: session.revocation)
+        Tombstone(
+          session: session.id, reason: $0, endedAt: session.startedAt, revocation: session.revocation,
+          delay: DeliveryDelay(attempts: 3, last: VaultSamples.moment(5)))
       })
   }
 

@@ -107,6 +107,16 @@ import Testing
     }
   }
 
+  @Test func `tells a server that answers 401 and no more once, not with each of nine commands`() async throws {
+    try await atTerminal(["--rotate", "--bare-401"]) { terminal in
+      _ = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
+      let logout = try await terminal.run("logout")
+      #expect(logout.words.contains("could not be told"), "\(logout.words)")
+      for _ in 0..<9 { #expect(try await terminal.run("token").status == 4) }
+      #expect(try await terminal.count("revoke") == 1)
+    }
+  }
+
   @Test func `signs in by a code on another device`() async throws {
     try await atTerminal(["--agree"]) { terminal in
       let login = try await terminal.run(

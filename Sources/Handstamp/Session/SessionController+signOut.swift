@@ -58,10 +58,11 @@ extension SessionController {
     }
   }
 
-  /// Waits until the server knows of every ended session, and the vault that it does; at most for `limit`. Tells whether
-  /// that is so. Cancelling the task ends this wait alone.
+  /// Waits until the server knows of every ended session, and the vault that it does; at most for `limit`, and not for a server
+  /// that is to be told later (``DeliveryDelay``). Tells whether it knows. Cancelling the task ends this wait alone.
   public nonisolated func endsDelivered(within limit: Duration) async -> Bool {
-    await wait(nextWaiter(), until: .delivered, within: limit)
+    guard await wait(nextWaiter(), until: .delivered, within: limit) else { return false }
+    return await machine.outbox.isEmpty
   }
 
   /// Waits until no refresh token is out without an answer, and the tokens that the last one brought are stored; at most for `limit`. Tells
@@ -133,7 +134,7 @@ extension SessionController {
   private func holds(_ condition: Condition) -> Bool {
     switch condition {
     // Before the vault has answered, nobody knows.
-    case .delivered: machine.state != .restoring && machine.outbox.isEmpty && deliveryNotes.isEmpty
+    case .delivered: machine.state != .restoring && machine.isDeliveryOver && deliveryNotes.isEmpty
     case .cleaned: machine.chores.values.allSatisfy(\.running.isEmpty)
     case .refreshed: !machine.isRefreshUnsettled
     case .settled:

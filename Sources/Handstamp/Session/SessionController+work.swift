@@ -50,7 +50,10 @@ extension SessionController {
     case .ignored: break
     case .read(let operation): vaultWork.yield(.read(operation))
     case .edit(let operation, let edit):
-      if case .delivered = edit { deliveryNotes.insert(operation) }
+      switch edit {
+      case .delivered, .postpone: deliveryNotes.insert(operation)
+      default: break
+      }
       vaultWork.yield(.edit(operation, edit))
     case .lock(let operation, let limit): takeLock(operation, within: limit)
     case .askRefresh(let operation, let token, let key): askRefresh(operation, token, key)
@@ -122,6 +125,7 @@ extension SessionController {
     Task.detached(priority: .utility) { [weak self, backend] in
       var delivered = true
       var refusal: String?
+      var isAnswered = false
       do throws(SessionError) { try await backend.revoke(handle) } catch {
         switch error {
         case .rejected: break
@@ -129,16 +133,21 @@ extension SessionController {
           // It goes into a log: nothing but a code does.
           let isWord = code.utf8.count <= 40 && code.utf8.allSatisfy { $0 == 0x5f || (0x61...0x7a).contains($0) }
           refusal = isWord ? code : "refused"
+        case .invalidAnswer:
+          delivered = false
+          isAnswered = true
         default: delivered = false
         }
       }
-      await self?.revoked(session, delivered: delivered, refusal: refusal)
+      await self?.revoked(session, delivered: delivered, refusal: refusal, isAnswered: isAnswered)
     }
   }
 
-  private func revoked(_ session: SessionID, delivered: Bool, refusal: String?) {
+  private func revoked(_ session: SessionID, delivered: Bool, refusal: String?, isAnswered: Bool) {
     if let refusal { refusedRevocations[session] = refusal }
-    post(.revoked(session, delivered: delivered, refusal: refusal, entropy: .random(in: .min ... .max)))
+    post(
+      .revoked(
+        session, delivered: delivered, refusal: refusal, isAnswered: isAnswered, entropy: .random(in: .min ... .max)))
   }
 
   static func randomSessionID() -> SessionID {

@@ -105,7 +105,10 @@ struct Client: Sendable {
   /// whether it does.
   @discardableResult
   func deliverEnds(within limit: Duration = .seconds(1)) async -> Bool {
-    guard await pendingEnds() > 0 else { return true }
+    guard case .value(let entry) = await vault.read() else { return true }
+    let pending = entry.tombstones.filter { $0.revocation != nil }
+    let now = SystemClock().now()
+    guard pending.contains(where: { $0.delay?.rest(at: now) ?? .zero <= .zero }) else { return pending.isEmpty }
     _ = await restored()
     return await withTaskGroup(of: Bool.self) { group in
       group.addTask { await controller.endsDelivered(within: limit) }

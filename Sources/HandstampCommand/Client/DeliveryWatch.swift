@@ -17,9 +17,11 @@ final class DeliveryWatch: Backend {
 
   @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError) {
     do throws(SessionError) { try await base.revoke(handle) } catch {
-      // A final refusal is an answer: there is nothing more to wait for.
-      if case .refused = error { throw error }
-      failed.yield()
+      switch error {
+      // The session takes down what the server answered, and there is nothing more to wait for.
+      case .refused, .invalidAnswer: break
+      default: failed.yield()
+      }
       throw error
     }
   }

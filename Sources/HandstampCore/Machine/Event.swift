@@ -104,7 +104,8 @@ extension SessionMachine {
     case lockFailed(Operation, RotationKey, VaultTrouble = .unavailable("the flight lock is held elsewhere"))
     case answered(Operation, RefreshAnswer)
     /// The server was told of an end, or could not be.
-    /// With `refusal`, the server's error code, it said that it will not end that session.
-    case revoked(SessionID, delivered: Bool, refusal: String? = nil, entropy: UInt64)
+    /// With `refusal`, the server's error code, it said that it will not end that session. With `isAnswered` it answered in a way
+    /// that decides nothing.
+    case revoked(SessionID, delivered: Bool, refusal: String? = nil, isAnswered: Bool = false, entropy: UInt64)
   }
 }

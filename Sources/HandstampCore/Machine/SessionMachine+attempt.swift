@@ -132,7 +132,7 @@ extension SessionMachine {
   }
 
   /// Not before the end is written down.
-  mutating func tellOfLateSuccessors() -> [Effect] {
+  mutating func tellOfLateSuccessors(at now: Moment) -> [Effect] {
     guard !lateSuccessors.isEmpty else { return [] }
     if let session { lateSuccessors[session] = nil }
     var effects: [Effect] = []
@@ -141,12 +141,13 @@ extension SessionMachine {
       lateSuccessors[session]?.isTold = true
       let handle = RevocationHandle(late.successor.secret)
       outbox[session] = handle
+      delays[session] = nil
       delivered.removeAll { $0.session == session }
       if delivering.contains(session) { redelivering.insert(session) }
       let former = RevocationHandle(late.sent.secret)
       effects.append(edit(.tell(session, with: handle, insteadOf: former), for: .tell))
     }
-    return effects + deliver()
+    return effects + deliver(at: now)
   }
 
   /// The handle that tells of an end, where a tombstone names an older one.

@@ -11,7 +11,7 @@ extension SessionMachine {
       return [audit(.signIn, nil, "failed", at: now), .finish(waiter, .failure(error))]
     case .success(let grant):
       let id = grant.session ?? fallback
-      guard isWanted else { return orphan(id, grant.revocation) + [.ignored] }
+      guard isWanted else { return orphan(id, grant.revocation, at: now) + [.ignored] }
       let session = StoredSession(
         id: id, profile: grant.profile ?? Profile(id: AccountID(id.rawValue), name: ""), refresh: grant.tokens.refresh,
         revocation: grant.revocation,
@@ -46,20 +46,20 @@ extension SessionMachine {
   }
 
   /// A sign-in or a sign-out takes the place of the one that was held.
-  mutating func dropHeld() -> [Effect] {
+  mutating func dropHeld(at now: Moment) -> [Effect] {
     guard let held else { return [] }
     self.held = nil
     timers[.hold] = nil
-    return orphan(held.session.id, held.session.revocation) + [.finish(held.waiter, .failure(.cancelled))]
+    return orphan(held.session.id, held.session.revocation, at: now) + [.finish(held.waiter, .failure(.cancelled))]
   }
 
   /// A sign-in that nobody waits for any more succeeded at the server: end it there, unless it is the session in use, which
   /// was signed in to once more.
-  private mutating func orphan(_ session: SessionID, _ handle: RevocationHandle?) -> [Effect] {
+  private mutating func orphan(_ session: SessionID, _ handle: RevocationHandle?, at now: Moment) -> [Effect] {
     guard let handle, session != self.session else { return [] }
     remember(session)
     outbox[session] = handle
-    return deliver()
+    return deliver(at: now)
   }
 
   /// The new session was written, or not. From here on nothing but a sign-out can cancel it: a former session is buried.
@@ -101,9 +101,9 @@ extension SessionMachine {
       } else {
         effects.append(.finish(waiter, .failure(.cancelled)))
       }
-      return effects + deliver() + proceed(at: now)
+      return effects + deliver(at: now) + proceed(at: now)
     case .failed(let trouble):
-      let effects = orphan(session.id, session.revocation)
+      let effects = orphan(session.id, session.revocation, at: now)
       guard isWanted else { return effects }
       return [audit(.signIn, session, "not_stored", at: now)] + effects
         + [.finish(waiter, .failure(.storage(trouble)))]
@@ -117,7 +117,7 @@ extension SessionMachine {
     _ waiter: Waiter, _ reason: EndReason, _ plan: SignOutPlan, at now: Moment
   ) -> [Effect] {
     let steps = steps(of: plan)
-    var effects = dropHeld()
+    var effects = dropHeld(at: now)
     doneChores = [:]
     if let attempt = signingIn {
       signingIn = nil
@@ -178,6 +178,7 @@ extension SessionMachine {
     switch outcome {
     case .done(let entry):
       keepNewerHandle(of: ending, than: entry)
+      passedOver = entry.session?.id
       note(entry)
       return over(ending, at: now)
     case .conflict(let entry):
@@ -242,7 +243,7 @@ extension SessionMachine {
         session: ending.session, edit: ending.commands.isEmpty ? own ?? whatever : whatever, tombstone: tombstone)
       effects.append(startTimer(.save, after: .seconds(1)))
     }
-    return effects + deliver() + proceed(at: now)
+    return effects + deliver(at: now) + proceed(at: now)
   }
 
   mutating func fired(_ timer: Timer, at now: Moment) -> [Effect] {
@@ -286,7 +287,7 @@ extension SessionMachine {
       guard case .ending(let ending) = phase else { return [.ignored] }
       // Its edit is still under way, and may yet succeed.
       return over(ending, notDurable: .unavailable("the vault did not answer within 15 seconds"), at: now)
-    case .deliver: return deliver()
+    case .deliver: return deliver(at: now)
     }
   }
 

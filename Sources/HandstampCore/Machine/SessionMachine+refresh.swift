@@ -320,6 +320,7 @@ extension SessionMachine {
     guard case .live(let live) = phase, live.flight?.step == .ending else { return [.ignored] }
     switch outcome {
     case .done(let entry):
+      passedOver = entry.session?.id
       note(entry)
       var ending = Ending(live, reason: reason, steps: steps(for: reason))
       ending.isRejection = true
@@ -345,7 +346,7 @@ extension SessionMachine {
       var effects = publish(.unavailable(.rolledBack)) + [audit(.trouble, live.stored, "rolled_back", at: now)]
       effects += resumeAll(.failure(.rolledBack))
       if let lock = live.lock { effects.append(.unlock(lock)) }
-      return effects + deliver()
+      return effects + deliver(at: now)
     case .absent: return moved(to: VaultEntry(), at: now)
     case .accessOnly: return endFlight(failing: .storage(.locked), at: now)
     case .trouble(let trouble): return endFlight(failing: .storage(trouble), at: now)

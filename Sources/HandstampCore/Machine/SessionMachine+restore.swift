@@ -24,7 +24,7 @@ extension SessionMachine {
     case .idleCheck: return idleChecked(reading, at: now)
     case .lockCheck(let trouble): return lockChecked(trouble, reading, at: now)
     case .begin, .lock, .prepare, .noteReading, .withdraw, .ask, .lateAnswer, .advance, .save, .renew, .reject,
-      .putBack, .end, .endAgain, .delivered, .tell, .cleaned, .touch:
+      .putBack, .end, .endAgain, .delivered, .tell, .postpone, .cleaned, .touch:
       return [.ignored]
     }
   }
@@ -53,21 +53,24 @@ extension SessionMachine {
     if wentBack(entry), let again = putBack(over: entry, at: now) { return again }
     revision = entry.revision
     note(entry)
-    let found = entry.session.flatMap { ended.contains($0.id) || buryLater != nil ? nil : $0 }
+    if entry.session?.id != passedOver { passedOver = nil }
+    let found = entry.session.flatMap {
+      ended.contains($0.id) || buryLater != nil || passedOver == $0.id ? nil : $0
+    }
     switch phase {
     case .dormant, .ending: return [.ignored]
     case .restoring, .signedOut, .unavailable:
       if let token = leftBehind, found?.refresh == token {
         phase = .unavailable(.rolledBack)
-        return publish(.unavailable(.rolledBack)) + resumeAll(.failure(.rolledBack)) + deliver()
+        return publish(.unavailable(.rolledBack)) + resumeAll(.failure(.rolledBack)) + deliver(at: now)
           + proceed(at: now)
       }
       leftBehind = nil
-      if let found { return enter(found, action: .restore, at: now) + deliver() + proceed(at: now) }
+      if let found { return enter(found, action: .restore, at: now) + deliver(at: now) + proceed(at: now) }
       let wasOut = phase == .signedOut
       phase = .signedOut
       let reason = entry.tombstones.last?.reason ?? lastEndReason
-      return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + clean(again: !wasOut) + deliver()
+      return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + clean(again: !wasOut) + deliver(at: now)
         + proceed(at: now)
     case .live(var live):
       guard let found else {
@@ -76,9 +79,9 @@ extension SessionMachine {
       }
       guard found.id == live.stored.id else {
         let effects = leave(live, telling: .signedOut(.replaced), for: found.id)
-        return effects + enter(found, action: .adopt, at: now) + deliver()
+        return effects + enter(found, action: .adopt, at: now) + deliver(at: now)
       }
-      guard found != live.stored else { return settle(at: now) + deliver() }
+      guard found != live.stored else { return settle(at: now) + deliver(at: now) }
       if let unsaved = live.unsaved, found.refresh != unsaved.sent { live.unsaved = nil }
       if found.access != live.stored.access { live.mintedAt = found.access?.lifetime?.start ?? now }
       let wasLocked = live.isRefreshLocked
@@ -95,7 +98,7 @@ extension SessionMachine {
       let isAwaitedNoMore =
         live.flight?.step == .pausing && awaited != nil && awaited?.isSame(as: found.attempt) != true
       return publish(live.state) + (wasLocked ? scheduleLimit(at: now) : []) + scheduleRefresh(at: now)
-        + settle(at: now) + (isAwaitedNoMore ? [startTimer(.retry, after: .zero)] : []) + deliver()
+        + settle(at: now) + (isAwaitedNoMore ? [startTimer(.retry, after: .zero)] : []) + deliver(at: now)
     }
   }
 
@@ -169,6 +172,9 @@ extension SessionMachine {
         redelivering.insert(tombstone.session)
       }
       outbox[tombstone.session] = handle
+      if tombstone.delay?.attempts ?? 0 > delays[tombstone.session]?.attempts ?? 0 {
+        delays[tombstone.session] = tombstone.delay
+      }
     }
     // Whoever is signed in keeps what is theirs.
     let person = entry.session.flatMap { ended.contains($0.id) ? nil : $0.profile.id }

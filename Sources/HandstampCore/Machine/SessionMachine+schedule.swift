@@ -72,7 +72,7 @@ extension SessionMachine {
 
   mutating func nudge(at now: Moment) -> [Effect] {
     deliveryFailures = 0
-    var effects = clean(again: true) + deliver()
+    var effects = clean(again: true) + deliver(at: now)
     switch phase {
     case .dormant, .signedOut, .ending: return effects
     case .restoring, .unavailable: return effects + look()
@@ -85,21 +85,35 @@ extension SessionMachine {
     }
   }
 
+  /// Whether no server is to be told of an end before its time.
+  package var isDeliveryOver: Bool { outbox.keys.allSatisfy { delays[$0] != nil && !delivering.contains($0) } }
+
   /// Tells the server of every end it does not know of.
-  mutating func deliver() -> [Effect] {
+  mutating func deliver(at now: Moment) -> [Effect] {
     var effects: [Effect] = []
     for session in outbox.keys.sorted() where !delivering.contains(session) {
-      guard let handle = outbox[session] else { continue }
+      guard let handle = outbox[session], delays[session]?.rest(at: now) ?? .zero <= .zero else { continue }
       delivering.insert(session)
       effects.append(.revoke(session, handle))
     }
     return effects
   }
 
+  /// Sets the timer for the first end that the server is to be told of later.
+  private mutating func scheduleDelivery(at now: Moment) -> Effect {
+    let rests = outbox.keys.filter { !delivering.contains($0) }.compactMap { delays[$0]?.rest(at: now) }
+    return startTimer(.deliver, after: max(.seconds(1), rests.min() ?? .zero))
+  }
+
   mutating func revocationAnswered(
-    _ session: SessionID, delivered: Bool, refusal: String?, entropy: UInt64, at now: Moment
+    _ session: SessionID, delivered: Bool, refusal: String?, isAnswered: Bool, entropy: UInt64, at now: Moment
   ) -> [Effect] {
     guard delivering.remove(session) != nil else { return [.ignored] }
+    if !delivered, isAnswered, !redelivering.contains(session), let handle = outbox[session] {
+      let delay = DeliveryDelay.next(after: delays[session], at: now)
+      delays[session] = delay
+      return [edit(.postpone(session, with: handle, delay), for: .postpone), scheduleDelivery(at: now)]
+    }
     guard delivered else {
       deliveryFailures += 1
       let delay = policy.retry.delay(afterAttempt: deliveryFailures, entropy: entropy, retryAfter: nil)
@@ -108,7 +122,8 @@ extension SessionMachine {
     }
     deliveryFailures = 0
     if lateSuccessors[session]?.isTold == true, !redelivering.contains(session) { lateSuccessors[session] = nil }
-    if redelivering.remove(session) != nil { return deliver() }
+    if redelivering.remove(session) != nil { return deliver(at: now) }
+    delays[session] = nil
     let handle = outbox.removeValue(forKey: session)
     if let handle { self.delivered = self.delivered.suffix(31) + [Delivered(session: session, handle: handle)] }
     let told = edit(.delivered(session, with: handle), for: .delivered)
@@ -146,8 +161,8 @@ extension SessionMachine {
       guard case .conflict(let entry) = outcome else { return [] }
       // It was told with a handle that the vault knows to be out of date.
       note(entry)
-      return deliver()
-    case .tell, .cleaned, .touch: return []
+      return deliver(at: now)
+    case .tell, .postpone, .cleaned, .touch: return []
     case .look, .lock, .lockCheck, .ask, .lateAnswer, .rollbackCheck, .idleCheck, .putBack: return [.ignored]
     }
   }

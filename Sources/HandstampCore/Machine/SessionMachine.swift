@@ -33,6 +33,8 @@ public struct SessionMachine: Sendable, Hashable {
   /// Those that it was told of while this program ran, newest last: a look that was under way may still show their handle.
   var delivered: [Delivered] = []
   var deliveryFailures = 0
+  /// Those in the outbox that wait, since the server answered in a way that decides nothing.
+  var delays: [SessionID: DeliveryDelay] = [:]
   /// Sessions that ended while this program ran, newest last: nothing brings one of these back.
   var ended: [SessionID] = []
   var timers: [Timer: UInt64] = [:]
@@ -42,6 +44,9 @@ public struct SessionMachine: Sendable, Hashable {
   /// The highest revision of the vault that was seen since the session in use began. A lower one is an older vault that was
   /// put back.
   package internal(set) var revision: UInt64 = 0
+  /// The session that the vault held when one ended that lived in this program alone: it is somebody else's doing, and not taken
+  /// up here.
+  var passedOver: SessionID?
   /// A token that the server has left behind, while the vault still holds it: the vault went back in time.
   var leftBehind: RefreshToken?
   /// A tombstone that could not be written.
@@ -220,6 +225,7 @@ public struct SessionMachine: Sendable, Hashable {
     case delivered
     /// A tombstone is to name a newer token.
     case tell
+    case postpone
     case cleaned
     case touch
     case putBack
@@ -229,7 +235,7 @@ public struct SessionMachine: Sendable, Hashable {
 
   /// Takes an event and says what is to be done about it.
   public mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
-    decide(event, at: now) + releaseLockOfUnsaved() + tellOfLateSuccessors()
+    decide(event, at: now) + releaseLockOfUnsaved() + tellOfLateSuccessors(at: now)
   }
 
   private mutating func decide(_ event: Event, at now: Moment) -> [Effect] {
@@ -248,7 +254,7 @@ public struct SessionMachine: Sendable, Hashable {
     case .signIn(let waiter):
       let former = signingIn
       signingIn = waiter
-      return dropHeld() + (former.map { [.finish($0, .failure(.cancelled))] } ?? [])
+      return dropHeld(at: now) + (former.map { [.finish($0, .failure(.cancelled))] } ?? [])
     case .signInAnswered(let waiter, let result, let fallback, let remember):
       return signInAnswered(waiter, result, fallback: fallback, remember: remember, at: now)
     case .signOut(let waiter, let reason, let plan): return signOut(waiter, reason, plan, at: now)
@@ -269,8 +275,9 @@ public struct SessionMachine: Sendable, Hashable {
     case .locked(let operation, let key): return locked(operation, key, at: now)
     case .lockFailed(let operation, let key, let trouble): return lockRefused(operation, key, trouble, at: now)
     case .answered(let operation, let answer): return refreshAnswered(operation, answer, at: now)
-    case .revoked(let session, let delivered, let refusal, let entropy):
-      return revocationAnswered(session, delivered: delivered, refusal: refusal, entropy: entropy, at: now)
+    case .revoked(let session, let delivered, let refusal, let isAnswered, let entropy):
+      return revocationAnswered(
+        session, delivered: delivered, refusal: refusal, isAnswered: isAnswered, entropy: entropy, at: now)
     }
   }
 
@@ -361,7 +368,8 @@ extension SessionMachine {
       switch purpose {
       case .lock, .lockCheck, .prepare, .noteReading, .withdraw, .ask, .advance, .save, .reject, .rollbackCheck, .touch:
         false
-      case .look, .begin, .renew, .lateAnswer, .putBack, .end, .endAgain, .delivered, .tell, .cleaned, .idleCheck:
+      case .look, .begin, .renew, .lateAnswer, .putBack, .end, .endAgain, .delivered, .tell, .postpone, .cleaned,
+        .idleCheck:
         true
       }
     }

@@ -35,6 +35,8 @@ public enum VaultEdit: Sendable, Hashable {
   case delivered(SessionID, with: RevocationHandle? = nil)
   /// The server is to be told of this session's end with another handle, if it was to be told with `former`.
   case tell(SessionID, with: RevocationHandle, insteadOf: RevocationHandle)
+  /// The server answered, with this handle, in a way that decides nothing: it is told again after `delay`.
+  case postpone(SessionID, with: RevocationHandle, DeliveryDelay)
   /// These clean-up steps are done.
   case cleaned(SessionID, steps: [String])
   /// The session was used.
@@ -60,7 +62,9 @@ public enum VaultEdit: Sendable, Hashable {
   public var replacesCorruptContent: Bool {
     switch self {
     case .begin, .endWhatever: true
-    case .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered, .tell, .cleaned, .touch: false
+    case .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered, .tell, .postpone, .cleaned,
+      .touch:
+      false
     case .noting(_, let edit): edit.replacesCorruptContent
     }
   }
@@ -143,6 +147,7 @@ public enum VaultEdit: Sendable, Hashable {
       guard handle == nil || open.contains(where: { $0.revocation == handle }) else { return .conflict }
       for index in new.tombstones.indices where new.tombstones[index].session == id {
         new.tombstones[index].revocation = nil
+        new.tombstones[index].delay = nil
         if new.tombstones[index].isFinished { new.tombstones[index].account = nil }
       }
       new.forgetDelivered(keeping: 1)
@@ -151,6 +156,12 @@ public enum VaultEdit: Sendable, Hashable {
         return .conflict
       }
       new.tombstones[index].revocation = handle
+      new.tombstones[index].delay = nil
+    case .postpone(let id, let handle, let delay):
+      guard let index = entry.tombstones.firstIndex(where: { $0.session == id && $0.revocation == handle }) else {
+        return .unchanged
+      }
+      new.tombstones[index].delay = delay
     case .cleaned(let id, let steps):
       let isOpen = entry.tombstones.contains { $0.session == id && $0.steps.contains(where: steps.contains) }
       guard isOpen else { return .unchanged }

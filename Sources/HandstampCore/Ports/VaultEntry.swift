@@ -79,6 +79,8 @@ public struct Tombstone: Sendable, Hashable {
   /// Nothing when the server needs not be told.
   public var revocation: RevocationHandle?
   public var account: AccountID?
+  /// When the server is to be told next, after it has answered in a way that decides nothing; `nil` for at once.
+  public var delay: DeliveryDelay?
   /// The names of the clean-up steps that have not been done yet.
   public var steps: [String]
 
@@ -87,13 +89,40 @@ public struct Tombstone: Sendable, Hashable {
 
   public init(
     session: SessionID, reason: EndReason, endedAt: Moment, revocation: RevocationHandle?, account: AccountID? = nil,
-    steps: [String] = []
+    delay: DeliveryDelay? = nil, steps: [String] = []
   ) {
+    self.delay = delay
     self.account = account
     self.steps = steps
     self.session = session
     self.reason = reason
     self.endedAt = endedAt
     self.revocation = revocation
+  }
+}
+
+/// How often a server has refused to hear of an end without saying why, as with a bare 401, and when last.
+public struct DeliveryDelay: Sendable, Hashable {
+  /// From 1 on.
+  public var attempts: Int
+  public var last: Moment
+
+  public init(attempts: Int, last: Moment) {
+    self.attempts = attempts
+    self.last = last
+  }
+
+  /// A minute, doubled with each attempt, up to a day.
+  package var duration: Duration { min(.seconds(60) * (1 << min(max(attempts, 1) - 1, 11)), .seconds(86_400)) }
+
+  /// How long it lasts still; nothing is waited for where the clocks do not tell.
+  package func rest(at now: Moment) -> Duration {
+    if now.elapsed(since: last) == nil, now.wall < last.wall { return .zero }
+    return max(.zero, duration - now.estimatedElapsed(since: last))
+  }
+
+  /// The one after the next attempt.
+  package static func next(after delay: DeliveryDelay?, at now: Moment) -> DeliveryDelay {
+    DeliveryDelay(attempts: min(delay?.attempts ?? 0, 1000) + 1, last: now)
   }
 }

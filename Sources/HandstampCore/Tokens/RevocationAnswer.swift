@@ -25,6 +25,14 @@ package enum RevocationAnswer: Sendable, Hashable {
     }
   }
 
+  /// What an undecided answer means. Of a request that was refused without an error code the next try is far away, and further
+  /// with each (``DeliveryDelay``).
+  package static func error(status: Int, retryAfter: Duration?) -> SessionError {
+    let isRefusal = (400..<500).contains(status) && ![408, 425, 429].contains(status)
+    return isRefusal
+      ? .invalidAnswer("a revocation was answered with status \(status)") : .unreachable(retryAfter: retryAfter)
+  }
+
   /// The codes of RFC 6749 section 5.2 and RFC 7009 section 2.2.1 that will be the same the next time.
   private static let final: Set = [
     "invalid_client", "invalid_grant", "invalid_request", "unauthorized_client", "unsupported_token_type",

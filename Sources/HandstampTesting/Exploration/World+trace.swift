@@ -47,6 +47,7 @@ extension World {
         + (attempt == nil ? "" : ", noting an attempt" + (former == nil ? "" : " over another"))
     case .note(let session, _, let attempt):
       "note \(short(session)) \(attempt == nil ? "no attempt" : "a reading of the attempt")"
+    case .postpone(let session, _, _): "postpone telling of \(short(session))"
     case .tell(let session, _, _): "tell with a newer token of \(short(session))"
     case .putBack(let session, let revision): "put back \(short(session.id)) of revision \(revision)"
     case .advance(let session, let sent, let next, _, _): "advance \(short(session)) \(short(sent)) → \(short(next))"

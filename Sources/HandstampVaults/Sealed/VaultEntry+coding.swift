@@ -210,6 +210,12 @@ extension Tombstone {
     if let revocation { writer.field(4, revocation.secret) }
     if let account { writer.field(5, account.rawValue) }
     for step in steps { writer.field(6, step) }
+    if let delay {
+      writer.field(7) {
+        $0.number(UInt32(clamping: delay.attempts))
+        delay.last.write(to: &$0)
+      }
+    }
   }
 
   fileprivate init?(fields: UnsafeRawBufferPointer) {
@@ -219,6 +225,7 @@ extension Tombstone {
     var reason: EndReason?
     var endedAt: Moment?
     var revocation: RevocationHandle?
+    var delay: DeliveryDelay?
     let isTombstone = FieldReader.fields(fields) { tag, value in
       switch tag {
       case 1:
@@ -236,6 +243,12 @@ extension Tombstone {
       case 6:
         guard let step = FieldReader.text(value) else { return false }
         steps.append(step)
+      case 7:
+        var reader = FieldReader(value)
+        guard let attempts = reader.number(UInt32.self), let rest = reader.take(value.count - 4),
+          let last = Moment(fields: rest)
+        else { return false }
+        delay = DeliveryDelay(attempts: Int(attempts), last: last)
       default: break
       }
       return true
@@ -243,6 +256,6 @@ extension Tombstone {
     guard isTombstone, let session, let reason, let endedAt else { return nil }
     self.init(
       session: SessionID(session), reason: reason, endedAt: endedAt, revocation: revocation,
-      account: account.map { AccountID($0) }, steps: steps)
+      account: account.map { AccountID($0) }, delay: delay, steps: steps)
   }
 }

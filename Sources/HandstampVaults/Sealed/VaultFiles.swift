@@ -104,7 +104,9 @@ extension VaultEdit {
   package var endsSession: Bool {
     switch self {
     case .end, .endWhatever: true
-    case .begin, .prepare, .note, .advance, .renew, .putBack, .bury, .delivered, .tell, .cleaned, .touch: false
+    case .begin, .prepare, .note, .advance, .renew, .putBack, .bury, .delivered, .tell, .postpone,
+      .cleaned, .touch:
+      false
     case .noting(_, let edit): edit.endsSession
     }
   }

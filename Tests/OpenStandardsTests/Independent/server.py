@@ -31,6 +31,7 @@ options.add_argument("--replace", action="store_true", help="a refresh ends the 
 options.add_argument("--delay", type=float, default=0, help="between a refresh and its answer")
 options.add_argument("--broken", type=int, default=0, help="so many refreshes are done, and answered by a 500")
 options.add_argument("--agree", action="store_true", help="devices are let in at once")
+options.add_argument("--bare-401", action="store_true", help="the answer to every revocation, which is not done")
 options.add_argument("--life", type=int, default=600)
 options = options.parse_args()
 
@@ -252,7 +253,12 @@ def device_authorization(): return server.create_endpoint_response("device_autho
 
 
 @app.route("/revoke", methods=["POST"])
-def revoke(): return server.create_endpoint_response("revocation")
+def revoke():
+    if options.bare_401:
+        with lock:
+            counts["revoke"] += 1
+        return "", 401
+    return server.create_endpoint_response("revocation")
 
 
 @app.route("/device", methods=["POST"])
