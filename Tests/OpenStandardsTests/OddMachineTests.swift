@@ -18,7 +18,7 @@ import Testing
 
     static func run(_ options: [String] = ["--rotate"], _ body: @Sendable (Rig) async throws -> Void) async throws {
       let home = NSTemporaryDirectory() + "handstamp-odd-\(UInt64.random(in: 0 ... .max))"
-      defer { try? FileManager.default.removeItem(atPath: home) }
+      defer { for folder in [home, home + "-disk"] { try? FileManager.default.removeItem(atPath: folder) } }
       try await IndependentServer.run(options) { server async throws in
         let rig = Rig(server: server, home: home)
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Independent")
@@ -33,11 +33,14 @@ import Testing
 
     /// `handstamp token`, in a shell that has prepared the machine.
     func token(after preparation: String, running: String = "exec") async throws -> (status: Int32, words: String) {
-      let script = preparation + "\n\(running) \"$PROGRAM\" token"
-      let program = try Child.program()
-      return try await Shell.run(
+      try await shell(preparation + "\n\(running) \"$PROGRAM\" token")
+    }
+
+    /// A shell in a mount namespace of its own.
+    func shell(_ script: String) async throws -> (status: Int32, words: String) {
+      try await Shell.run(
         ["unshare", getuid() == 0 ? "-m" : "-rm", "sh", "-ec", script],
-        environment: ["PROGRAM": program, "HANDSTAMP_HOME": home, "FOLDER": home])
+        environment: ["PROGRAM": Child.program(), "HANDSTAMP_HOME": home, "FOLDER": home, "SERVER": server.url])
     }
 
     func count(_ name: String) async throws -> Int? {
@@ -101,6 +104,31 @@ import Testing
       #expect(token.status != 0)
       #expect(token.words.contains("the file system lacks what a vault needs"), "\(token.words)")
       #expect(try await rig.count("refresh") == 0)
+    }
+  }
+
+  @Test(.enabled("a mount namespace is needed: unshare is not allowed here") { await Shell.mayMount() })
+  func `whose disk fills up while a token is on its way stores the answer nevertheless`() async throws {
+    try await Rig.run(["--rotate", "--delay", "2"]) { rig in
+      try await rig.expire()
+      let outcome = try await rig.shell(
+        """
+        mkdir "$FOLDER-disk"
+        mount -t tmpfs -o size=512k,mode=0700 tmpfs "$FOLDER-disk"
+        cp -a "$FOLDER/." "$FOLDER-disk"
+        export HANDSTAMP_HOME="$FOLDER-disk"
+        "$PROGRAM" token &
+        under_way='import json, sys, urllib.request
+        sys.exit(json.load(urllib.request.urlopen(sys.argv[1] + "/counts"))["inTheAir"] != 1)'
+        until python3 -c "$under_way" "$SERVER"; do :; done
+        dd if=/dev/zero of="$FOLDER-disk/filler" bs=1k 2>/dev/null || true
+        wait $!
+        rm "$FOLDER-disk/filler"
+        "$PROGRAM" refresh
+        """)
+      #expect(outcome.status == 0, "\(outcome.words)")
+      #expect(try await rig.count("refresh") == 2)
+      #expect(try await rig.count("refused") == 0)
     }
   }
 

@@ -14,6 +14,7 @@ struct Step: Sendable {
     Step(title: "the server is killed under load", run: killedServer),
     Step(title: "a second device comes and goes", run: secondDevice),
     Step(title: "a thief with a copied token", run: thief),
+    Step(title: "a server that knows no rotation keys", run: serverOfOthers),
     Step(title: "sign-out, also without a server", run: signOut),
   ]
 }

@@ -15,7 +15,7 @@ extension Processes {
       }
     }
 
-    @Test func `shows nine steps, each as it should be, and cleans up`() async throws {
+    @Test func `shows ten steps, each as it should be, and cleans up`() async throws {
       try await tour { child in
         let outcome = try await within(.seconds(240), "the tour") { try await child.outcome() }
         #expect(outcome.status == 0, "\(outcome.out)")
