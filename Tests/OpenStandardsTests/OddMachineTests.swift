@@ -10,7 +10,7 @@ import Testing
 @testable import HandstampCommand
 
 /// Real programs at Authlib's server, on machines where something is unusual.
-@Suite(.serialized) struct `A session on an odd machine` {
+@Suite(.serialized, .timeLimit(.minutes(3))) struct `A session on an odd machine` {
   private struct Rig {
     let server: IndependentServer
     /// Where the command keeps its things.
