@@ -94,11 +94,12 @@ import Testing
   }
 
   /// Another machine that shares the home, or this one after it was started anew.
-  @Test(arguments: [
-    // By how much its wall clock is ahead of noon, how long it has been running, what is left of a minute.
-    (20, 3600, 40), (0, 3600, 60), (-30, 3600, 60), (-61, 3600, 0), (61, 3600, -1), (20, 20, 0), (20, 10, 0),
-    (86_400 * 3650, 3600, 0), (-86_400 * 3650, 3600, 0),
-  ] as [(Int64, Int64, Int64)])
+  @Test(
+    arguments: [
+      // By how much its wall clock is ahead of noon, how long it has been running, what is left of a minute.
+      (20, 3600, 40), (0, 3600, 60), (-30, 3600, 60), (-61, 3600, 0), (61, 3600, -1), (20, 20, 0), (20, 10, 0),
+      (86_400 * 3650, 3600, 0), (-86_400 * 3650, 3600, 0),
+    ] as [(Int64, Int64, Int64)])
   func `is known under another boot where both clocks agree`(ahead: Int64, uptime: Int64, left: Int64) {
     let there = Moment(boot: 8, uptime: .seconds(uptime), wall: noon.wall.advanced(by: .seconds(ahead)))
     #expect(Lifetime(start: noon, duration: .seconds(60)).remaining(at: there) == .seconds(left))

@@ -1,3 +1,4 @@
+import Foundation
 import Handstamp
 import HandstampTesting
 import HandstampVaults
@@ -55,6 +56,17 @@ import Testing
     while let state = await states.next() {
       if case .signedIn(let facts) = state, facts.session == SessionID("s3") { break }
     }
+  }
+
+  @Test func `makes no file`() async throws {
+    let path = FileManager.default.temporaryDirectory.path + "/handstamp-\(UInt64.random(in: 0 ... .max))"
+    let session = controller(SealedFileVault(folder: path, account: AccountID("ada")))
+    try await session.signIn(remember: false) {
+      try await SignInTurn.take()
+      return .sample(0)
+    }
+    #expect(session.authorizationHeader != nil)
+    #expect(!FileManager.default.fileExists(atPath: path))
   }
 
   @Test(arguments: [true, false])

@@ -44,7 +44,8 @@ import Testing
     }
 
     func count(_ name: String) async throws -> Int? {
-      let answer = try await AsyncHTTPTransport.shared.send(TransportRequest(method: "GET", url: server.url + "/counts"))
+      let answer = try await AsyncHTTPTransport.shared.send(
+        TransportRequest(method: "GET", url: server.url + "/counts"))
       return (try? JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Int])?[name]
     }
 
@@ -68,7 +69,8 @@ import Testing
   @Test(.enabled("a mount namespace is needed: unshare is not allowed here") { await Shell.mayMount() })
   func `is refreshed by none of two machines that share a home while its token lasts`() async throws {
     try await Rig.run { rig in
-      let other = "echo 6d1b0f3e-0000-4000-8000-000000000000 >\"$FOLDER/boot\"; "
+      let other =
+        "echo 6d1b0f3e-0000-4000-8000-000000000000 >\"$FOLDER/boot\"; "
         + "mount --bind \"$FOLDER/boot\" /proc/sys/kernel/random/boot_id"
       for machine in [other, ":", other, ":"] {
         let token = try await rig.token(after: machine)
@@ -100,7 +102,8 @@ import Testing
   func `on a file system without locks says so, and sends nothing`() async throws {
     try await Rig.run { rig in
       try await rig.expire()
-      let token = try await rig.token(after: ":", running: "exec strace -f -qq -o /dev/null -e inject=flock:error=ENOLCK")
+      let token = try await rig.token(
+        after: ":", running: "exec strace -f -qq -o /dev/null -e inject=flock:error=ENOLCK")
       #expect(token.status != 0)
       #expect(token.words.contains("the file system lacks what a vault needs"), "\(token.words)")
       #expect(try await rig.count("refresh") == 0)
@@ -199,7 +202,8 @@ enum Shell {
 
   static func mayTrace() async -> Bool {
     guard await mayMount() else { return false }
-    return (try? await run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=flock:error=ENOLCK", "true"]))?.status == 0
+    return (try? await run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=flock:error=ENOLCK", "true"]))?
+      .status == 0
   }
 
   static func run(

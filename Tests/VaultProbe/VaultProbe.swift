@@ -66,7 +66,8 @@ import Musl
       let attempt = RefreshAttempt(since: VaultSamples.moment(1), process: getpid())
       await edit(
         .prepare(
-          SessionID(session), holding: RefreshToken("\(session)-refresh-\(arguments.dropFirst().first ?? "0")"), key: key,
+          SessionID(session), holding: RefreshToken("\(session)-refresh-\(arguments.dropFirst().first ?? "0")"),
+          key: key,
           attempt: attempt))
     case "advance":
       guard let session = arguments.first else { return false }

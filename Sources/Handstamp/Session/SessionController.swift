@@ -172,8 +172,10 @@ public actor SessionController {
   ) async throws(SessionError) -> SignedIn {
     let waiter = nextWaiter()
     await post(.signIn(waiter))
-    let turn = SignInTurn { [vault] () async throws(VaultTrouble) in
-      try await vault.lockSignIn(within: SignInTurn.patience)
+    let turn = SignInTurn { [self] () async throws(VaultTrouble) in
+      if remember { return try await vault.lockSignIn(within: SignInTurn.patience) }
+      // One that is not remembered makes no file, and begins also where none can be written.
+      return await isSessionStored() ? try? await vault.lockSignIn(within: SignInTurn.patience) : nil
     }
     defer { turn.end() }
     let result: Result<Grant, SessionError>

@@ -163,7 +163,7 @@ struct Examination: Sendable {
 
   private mutating func locks() async {
     var held: [String: [LockHolder]] = [:]
-    for name in names where name.hasSuffix(".lock") {
+    for name in names where name.hasSuffix(".lock") || name.hasSuffix(".sign-in") {
       guard let holders = LockHolder.all(of: "\(home.vaultFolder)/\(name)") else {
         add(.note("locks", "this system does not say who holds them"))
         return
@@ -173,7 +173,11 @@ struct Examination: Sendable {
     if held.isEmpty { add(.ok("locks", "nobody holds one")) }
     for (name, holders) in held.sorted(by: { $0.key < $1.key }) {
       let what =
-        name == "store.lock" || name == "turn.lock" ? "the lock of all writers" : "the lock of one account's refresh"
+        switch name {
+        case "store.lock", "turn.lock": "the lock of all writers"
+        case _ where name.hasSuffix(".sign-in"): "the lock of sign-ins"
+        default: "the lock of one account's refresh"
+        }
       let words = "\(what) is held by \(holders.map(\.words).joined(separator: ", "))"
       if let stopped = holders.first(where: \.isStopped) {
         add(

@@ -70,7 +70,8 @@ extension SessionMachine {
       let wasOut = phase == .signedOut
       phase = .signedOut
       let reason = entry.tombstones.last?.reason ?? lastEndReason
-      return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + clean(again: !wasOut) + deliver(at: now)
+      return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + clean(again: !wasOut)
+        + deliver(at: now)
         + proceed(at: now)
     case .live(var live):
       guard let found else {

@@ -10,10 +10,11 @@ public final class SignInTurn: Sendable {
 
   @TaskLocal package static var current: SignInTurn?
 
-  private let lock: @Sendable () async throws(VaultTrouble) -> any FlightLock
+  private let lock: @Sendable () async throws(VaultTrouble) -> (any FlightLock)?
   private let held = Locked<(any FlightLock)?>(nil)
 
-  package init(_ lock: @escaping @Sendable () async throws(VaultTrouble) -> any FlightLock) { self.lock = lock }
+  /// - Parameter lock: takes the lock; `nil` where the sign-in goes on without.
+  package init(_ lock: @escaping @Sendable () async throws(VaultTrouble) -> (any FlightLock)?) { self.lock = lock }
 
   deinit { end() }
 
@@ -23,7 +24,7 @@ public final class SignInTurn: Sendable {
   /// - Throws: ``SessionError/storage(_:)`` when the turn does not come within a minute; the text says whose turn it is.
   public static func take() async throws(SessionError) {
     guard let turn = current, turn.held.withLock({ $0 }) == nil else { return }
-    let lock: any FlightLock
+    let lock: (any FlightLock)?
     do throws(VaultTrouble) { lock = try await turn.lock() } catch { throw .storage(error) }
     turn.held.withLock { $0 = lock }
   }

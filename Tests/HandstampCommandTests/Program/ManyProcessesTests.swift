@@ -73,7 +73,8 @@ extension Processes {
         killed.send(SIGKILL)
         #expect(try await killed.outcome().status == 128 + SIGKILL)
         #expect(try await within(.seconds(60), "a sign-in") { try await waiting.outcome() }.status == 0)
-        #expect(try await stage.status(of: "/v1/me", with: AccessToken(stage.storedToken(of: stage.first))).status == 200)
+        #expect(
+          try await stage.status(of: "/v1/me", with: AccessToken(stage.storedToken(of: stage.first))).status == 200)
       }
     }
 
