@@ -56,8 +56,15 @@ public struct OAuthBackend: Backend {
 
   @concurrent public func revoke(_ handle: RevocationHandle) async throws(SessionError) {
     // A server that has no such endpoint now had one when the handle was taken.
-    guard let endpoint = try await metadata().revocationEndpoint else { throw .unreachable(retryAfter: nil) }
-    let response = try await post([("token", handle.secret)], to: endpoint)
+    let response: TransportResponse
+    do throws(SessionError) {
+      guard let endpoint = try await metadata().revocationEndpoint else { throw .unreachable(retryAfter: nil) }
+      response = try await post([("token", handle.secret)], to: endpoint)
+    } catch {
+      // Not the endpoint's word, but that of whoever stands between, or none.
+      if case .invalidAnswer = error { throw .unreachable(retryAfter: nil) }
+      throw error
+    }
     let object = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any]
     switch RevocationAnswer(response, isJSONObject: object != nil, error: object?["error"] as? String) {
     case .ended: return
@@ -104,16 +111,17 @@ public struct OAuthBackend: Backend {
     let metadata = try await metadata()
     var fields = fields
     for resource in client.resources { fields.append(("resource", Secret(resource))) }
-    try await SignInTurn.take()
-    let response = try await post(fields, to: metadata.tokenEndpoint)
-    guard response.status == 200 else { throw SessionError(asking: response) }
-    let answer = try TokenAnswer(response.body, isBound: prover != nil)
-    let handle = answer.revocation_handle ?? (metadata.revocationEndpoint == nil ? nil : answer.refresh_token)
-    let served = response.header("Date").flatMap { HTTPDate.time($0) }
-    return Grant(
-      tokens: answer.tokens, session: answer.session_id,
-      profile: try await profile(answer, metadata, nonce: nonce, served: served),
-      revocation: handle.map { RevocationHandle($0) }, authority: metadata.issuer)
+    return try await SignInTurn.take { [fields] () async throws(SessionError) in
+      let response = try await post(fields, to: metadata.tokenEndpoint)
+      guard response.status == 200 else { throw SessionError(asking: response) }
+      let answer = try TokenAnswer(response.body, isBound: prover != nil)
+      let handle = answer.revocation_handle ?? (metadata.revocationEndpoint == nil ? nil : answer.refresh_token)
+      let served = response.header("Date").flatMap { HTTPDate.time($0) }
+      return Grant(
+        tokens: answer.tokens, session: answer.session_id,
+        profile: try await profile(answer, metadata, nonce: nonce, served: served),
+        revocation: handle.map { RevocationHandle($0) }, authority: metadata.issuer)
+    }
   }
 
   /// Who signed in: as the answer says, its ID token, or the userinfo endpoint. A server that tells in none of these ways has

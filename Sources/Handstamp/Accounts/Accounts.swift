@@ -93,8 +93,14 @@ public final class Accounts<Content: Sendable> {
   public func add(
     tag: String? = nil, remember: Bool = true, _ perform: () async throws -> Grant
   ) async throws(SessionError) -> AccountID {
+    let turn = SignInTurn { [index] () async throws(VaultTrouble) in
+      try await index.lockSignIn(within: SignInTurn.patience)
+    }
+    defer { turn.end() }
     let grant: Grant
-    do { grant = try await perform() } catch { throw SessionError(signIn: error) }
+    do { grant = try await SignInTurn.$current.withValue(turn) { try await perform() } } catch {
+      throw SessionError(signIn: error)
+    }
     guard let profile = grant.profile else { throw .invalidAnswer("the grant does not say whose it is") }
     // Another program may have added one of that id.
     if grant.authority != nil { await load() }

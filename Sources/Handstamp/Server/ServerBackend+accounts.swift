@@ -12,13 +12,15 @@ extension ServerBackend {
   }
 
   @concurrent public func signIn(email: String, password: Secret) async throws(SessionError) -> Grant {
-    try await SignInTurn.take()
-    return try await grant(of: send("POST", "/v1/sign-in", json: Body.signIn(email, password, device)))
+    try await SignInTurn.take { () async throws(SessionError) in
+      try await grant(of: send("POST", "/v1/sign-in", json: Body.signIn(email, password, device)))
+    }
   }
 
   @concurrent public func signInAnonymously() async throws(SessionError) -> Grant {
-    try await SignInTurn.take()
-    return try await grant(of: send("POST", "/v1/sign-in/anonymous", json: Body(device: device)))
+    try await SignInTurn.take { () async throws(SessionError) in
+      try await grant(of: send("POST", "/v1/sign-in/anonymous", json: Body(device: device)))
+    }
   }
 
   @concurrent public func upgrade(
@@ -32,9 +34,10 @@ extension ServerBackend {
   ///
   /// - Parameter code: what stands in the mail, or in its link.
   @concurrent public func confirmSignUp(_ code: Secret) async throws(SessionError) -> Grant {
-    try await SignInTurn.take()
-    return try await grant(
-      of: send("POST", "/v1/sign-up/confirm", json: Body(device: device, token: .some(code.exposed))))
+    try await SignInTurn.take { () async throws(SessionError) in
+      try await grant(
+        of: send("POST", "/v1/sign-up/confirm", json: Body(device: device, token: .some(code.exposed))))
+    }
   }
 
   @concurrent public func requestPasswordReset(email: String) async throws(SessionError) {

@@ -15,10 +15,11 @@ extension ServerBackend {
     let body = idToken.withExposed {
       AppleBody(id_token: $0, nonce: nonce, username: username, device: device)
     }
-    try await SignInTurn.take()
-    let response = try await send("POST", "/v1/sign-in/apple", json: body)
-    guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
-    return try Grant(signIn: response.body)
+    return try await SignInTurn.take { () async throws(SessionError) in
+      let response = try await send("POST", "/v1/sign-in/apple", json: body)
+      guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
+      return try Grant(signIn: response.body)
+    }
   }
 
   @concurrent public func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> Grant {

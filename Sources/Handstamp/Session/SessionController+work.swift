@@ -5,6 +5,7 @@ extension SessionController {
     let effects = machine.handle(event, at: time ?? clock.now())
     renewSnapshot()
     for effect in effects { perform(effect) }
+    dropTimers()
     keepWhileUnsettled()
     if case .edited(let operation, _, _) = event { deliveryNotes.remove(operation) }
     tellWhoWaits()
@@ -72,6 +73,11 @@ extension SessionController {
     }
   }
 
+  /// Those that the machine does not wait for any more.
+  private func dropTimers() {
+    for timer in timers.keys where !machine.isWaiting(for: timer) { timers.removeValue(forKey: timer)?.cancel() }
+  }
+
   private func fired(_ timer: SessionMachine.Timer, ticket: UInt64) {
     // The limit must not strike somebody whose last touch is still on its way.
     if timer == .limit { tellActivity() }
@@ -133,6 +139,7 @@ extension SessionController {
           // It goes into a log: nothing but a code does.
           let isWord = code.utf8.count <= 40 && code.utf8.allSatisfy { $0 == 0x5f || (0x61...0x7a).contains($0) }
           refusal = isWord ? code : "refused"
+        // It was answered, and that decides nothing.
         case .invalidAnswer:
           delivered = false
           isAnswered = true

@@ -11,8 +11,15 @@ extension CookieBackend {
     guard let address = WebAddress(site.baseURL)?.resolving(site.signInPath) else {
       throw .invalidAnswer("the site's address is none")
     }
+    return try await SignInTurn.take { () async throws(SessionError) in
+      try await submit(username, password, to: address)
+    }
+  }
+
+  private func submit(
+    _ username: String, _ password: Secret, to address: WebAddress
+  ) async throws(SessionError) -> Grant {
     var jar = CookieJar()
-    try await SignInTurn.take()
     let page = try await send(site.form(username, password).request(to: address.text), &jar)
     switch site.recognize(page) {
     case .refused(let code, let detail): throw .refused(code: code, detail: detail)

@@ -75,7 +75,11 @@ public struct CookieBackend: Backend {
     guard var jar = CookieJar(handle.secret), loginCookie(in: jar, at: now) != nil,
       let request = site.signOut?(jar)
     else { return }
-    let response = try await send(request, &jar)
+    let response: TransportResponse
+    do throws(SessionError) { response = try await send(request, &jar) } catch {
+      if case .invalidAnswer = error { throw .unreachable(retryAfter: nil) }
+      throw error
+    }
     if loginCookie(in: jar, at: now) == nil { return }
     guard (200..<300).contains(response.status) else { throw .unreachable(retryAfter: nil) }
   }

@@ -85,6 +85,8 @@ extension SessionMachine {
       leftBehind = nil
       ended.removeAll { $0 == session.id }
       outbox[session.id] = nil
+      delays[session.id] = nil
+      passedOver = nil
       chores[session.id] = nil
       doneChores[session.id] = nil
       delivered.removeAll { $0.session == session.id }
@@ -158,7 +160,7 @@ extension SessionMachine {
       .end(live.stored.id, holding: nil, reason: reason, at: now, steps: steps))
   }
 
-  /// Longer than vaults wait for others who write: their own answer says more.
+  /// Longer than a vault waits for others who write, whose own answer says more.
   private static let endPatience: Duration = .seconds(15)
 
   /// Raises the fence and asks for the tombstone. Nobody is told before it is written.
@@ -260,9 +262,7 @@ extension SessionMachine {
     case .answer: return answerLimitPassed(at: now)
     case .save:
       if let later = buryLater {
-        // Queued behind a sign-in it would bury the new session; the sign-in buries the former one itself.
-        let isSigningIn = work.values.contains { if case .begin = $0 { true } else { false } }
-        return [isSigningIn ? startTimer(.save, after: .seconds(1)) : edit(later.edit, for: .endAgain)]
+        return [isBeginning ? startTimer(.save, after: .seconds(1)) : edit(later.edit, for: .endAgain)]
       }
       if case .live(let live) = phase, let kept = live.kept, let access = live.access {
         return [edit(.renew(live.stored.id, holding: kept, with: access), for: .renew(nil, live.stored.id, access))]
@@ -291,15 +291,16 @@ extension SessionMachine {
     }
   }
 
+  /// Queued behind a sign-in, a late end would bury the new session; the sign-in buries the former one itself.
+  private var isBeginning: Bool { work.values.contains { if case .begin = $0 { true } else { false } } }
+
   /// A tombstone that could not be written is tried again, for as long as the program runs.
   mutating func buriedAgain(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     switch outcome {
     case .done(let entry), .conflict(let entry):
       guard let later = buryLater else { return [] }
       if let tombstone = tombstone(of: later, missingIn: entry) {
-        buryLater?.tombstone = nil
-        buryLater?.edit = .bury(tombstone)
-        return [edit(.bury(tombstone), for: .endAgain)]
+        return [isBeginning ? startTimer(.save, after: .seconds(1)) : edit(.bury(tombstone), for: .endAgain)]
       }
       buryLater = nil
       // Whoever signed in elsewhere meanwhile was not let in.

@@ -172,6 +172,7 @@ extension SessionMachine {
       if let former = outbox[tombstone.session], former != handle, delivering.contains(tombstone.session) {
         redelivering.insert(tombstone.session)
       }
+      if outbox[tombstone.session] != handle { delays[tombstone.session] = nil }
       outbox[tombstone.session] = handle
       if tombstone.delay?.attempts ?? 0 > delays[tombstone.session]?.attempts ?? 0 {
         delays[tombstone.session] = tombstone.delay
@@ -202,6 +203,7 @@ extension SessionMachine {
     epoch += 1
     // It is in use, whatever the server was to be told before: the vault had gone back in time, and came back.
     outbox[session.id] = nil
+    delays[session.id] = nil
     // The same person is back, whichever program they signed in with: what is theirs stays.
     chores = chores.filter { $0.value.ended.account != session.profile.id }
     var live = Live(stored: session, isRefreshLocked: isRefreshLocked)

@@ -96,13 +96,10 @@ extension SessionMachine {
       delivering.insert(session)
       effects.append(.revoke(session, handle))
     }
-    return effects
-  }
-
-  /// Sets the timer for the first end that the server is to be told of later.
-  private mutating func scheduleDelivery(at now: Moment) -> Effect {
+    // All others are being told now.
     let rests = outbox.keys.filter { !delivering.contains($0) }.compactMap { delays[$0]?.rest(at: now) }
-    return startTimer(.deliver, after: max(.seconds(1), rests.min() ?? .zero))
+    if let first = rests.min() { effects.append(startTimer(.deliver, after: max(.seconds(1), first))) }
+    return effects
   }
 
   mutating func revocationAnswered(
@@ -112,7 +109,7 @@ extension SessionMachine {
     if !delivered, isAnswered, !redelivering.contains(session), let handle = outbox[session] {
       let delay = DeliveryDelay.next(after: delays[session], at: now)
       delays[session] = delay
-      return [edit(.postpone(session, with: handle, delay), for: .postpone), scheduleDelivery(at: now)]
+      return [edit(.postpone(session, with: handle, delay), for: .postpone)] + deliver(at: now)
     }
     guard delivered else {
       deliveryFailures += 1

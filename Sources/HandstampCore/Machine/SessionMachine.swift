@@ -44,8 +44,7 @@ public struct SessionMachine: Sendable, Hashable {
   /// The highest revision of the vault that was seen since the session in use began. A lower one is an older vault that was
   /// put back.
   package internal(set) var revision: UInt64 = 0
-  /// The session that the vault held when one ended that lived in this program alone: it is somebody else's doing, and not taken
-  /// up here.
+  /// The session of another program that the vault held when one ended here that was never stored. It is not adopted.
   var passedOver: SessionID?
   /// A token that the server has left behind, while the vault still holds it: the vault went back in time.
   var leftBehind: RefreshToken?
@@ -380,6 +379,8 @@ extension SessionMachine {
 }
 
 extension SessionMachine {
+  package func isWaiting(for timer: Timer) -> Bool { timers[timer] != nil }
+
   /// Whether that sign-in will still be answered.
   package func isSigningIn(_ waiter: Waiter) -> Bool {
     signingIn == waiter || held?.waiter == waiter

@@ -107,4 +107,12 @@ public protocol AccountsIndex: Sendable {
 
   /// Yields after another process may have changed the list; may yield too often.
   func changes() -> AsyncStream<Void>
+
+  /// Like ``Vault/lockSignIn(within:)``, for a sign-in of which only the exchange tells whose account it is; `nil` where the list
+  /// has no such lock.
+  @concurrent func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> (any FlightLock)?
+}
+
+extension AccountsIndex {
+  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> (any FlightLock)? { nil }
 }

@@ -32,7 +32,8 @@ public protocol Backend: Sendable {
 
   /// Ends one session at the server. Asked again until it returns, or throws ``SessionError/rejected(_:)`` because the server
   /// knows no such session, or ``SessionError/refused(code:detail:)`` because the server said that it will never end it: that
-  /// is written to the audit log and to `SessionController.refusedRevocations`.
+  /// is written to the audit log and to `SessionController.refusedRevocations`. After ``SessionError/invalidAnswer(_:)``, an answer
+  /// of the server that decides nothing, such as a bare 401, it is asked again much later (``DeliveryDelay``).
   @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError)
 }
 

@@ -2,19 +2,32 @@
 /// and the vault the other.
 ///
 /// A sign-in takes its turn right before it exchanges what a person has entered for tokens, never while that person types, and
-/// keeps it until the tokens are stored. The backends of this package do so. A closure of your own that is given to
-/// `SessionController.signIn(remember:_:)` calls ``take()`` before the request that begins a session at the server.
+/// keeps it until the tokens are stored. The sign-ins of this package's backends do so. A closure of your own that is given to
+/// `SessionController.signIn(remember:_:)` calls ``take()`` before the request that begins a session at the server, and
+/// ``giveBack()`` when nothing came of it and the person is asked again.
 public final class SignInTurn: Sendable {
   /// How long a sign-in waits for others.
   package static let patience: Duration = .seconds(60)
 
   @TaskLocal package static var current: SignInTurn?
 
-  private let lock: @Sendable () async throws(VaultTrouble) -> (any FlightLock)?
-  private let held = Locked<(any FlightLock)?>(nil)
+  private typealias Waiting = Task<Result<(any FlightLock)?, VaultTrouble>, Never>
+
+  private enum State: Sendable {
+    case free
+    case waiting(Waiting)
+    case taken((any FlightLock)?)
+    /// Whatever it brought is stored, or of no use.
+    case over
+  }
+
+  private let lock: @Sendable () async -> Result<(any FlightLock)?, VaultTrouble>
+  private let state = Locked(State.free)
 
   /// - Parameter lock: takes the lock; `nil` where the sign-in goes on without.
-  package init(_ lock: @escaping @Sendable () async throws(VaultTrouble) -> (any FlightLock)?) { self.lock = lock }
+  package init(_ lock: @escaping @Sendable () async throws(VaultTrouble) -> (any FlightLock)?) {
+    self.lock = { do throws(VaultTrouble) { return .success(try await lock()) } catch { return .failure(error) } }
+  }
 
   deinit { end() }
 
@@ -22,11 +35,44 @@ public final class SignInTurn: Sendable {
   /// has taken its turn.
   ///
   /// - Throws: ``SessionError/storage(_:)`` when the turn does not come within a minute; the text says whose turn it is.
-  public static func take() async throws(SessionError) {
-    guard let turn = current, turn.held.withLock({ $0 }) == nil else { return }
-    let lock: (any FlightLock)?
-    do throws(VaultTrouble) { lock = try await turn.lock() } catch { throw .storage(error) }
-    turn.held.withLock { $0 = lock }
+  public static func take() async throws(SessionError) { try await current?.begin() }
+
+  /// Lets others go first: nothing came of the exchange.
+  public static func giveBack() { current?.become(.free) }
+
+  private func begin() async throws(SessionError) {
+    let waiting = state.withLock { state -> Waiting? in
+      switch state {
+      case .taken, .over: return nil
+      case .waiting(let task): return task
+      case .free:
+        let task: Waiting = Task { [lock] in await lock() }
+        state = .waiting(task)
+        return task
+      }
+    }
+    guard let waiting else { return }
+    let result = await withTaskCancellationHandler {
+      await waiting.value
+    } onCancel: {
+      waiting.cancel()
+    }
+    let unwanted = state.withLock { state -> (any FlightLock)? in
+      switch state {
+      case .waiting: break
+      // By another task of this sign-in, which waited for the same.
+      case .taken: return nil
+      // It is not wanted any more.
+      case .free, .over: return (try? result.get()) ?? nil
+      }
+      switch result {
+      case .success(let lock): state = .taken(lock)
+      case .failure: state = .free
+      }
+      return nil
+    }
+    unwanted?.unlock()
+    if case .failure(let trouble) = result { throw .storage(trouble) }
   }
 
   /// Does `body` as a part of the sign-in that has this turn.
@@ -39,14 +85,26 @@ public final class SignInTurn: Sendable {
     return try result.get()
   }
 
-  /// Lets others go first: nothing came of the exchange yet.
-  package static func giveBack() { current?.end() }
-
-  package func end() {
-    let held = held.withLock { held in
-      defer { held = nil }
-      return held
+  /// Takes the turn for `exchange`, and gives it back if nothing comes of that.
+  package static func take<Success>(
+    for exchange: () async throws(SessionError) -> Success
+  ) async throws(SessionError) -> Success {
+    try await take()
+    do throws(SessionError) { return try await exchange() } catch {
+      giveBack()
+      throw error
     }
-    held?.unlock()
+  }
+
+  package func end() { become(.over) }
+
+  private func become(_ new: State) {
+    let former = state.withLock { state in
+      let former = state
+      if case .over = state { return former }
+      state = new
+      return former
+    }
+    if case .taken(let lock) = former { lock?.unlock() }
   }
 }

@@ -17,7 +17,8 @@ public protocol Vault: Sendable {
   @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock
 
   /// The sign-in lock of this account: held by the one process that exchanges what a person has entered for tokens, until they
-  /// are stored. Otherwise like ``lock(within:)``, which stands in for it unless a vault has two.
+  /// are stored. Otherwise like ``lock(within:)``, which stands in for it unless a vault has two: then a sign-in waits for a
+  /// refresh that is in flight.
   @concurrent func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock
 
   /// Yields after another process may have changed the vault; may yield too often. Ends with its task.

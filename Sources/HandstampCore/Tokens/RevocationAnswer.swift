@@ -25,10 +25,10 @@ package enum RevocationAnswer: Sendable, Hashable {
     }
   }
 
-  /// What an undecided answer means. Of a request that was refused without an error code the next try is far away, and further
-  /// with each (``DeliveryDelay``).
+  /// What an undecided answer means. Of a request that the server refused without an error code the next try is far away, and
+  /// further with each (``DeliveryDelay``). 403 and 407 are proxies' words, too.
   package static func error(status: Int, retryAfter: Duration?) -> SessionError {
-    let isRefusal = (400..<500).contains(status) && ![408, 425, 429].contains(status)
+    let isRefusal = (400..<500).contains(status) && ![403, 407, 408, 425, 429].contains(status)
     return isRefusal
       ? .invalidAnswer("a revocation was answered with status \(status)") : .unreachable(retryAfter: retryAfter)
   }

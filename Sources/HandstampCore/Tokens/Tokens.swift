@@ -106,13 +106,14 @@ public struct Grant: Sendable, Hashable {
     self.authority = authority
   }
 
-  /// What a grant that an app brings along may hold: tokens of at most 256 KiB each, which is more than any server takes in a
-  /// header; bearer tokens of the characters that these have.
+  /// What a grant may hold: tokens of at most 256 KiB each, which is more than any server takes in a header, of printable ASCII
+  /// (RFC 6749 appendix A.12, A.17), and bearer tokens without spaces (RFC 6750 section 2.1).
   package func validate(isBearer: Bool) throws(SessionError) {
     let secrets = [tokens.access.secret, tokens.refresh?.secret, revocation?.secret].compactMap { $0 }
     guard !secrets.contains(where: \.isEmpty) else { throw .invalidAnswer("a token is empty") }
     guard secrets.allSatisfy({ $0.count <= 256 << 10 }) else { throw .invalidAnswer("a token is longer than 256 KiB") }
-    guard !isBearer || secrets.allSatisfy(\.isToken) else {
+    let isPrintable = secrets.allSatisfy { $0.withExposedBytes { $0.allSatisfy { (32...126).contains($0) } } }
+    guard !isBearer || isPrintable && tokens.access.secret.isToken else {
       throw .invalidAnswer("a token with characters that none may have")
     }
   }

@@ -52,11 +52,11 @@ extension OAuthBackend {
             ("grant_type", Secret("urn:ietf:params:oauth:grant-type:device_code")), ("device_code", code.secret),
           ], nonce: nil)
       } catch {
-        // Somebody still types.
-        SignInTurn.giveBack()
         switch error {
         case .refused("authorization_pending", _): continue
         case .refused("slow_down", _): interval += .seconds(5)
+        // It is another sign-in's turn.
+        case .storage: continue
         // Section 3.5: a time-out is answered by asking less often, within reason: somebody waits.
         case .unreachable(let delay):
           interval = max(interval, min(max(interval * 2, delay ?? .zero), DeviceCode.mostPatience))

@@ -48,6 +48,10 @@ public struct FileAccountsIndex: AccountsIndex {
     }
   }
 
+  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> (any FlightLock)? {
+    try await LockFile.flight("accounts\(VaultFiles.signInEnding)", in: place.openOrMake(), at: folder, within: limit)
+  }
+
   public func changes() -> AsyncStream<Void> { FileWatch.changes(of: FileAccountsIndex.name, in: folder) }
 
   private func apply(_ edit: AccountsEdit, in folder: PosixFile) throws(VaultTrouble) -> AccountsList {
@@ -78,12 +82,13 @@ public struct FileAccountsIndex: AccountsIndex {
       throw error
     }
     try folder.sync(attempt: "syncing the vault's folder")
+    try place.confirm(folder)
     return new
   }
 
   private func load(in folder: PosixFile) throws(VaultTrouble) -> AccountsList? {
     guard let file = try folder.open(FileAccountsIndex.name, flags: O_RDONLY) else {
-      try place.confirmAbsence(in: folder, trace: FileAccountsIndex.name)
+      try place.confirmAbsence(in: folder, trace: FileAccountsIndex.name, count: -1)
       return nil
     }
     try place.confirm(folder)

@@ -44,9 +44,13 @@ extension KeychainVault {
       let here = found.items.filter { accessGroup == nil || $0.group == accessGroup }
       try write(new, to: refreshKey, class: refreshClass, former: here, begins: isBeginning)
     } catch {
-      // The end of a session needs room for a tombstone. Where there is none, the secrets go all the same.
+      // The end of a session needs room for a tombstone. Where there is none, the secrets go all the same, and that may make it.
       guard edit.endsSession, error != .locked, (try? remove(refreshKey)) != nil else { throw error }
-      return
+      do throws(VaultTrouble) {
+        try write(new, to: refreshKey, class: refreshClass, former: [], begins: true)
+      } catch {
+        throw error.adding("nothing is stored any more, not even that the session is over")
+      }
     }
     // It has moved: what lies in a former group is of an older revision.
     let former = Set(found.items.compactMap(\.group)).filter { accessGroup != nil && $0 != accessGroup }

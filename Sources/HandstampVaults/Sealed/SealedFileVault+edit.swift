@@ -32,6 +32,7 @@ extension SealedFileVault {
       return .done(found.entry)
     case .write(let new):
       try write(new, over: found, by: edit, in: folder)
+      if !new.isEmpty { try place.confirm(folder) }
       if case .endWhatever = edit.plain { try erase(in: folder) }
       return .done(new)
     }

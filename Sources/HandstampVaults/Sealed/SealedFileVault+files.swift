@@ -14,7 +14,7 @@ extension SealedFileVault {
   /// The sealed file's bytes; `nil` when it is confirmed that there is none. An empty file is a broken one.
   func load(in folder: PosixFile) throws(VaultTrouble) -> [UInt8]? {
     guard let file = try folder.open(files.vault, flags: O_RDONLY) else {
-      try place.confirmAbsence(in: folder, trace: files.flightLock)
+      try place.confirmAbsence(in: folder, trace: files.flightLock, count: 8)
       return nil
     }
     try place.confirm(folder)

@@ -15,8 +15,8 @@ public import HandstampCore
 /// - Where not even the room can be used, the file of a session that ends is removed, so that no secret stays, and its end is
 ///   written in the space that this makes. If that fails too, so does the edit, although no session is stored any more, nor
 ///   what earlier ones have left to be told to the server.
-/// - A folder that this program has seen and that is missing now is ``VaultTrouble/unavailable(_:)``, and is not made anew: its
-///   disk may have been unmounted. Only a sign-in makes a folder, where the program has seen none.
+/// - A folder in which this program has seen something stored, and that is missing now, is ``VaultTrouble/unavailable(_:)``, and is
+///   not made anew: its disk may have been unmounted. Reading makes none in any case.
 /// - An account of which nothing is left has no file. Its revisions rise nevertheless: the last one is noted in the
 ///   account's lock file, as well as that can be done when the disk is full.
 ///

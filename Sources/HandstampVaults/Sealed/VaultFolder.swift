@@ -10,18 +10,20 @@ import Musl
 
 /// A folder of vaults, as this program knows it. All copies know the same.
 ///
-/// Once the program has seen the folder, it does not make it anew: one that is missing then has vanished, with its disk or under
-/// another name, and what was in it is not gone. Nor does another folder in its place show that nothing is stored.
+/// Once the program has seen that something is stored there, it does not make the folder anew: one that is missing then has
+/// vanished, with its disk or under another name, and what was in it is not gone. Nor does another folder in its place show that
+/// nothing is stored.
 struct VaultFolder: Sendable {
   /// Absolute.
   let path: String
+  /// Where something was stored when it was looked for last.
   private let seen = Locked<FileStatus.Place?>(nil)
 
   private static let vanished = VaultTrouble.unavailable("the vault's folder has vanished; is its disk mounted?")
 
   init(_ path: String) { self.path = path }
 
-  /// The folder, open; `nil` where this program has never seen one, unless it is to be made.
+  /// The folder, open; `nil` where there is none and nothing was seen in it, unless it is to be made.
   func open(making: Bool = false) throws(VaultTrouble) -> PosixFile? {
     guard path.hasPrefix("/") else { throw .unavailable("the path of a vault's folder must be absolute") }
     let known = seen.withLock { $0 }
@@ -34,7 +36,6 @@ struct VaultFolder: Sendable {
     guard status.mode & 0o022 == 0 else {
       throw .unavailable("others may write to the vault's folder: its mode should be 0700")
     }
-    if known == nil { accept(status.place) }
     // What lies under a disk that is not mounted is left as it is.
     if let known, known != status.place, try opened.open(VaultFiles.storeLock, flags: O_RDONLY) == nil {
       throw VaultFolder.vanished
@@ -42,25 +43,26 @@ struct VaultFolder: Sendable {
     return opened
   }
 
-  /// The folder, open, and made only if this program has never seen one.
+  /// The folder, open, and made if need be.
   func openOrMake() throws(VaultTrouble) -> PosixFile {
     guard let opened = try open(making: true) else { throw .unavailable("the vault's folder cannot be made") }
     return opened
   }
 
-  /// Confirms that nothing is stored where a file is missing. In another folder than the one that this program knows, that is so
-  /// only if `trace` is there, which stays behind.
-  func confirmAbsence(in folder: PosixFile, trace: String) throws(VaultTrouble) {
-    let place = try folder.status().place
-    guard let known = seen.withLock({ $0 }), known != place else { return }
-    guard try folder.open(trace, flags: O_RDONLY) != nil else { throw VaultFolder.vanished }
-    accept(place)
+  /// Confirms that nothing is stored where a file is missing. In another folder than the one where something was seen, that is so
+  /// only if `trace` is there with as many bytes: what somebody wrote when it became empty.
+  func confirmAbsence(in folder: PosixFile, trace: String, count: Int) throws(VaultTrouble) {
+    if let known = seen.withLock({ $0 }), known != (try folder.status().place) {
+      guard try folder.open(trace, flags: O_RDONLY)?.status().size == count else { throw VaultFolder.vanished }
+    }
+    seen.withLock { $0 = nil }
   }
 
-  /// What was found in `folder` shows that it is the right one: its disk was mounted again, or it was restored.
-  func confirm(_ folder: PosixFile) throws(VaultTrouble) { accept(try folder.status().place) }
-
-  private func accept(_ place: FileStatus.Place) { seen.withLock { $0 = place } }
+  /// Something is stored in `folder`.
+  func confirm(_ folder: PosixFile) throws(VaultTrouble) {
+    let place = try folder.status().place
+    seen.withLock { $0 = place }
+  }
 }
 
 extension VaultFolder {

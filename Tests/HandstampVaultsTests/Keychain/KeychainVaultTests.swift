@@ -98,13 +98,28 @@ import Testing
     }
   }
 
-  @Test func `that cannot write a tombstone lets the secrets go all the same`() async throws {
+  @Test func `that cannot write a tombstone lets the secrets go all the same, and says so`() async throws {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     phone.device.intercept { if case .update = $0 { .diskFull } else { nil } }
-    let entry = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
-    #expect(entry.session == nil)
+    guard case .failed = await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))) else {
+      throw Unexpected()
+    }
     #expect(phone.refreshItems.isEmpty && phone.accessItems.isEmpty)
+  }
+
+  @Test func `writes a tombstone where the removal of the session makes room for it`() async throws {
+    let vault = phone.vault()
+    _ = try done(await vault.edit(.begin(phone.session)))
+    let isFull = Locked(true)
+    phone.device.intercept { call in
+      guard case .update = call, isFull.withLock({ $0 }) else { return nil }
+      isFull.withLock { $0 = false }
+      return .diskFull
+    }
+    let entry = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    #expect(entry.tombstones.count == 1)
+    #expect(await vault.read() == .value(entry))
   }
 
   @Test func `goes on counting its revisions when nothing is left`() async throws {
