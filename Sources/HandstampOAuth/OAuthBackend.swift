@@ -192,6 +192,7 @@ public struct OAuthBackend: Backend {
       let request = TransportRequest(
         method: "POST", url: endpoint, headers: headers, body: body, timeout: timeout, answerLimit: 1 << 20,
         mayReuseConnection: false)
+      if SendingTime.isOver() { throw PostFailure(error: .unreachable(retryAfter: nil), wasSent: false) }
       let response: TransportResponse
       do throws(TransportError) { response = try await transport.send(request) } catch {
         throw PostFailure(error: SessionError(error), wasSent: error.mayHaveSent)

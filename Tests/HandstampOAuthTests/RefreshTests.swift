@@ -22,6 +22,36 @@ import Testing
     TransportResponse(status: status, body: Array(body.utf8))
   }
 
+  /// As of a program that was suspended while it fetched the server's metadata.
+  @Test func `is not sent when its attempt was noted too long ago`() async throws {
+    let server = StubServer()
+    let backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
+    let key = try #require(key)
+    let outcome = await SendingTime.$isOver.withValue(
+      { true },
+      operation: {
+        await backend.refresh(RefreshToken("r0"), key: key)
+      })
+    #expect(outcome == .failure(.notSent()))
+    #expect(server.forms(to: "/token").isEmpty)
+  }
+
+  @Test func `knows when its attempt was noted`() async throws {
+    let clock = ManualClock()
+    let seen = Locked<[Bool]>([])
+    let backend = ScriptedBackend(keepsRotationKeys: false) { _, _, _ in
+      seen.withLock { $0.append(SendingTime.isOver()) }
+      clock.advance(by: .seconds(60))
+      seen.withLock { $0.append(SendingTime.isOver()) }
+      return .failure(.rejected(.rejected))
+    }
+    let session = SessionController(vault: MemoryVault(), backend: backend, clock: clock)
+    try await session.signIn { .sample(0) }
+    clock.advance(by: .seconds(3600))
+    await #expect(throws: SessionError.self) { try await session.token() }
+    #expect(seen.withLock { $0.prefix(2) } == [false, true])
+  }
+
   @Test func `brings new tokens, with a successor or without`() async throws {
     #expect(try await refresh(answer(200, StubServer.tokens)).get().tokens.refresh == RefreshToken("r1"))
     let kept = try await refresh(answer(200, #"{"access_token":"a","token_type":"bearer","expires_in":"60"}"#)).get()

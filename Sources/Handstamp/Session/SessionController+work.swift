@@ -115,9 +115,12 @@ extension SessionController {
       guard UnsettledRefreshes.begin() else { return }
       delaysExit = true
     }
-    asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend] in
-      let answer = SessionMachine.RefreshAnswer(
-        await backend.refresh(token, key: key), entropy: .random(in: .min ... .max))
+    let (noted, limit) = (machine.attemptNotedAt, machine.policy.refresh.answerLimit)
+    asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
+      let result = await SendingTime.$isOver.withValue(
+        { noted.map { clock.now().elapsed(since: $0) ?? limit >= limit } ?? false },
+        operation: { await backend.refresh(token, key: key) })
+      let answer = SessionMachine.RefreshAnswer(result, entropy: .random(in: .min ... .max))
       await self?.answered(operation, answer)
     }
   }

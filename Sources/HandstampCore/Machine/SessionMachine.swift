@@ -379,6 +379,11 @@ extension SessionMachine {
 }
 
 extension SessionMachine {
+  /// When the attempt was noted that is under way.
+  package var attemptNotedAt: Moment? {
+    if case .live(let live) = phase { live.attempt?.since } else { nil }
+  }
+
   package func isWaiting(for timer: Timer) -> Bool { timers[timer] != nil }
 
   /// Whether that sign-in will still be answered.

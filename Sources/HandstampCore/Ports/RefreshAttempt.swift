@@ -36,3 +36,9 @@ public struct RefreshAttempt: Sendable, Hashable {
     return new
   }
 }
+
+/// Whether it is too late to send a refresh: a program may be suspended between the note of its attempt and the first byte, and
+/// others present the token when the note's limit has passed. Asked right before the request.
+package enum SendingTime {
+  @TaskLocal package static var isOver: @Sendable () -> Bool = { false }
+}

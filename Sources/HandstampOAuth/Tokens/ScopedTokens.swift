@@ -134,12 +134,17 @@ public actor ScopedTokens {
     _ aim: Aim, _ session: StoredSession, _ token: RefreshToken, _ attempt: RefreshAttempt
   ) async throws(SessionError) -> (TokenAnswer, Moment) {
     let start = clock.now()
-    let asking = Task.detached(priority: .userInitiated) { [backend] () -> Result<TokenAnswer, RefreshProblem> in
-      do throws(RefreshProblem) {
-        return .success(try await backend.refreshed(token, scopes: aim.scopes, resource: aim.resource))
-      } catch {
-        return .failure(error)
-      }
+    let asking = Task.detached(priority: .userInitiated) {
+      [backend, clock, answerLimit] () -> Result<TokenAnswer, RefreshProblem> in
+      await SendingTime.$isOver.withValue(
+        { clock.now().elapsed(since: attempt.since) ?? answerLimit >= answerLimit },
+        operation: {
+          do throws(RefreshProblem) {
+            return .success(try await backend.refreshed(token, scopes: aim.scopes, resource: aim.resource))
+          } catch {
+            return .failure(error)
+          }
+        })
     }
     let limit = Task.detached(priority: .utility) { [clock, answerLimit] in
       do { try await clock.sleep(whileRunningFor: answerLimit) } catch { return }
