@@ -39,5 +39,26 @@ import Testing
       #expect(last.status == 0, "\(last.words)")
     }
   }
+
+  @Test func `loses no session by returning from main while a token for another API is asked for`() async throws {
+    let folder = NSTemporaryDirectory() + "handstamp-exit-\(UInt64.random(in: 0 ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try await IndependentServer.run(["--rotate", "--delay", "1"]) { server async throws in
+      let vault = SealedFileVault(folder: folder, account: AccountID("user-1"))
+      let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
+      let controller = SessionController(
+        vault: vault, backend: backend, policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
+      try await controller.signIn(at: backend)
+      let scoped = try await Probe.run([server.url, folder, "0", "0", "60000", "scoped"])
+      #expect(scoped.status == 0, "\(scoped.words)")
+      let next = try await Probe.run([server.url, folder, "700", "0"])
+      #expect(next.status == 0, "\(next.words)")
+      let counts = try await AsyncHTTPTransport.shared.send(
+        TransportRequest(method: "GET", url: server.url + "/counts"))
+      let object = try JSONSerialization.jsonObject(with: Data(counts.body)) as? [String: Int]
+      #expect(object?["refresh"] == 2)
+      #expect(object?["refused"] == 0)
+    }
+  }
 }
 #endif

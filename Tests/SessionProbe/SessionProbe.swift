@@ -6,9 +6,10 @@ import HandstampCore
 import HandstampOAuth
 import HandstampVaults
 
-/// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS [LIMIT [stop]]`: a program that asks for a token, so many seconds after now, does
+/// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS [LIMIT [stop|scoped]]`: a program that asks for a token, so many seconds after now, does
 /// something for so many milliseconds, and returns from `main`, whatever its session still has in flight. With a limit, in
 /// milliseconds, an answer to a refresh is waited for as long as that. With `stop` it stops, as by Ctrl-Z, when it has sent one.
+/// With `scoped` it asks for a token of its own scopes instead, and returns as soon as that is sent.
 @main struct SessionProbe {
   static func main() async throws {
     let arguments = CommandLine.arguments
@@ -19,11 +20,17 @@ import HandstampVaults
     if arguments.count > 5, let limit = Int64(arguments[5]) {
       policy.refresh = RefreshPolicy(answerLimit: .milliseconds(limit))
     }
-    let transport = ProbeTransport(stops: arguments.count > 6)
+    let transport = ProbeTransport(stops: arguments.last == "stop")
     let backend = OAuthBackend(OAuthClient(issuer: arguments[1], id: "app"), transport: transport)
     let session = SessionController(
       vault: SealedFileVault(folder: arguments[2], account: AccountID("user-1")), backend: backend, policy: policy,
       clock: LaterClock(offset: .seconds(offset)))
+    if arguments.last == "scoped" {
+      let vault = SealedFileVault(folder: arguments[2], account: AccountID("user-1"))
+      let scoped = ScopedTokens(backend: backend, vault: vault, clock: LaterClock(offset: .seconds(offset)))
+      Task { try await scoped.token(scopes: []) }
+      for await _ in transport.sent { return }
+    }
     print(try await session.token().secret.withExposed { $0 })
     try await SystemClock().sleep(for: .milliseconds(work))
   }
@@ -31,6 +38,13 @@ import HandstampVaults
 
 private struct ProbeTransport: Transport {
   let stops: Bool
+  let sent: AsyncStream<Void>
+  private let isSent: AsyncStream<Void>.Continuation
+
+  init(stops: Bool) {
+    self.stops = stops
+    (sent, isSent) = AsyncStream.makeStream(of: Void.self)
+  }
 
   @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
     if stops, request.method == "POST" {
@@ -40,6 +54,7 @@ private struct ProbeTransport: Transport {
         raise(SIGSTOP)
       }
     }
+    if request.method == "POST" { isSent.yield() }
     return try await AsyncHTTPTransport.shared.send(request)
   }
 

@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import HandstampCore
 
-/// The refreshes of this process's controllers whose answer is not stored yet, at servers that know no rotation key.
+/// The refreshes of this process whose answer is not stored yet, at servers that know no rotation key.
 ///
 /// Such a server may have replaced the refresh token by the time a process ends, and the successor would be lost with it, and
 /// the session with that. So a normal exit (`exit`, or the end of `main`) waits for them, at most for ``limit``.
@@ -17,6 +17,7 @@ public enum UnsettledRefreshes {
   }
   private static let state = Locked(State())
   private static let exitWaits: Void = {
+    ExitGuard.watch.withLock { $0 = ExitGuard.Watch(begin: UnsettledRefreshes.begin, end: UnsettledRefreshes.end) }
     _ = atexit {
       // What has not been sent by now is not sent any more: its answer would find no program.
       UnsettledRefreshes.state.withLock { $0.isExiting = true }

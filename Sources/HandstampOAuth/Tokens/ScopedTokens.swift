@@ -5,9 +5,9 @@ public import HandstampCore
 ///
 /// Each is asked for under the session's own flight lock, with the newest refresh token, and a successor is stored before
 /// the token is handed out: the session's own refreshes, and those of other processes, never meet a used token. A request
-/// that was sent is finished and its successor stored, also when the caller is cancelled; but an exit of the program does not
-/// wait for it. Tokens for other APIs are kept in
-/// memory alone, and none is handed out once the session has ended.
+/// that was sent is finished and its successor stored, also when the caller is cancelled, and before a program that has the
+/// session's controller exits. Tokens for other APIs are kept in memory alone, and none is handed out once the session has
+/// ended.
 public actor ScopedTokens {
   private struct Aim: Hashable {
     var scopes: [String]
@@ -63,25 +63,31 @@ public actor ScopedTokens {
       do throws(VaultTrouble) { lock = try await vault.lock(within: .seconds(5)) } catch {
         return .failure(.storage(error))
       }
+      let pause: Duration
       do throws(SessionError) {
         // Another task of this program may have been faster.
         if let token = try await known(aim, for: validity) {
           lock.unlock()
           return .success(token)
         }
+        guard let settled = ExitGuard.begin() else {
+          lock.unlock()
+          return .failure(.cancelled)
+        }
+        defer { settled() }
         switch try await begin() {
         case .begun(let session, let token, let attempt):
           let (answer, start) = try await refreshed(aim, session, token, attempt)
           try await store(answer, of: session, sent: token, attempt, under: lock)
           return .success(try keep(answer, for: aim, of: session, since: start))
-        case .wait(let rest):
-          lock.unlock()
-          do { try await clock.sleep(for: rest) } catch { return .failure(.cancelled) }
+        case .wait(let rest): pause = rest
         }
       } catch {
         if error != .storage(unsaved) { lock.unlock() }
         return .failure(error)
       }
+      lock.unlock()
+      do { try await clock.sleep(for: pause) } catch { return .failure(.cancelled) }
     }
   }
 
