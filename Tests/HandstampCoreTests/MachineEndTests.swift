@@ -277,6 +277,8 @@ import Testing
       relaunched.run(.start)
       relaunched.run(.nudge)
       #expect(!relaunched.effects.contains(told))
+      // It tells by itself when the time has come.
+      #expect(relaunched.timers[.deliver]?.after == .seconds(1))
       bench = Bench(vault: bench.vault)
       bench.now = relaunched.now.advanced(by: .seconds(1))
       bench.run(.start)

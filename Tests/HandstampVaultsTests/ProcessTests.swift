@@ -133,6 +133,34 @@ import Testing
     #expect(entry.session?.id == SessionID("s2"))
   }
 
+  @Test func `is unavailable where the folder of another account lies in its place, also after locking there`()
+    async throws
+  {
+    let vault = home.vault()
+    _ = await vault.edit(.begin(VaultSamples.session()))
+    try FileManager.default.moveItem(atPath: home.vaults, toPath: "\(home.path)/away")
+    _ = await home.vault("bob").edit(.begin(VaultSamples.session("s2")))
+    #expect(await vault.read() == .trouble(Self.vanished))
+    try? await vault.lock(within: .zero).unlock()
+    #expect(await vault.read() == .trouble(Self.vanished))
+    // The end of a session leaves a trace, by which an empty vault is known to be the right one.
+    _ = await home.vault().edit(.begin(VaultSamples.session("s3")))
+    _ = await home.vault().edit(.endWhatever(.signedOut, at: VaultSamples.moment(1)))
+    _ = await home.vault().edit(.delivered(SessionID("s3")))
+    guard case .value(let entry) = await vault.read() else { throw Unexpected() }
+    #expect(entry.session == nil)
+  }
+
+  @Test func `is made anew at a sign-in where nothing was stored`() async throws {
+    let vault = home.vault()
+    _ = await vault.edit(.begin(VaultSamples.session()))
+    try home.remove(try #require(home.names(ending: ".vault").first))
+    #expect(await vault.read() == .absent)
+    try home.remove("")
+    #expect(await vault.read() == .absent)
+    guard case .done = await vault.edit(.begin(VaultSamples.session("s2"))) else { throw Unexpected() }
+  }
+
   @Test func `is not made by looking`() async throws {
     let vault = home.vault()
     #expect(await vault.read() == .absent)
