@@ -61,7 +61,7 @@ public struct OAuthBackend: Backend {
       guard let endpoint = try await metadata().revocationEndpoint else { throw .unreachable(retryAfter: nil) }
       response = try await post([("token", handle.secret)], to: endpoint)
     } catch {
-      // Not the endpoint's word, but that of whoever stands between, or none.
+      // The endpoint itself has not answered.
       if case .invalidAnswer = error { throw .unreachable(retryAfter: nil) }
       throw error
     }

@@ -304,7 +304,7 @@ import Testing
 
   private struct Unanswered: Error {}
 
-  @Test func `does not take up the session of somebody else that it passed over`() throws {
+  @Test func `does not adopt a session of another program that it passed over`() throws {
     var bench = signedIn()
     let theirs = StoredSession(
       id: SessionID("s2"), profile: Profile(id: AccountID("bob"), name: "bob"), refresh: nil, revocation: nil,

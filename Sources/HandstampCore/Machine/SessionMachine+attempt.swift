@@ -88,7 +88,7 @@ extension SessionMachine {
   mutating func lateAnswer(_ answer: RefreshAnswer, of session: SessionID, sent: RefreshToken) -> [Effect] {
     let successor: RefreshToken? =
       switch answer {
-      // Somebody else's tokens are no answer.
+      // Tokens of another session are no answer.
       case .granted(let grant): grant.session == nil || grant.session == session ? grant.tokens.refresh : nil
       case .unusable(let successor, _): successor
       case .rejected, .superseded, .none: nil

@@ -44,7 +44,7 @@ extension KeychainVault {
       let here = found.items.filter { accessGroup == nil || $0.group == accessGroup }
       try write(new, to: refreshKey, class: refreshClass, former: here, begins: isBeginning)
     } catch {
-      // The end of a session needs room for a tombstone. Where there is none, the secrets go all the same, and that may make it.
+      // The end of a session needs room for a tombstone. Without it the secrets go all the same, and that may make it.
       guard edit.endsSession, error != .locked, (try? remove(refreshKey)) != nil else { throw error }
       do throws(VaultTrouble) {
         try write(new, to: refreshKey, class: refreshClass, former: [], begins: true)

@@ -11,7 +11,7 @@ import Musl
 
 /// What reading and writing share.
 extension SealedFileVault {
-  /// The sealed file's bytes; `nil` when it is confirmed that there is none. An empty file is a broken one.
+  /// The sealed file's bytes; `nil` when its absence is confirmed. An empty file is a broken one.
   func load(in folder: PosixFile) throws(VaultTrouble) -> [UInt8]? {
     guard let file = try folder.open(files.vault, flags: O_RDONLY) else {
       try place.confirmAbsence(in: folder, trace: files.flightLock, count: 8)

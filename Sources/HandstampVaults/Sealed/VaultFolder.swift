@@ -23,7 +23,7 @@ struct VaultFolder: Sendable {
 
   init(_ path: String) { self.path = path }
 
-  /// The folder, open; `nil` where there is none and nothing was seen in it, unless it is to be made.
+  /// The folder, open; `nil` where it is missing and nothing was seen in it, unless it is to be made.
   func open(making: Bool = false) throws(VaultTrouble) -> PosixFile? {
     guard path.hasPrefix("/") else { throw .unavailable("the path of a vault's folder must be absolute") }
     let known = seen.withLock { $0 }
@@ -50,7 +50,7 @@ struct VaultFolder: Sendable {
   }
 
   /// Confirms that nothing is stored where a file is missing. In another folder than the one where something was seen, that is so
-  /// only if `trace` is there with as many bytes: what somebody wrote when it became empty.
+  /// only if `trace` is there with as many bytes, as the write that emptied it leaves it.
   func confirmAbsence(in folder: PosixFile, trace: String, count: Int) throws(VaultTrouble) {
     if let known = seen.withLock({ $0 }), known != (try folder.status().place) {
       guard try folder.open(trace, flags: O_RDONLY)?.status().size == count else { throw VaultFolder.vanished }
