@@ -117,9 +117,9 @@ extension SessionController {
     }
     let (noted, limit) = (machine.attemptNotedAt, machine.policy.refresh.answerLimit)
     asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
-      let result = await SendingTime.$isOver.withValue(
-        { noted.map { clock.now().elapsed(since: $0) ?? limit >= limit } ?? false },
-        operation: { await backend.refresh(token, key: key) })
+      let result = await SendingTime.during(limit, since: noted, by: clock) {
+        await backend.refresh(token, key: key)
+      }
       let answer = SessionMachine.RefreshAnswer(result, entropy: .random(in: .min ... .max))
       await self?.answered(operation, answer)
     }

@@ -71,8 +71,7 @@ extension SessionMachine {
       phase = .signedOut
       let reason = entry.tombstones.last?.reason ?? lastEndReason
       return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + clean(again: !wasOut)
-        + deliver(at: now)
-        + proceed(at: now)
+        + deliver(at: now) + proceed(at: now)
     case .live(var live):
       guard let found else {
         let reason = entry.tombstone(of: live.stored.id)?.reason ?? .erased

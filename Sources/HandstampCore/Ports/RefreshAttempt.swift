@@ -41,4 +41,12 @@ public struct RefreshAttempt: Sendable, Hashable {
 /// others present the token when the note's limit has passed. Asked right before the request.
 package enum SendingTime {
   @TaskLocal package static var isOver: @Sendable () -> Bool = { false }
+
+  /// Does `refresh`, which is over when `limit` has passed since `note`, or when that cannot be known; without a note never.
+  package static func during<Result>(
+    _ limit: Duration, since note: Moment?, by clock: any SessionClock, _ refresh: () async -> Result
+  ) async -> Result {
+    await $isOver.withValue(
+      { note.map { (clock.now().elapsed(since: $0) ?? limit) >= limit } ?? false }, operation: refresh)
+  }
 }

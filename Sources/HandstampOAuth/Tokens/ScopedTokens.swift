@@ -142,15 +142,13 @@ public actor ScopedTokens {
     let start = clock.now()
     let asking = Task.detached(priority: .userInitiated) {
       [backend, clock, answerLimit] () -> Result<TokenAnswer, RefreshProblem> in
-      await SendingTime.$isOver.withValue(
-        { clock.now().elapsed(since: attempt.since) ?? answerLimit >= answerLimit },
-        operation: {
-          do throws(RefreshProblem) {
-            return .success(try await backend.refreshed(token, scopes: aim.scopes, resource: aim.resource))
-          } catch {
-            return .failure(error)
-          }
-        })
+      await SendingTime.during(answerLimit, since: attempt.since, by: clock) {
+        do throws(RefreshProblem) {
+          return .success(try await backend.refreshed(token, scopes: aim.scopes, resource: aim.resource))
+        } catch {
+          return .failure(error)
+        }
+      }
     }
     let limit = Task.detached(priority: .utility) { [clock, answerLimit] in
       do { try await clock.sleep(whileRunningFor: answerLimit) } catch { return }
