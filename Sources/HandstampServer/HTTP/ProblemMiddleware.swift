@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import NIOHTTP1
 
 /// Turns every error of a route into problem+json, so that nothing internal reaches a caller, and logs what is our fault.
 struct ProblemMiddleware: RouterMiddleware {
@@ -22,6 +23,11 @@ struct ProblemMiddleware: RouterMiddleware {
       return Problem.notFound.response
     } catch let error as any HTTPResponseError where error.status.kind == .clientError {
       return Problem(error.status, "invalid_request", "The request is not valid").response
+    } catch is HTTPParserError {
+      // In the middle of a body: a chunk that is none, for example.
+      var response = Problem(.badRequest, "invalid_request", "The request is not valid HTTP").response
+      response.headers[.connection] = "close"
+      return response
     } catch is CancellationError {
       return Problem.unavailable.response
     } catch let error as ChannelError {

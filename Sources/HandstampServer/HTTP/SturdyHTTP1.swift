@@ -3,6 +3,7 @@ import HandstampCore
 public import HummingbirdCore
 import Logging
 import NIOCore
+import NIOHTTPTypesHTTP1
 
 extension HTTPServerBuilder {
   /// HTTP/1.1 that may be stopped at any moment.
@@ -19,7 +20,12 @@ struct SturdyHTTP1: ServerChildChannel {
   let inner: HTTP1Channel
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Accepted> {
-    inner.setup(channel: channel, logger: logger).map { Accepted($0) }
+    inner.setup(channel: channel, logger: logger).flatMapThrowing { value in
+      let pipeline = channel.pipeline.syncOperations
+      try pipeline.addHandler(
+        RequestCheck(), position: .before(try pipeline.handler(type: HTTP1ToHTTPServerCodec.self)))
+      return Accepted(value)
+    }
   }
 
   func handle(value: Accepted, logger: Logger) async {

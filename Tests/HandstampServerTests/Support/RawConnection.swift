@@ -12,16 +12,18 @@ import Darwin
 enum RawConnection {
   struct Failed: Error { var errno: Int32 }
 
-  /// Sends `text`, ends the sending side and returns all that comes back until the other side closes.
-  static func exchange(_ text: String, with base: String) async throws -> String {
+  /// Sends `text`, ends the sending side, unless it is to be kept open, and returns all that comes back until the other side closes.
+  static func exchange(_ text: String, with base: String, keepingOpen: Bool = false) async throws -> String {
     guard let port = UInt16(base.split(separator: ":").last ?? "") else { throw Failed(errno: EINVAL) }
     return try await withCheckedThrowingContinuation { continuation in
       // Blocking calls, on a thread where they may.
-      DispatchQueue.global().async { continuation.resume(with: Result { try talk(Array(text.utf8), port) }) }
+      DispatchQueue.global().async {
+        continuation.resume(with: Result { try talk(Array(text.utf8), port, keepingOpen) })
+      }
     }
   }
 
-  private static func talk(_ bytes: [UInt8], _ port: UInt16) throws -> String {
+  private static func talk(_ bytes: [UInt8], _ port: UInt16, _ isKeptOpen: Bool) throws -> String {
     #if canImport(Glibc)
     let stream = Int32(SOCK_STREAM.rawValue)
     #else
@@ -49,7 +51,7 @@ enum RawConnection {
       guard count > 0 else { break }
       sent += count
     }
-    shutdown(connection, Int32(SHUT_WR))
+    if !isKeptOpen { shutdown(connection, Int32(SHUT_WR)) }
     var answer: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)
     while true {

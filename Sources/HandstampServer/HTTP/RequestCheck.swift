@@ -1,0 +1,78 @@
+#if Server
+import NIOCore
+import NIOHTTP1
+
+/// What HTTP/1 demands of a server and the framework leaves to the application: the `Host` field is checked (RFC 9112
+/// section 3.2), and a connection whose client does not keep it open is closed after the answer (section 9.3).
+final class RequestCheck: ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias InboundOut = HTTPServerRequestPart
+  typealias OutboundIn = HTTPServerResponsePart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  /// The requests that were not answered yet, the oldest first.
+  private var open: [(version: HTTPVersion, isKept: Bool)] = []
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
+    // The framework answers a parser's error with 400, after the answers to earlier requests, and closes the connection.
+    guard Host.isGood(head) else { return context.fireErrorCaught(HTTPParserError.invalidHeaderToken) }
+    let isKept = head.isKeepAlive
+    open.append((head.version, isKept))
+    // In the one spelling that the framework knows.
+    if !isKept { head.headers.replaceOrAdd(name: "connection", value: "close") }
+    context.fireChannelRead(wrapInboundOut(.head(head)))
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    guard case .head(var head) = unwrapOutboundIn(data), head.status.code >= 200, let request = open.first else {
+      return context.write(data, promise: promise)
+    }
+    open.removeFirst()
+    if request.version == .http1_0 {
+      // Whatever has no length ends with the connection: chunks are unknown there.
+      head.version = request.version
+      if request.isKept { head.headers.replaceOrAdd(name: "connection", value: "keep-alive") }
+    }
+    if !request.isKept { head.headers.replaceOrAdd(name: "connection", value: "close") }
+    context.write(wrapOutboundOut(.head(head)), promise: promise)
+  }
+}
+
+/// The `Host` field of a request.
+enum Host {
+  /// Whether there is exactly one that names a host, or none in HTTP/1.0 (RFC 9112 section 3.2).
+  static func isGood(_ head: HTTPRequestHead) -> Bool {
+    let fields = head.headers["host"]
+    guard let field = fields.first else { return head.version == .http1_0 }
+    return fields.count == 1 && isGood(field)
+  }
+
+  /// Whether a text is `uri-host [ ":" port ]` (RFC 3986 section 3.2). It may be empty, for an address without a host.
+  static func isGood(_ field: String) -> Bool {
+    let bytes = Array(field.utf8)
+    let rest: ArraySlice<UInt8>
+    if bytes.first == UInt8(ascii: "[") {
+      guard let end = bytes.firstIndex(of: UInt8(ascii: "]")), end > 1, bytes[1..<end].allSatisfy(isLiteral) else {
+        return false
+      }
+      rest = bytes[(end + 1)...]
+    } else {
+      rest = bytes.drop { isName($0) }
+    }
+    guard let colon = rest.first else { return true }
+    return colon == UInt8(ascii: ":") && rest.dropFirst().allSatisfy { (48...57).contains($0) }
+  }
+
+  /// Of a name or an IPv4 address: unreserved, percent-encoded, sub-delims.
+  private static func isName(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 48...57, 65...90, 97...122: true
+    default: "-._~%!$&'()*+,;=".utf8.contains(byte)
+    }
+  }
+
+  /// Of an IPv6 address, or of a later version's.
+  private static func isLiteral(_ byte: UInt8) -> Bool { isName(byte) || byte == UInt8(ascii: ":") }
+}
+#endif
