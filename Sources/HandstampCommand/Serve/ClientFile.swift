@@ -72,6 +72,7 @@ extension ClientFault {
     case .badRedirect(let id, let uri): "\(id) may not have browsers sent to \(uri)"
     case .noRedirect(let id): "\(id) has the code flow, and no redirect URI"
     case .badScope(let id, let scope): "\(id) has a scope that is none: \(scope)"
+    case .noIDTokens(let id): "\(id) has the scope openid, and this server issues no ID tokens"
     case .twice(let id): "two clients are called \(id)"
     }
   }

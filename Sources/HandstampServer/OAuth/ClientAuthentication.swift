@@ -29,9 +29,14 @@ extension SessionServer {
       guard form["client_secret"] == nil else {
         return .failure(OAuthRefusal(OAuthAnswer.refusal("invalid_request", description: "two ways to authenticate")))
       }
-      guard let (id, secret) = SessionServer.basic(field), form["client_id"].map({ $0 == id }) ?? true,
-        let client = clients[id], client.has(secret)
-      else { return .failure(refused) }
+      guard let (id, secret) = SessionServer.basic(field), form["client_id"].map({ $0 == id }) ?? true else {
+        return .failure(refused)
+      }
+      // A public client's way to name itself: some libraries know no other.
+      if secret == nil, id == configuration.clientID { return .success(.own) }
+      guard let client = clients[id], secret.map(client.has) ?? (client.secretHash == nil) else {
+        return .failure(refused)
+      }
       return .success(.client(client))
     }
     guard let id = form["client_id"], id != configuration.clientID else {
@@ -53,15 +58,15 @@ extension SessionServer {
     return response
   }()
 
-  /// Both parts are form-encoded before they are put together.
-  private static func basic(_ field: String) -> (id: String, secret: Secret)? {
+  /// Both parts are form-encoded before they are put together (RFC 6749 section 2.3.1). An empty secret is `nil`.
+  private static func basic(_ field: String) -> (id: String, secret: Secret?)? {
     guard let data = Data(base64Encoded: field.dropFirst("basic ".count).trimmingCharacters(in: .whitespaces)),
       let colon = data.firstIndex(of: UInt8(ascii: ":")),
       let fields = try? FormBody(
         Array("id=".utf8) + data[..<colon] + Array("&secret=".utf8) + data[data.index(after: colon)...]),
-      let id = fields["id"], let secret = fields["secret"]
+      let id = fields["id"]
     else { return nil }
-    return (id, Secret(secret))
+    return (id, fields["secret"].map { Secret($0) })
   }
 }
 

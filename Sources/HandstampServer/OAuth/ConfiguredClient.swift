@@ -47,6 +47,7 @@ public struct ConfiguredClient: Sendable, Hashable {
       // RFC 6749 section 3.3.
       let isToken = !scope.isEmpty && scope.utf8.allSatisfy { (33...126).contains($0) && $0 != 34 && $0 != 92 }
       guard isToken else { throw .badScope(id, scope) }
+      guard scope != "openid" else { throw .noIDTokens(id) }
     }
     self.id = id
     self.name = name ?? id
@@ -129,6 +130,8 @@ public enum ClientFault: Error, Sendable, Hashable {
   /// Without a place to go back to there is no sign-in by a browser.
   case noRedirect(String)
   case badScope(String, String)
+  /// It asks for OpenID Connect's scope, and this server issues no ID tokens: the client would wait for one.
+  case noIDTokens(String)
   /// Two of that id, or one that is the server's own app's.
   case twice(String)
 }

@@ -33,6 +33,38 @@ import Testing
     }
   }
 
+  @Test func `comes in by an empty secret only where none is needed`() async throws {
+    let secret = Array(repeating: UInt8(7), count: 32)
+    let clients = [
+      try ConfiguredClient(id: "open", flows: [.device]),
+      try ConfiguredClient(id: "shut", secretHash: secret, flows: [.device]),
+    ]
+    try await TestServer.run({ $0.clients = clients }) { test in
+      func ask(_ credentials: String, _ form: String = "") async throws -> WireClient.Answer {
+        let basic = "Basic " + Data(credentials.utf8).base64EncodedString()
+        return try await test.client.send(
+          "POST", "/oauth/device_authorization",
+          headers: ["Authorization": basic, "Content-Type": "application/x-www-form-urlencoded"],
+          body: Array(form.utf8))
+      }
+      // As oidc-agent and git-credential-oauth send it.
+      #expect(try await ask("open:").status == 200)
+      #expect(try await ask("open:", "client_id=open").status == 200)
+      for credentials in ["shut:", "open:x", "open", ":", "nobody:", "shut:wrong"] {
+        let answer = try await ask(credentials)
+        #expect(answer.status == 401, "\(credentials)")
+        #expect(answer.json["error"] == "invalid_client")
+      }
+      #expect(try await ask("open:", "client_id=shut").status == 401)
+    }
+  }
+
+  @Test func `is not given a scope whose promise cannot be kept`() throws {
+    #expect(throws: ClientFault.noIDTokens("app")) {
+      try ConfiguredClient(id: "app", flows: [.device], scopes: ["profile", "openid"])
+    }
+  }
+
   @Test func `finds no device by guessing, though it pays with a code of its own`() async throws {
     try await TestServer.runOAuth { test in
       func device() async throws -> String {
