@@ -46,7 +46,9 @@ extension SessionServer {
     }
     // Services are told to stop last to first: the streams end before the server waits for its connections.
     var configuration = ServiceGroupConfiguration(
-      services: [MailFinisher(desk: desk), application, Sweeper(server: self), StreamStopper(hub: hub)],
+      services: [
+        MailFinisher(desk: desk), application, Sweeper(server: self), EventRelay(server: self), StreamStopper(hub: hub),
+      ],
       gracefulShutdownSignals: signals,
       logger: self.configuration.logger)
     configuration.maximumGracefulShutdownDuration = self.configuration.shutdownLimit

@@ -33,11 +33,20 @@ final class EventHub: Sendable {
     }
   }
 
-  /// To be called after every commit that wrote events of `account`.
+  /// To be called after every commit that wrote events of `account`. Commits of other processes come by ``EventRelay``.
   func announce(_ account: AccountID) {
     let bells = members.withLock { $0.bells[account].map { Array($0.values) } ?? [] }
     for bell in bells { bell.ring(.news) }
   }
+
+  /// The same for every account that has a stream.
+  func announceAll() {
+    let bells = members.withLock { $0.bells.values.flatMap(\.values) }
+    for bell in bells { bell.ring(.news) }
+  }
+
+  /// Whether any stream is open.
+  var hasListeners: Bool { members.withLock { !$0.bells.isEmpty } }
 
   /// Ends all streams, and every later one at once.
   func stop() {
