@@ -32,7 +32,52 @@ struct ChangeWriter {
       if db.changesCount == 0 { throw RegistryStoreError.missing }
     case .voidTickets(let purpose, let subject):
       try run("DELETE FROM ticket WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
+    case .noteClock(let note):
+      try run(
+        "INSERT OR REPLACE INTO clock (only, at, doubted_since) VALUES (1, ?, ?)",
+        [note.at.milliseconds, note.doubtedSince?.milliseconds])
+    case .moveTimes(let span, let distance): try move(span, by: distance.wholeMilliseconds)
     }
+  }
+
+  /// Moves what lies in `span` of the times of living sessions and of tickets.
+  private func move(_ span: ClosedRange<UnixTime>, by distance: Int64) throws {
+    let times = [span.lowerBound.milliseconds, span.upperBound.milliseconds]
+    func moved(_ column: String, if time: String) -> String {
+      "\(column) = \(column) + CASE WHEN \(time) BETWEEN ?1 AND ?2 THEN ?3 ELSE 0 END"
+    }
+    try run(
+      """
+      UPDATE session SET \(moved("created_at", if: "created_at")), \(moved("absolute_expiry", if: "created_at")),
+        \(moved("rotated_at", if: "rotated_at")), \(moved("last_seen_at", if: "last_seen_at")), revision = revision + 1
+      WHERE ended_at IS NULL AND (last_seen_at BETWEEN ?1 AND ?2 OR rotated_at BETWEEN ?1 AND ?2
+        OR created_at BETWEEN ?1 AND ?2)
+      """, times + [distance])
+    // The earlier of the two, where there are both; SQLite's `min` is NULL as soon as one is.
+    let expiry = """
+      min(coalesce(absolute_expiry, last_seen_at + idle_limit), coalesce(last_seen_at + idle_limit, absolute_expiry))
+      """
+    try run("UPDATE session SET expiry = \(expiry) WHERE ended_at IS NULL AND expiry IS NOT \(expiry)", [])
+    try run(
+      "UPDATE ticket SET created_at = created_at + ?3, expires_at = expires_at + ?3 WHERE created_at BETWEEN ?1 AND ?2",
+      times + [distance])
+  }
+
+  /// Ends what a log says has ended, and the database does not know of. Returns how many.
+  func endAgain(_ ends: [LoggedEnd]) throws -> Int {
+    var count = 0
+    for logged in ends {
+      let sql = "SELECT account FROM session WHERE id = ? AND ended_at IS NULL"
+      let account = try String.fetchOne(try db.cachedStatement(sql: sql), arguments: [Data(logged.session.bytes)])
+      guard let account else { continue }
+      try end(logged.session.id, logged.end)
+      _ = try insert(
+        RegistryEvent(
+          kind: .sessionRevoked, account: AccountID(account), session: logged.session.id, reason: logged.end.reason,
+          at: logged.end.at))
+      count += 1
+    }
+    return count
   }
 
   private func insert(_ row: SessionRow) throws {

@@ -8,7 +8,8 @@ import HandstampRegistry
 ///
 /// A read begins after it was asked for and is a single statement, so it sees every commit that was acknowledged before.
 final class GroupReader: Sendable {
-  private typealias Job = @Sendable (Result<Database, any Error>) -> Void
+  /// Reads, and says how to answer: with the trouble that the database turned out to be in meanwhile, if there is any.
+  private typealias Job = @Sendable (Result<Database, any Error>) -> @Sendable (RegistryStoreError?) -> Void
 
   /// The most connections that read at once; below the pool's own limit, so that no thread waits for one.
   private static let lanes = 4
@@ -21,9 +22,13 @@ final class GroupReader: Sendable {
   }
 
   private let pool: DatabasePool
+  private let place: DatabasePlace
   private let queue = Locked(Queue())
 
-  init(_ pool: DatabasePool) { self.pool = pool }
+  init(_ pool: DatabasePool, at place: DatabasePlace) {
+    self.pool = pool
+    self.place = place
+  }
 
   /// - Parameter body: one statement.
   func read<Value: Sendable>(
@@ -31,9 +36,9 @@ final class GroupReader: Sendable {
   ) async -> Result<Value, RegistryStoreError> {
     await withCheckedContinuation { done in
       add { access in
-        do { done.resume(returning: .success(try body(access.get()))) } catch {
-          done.resume(returning: .failure(.trouble(error)))
-        }
+        let result: Result<Value, RegistryStoreError>
+        do { result = .success(try body(access.get())) } catch { result = .failure(.trouble(error)) }
+        return { trouble in done.resume(returning: trouble.map { .failure($0) } ?? result) }
       }
     }
   }
@@ -58,7 +63,10 @@ final class GroupReader: Sendable {
         return jobs
       }
       if jobs.isEmpty { return }
-      for job in jobs { job(access) }
+      let answers = jobs.map { $0(access) }
+      // After the reads: the connection may have been opened for them, on whatever file stood there.
+      let trouble = place.trouble
+      for answer in answers { answer(trouble) }
     }
   }
 }

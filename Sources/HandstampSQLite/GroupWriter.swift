@@ -22,9 +22,15 @@ final class GroupWriter: Sendable {
   }
 
   private let pool: DatabasePool
+  private let place: DatabasePlace
+  private let ends: EndLog?
   private let queue = Locked(Queue())
 
-  init(_ pool: DatabasePool) { self.pool = pool }
+  init(_ pool: DatabasePool, at place: DatabasePlace, ends: EndLog?) {
+    self.pool = pool
+    self.place = place
+    self.ends = ends
+  }
 
   func write(
     _ changes: [RegistryChange], _ events: [RegistryEvent]
@@ -71,10 +77,28 @@ final class GroupWriter: Sendable {
         for job in jobs { results.append(try perform(job, db)) }
         return .commit
       }
-      return results
+      // SQLite does not notice that its file was deleted: what was committed there is lost.
+      if let trouble = place.trouble { return jobs.map { _ in .failure(trouble) } }
+      return try logged(jobs, results, db)
     } catch {
       return jobs.map { _ in .failure(.trouble(error)) }
     }
+  }
+
+  /// The same results, after the ends among them were written to the log.
+  private func logged(
+    _ jobs: [Job], _ results: [Result<[StoredEvent], RegistryStoreError>], _ db: Database
+  ) throws -> [Result<[StoredEvent], RegistryStoreError>] {
+    guard let ends else { return results }
+    let written = zip(jobs, results).compactMap { job, result in try? result.map { _ in job.changes }.get() }
+    let ended = try written.joined().compactMap(\.endedSession).compactMap { try LoggedEnd(of: $0, in: db) }
+    do throws(RegistryOpenError) { try ends.append(ended) } catch {
+      // The database has these ends, the log gets them later: until then they are not acknowledged.
+      return zip(jobs, results).map { job, result in
+        job.changes.contains { $0.endedSession != nil } ? .failure(.unavailable("\(error)")) : result
+      }
+    }
+    return results
   }
 
   /// One write of many. Only its own changes are taken back when the answer is no.
@@ -97,6 +121,19 @@ final class GroupWriter: Sendable {
       }
     }
     return result
+  }
+}
+
+extension RegistryChange {
+  /// The session that this change ends; `nil` for any other change.
+  fileprivate var endedSession: SessionBytes? {
+    switch self {
+    case .endSession(let id, _): SessionBytes(id)
+    case .replaceSession(let row, _): row.end == nil ? nil : row.session
+    case .createSession, .createAccount, .replaceAccount, .expectAccount, .createTicket, .useTicket, .voidTickets,
+      .noteClock, .moveTimes:
+      nil
+    }
   }
 }
 

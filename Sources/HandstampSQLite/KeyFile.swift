@@ -1,6 +1,6 @@
 #if SQLite
 import Foundation
-import HandstampCore
+public import HandstampCore
 public import HandstampRegistry
 
 /// What a server needs besides its database, and never keeps in it: which instance it is, and the keys of its tokens.
@@ -37,9 +37,20 @@ public struct KeyFile: Sendable {
   /// The keys; nothing when there is no file. Never replaces a file that it cannot read.
   public func load() throws(RegistryOpenError) -> ServerKeys? { try read()?.keys }
 
+  /// The keys that the text of a key file names, for those who keep it elsewhere: in the environment, or with a secret manager.
+  ///
+  /// - Parameter name: what to call the place in an error.
+  public static func keys(text: Secret, named name: String) throws(RegistryOpenError) -> ServerKeys {
+    try KeyFile(path: name).contents(of: text.withExposedBytes { Data($0) }).keys
+  }
+
   func read() throws(RegistryOpenError) -> Contents? {
     guard let (data, mode) = try PrivateFile.read(path, limit: 1 << 16) else { return nil }
     guard mode & 0o077 == 0 else { throw .keyFileOpenToOthers(path: path) }
+    return try contents(of: data)
+  }
+
+  private func contents(of data: Data) throws(RegistryOpenError) -> Contents {
     let document: Document
     do { document = try JSONDecoder().decode(Document.self, from: data) } catch {
       throw .keyFileInvalid(path: path, "it is not what a key file looks like")

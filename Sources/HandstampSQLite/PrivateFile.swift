@@ -61,16 +61,17 @@ enum PrivateFile {
     }
     defer { close(file) }
     guard let mode = mode(of: file) else { throw failure("read", path) }
-    var content = [UInt8](repeating: 0, count: limit)
-    var count = 0
-    while count < limit {
-      let got = content.withUnsafeMutableBytes {
+    var content = Data()
+    var piece = [UInt8](repeating: 0, count: 1 << 16)
+    while content.count < limit {
+      let wanted = min(piece.count, limit - content.count)
+      let got = piece.withUnsafeMutableBytes {
         #if canImport(Darwin)
-        Darwin.read(file, $0.baseAddress?.advanced(by: count), limit - count)
+        Darwin.read(file, $0.baseAddress, wanted)
         #elseif canImport(Glibc)
-        Glibc.read(file, $0.baseAddress?.advanced(by: count), limit - count)
+        Glibc.read(file, $0.baseAddress, wanted)
         #else
-        Musl.read(file, $0.baseAddress?.advanced(by: count), limit - count)
+        Musl.read(file, $0.baseAddress, wanted)
         #endif
       }
       guard got >= 0 else {
@@ -78,14 +79,19 @@ enum PrivateFile {
         throw failure("read", path)
       }
       if got == 0 { break }
-      count += got
+      content.append(contentsOf: piece.prefix(got))
     }
-    return (Data(content.prefix(count)), mode)
+    return (content, mode)
   }
 
-  /// Runs `body` while no other process does the same with that file.
+  /// Writes to the end of an open file, durably.
+  static func append(_ bytes: Data, to file: Int32, _ path: String) throws(RegistryOpenError) {
+    guard lseek(file, 0, SEEK_END) >= 0, writeAll(bytes, to: file), sync(file) else { throw failure("write", path) }
+  }
+
+  /// Runs `body` with that file open, while no other process does the same with it. The file is made where it is missing.
   static func locked<Value>(
-    _ path: String, _ body: () throws(RegistryOpenError) -> Value
+    _ path: String, _ body: (_ file: Int32) throws(RegistryOpenError) -> Value
   ) throws(RegistryOpenError) -> Value {
     let file = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw failure("open", path) }
@@ -93,7 +99,7 @@ enum PrivateFile {
     while flock(file, LOCK_EX) != 0 {
       guard errno == EINTR else { throw failure("lock", path) }
     }
-    return try body()
+    return try body(file)
   }
 
   private static func write(_ bytes: Data, beside path: String) throws(RegistryOpenError) -> String {
@@ -101,6 +107,11 @@ enum PrivateFile {
     let file = open(draft, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw failure("create", path) }
     defer { close(file) }
+    guard writeAll(bytes, to: file), sync(file) else { return try give(up: draft, path) }
+    return draft
+  }
+
+  private static func writeAll(_ bytes: Data, to file: Int32) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {
       let written = rest.withUnsafeBytes { buffer in
@@ -112,11 +123,10 @@ enum PrivateFile {
         Musl.write(file, buffer.baseAddress, buffer.count)
         #endif
       }
-      guard written > 0 || errno == EINTR else { return try give(up: draft, path) }
+      guard written > 0 || errno == EINTR else { return false }
       rest = rest.dropFirst(max(written, 0))
     }
-    guard sync(file) else { return try give(up: draft, path) }
-    return draft
+    return true
   }
 
   private static func give(up draft: String, _ path: String) throws(RegistryOpenError) -> String {

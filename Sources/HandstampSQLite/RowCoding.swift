@@ -142,4 +142,11 @@ extension Duration {
     return above ? (product > 0 ? .max : .min) : sum
   }
 }
+
+extension ClockNote {
+  init(row: Row) throws {
+    var columns = Columns(row)
+    self.init(at: try columns.time(), doubtedSince: try columns.optionalTime())
+  }
+}
 #endif

@@ -12,26 +12,41 @@ public final class SQLiteRegistryStore: RegistryStore {
   private let pool: DatabasePool
   private let writer: GroupWriter
   private let reader: GroupReader
+  private let ends: EndLog?
+  private let place: DatabasePlace
 
-  /// Opens the database at `path`, or creates it, and brings its tables up to date. Refuses one that belongs to other keys.
-  public init(path: String, keys: ServerKeys) throws(RegistryOpenError) {
-    try PrivateFile.touch(path)
+  /// How many sessions the log of ends ended again when the store was opened: an older copy of the database was put back.
+  public let endedAgain: Int
+  /// How many lines of the log of ends could not be read.
+  public let unreadableEnds: Int
+
+  /// Opens the database at `path` and brings its tables up to date. Refuses one that belongs to other keys.
+  ///
+  /// - Parameters:
+  ///   - creating: whether the database may be missing or empty, and is made then. Only right the first time: with an empty
+  ///     database beside keys in use, every client's token would be refused for good.
+  ///   - endLog: the path of the log of ended sessions, which is made when it is missing. `nil`: no log is kept, and an older
+  ///     copy of the database that is put back revives what ended since.
+  public init(
+    path: String, keys: ServerKeys, creating: Bool = false, endLog: String? = nil
+  ) throws(RegistryOpenError) {
+    if creating { try PrivateFile.touch(path) }
+    guard PrivateFile.exists(path) else { throw .databaseMissing(path: path) }
+    ends = endLog.map { EndLog(path: $0, instance: keys.instance) }
+    let (logged, known): (EndLog.Contents, [LoggedEnd])
     do {
-      var configuration = Configuration()
-      configuration.foreignKeysEnabled = true
-      configuration.busyMode = .timeout(5)
-      configuration.label = "handstamp registry"
-      configuration.prepareDatabase { db in
-        // Without it, macOS reports a sync before the disk has done it.
-        try db.execute(sql: "PRAGMA fullfsync = ON")
-      }
-      pool = try DatabasePool(path: path, configuration: configuration)
+      if !creating { try SQLiteRegistryStore.requireBound(path) }
+      pool = try DatabasePool(path: path, configuration: SQLiteRegistryStore.configuration)
       // The pool itself sets NORMAL when it turns the log on, so this comes after.
       try pool.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }
       let migrator = Schema.migrator
       guard try !pool.read(migrator.hasBeenSuperseded) else { throw RegistryOpenError.newerFormat(path: path) }
       try migrator.migrate(pool)
       try pool.write { db in try Schema.bind(db, to: keys, path: path) }
+      logged = try ends?.read() ?? EndLog.Contents()
+      (endedAgain, known) = try pool.write { [ends = logged.ends] db in
+        (try ChangeWriter(db: db).endAgain(ends), endLog == nil ? [] : try LoggedEnd.all(in: db))
+      }
     } catch let error as RegistryOpenError {
       throw error
     } catch let error as DatabaseError {
@@ -43,14 +58,50 @@ public final class SQLiteRegistryStore: RegistryStore {
     } catch {
       throw .unavailable("cannot open \(path)")
     }
-    writer = GroupWriter(pool)
-    reader = GroupReader(pool)
+    unreadableEnds = logged.unreadable
+    // What a crash kept from the log, and what ended before there was one.
+    try ends?.append(Array(Set(known).subtracting(logged.ends)).sorted { $0.end.at < $1.end.at })
+    place = DatabasePlace(path: path)
+    writer = GroupWriter(pool, at: place, ends: ends)
+    reader = GroupReader(pool, at: place)
   }
 
-  /// Finishes the writes that were taken, and closes the file. Whatever comes later is `unavailable`.
+  private static var configuration: Configuration {
+    var configuration = Configuration()
+    configuration.foreignKeysEnabled = true
+    configuration.busyMode = .timeout(5)
+    configuration.label = "handstamp registry"
+    configuration.prepareDatabase { db in
+      // Without it, macOS reports a sync before the disk has done it.
+      try db.execute(sql: "PRAGMA fullfsync = ON")
+    }
+    return configuration
+  }
+
+  /// Refuses a database that was never bound to keys, before anything is written to it.
+  private static func requireBound(_ path: String) throws {
+    var configuration = configuration
+    configuration.readonly = true
+    let queue = try DatabaseQueue(path: path, configuration: configuration)
+    let isBound = try queue.read(Schema.isBound)
+    try queue.close()
+    guard isBound else { throw RegistryOpenError.databaseEmpty(path: path) }
+  }
+
+  /// Finishes the writes that were taken, moves them from the write-ahead log into the database file, and closes it: a copy of
+  /// that file alone is whole then. Whatever comes later is `unavailable`.
+  ///
+  /// - Throws: when the file is not whole, as while another process has it open: nothing is lost then as long as the `-wal` file
+  ///   stays beside it; or when it no longer stands where it was opened.
   public func close() throws(RegistryStoreError) {
     writer.close()
-    do { try pool.close() } catch { throw .trouble(error) }
+    let trouble = place.trouble
+    let checkpoint = Result { try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) } }
+    do {
+      try pool.close()
+      try checkpoint.get()
+      if let trouble { throw trouble }
+    } catch { throw .trouble(error) }
   }
 
   @concurrent public func write(
@@ -95,8 +146,24 @@ public final class SQLiteRegistryStore: RegistryStore {
   }
 
   @concurrent public func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
-    do { return try await pool.write { db in try Pruning(db: db).prune(retention, limit: max(limit, 0)) } } catch {
+    do {
+      let count = try await pool.write { db in try Pruning(db: db).prune(retention, limit: max(limit, 0)) }
+      if count == 0 { try ends?.compact(now: retention.now) }
+      return count
+    } catch let error as RegistryOpenError {
+      throw .unavailable("\(error)")
+    } catch {
       throw .trouble(error)
+    }
+  }
+
+  @concurrent public func clockNote() async throws(RegistryStoreError) -> ClockNote? {
+    try await read { db in
+      let noted = try Row.fetchOne(db, sql: "SELECT at, doubted_since FROM clock")
+      if let noted { return try ClockNote(row: noted) }
+      // A database of before the clock was noted.
+      let newest = try Int64.fetchOne(db, sql: "SELECT at FROM event ORDER BY id DESC LIMIT 1")
+      return newest.map { ClockNote(at: UnixTime(milliseconds: $0)) }
     }
   }
 

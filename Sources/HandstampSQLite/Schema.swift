@@ -16,6 +16,9 @@ enum Schema {
     migrator.registerMigration("3") { db in
       try db.execute(sql: third)
     }
+    migrator.registerMigration("4") { db in
+      try db.execute(sql: fourth)
+    }
     return migrator
   }
 
@@ -113,6 +116,20 @@ enum Schema {
     ALTER TABLE session ADD COLUMN audience TEXT;
     ALTER TABLE ticket ADD COLUMN payload TEXT NOT NULL DEFAULT '';
     """
+
+  /// What the server's clock was last seen to show.
+  private static let fourth = """
+    CREATE TABLE clock (
+      only INTEGER PRIMARY KEY CHECK (only = 1),
+      at INTEGER NOT NULL,
+      doubted_since INTEGER
+    ) STRICT;
+    """
+
+  /// Whether a database was bound to keys. It is not changed, and need not be one of ours.
+  static func isBound(_ db: Database) throws -> Bool {
+    try db.tableExists("instance") && String.fetchOne(db, sql: "SELECT id FROM instance") != nil
+  }
 
   /// Binds a new database to its keys, and refuses one that is bound to others. Keys that were added are noted.
   static func bind(_ db: Database, to keys: ServerKeys, path: String) throws {

@@ -1,15 +1,21 @@
 #if SQLite
 import HandstampRegistry
 
-/// A server's folder: `keys.json` and `registry.sqlite`, which belong together.
+/// A server's folder: `keys.json`, `registry.sqlite` and `ends.log`, which belong together.
 ///
 /// | keys | database | opening |
 /// |---|---|---|
 /// | missing | missing | creates both |
-/// | there, never used | missing | creates the database |
-/// | there, in use | missing | refuses: with an empty database everybody would be signed out |
+/// | there, never used | missing or empty | creates the database |
+/// | there, in use | missing or empty | refuses: with an empty database everybody would be signed out |
 /// | missing | there | refuses: with new keys everybody would be signed out |
 /// | there | there | opens, if the two belong together |
+///
+/// Keys that are handed in, as those of ``KeyFile/keys(text:)``, count as in use: nothing in them can be changed when their
+/// database is made, so ``createDatabase(keys:)`` makes it, once.
+///
+/// `ends.log` has the end of each session that a copy of the database may still show as living. To restore a back-up, put the
+/// database back and leave the newest log where it is: opening ends those sessions again.
 public struct ServerFolder: Sendable {
   public let path: String
 
@@ -17,25 +23,46 @@ public struct ServerFolder: Sendable {
 
   public var keyFile: KeyFile { KeyFile(path: path + "/keys.json") }
   public var databasePath: String { path + "/registry.sqlite" }
+  /// The log of ended sessions.
+  public var endLogPath: String { path + "/ends.log" }
 
   /// Opens the store and reads the keys. Servers that open one folder at once wait for each other here.
-  public func open() throws(RegistryOpenError) -> (store: SQLiteRegistryStore, keys: ServerKeys) {
+  ///
+  /// - Parameter keys: the keys, where they are kept elsewhere than in the folder; `nil`: those of ``keyFile``.
+  public func open(keys: ServerKeys? = nil) throws(RegistryOpenError) -> (store: SQLiteRegistryStore, keys: ServerKeys)
+  {
     try PrivateFile.createFolder(path)
-    return try PrivateFile.locked(path + "/opening.lock") { () throws(RegistryOpenError) in try openLocked() }
+    return try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
+      if let keys { return (try store(keys, creating: false), keys) }
+      return try openLocked()
+    }
+  }
+
+  /// Makes the database for keys that are kept elsewhere than in the folder. Where there is one already, nothing changes, and
+  /// it must be of these keys.
+  public func createDatabase(keys: ServerKeys) throws(RegistryOpenError) {
+    try PrivateFile.createFolder(path)
+    try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
+      let store = try store(keys, creating: true)
+      do throws(RegistryStoreError) { try store.close() } catch { throw .unavailable("\(error)") }
+    }
   }
 
   private func openLocked() throws(RegistryOpenError) -> (store: SQLiteRegistryStore, keys: ServerKeys) {
     let contents: KeyFile.Contents
     if let found = try keyFile.read() {
-      guard !found.inUse || PrivateFile.exists(databasePath) else { throw .databaseMissing(path: databasePath) }
       contents = found
     } else {
       guard !PrivateFile.exists(databasePath) else { throw .keyFileMissing(path: keyFile.path) }
       contents = try keyFile.create(try drawnKeys())
     }
-    let store = try SQLiteRegistryStore(path: databasePath, keys: contents.keys)
+    let store = try store(contents.keys, creating: !contents.inUse)
     if !contents.inUse { try keyFile.markInUse(contents.keys) }
     return (store, contents.keys)
+  }
+
+  private func store(_ keys: ServerKeys, creating: Bool) throws(RegistryOpenError) -> SQLiteRegistryStore {
+    try SQLiteRegistryStore(path: databasePath, keys: keys, creating: creating, endLog: endLogPath)
   }
 
   private func drawnKeys() throws(RegistryOpenError) -> ServerKeys {

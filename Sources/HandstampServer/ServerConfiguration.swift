@@ -52,9 +52,18 @@ public struct ServerConfiguration: Sendable {
   /// A connection without a request for this long is closed.
   public var idleConnectionLimit: Duration
   public var logger: Logger
-  /// The time. Never read from elsewhere.
+  /// The wall clock. A jump of it decides nothing, see ``uptime``.
   public var now: @Sendable () -> UnixTime
+  /// A clock that only ever goes on, from any beginning: what the wall clock is compared with. When that jumps, by more than a
+  /// minute, the time before counts, carried on by this clock, until both have agreed for ten minutes.
+  public var uptime: @Sendable () -> Duration
+  /// Whether the wall clock counts at start, although the last time in the registry makes it look wrong.
+  public var trustsClock: Bool
 
+  /// - Parameters:
+  ///   - hashingThreads: `nil`: one core is left for everything else, where there are several.
+  ///   - now: the wall clock; `nil`: the machine's.
+  ///   - uptime: what it is compared with; `nil`: the machine's own, or, beside a `now` of one's own, the same as that.
   public init(
     issuer: String = "http://localhost",
     clientID: String = "handstamp",
@@ -67,7 +76,7 @@ public struct ServerConfiguration: Sendable {
     mailQueue: Int = 256,
     appConfig: String = "{}",
     passwordHashing: Argon2Parameters = .recommended,
-    hashingThreads: Int = 2,
+    hashingThreads: Int? = nil,
     hashingQueue: Int = 64,
     bodyLimit: Int = 64 * 1024,
     heartbeat: Duration = .seconds(15),
@@ -75,7 +84,9 @@ public struct ServerConfiguration: Sendable {
     sweepInterval: Duration = .seconds(60),
     idleConnectionLimit: Duration = .seconds(120),
     logger: Logger = Logger(label: "handstamp.server"),
-    now: @escaping @Sendable () -> UnixTime = { .current }
+    now: (@Sendable () -> UnixTime)? = nil,
+    uptime: (@Sendable () -> Duration)? = nil,
+    trustsClock: Bool = false
   ) {
     self.issuer = issuer
     self.clientID = clientID
@@ -88,7 +99,7 @@ public struct ServerConfiguration: Sendable {
     self.mailQueue = mailQueue
     self.appConfig = appConfig
     self.passwordHashing = passwordHashing
-    self.hashingThreads = hashingThreads
+    self.hashingThreads = hashingThreads ?? max(1, ProcessInfo.processInfo.activeProcessorCount - 1)
     self.hashingQueue = hashingQueue
     self.bodyLimit = bodyLimit
     self.heartbeat = heartbeat
@@ -96,7 +107,14 @@ public struct ServerConfiguration: Sendable {
     self.sweepInterval = sweepInterval
     self.idleConnectionLimit = idleConnectionLimit
     self.logger = logger
-    self.now = now
+    self.now = now ?? { .current }
+    // A clock of one's own that comes alone agrees with itself.
+    switch (uptime, now) {
+    case (let uptime?, _): self.uptime = uptime
+    case (nil, let now?): self.uptime = { .milliseconds(now().milliseconds) }
+    case (nil, nil): self.uptime = { Uptime.current }
+    }
+    self.trustsClock = trustsClock
   }
 
   /// Whom mails are from.

@@ -13,6 +13,7 @@ public struct SessionServer: Sendable {
   public let configuration: ServerConfiguration
   public let registry: Registry
   public let metrics: ServerMetrics
+  let clock: ServerClock
   let tokens: AccessTokens
   let passwords: PasswordPool
   let hub: EventHub
@@ -32,7 +33,7 @@ public struct SessionServer: Sendable {
   ///   - mailer: where mails go. Without one nobody can reset a password.
   ///   - apple: how Sign in with Apple is taken. Nothing: it is not.
   ///   - middlewares: see every request first, and every answer last: tests hold or lose answers there.
-  /// - Throws: ``AppConfigFault`` when the app configuration is no JSON object, ``MailSetUpFault`` when addresses are to be
+  /// - Throws: ``RegistryError`` when the registry cannot be read, ``AppConfigFault`` when the app configuration is no JSON object, ``MailSetUpFault`` when addresses are to be
   ///   confirmed without a mailer, or when mails would have no usable sender; ``ClientFault`` when two clients have one id.
   public init(
     configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
@@ -54,7 +55,14 @@ public struct SessionServer: Sendable {
     guard mailer == nil || Mailbox(configuration.sender) != nil else { throw MailSetUpFault.badSender }
     guard configuration.signUp != .confirmed || mailer != nil else { throw MailSetUpFault.noMailer }
     self.mailer = mailer
-    identityTokens = apple.map { IdentityTokens($0, now: configuration.now) }
+    let note: ClockNote?
+    do throws(RegistryStoreError) { note = try await registry.store.clockNote() } catch {
+      throw RegistryError.unavailable("\(error)")
+    }
+    let (clock, correction) = ServerClock.starting(after: note, configuration)
+    if let correction { try await registry.moveTimes(correction.span, by: correction.distance) }
+    self.clock = clock
+    identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
     desk = MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)
     var clients: [String: ConfiguredClient] = [:]
     for client in configuration.clients {

@@ -14,18 +14,21 @@ struct Sweeper: Service, CustomStringConvertible {
 
   func run() async throws {
     await cancelWhenGracefulShutdown {
-      while (try? await Task.sleep(for: server.configuration.sweepInterval)) != nil { await sweep() }
+      repeat { await sweep() } while (try? await Task.sleep(for: server.configuration.sweepInterval)) != nil
     }
+    // The next start compares its clock with this.
+    try? await server.registry.note(server.clock.note)
   }
 
   func sweep() async {
     do throws(RegistryError) {
+      try await server.checkClock()
       while true {
-        let outcome = try await server.registry.expire(now: server.configuration.now(), limit: Sweeper.batch)
+        let outcome = try await server.registry.expire(now: server.now(), limit: Sweeper.batch)
         for account in Set(outcome.ended.map(\.account)) { server.hub.announce(account) }
         if outcome.ended.count < Sweeper.batch { break }
       }
-      while case let count = try await server.registry.prune(now: server.configuration.now(), limit: Sweeper.batch),
+      while case let count = try await server.registry.prune(now: server.now(), limit: Sweeper.batch),
         count > 0
       {
         server.metrics.update { $0.pruned += count }

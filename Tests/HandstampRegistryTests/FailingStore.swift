@@ -49,5 +49,6 @@ final class FailingStore: RegistryStore {
   ) async throws(RegistryStoreError) -> [StoredEvent] {
     await inner.events(after: id, account: account, limit: limit)
   }
+  @concurrent func clockNote() async throws(RegistryStoreError) -> ClockNote? { await inner.clockNote() }
   @concurrent func lastEventID() async throws(RegistryStoreError) -> EventID { await inner.lastEventID() }
 }

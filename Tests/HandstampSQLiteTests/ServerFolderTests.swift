@@ -41,7 +41,10 @@ import Testing
     #expect(second.keys.master.keys == first.keys.master.keys)
     #expect(try inner.keyFile.load()?.master.current == first.keys.master.current)
     let names = try FileManager.default.contentsOfDirectory(atPath: inner.path).sorted()
-    #expect(names == ["keys.json", "opening.lock", "registry.sqlite", "registry.sqlite-shm", "registry.sqlite-wal"])
+    #expect(
+      names == [
+        "ends.log", "keys.json", "opening.lock", "registry.sqlite", "registry.sqlite-shm", "registry.sqlite-wal",
+      ])
     let stranger = try ServerFolder(path: folder.path + "/stranger").open()
     #expect(stranger.keys.instance != first.keys.instance)
     #expect(stranger.keys.master.keys != first.keys.master.keys)
@@ -72,6 +75,86 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: database))
     try edit { $0["inUse"] = false }
     #expect(refusal(folder.server) == nil)
+  }
+
+  @Test func `whose database is empty is refused, and stays as it is`() async throws {
+    try await fill()
+    for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: database + suffix) }
+    #expect(FileManager.default.createFile(atPath: database, contents: Data()))
+    #expect(refusal(folder.server) == .databaseEmpty(path: database))
+    #expect(FileManager.default.contents(atPath: database) == Data())
+    // As large as SQLite makes one, with nothing in it.
+    let other = try DatabaseQueue(path: database)
+    try await other.write { db in try db.execute(sql: "CREATE TABLE strange (id INTEGER)") }
+    try other.close()
+    #expect(refusal(folder.server) == .databaseEmpty(path: database))
+  }
+
+  @Test func `copied without the write-ahead log is refused while it runs, and is whole when it was closed`()
+    async throws
+  {
+    let copy = try Folder()
+    func copyDatabase() throws {
+      for name in ["keys.json", "registry.sqlite"] {
+        try? FileManager.default.removeItem(atPath: copy.path + "/" + name)
+        try FileManager.default.copyItem(atPath: folder.path + "/" + name, toPath: copy.path + "/" + name)
+      }
+    }
+    let store = try folder.server.open().store
+    _ = try await store.write([.createAccount(ada)], events: [])
+    try copyDatabase()
+    #expect(refusal(copy.server) == .databaseEmpty(path: copy.path + "/registry.sqlite"))
+    try store.close()
+    try copyDatabase()
+    let copied = try copy.server.open().store
+    #expect(try await copied.account(ada.id) == ada)
+  }
+
+  @Test func `closed while another server has it open says that it is not whole`() async throws {
+    let (first, second) = try (folder.server.open().store, folder.server.open().store)
+    _ = try await first.write([.createAccount(ada)], events: [])
+    // A reader in the middle of its work keeps the log from being emptied.
+    var configuration = Configuration()
+    configuration.allowsUnsafeTransactions = true
+    let reader = try DatabaseQueue(path: database, configuration: configuration)
+    try await reader.writeWithoutTransaction { db in
+      try db.execute(sql: "BEGIN")
+      _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM account")
+    }
+    _ = try await second.write([.createSession(session(1))], events: [])
+    #expect(throws: RegistryStoreError.self) { try first.close() }
+    try await reader.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }
+    try second.close()
+  }
+
+  @Test func `takes keys that are kept elsewhere, once their database was made`() async throws {
+    let keys = try ServerKeys.drawn()
+    let server = folder.server
+    #expect(throws: RegistryOpenError.databaseMissing(path: database)) { try server.open(keys: keys) }
+    #expect(!FileManager.default.fileExists(atPath: database))
+    try server.createDatabase(keys: keys)
+    let store = try server.open(keys: keys).store
+    _ = try await store.write([.createAccount(ada)], events: [])
+    try store.close()
+    // A second time changes nothing.
+    try server.createDatabase(keys: keys)
+    #expect(try await server.open(keys: keys).store.account(ada.id) == ada)
+    let strange = try ServerKeys.drawn()
+    #expect(throws: RegistryOpenError.self) { try server.open(keys: strange) }
+    #expect(throws: RegistryOpenError.self) { try server.createDatabase(keys: strange) }
+    for suffix in ["-wal", "-shm", ""] { try? FileManager.default.removeItem(atPath: database + suffix) }
+    #expect(FileManager.default.createFile(atPath: database, contents: Data()))
+    #expect(throws: RegistryOpenError.databaseEmpty(path: database)) { try server.open(keys: keys) }
+  }
+
+  @Test func `reads keys from the text of a key file`() async throws {
+    try await fill()
+    let text = Secret(try String(contentsOfFile: keys, encoding: .utf8))
+    let known = try folder.server.open().keys
+    #expect(try KeyFile.keys(text: text, named: "KEYS").master.keys == known.master.keys)
+    #expect(throws: RegistryOpenError.keyFileInvalid(path: "KEYS", "it is not what a key file looks like")) {
+      try KeyFile.keys(text: Secret("{}"), named: "KEYS")
+    }
   }
 
   @Test func `with another server’s keys is refused`() async throws {

@@ -49,6 +49,7 @@ import Testing
     ) async throws(RegistryStoreError) -> [StoredEvent] {
       try await store.events(after: id, account: account, limit: limit)
     }
+    @concurrent func clockNote() async throws(RegistryStoreError) -> ClockNote? { try await store.clockNote() }
     @concurrent func lastEventID() async throws(RegistryStoreError) -> EventID { try await store.lastEventID() }
   }
 

@@ -18,7 +18,10 @@ struct Serve: AsyncParsableCommand {
       every setting can be given as a flag, as an environment variable (HANDSTAMP_SERVE_PORT for --port) or as a member
       of the JSON object in the --config file ("port"); what stands earlier in this sentence wins
 
-      back up the folder as a whole: its keys and its database belong together
+      back up the folder as a whole: its keys and its database belong together; to restore, put everything back but
+      ends.log, which ends again what ended since
+
+      keys may come from HANDSTAMP_SERVE_KEYS instead of keys.json, as the whole text of such a file
       """)
 
   @Option(help: "the folder of database and keys, made when it is missing") var data: String?
@@ -46,6 +49,9 @@ struct Serve: AsyncParsableCommand {
   @Option(help: "how long ended sessions and events are kept (default: 30d)") var retention: String?
   @Option(help: "a file with the JSON object that apps read at /v1/app-config") var appConfig: String?
   @Option(help: "trace, debug, info, notice, warning or error (default: info)") var logLevel: String?
+  @Flag(help: "counts the machine's clock as right, although it shows another time than was to be expected")
+  var trustClock = false
+  @Flag(help: "makes the database for keys in HANDSTAMP_SERVE_KEYS, and ends") var newDatabase = false
   @Flag(help: .hidden) var untilStdinEnds = false
 
   func run() async throws {
@@ -57,11 +63,23 @@ struct Serve: AsyncParsableCommand {
         .sendmail: sendmail, .mailFrom: mailFrom, .mailLink: mailLink, .retention: retention,
         .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .appConfig: appConfig,
         .clients: clients,
-        .logLevel: logLevel,
+        .logLevel: logLevel, .trustClock: trustClock ? "true" : nil,
       ].compactMapValues { $0 }, environment: ProcessInfo.processInfo.environment, file: config)
+    if newDatabase { return try settings.createDatabase() }
     let (store, keys) = try settings.openFolder()
+    let logger = settings.logger
+    defer { close(store, logger) }
     let server = try await settings.server(store: store, keys: keys)
-    let (host, logger) = (settings.host, server.configuration.logger)
+    let host = settings.host
+    if store.endedAgain > 0 {
+      logger.warning(
+        "Sessions that a restored database showed as living were ended again",
+        metadata: ["handstamp.count": "\(store.endedAgain)"])
+    }
+    if store.unreadableEnds > 0 {
+      logger.warning(
+        "Lines of the log of ended sessions cannot be read", metadata: ["handstamp.count": "\(store.unreadableEnds)"])
+    }
     if host != "127.0.0.1", host != "localhost", host != "::1", settings.signUp == .open {
       logger.warning("Anybody who reaches this server can sign up")
     }
@@ -78,7 +96,14 @@ struct Serve: AsyncParsableCommand {
         .failure, "\(host), port \(settings.port), cannot be listened on",
         hint: "choose another with --host and --port, or port 0 for any free one")
     }
-    try? store.close()
+  }
+
+  private func close(_ store: SQLiteRegistryStore, _ logger: Logger) {
+    do throws(RegistryStoreError) { try store.close() } catch {
+      logger.error(
+        "The database was not closed whole: copy it with the file beside it that ends in -wal",
+        metadata: ["handstamp.cause": "\(error)"])
+    }
   }
 
   private func serve(_ server: SessionServer, on host: String, port: Int) async throws {

@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampAsyncHTTP
+import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
@@ -26,6 +27,7 @@ struct ServeSettings {
     case clients
     case appConfig = "app-config"
     case logLevel = "log-level"
+    case trustClock = "trust-clock"
 
     var flag: String { "--" + rawValue }
     var variable: String {
@@ -55,10 +57,16 @@ struct ServeSettings {
   let clients: [ConfiguredClient]
   let appConfig: String
   let logLevel: Logger.Level
+  let trustsClock: Bool
+  /// The keys, where they are kept elsewhere than in the folder.
+  let keys: ServerKeys?
+
+  /// The variable that may hold the text of a key file. There is no flag for it: other users could read that.
+  static let keysVariable = prefix + "KEYS"
 
   init(flags: [Key: String], environment: [String: String], file: String?) throws(Refusal) {
     var values = try file.map { path throws(Refusal) in try ServeSettings.values(inFile: path) } ?? [:]
-    for (name, text) in environment where name.hasPrefix(ServeSettings.prefix) {
+    for (name, text) in environment where name.hasPrefix(ServeSettings.prefix) && name != ServeSettings.keysVariable {
       guard let key = Key.allCases.first(where: { $0.variable == name }) else {
         throw Refusal(
           .usage, "there is no setting \(name)",
@@ -147,6 +155,18 @@ struct ServeSettings {
       throw refuse(.logLevel, "no level")
     }
     self.logLevel = logLevel
+    guard let trustsClock = Bool(values[.trustClock]?.text ?? "false") else {
+      throw refuse(.trustClock, "neither true nor false")
+    }
+    self.trustsClock = trustsClock
+    self.keys = try environment[ServeSettings.keysVariable].map { text throws(Refusal) in
+      do throws(RegistryOpenError) {
+        return try KeyFile.keys(text: Secret(text), named: ServeSettings.keysVariable)
+      } catch {
+        throw Refusal(
+          .usage, plain("\(error)"), hint: "set \(ServeSettings.keysVariable) to the whole text of a keys.json")
+      }
+    }
     clients = try values[.clients].map { value throws(Refusal) in try ClientFile.clients(at: value.text) } ?? []
     if let path = values[.appConfig]?.text {
       guard let content = FileManager.default.contents(atPath: path) else {
@@ -201,6 +221,7 @@ extension ServeSettings.Key {
     case .mailLink: "an address of your app or page, such as https://app.example.org/{action}#{token}"
     case .clients: ClientFile.hint
     case .appConfig: "name a file with a JSON object"
+    case .trustClock: "write true once, after a look at the machine's clock"
     case .logLevel: "one of trace, debug, info, notice, warning, error"
     }
   }
@@ -208,20 +229,41 @@ extension ServeSettings.Key {
 
 extension ServeSettings {
   func openFolder() throws(Refusal) -> (store: SQLiteRegistryStore, keys: ServerKeys) {
-    do throws(RegistryOpenError) { return try ServerFolder(path: data).open() } catch {
+    do throws(RegistryOpenError) { return try ServerFolder(path: data).open(keys: keys) } catch {
+      var hint = error.hint
+      if keys != nil, case .databaseMissing = error { hint = ServeSettings.firstStart }
+      if keys != nil, case .databaseEmpty = error { hint = ServeSettings.firstStart }
+      throw Refusal(.failure, plain("\(error)"), hint: plain(hint))
+    }
+  }
+
+  private static let firstStart =
+    "put the database back; if there never was one for these keys, run once: handstamp serve --data DIR --new-database"
+
+  /// Makes the database for keys that are kept elsewhere.
+  func createDatabase() throws(Refusal) {
+    guard let keys else {
+      throw Refusal(
+        .usage, "--new-database is for keys in \(ServeSettings.keysVariable)",
+        hint: "leave it out: the first start makes keys and database")
+    }
+    do throws(RegistryOpenError) { try ServerFolder(path: data).createDatabase(keys: keys) } catch {
       throw Refusal(.failure, plain("\(error)"), hint: plain(error.hint))
     }
   }
 
+  var logger: Logger {
+    var logger = Logger(label: "handstamp.server") { _ in JSONLines() }
+    logger.logLevel = logLevel
+    return logger
+  }
+
   /// The server, with the signing keys of its folder.
   func server(store: SQLiteRegistryStore, keys: ServerKeys) async throws -> SessionServer {
-    let level = logLevel
-    var logger = Logger(label: "handstamp.server") { _ in JSONLines() }
-    logger.logLevel = level
     let configuration = ServerConfiguration(
       issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, clients: clients, mailFrom: mailFrom,
       mailLink: mailLink,
-      appConfig: appConfig, logger: logger)
+      appConfig: appConfig, logger: logger, trustsClock: trustsClock)
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
     let signing = try SigningKeyFile(path: data + "/signing.pem").keys()
     do {

@@ -34,9 +34,9 @@ public struct Ticket: Sendable, Hashable, Identifiable {
   public let passwordHash: Secret?
   /// What else belongs to it, in a form of its purpose's own.
   public let payload: String
-  public let createdAt: UnixTime
+  public private(set) var createdAt: UnixTime
   /// From then on it is good for nothing.
-  public let expiresAt: UnixTime
+  public private(set) var expiresAt: UnixTime
 
   public init(
     id: TicketID, purpose: Purpose, subject: String, account: AccountID? = nil, email: EmailAddress? = nil,
@@ -52,6 +52,17 @@ public struct Ticket: Sendable, Hashable, Identifiable {
     self.payload = payload
     self.createdAt = createdAt
     self.expiresAt = expiresAt
+  }
+}
+
+extension Ticket {
+  /// The ticket after its times were moved, if it was made in `span`.
+  func moved(_ span: ClosedRange<UnixTime>, by distance: Duration) -> Ticket {
+    guard span.contains(createdAt) else { return self }
+    var ticket = self
+    ticket.createdAt = createdAt.advanced(by: distance)
+    ticket.expiresAt = expiresAt.advanced(by: distance)
+    return ticket
   }
 }
 

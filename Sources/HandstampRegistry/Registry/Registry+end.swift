@@ -150,7 +150,9 @@ extension Registry {
         if stored?.revision != revision { return false }
       case .useTicket(let id):
         if try await ticket(id) == nil { return false }
-      case .createSession, .replaceSession, .endSession, .createAccount, .createTicket, .voidTickets: continue
+      case .createSession, .replaceSession, .endSession, .createAccount, .createTicket, .voidTickets, .noteClock,
+        .moveTimes:
+        continue
       }
     }
     return true

@@ -12,4 +12,17 @@ extension Registry {
       try await store.prune(Retention(eventsBefore: before, endedBefore: before, now: now), limit: limit)
     }
   }
+
+  /// Notes what the server's clock shows; to be called now and then.
+  public func note(_ clock: ClockNote) async throws(RegistryError) {
+    try await reading { () throws(RegistryStoreError) in _ = try await store.write([.noteClock(clock)], events: []) }
+  }
+
+  /// Corrects what was written down by a time that turned out to be `distance` behind: no session that was used in `span` ends
+  /// because of it.
+  public func moveTimes(_ span: ClosedRange<UnixTime>, by distance: Duration) async throws(RegistryError) {
+    try await reading { () throws(RegistryStoreError) in
+      _ = try await store.write([.moveTimes(span, by: distance)], events: [])
+    }
+  }
 }

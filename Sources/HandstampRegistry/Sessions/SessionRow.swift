@@ -65,7 +65,7 @@ public struct SessionRow: Sendable, Hashable {
   /// How often the refresh token was rotated: the counter of the token that is good now.
   public var counter: UInt64
   public var ring: KeyRing
-  public let createdAt: UnixTime
+  public private(set) var createdAt: UnixTime
   public var rotatedAt: UnixTime
   /// Lags behind by up to a minute, see ``RegistryLimits/touchInterval``.
   public var lastSeenAt: UnixTime
@@ -138,6 +138,18 @@ extension SessionRow {
     let age = self.counter - counter
     guard age <= UInt64(ring.entries.count) else { return nil }
     return ring.entries[ring.entries.count - Int(age)]
+  }
+
+  /// The row after the times of it that lie in `span` were moved, see ``RegistryChange/moveTimes(_:by:)``.
+  func moved(_ span: ClosedRange<UnixTime>, by distance: Duration) -> SessionRow {
+    func moved(_ time: UnixTime) -> UnixTime { span.contains(time) ? time.advanced(by: distance) : time }
+    var row = self
+    if span.contains(createdAt) { row.absoluteExpiry = absoluteExpiry?.advanced(by: distance) }
+    row.createdAt = moved(createdAt)
+    row.rotatedAt = moved(rotatedAt)
+    row.lastSeenAt = moved(lastSeenAt)
+    if row != self { row.revision += 1 }
+    return row
   }
 
   /// The row after it was ended. What had ended before stays as it was.

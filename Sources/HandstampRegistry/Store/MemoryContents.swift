@@ -9,6 +9,7 @@ struct MemoryContents {
   private(set) var emails: [String: AccountID] = [:]
   private(set) var identities: [ExternalIdentity: AccountID] = [:]
   private(set) var tickets: [TicketID: Ticket] = [:]
+  private(set) var clock: ClockNote?
   private var events: [StoredEvent] = []
   /// How many events were forgotten: all before ``events``.
   private var forgotten = 0
@@ -50,6 +51,8 @@ struct MemoryContents {
     case session(SessionRow?, SessionRow)
     case account(AccountRecord?, AccountRecord)
     case tickets([TicketID: Ticket])
+    case clock(ClockNote?)
+    case times([SessionID: SessionRow], [TicketID: Ticket])
     case nothing
   }
 
@@ -59,6 +62,8 @@ struct MemoryContents {
     case .endSession(let id, _): sessions[id].map { .session($0, $0) } ?? .nothing
     case .createAccount(let record), .replaceAccount(let record, _): .account(accounts[record.id], record)
     case .createTicket, .useTicket, .voidTickets: .tickets(tickets)
+    case .noteClock: .clock(clock)
+    case .moveTimes: .times(sessions, tickets)
     case .expectAccount: .nothing
     }
   }
@@ -76,6 +81,8 @@ struct MemoryContents {
       if let email = old?.email { emails[email.normalised] = new.id }
       if let identity = old?.identity { identities[identity] = new.id }
     case .tickets(let old): tickets = old
+    case .clock(let old): clock = old
+    case .times(let oldSessions, let oldTickets): (sessions, tickets) = (oldSessions, oldTickets)
     case .nothing: return
     }
   }
@@ -117,6 +124,10 @@ struct MemoryContents {
       guard tickets.removeValue(forKey: id) != nil else { throw .missing }
     case .voidTickets(let purpose, let subject):
       tickets = tickets.filter { $0.value.purpose != purpose || $0.value.subject != subject }
+    case .noteClock(let note): clock = note
+    case .moveTimes(let span, let distance):
+      for (id, row) in sessions where row.end == nil { sessions[id] = row.moved(span, by: distance) }
+      tickets = tickets.mapValues { $0.moved(span, by: distance) }
     }
   }
 

@@ -51,5 +51,7 @@ public actor MemoryRegistryStore: RegistryStore {
     contents.events(after: id, account: account, limit: max(limit, 0))
   }
 
+  public func clockNote() -> ClockNote? { contents.clock }
+
   public func lastEventID() -> EventID { contents.lastEventID }
 }

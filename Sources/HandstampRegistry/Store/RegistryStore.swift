@@ -38,6 +38,10 @@ public protocol RegistryStore: Sendable {
     after id: EventID, account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredEvent]
 
+  /// The last ``RegistryChange/noteClock(_:)``; `nil` when there has been none. A store that was in use before there was such a
+  /// note gives the time of its newest event.
+  @concurrent func clockNote() async throws(RegistryStoreError) -> ClockNote?
+
   /// The id of the newest event; ``EventID/zero`` when there has never been one.
   @concurrent func lastEventID() async throws(RegistryStoreError) -> EventID
 }
@@ -67,6 +71,12 @@ public enum RegistryChange: Sendable, Hashable {
   /// Changes nothing. Fails with `missing` when there is no such account, with `changed` when its revision is another: what
   /// was decided about an account holds only while it stays as it was.
   case expectAccount(AccountID, revision: Int64)
+  /// Takes the place of the note before it. Never fails.
+  case noteClock(ClockNote)
+  /// Moves times that lie in that span: of living sessions those of creation, rotation and last use, and the absolute expiry
+  /// with the creation; both times of tickets that were made in it. A session that this changes has a revision one more. Never
+  /// fails.
+  case moveTimes(ClosedRange<UnixTime>, by: Duration)
 }
 
 /// Why a store did not do what it was asked. The first three are answers, the last is trouble.

@@ -42,7 +42,7 @@ extension SessionServer {
     }
     let id = String(UInt64.random(in: 0 ... .max), radix: 36) + String(UInt64.random(in: 0 ... .max), radix: 36)
     let mail = Mail(
-      from: from, to: to, subject: kind.subject, text: text(kind, link), id: id, sentAt: configuration.now())
+      from: from, to: to, subject: kind.subject, text: text(kind, link), id: id, sentAt: clock.read().wall)
     do throws(MailFault) {
       try await mailer.send(mail)
       metrics.update { $0.mailsSent += 1 }

@@ -18,7 +18,7 @@ extension SessionServer {
     }
     let claim = CodeClaim(client: client.id, redirectURI: redirect, verifier: Secret(verifier), thumbprint: proof)
     do throws(RegistryError) {
-      switch try await registry.redeemCode(Secret(code), claim, now: configuration.now()) {
+      switch try await registry.redeemCode(Secret(code), claim, now: now()) {
       case .signedIn(let new): return try began(new, context)
       case .invalid: return OAuthAnswer.refusal("invalid_grant")
       case .replayed(let outcome):
@@ -45,7 +45,7 @@ extension SessionServer {
     }
     // What cannot be ours is not remembered either: anybody may send it, and as long as a body may be.
     guard let presented = LinkSecret(presented: Secret(code)) else { return OAuthAnswer.refusal("invalid_grant") }
-    let now = configuration.now()
+    let now = self.now()
     guard pacing.mayAsk(presented.secret, now: now) else { return OAuthAnswer.refusal("slow_down") }
     do throws(RegistryError) {
       switch try await registry.redeemDevice(presented.secret, client: client.id, thumbprint: proof, now: now) {
@@ -96,7 +96,7 @@ extension SessionServer {
     }
     let grant = DeviceGrant(client: client.id, clientName: client.name, scope: scope, audience: form["resource"])
     do throws(RegistryError) {
-      let codes = try await registry.beginDevice(grant, now: configuration.now())
+      let codes = try await registry.beginDevice(grant, now: now())
       var json = JSONText()
       json.add("device_code", codes.device.secret.withExposed { $0 })
       json.add("user_code", codes.user.text)

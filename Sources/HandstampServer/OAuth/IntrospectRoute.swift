@@ -30,7 +30,7 @@ extension SessionServer {
   }
 
   private func facts(about token: String, for client: ConfiguredClient) async throws(RegistryError) -> JSONText? {
-    let now = configuration.now()
+    let now = self.now()
     var json = JSONText()
     json.add("active", true)
     if case .success(let claims) = tokens.verify(Substring(token), at: now, audience: nil) {

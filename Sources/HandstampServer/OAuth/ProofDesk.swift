@@ -37,8 +37,9 @@ final class ProofDesk: Sendable {
 
   /// The thumbprint of the key that a request was proven with; nothing for a request without a proof, unless it needs one.
   ///
-  /// - Parameter token: the access token that the proof must name; nothing at the token endpoint.
-  func check(_ request: Request, token: Substring?, now: UnixTime) -> Result<String?, Fault> {
+  /// - Parameter token: the access token that the proof must name; `nil` at the token endpoint.
+  func check(_ request: Request, token: Substring?, at time: ServerClock.Reading) -> Result<String?, Fault> {
+    let now = time.now
     let fields = request.headers[values: ProofDesk.field]
     guard !fields.isEmpty else { return token == nil ? .success(nil) : .failure(.invalid) }
     guard fields.count == 1, let proof = Proof(fields[0]) else { return .failure(.invalid) }
@@ -51,10 +52,16 @@ final class ProofDesk: Sendable {
       }
     }
     guard proof.claims.iat.isFinite, abs(proof.claims.iat) < 1e12 else { return .failure(.invalid) }
-    let age = now.since(UnixTime(milliseconds: Int64(proof.claims.iat * 1000)))
-    guard age <= ProofDesk.tolerance, age >= .zero - ProofDesk.tolerance else { return .failure(.invalid) }
+    // While the server's clock is doubted, either may be the one that the client's agrees with.
+    let madeAt = UnixTime(milliseconds: Int64(proof.claims.iat * 1000))
+    guard ProofDesk.isNear(madeAt, now) || ProofDesk.isNear(madeAt, time.wall) else { return .failure(.invalid) }
     guard let nonce = proof.claims.nonce, isGood(nonce, at: now) else { return .failure(.wantsNonce) }
     return remember(proof, now: now).map { proof.thumbprint }
+  }
+
+  private static func isNear(_ one: UnixTime, _ other: UnixTime) -> Bool {
+    let distance = one.since(other)
+    return distance <= tolerance && distance >= .zero - tolerance
   }
 
   /// The nonce of this moment.

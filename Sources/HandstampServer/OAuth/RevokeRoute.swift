@@ -18,7 +18,7 @@ extension SessionServer {
     guard let presented = form["token"] else {
       return OAuthAnswer.refusal("invalid_request", description: "token is missing")
     }
-    let now = configuration.now()
+    let now = self.now()
     do throws(RegistryError) {
       if let client = caller.client, let owner = try await owner(of: presented, now: now), owner != client.id {
         return OAuthAnswer.refusal("invalid_grant", description: "the token is of another client")

@@ -35,7 +35,7 @@ extension SessionServer {
     case "allow":
       guard let account = visit.account else { return signInPage(visit) }
       do throws(RegistryError) {
-        let code = try await registry.issueCode(asked.grant, to: account.id, now: configuration.now())
+        let code = try await registry.issueCode(asked.grant, to: account.id, now: now())
         return back([("code", code.secret.withExposed { $0 })], asked.grant.redirectURI, asked.state)
       } catch { throw problem(error, context) }
     case "deny":

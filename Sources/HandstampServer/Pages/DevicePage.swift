@@ -23,7 +23,7 @@ extension SessionServer {
     if action == "sign-in" { return try await signIn(by: visit, backTo: here, context) }
     if action == "sign-out" { return try await signOut(by: visit, backTo: here, context) }
     guard let account = visit.account else { return signInPage(visit) }
-    let now = configuration.now()
+    let now = self.now()
     let typed = visit.form?["user_code"] ?? ""
     guard pacing.mayGuess(account.id, now: now) else {
       context.logger.warning("Device codes guessed", metadata: ["handstamp.account": "\(account.id)"])

@@ -41,7 +41,7 @@ extension SessionServer {
     var account: AccountRecord?
     if let session {
       do throws(RegistryError) {
-        account = try await registry.account(webSession: session, now: configuration.now())
+        account = try await registry.account(webSession: session, now: now())
       } catch { throw problem(error, context) }
     }
     var visit = Visit(
@@ -92,7 +92,7 @@ extension SessionServer {
     do throws(RegistryError) {
       // A former one of this browser ends: the id changes with every sign-in.
       if let former = visit.session { try await registry.endWebSession(former) }
-      let secret = try await registry.beginWebSession(of: account, now: configuration.now())
+      let secret = try await registry.beginWebSession(of: account, now: now())
       return redirect(
         to: target,
         [

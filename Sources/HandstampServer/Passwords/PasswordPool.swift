@@ -1,16 +1,18 @@
 #if Server
-import Dispatch
+import Foundation
 public import HandstampCore
 
-/// Where passwords are hashed: on a bounded number of threads of its own, behind a bounded queue, so that a flood of
-/// sign-ins neither takes all memory nor keeps refreshes from being answered.
+/// Where passwords are hashed: on a few threads of its own, behind a bounded line, so that a flood of sign-ins neither takes all
+/// memory nor the threads that answer everything else.
 ///
 /// Every attempt costs exactly one hash, whether the account exists or not: the time of an answer tells nothing.
 public final class PasswordPool: Sendable {
-  /// The queue is full, or the memory for a hash cannot be had: try again later.
+  /// The line is full, or the memory for a hash cannot be allocated: try again later.
   public struct Busy: Error, Sendable, Hashable {}
 
   private struct Line {
+    /// Those that were admitted, whether they have something to hash yet or not.
+    var places = 0
     var running = 0
     var waiting: [@Sendable () -> Void] = []
   }
@@ -20,7 +22,6 @@ public final class PasswordPool: Sendable {
   private let capacity: Int
   private let metrics: ServerMetrics
   private let line = Locked(Line())
-  private let threads = DispatchQueue(label: "handstamp.passwords", attributes: .concurrent)
 
   /// - Parameters:
   ///   - width: how many hashes run at once; each takes the memory that `parameters` says.
@@ -32,56 +33,80 @@ public final class PasswordPool: Sendable {
     self.metrics = metrics
   }
 
+  /// A place in the line. Take it before anything that waits: those who find no place then cost next to nothing.
+  public func admit() throws(Busy) -> Place {
+    let isAdmitted = line.withLock { line in
+      guard line.places < width + capacity else { return false }
+      line.places += 1
+      return true
+    }
+    guard isAdmitted else { throw Busy() }
+    return Place(pool: self)
+  }
+
   /// The hash to store for a new password.
-  public func hash(_ password: Secret) async throws(Busy) -> Secret {
-    try await perform { [parameters, metrics] () throws(Argon2Failure) in
-      metrics.update { $0.passwordHashes += 1 }
-      return Secret(try parameters.hash(password))
-    }
-  }
+  public func hash(_ password: Secret) async throws(Busy) -> Secret { try await admit().hash(password) }
 
-  /// Whether `password` belongs to `encoded`. With nothing to compare with, the same work is done and the answer is no.
+  /// Whether `password` belongs to `encoded`. Without anything to compare with, the same work is done and the answer is no.
   public func verify(_ password: Secret, against encoded: Secret?) async throws(Busy) -> Bool {
-    try await perform { [parameters, metrics] () throws(Argon2Failure) in
-      metrics.update { $0.passwordHashes += 1 }
-      guard let encoded else {
-        _ = try parameters.hash(password)
-        return false
-      }
-      return try encoded.withExposed { text throws(Argon2Failure) in
-        try Argon2Parameters.verify(password, against: text)
+    try await admit().verify(password, against: encoded)
+  }
+
+  /// A place in the line of a pool. It is free again when this is let go of.
+  public final class Place: Sendable {
+    private let pool: PasswordPool
+
+    fileprivate init(pool: PasswordPool) { self.pool = pool }
+    deinit { pool.line.withLock { $0.places -= 1 } }
+
+    /// The hash to store for a new password.
+    public func hash(_ password: Secret) async throws(Busy) -> Secret {
+      try await pool.perform { [pool] () throws(Argon2Failure) in Secret(try pool.parameters.hash(password)) }
+    }
+
+    /// Whether `password` belongs to `encoded`. Without anything to compare with, the same work is done and the answer is no.
+    public func verify(_ password: Secret, against encoded: Secret?) async throws(Busy) -> Bool {
+      try await pool.perform { [pool] () throws(Argon2Failure) in
+        guard let encoded else {
+          _ = try pool.parameters.hash(password)
+          return false
+        }
+        return try encoded.withExposed { text throws(Argon2Failure) in
+          try Argon2Parameters.verify(password, against: text)
+        }
       }
     }
   }
 
-  private func perform<Value: Sendable>(
+  /// Linux keeps no more than 15 bytes.
+  static let threadName = "handstamp.hash"
+
+  func perform<Value: Sendable>(
     _ work: @escaping @Sendable () throws(Argon2Failure) -> Value
   ) async throws(Busy) -> Value {
     let value: Value? = await withCheckedContinuation { continuation in
-      let job: @Sendable () -> Void = { continuation.resume(returning: try? work()) }
-      let verdict = line.withLock { line -> Verdict in
-        if line.running < width {
-          line.running += 1
-          return .run
+      let job: @Sendable () -> Void = { [metrics] in
+        metrics.update { $0.passwordHashes += 1 }
+        continuation.resume(returning: try? work())
+      }
+      let startsThread = line.withLock { line in
+        guard line.running < width else {
+          line.waiting.append(job)
+          return false
         }
-        guard line.waiting.count < capacity else { return .refuse }
-        line.waiting.append(job)
-        return .wait
+        line.running += 1
+        return true
       }
-      switch verdict {
-      case .run: threads.async { self.run(job) }
-      case .wait: break
-      case .refuse: continuation.resume(returning: nil)
-      }
+      // Neither a queue of Dispatch nor a task: those share their threads with everything else that is to be answered.
+      if startsThread { Thread.detachNewThread { self.run(job) } }
     }
     guard let value else { throw Busy() }
     return value
   }
 
-  private enum Verdict { case run, wait, refuse }
-
   /// Does one job, and then those that wait, oldest first.
   private func run(_ first: @Sendable () -> Void) {
+    PasswordPool.prepareThread()
     first()
     while let next = next() { next() }
   }
@@ -94,6 +119,17 @@ public final class PasswordPool: Sendable {
       }
       return line.waiting.removeFirst()
     }
+  }
+
+  /// Names this thread, and lets those that answer requests go first where there are fewer cores than threads with work.
+  private static func prepareThread() {
+    Thread.current.name = threadName
+    #if os(Linux)
+    // Of this thread alone: Linux keeps the value for each.
+    setpriority(numericCast(PRIO_PROCESS.rawValue), 0, 10)
+    #else
+    Thread.current.qualityOfService = .utility
+    #endif
   }
 }
 #endif

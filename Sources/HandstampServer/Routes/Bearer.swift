@@ -23,7 +23,8 @@ extension SessionServer {
     of request: Request, allowing scope: String? = nil, _ context: ServerContext
   ) async throws -> Bearer {
     let (token, isBound) = try SessionServer.token(in: request)
-    let now = configuration.now()
+    let time = clock.read()
+    let now = time.now
     let claims: AccessTokens.Claims
     switch tokens.verify(token, at: now) {
     case .success(let genuine): claims = genuine
@@ -34,7 +35,7 @@ extension SessionServer {
       metrics.update { $0.refusedTokens += 1 }
       throw Problem.invalidToken(code: "token_invalid", "The access token is not valid here")
     }
-    try checkProof(of: request, token, claims, isBound: isBound, at: now)
+    try checkProof(of: request, token, claims, isBound: isBound, at: time)
     try await requireLive(claims, at: now, context)
     var bearer = Bearer(account: claims.account, session: claims.session, expiresAt: claims.expiresAt)
     guard claims.client != configuration.clientID, clients[claims.client]?.isFirstParty != true else { return bearer }
@@ -46,15 +47,15 @@ extension SessionServer {
 
   /// A bound token must come with a proof, and one that comes with a proof must be bound (RFC 9449 section 7).
   private func checkProof(
-    of request: Request, _ token: Substring, _ claims: AccessTokens.Claims, isBound: Bool, at now: UnixTime
+    of request: Request, _ token: Substring, _ claims: AccessTokens.Claims, isBound: Bool, at time: ServerClock.Reading
   ) throws(Problem) {
     guard isBound || claims.thumbprint != nil else { return }
     let refused = Problem.invalidToken(code: "token_invalid", "The access token is not valid here")
     guard isBound, let thumbprint = claims.thumbprint else { throw refused }
-    switch proofs.check(request, token: token, now: now) {
+    switch proofs.check(request, token: token, at: time) {
     case .success(thumbprint): return
     case .success: throw refused
-    case .failure(let fault): throw proofs.problem(fault, now: now)
+    case .failure(let fault): throw proofs.problem(fault, now: time.now)
     }
   }
 

@@ -16,7 +16,7 @@ extension SessionServer {
       throw Problem.invalidRequest("email: no mail can be sent to such an address.")
     }
     let hash = try await hashing { () throws(PasswordPool.Busy) in try await passwords.hash(body.password) }
-    let (email, now) = (body.email, configuration.now())
+    let (email, now) = (body.email, self.now())
     try later {
       guard desk.mayWrite("sign-up", to: email, now: now) else { return }
       do throws(RegistryError) {
@@ -45,7 +45,7 @@ extension SessionServer {
   /// `POST /v1/password-reset`: 202, the same for every address, and a mail where there is something to reset.
   @concurrent func requestReset(_ request: Request, _ context: ServerContext) async throws -> Response {
     let body = try await request.json(as: ResetBody.self, upTo: configuration.bodyLimit)
-    let (email, now) = (body.email, configuration.now())
+    let (email, now) = (body.email, self.now())
     try later {
       guard desk.mayWrite("reset", to: email, now: now) else { return }
       do throws(RegistryError) {
@@ -67,7 +67,7 @@ extension SessionServer {
     guard let link = LinkSecret(presented: body.token) else { throw Problem.linkInvalid }
     let isGood: Bool
     do throws(RegistryError) {
-      isGood = try await registry.isGood(link, for: .passwordReset, now: configuration.now())
+      isGood = try await registry.isGood(link, for: .passwordReset, now: now())
     } catch {
       throw problem(error, context)
     }

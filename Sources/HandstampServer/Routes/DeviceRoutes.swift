@@ -13,7 +13,7 @@ extension SessionServer {
     let body = try await request.json(as: NameBody.self, upTo: configuration.bodyLimit)
     let row: SessionRow
     do throws(RegistryError) {
-      row = try await registry.rename(id, of: bearer.account, to: body.name, now: configuration.now())
+      row = try await registry.rename(id, of: bearer.account, to: body.name, now: now())
     } catch {
       throw problem(error, context)
     }
@@ -25,7 +25,7 @@ extension SessionServer {
     let bearer = try await bearer(of: request, context)
     let body = try await request.json(as: PushTokenBody.self, upTo: configuration.bodyLimit)
     do throws(RegistryError) {
-      try await registry.setPushToken(body.token, for: bearer.session, of: bearer.account, now: configuration.now())
+      try await registry.setPushToken(body.token, for: bearer.session, of: bearer.account, now: now())
     } catch {
       throw problem(error, context)
     }

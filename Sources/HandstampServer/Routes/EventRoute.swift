@@ -19,7 +19,8 @@ extension SessionServer {
     let bearer = try await bearer(of: request, context)
     let stream = EventStream(
       bearer: bearer, cursor: try cursor(of: request, newest: newest),
-      life: bearer.expiresAt.since(configuration.now()), heartbeat: configuration.heartbeat, hub: hub, metrics: metrics,
+      life: min(bearer.expiresAt.since(now()), configuration.accessTokenLife), heartbeat: configuration.heartbeat,
+      hub: hub, metrics: metrics,
       abort: { context.channel.close(promise: nil) }, read: { try await events(after: $0, of: bearer.account) })
     return Response(
       status: .ok,

@@ -11,7 +11,7 @@ extension SessionServer {
     let bearer = try await bearer(of: request, context)
     let rows: [SessionRow]
     do throws(RegistryError) {
-      rows = try await registry.sessions(of: bearer.account, now: configuration.now())
+      rows = try await registry.sessions(of: bearer.account, now: now())
     } catch {
       throw problem(error, context)
     }
@@ -67,7 +67,7 @@ extension SessionServer {
     _ context: ServerContext, _ work: (UnixTime) async throws(RegistryError) -> EndOutcome
   ) async throws(Problem) -> Int {
     do throws(RegistryError) {
-      return ended(try await work(configuration.now()), context)
+      return ended(try await work(now()), context)
     } catch {
       throw problem(error, context)
     }

@@ -38,13 +38,15 @@ extension SessionServer {
   func whoever(
     has email: EmailAddress, _ password: Secret, _ context: ServerContext
   ) async throws(Problem) -> AccountRecord {
+    // Before the account is looked up: a flood must not wait for the store first, to be turned away then.
+    let place = try admitted()
     let found: AccountRecord?
     do throws(RegistryError) { found = try await registry.account(email: email) } catch {
       throw problem(error, context)
     }
     // One hash, whether there is such an account or not.
     let fits = try await hashing { () throws(PasswordPool.Busy) in
-      try await passwords.verify(password, against: found?.passwordHash)
+      try await place.verify(password, against: found?.passwordHash)
     }
     guard fits, let account = found, account.closedAt == nil else {
       metrics.update { $0.refusedSignIns += 1 }
@@ -60,7 +62,7 @@ extension SessionServer {
     _ work: (UnixTime) async throws(RegistryError) -> NewSession
   ) async throws -> Response {
     let new: NewSession
-    do throws(RegistryError) { new = try await work(configuration.now()) } catch { throw problem(error, context) }
+    do throws(RegistryError) { new = try await work(now()) } catch { throw problem(error, context) }
     hub.announce(new.account.id)
     metrics.update {
       $0.signIns += 1
@@ -73,6 +75,11 @@ extension SessionServer {
     json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
     json.add("profile", new.account.profile)
     return .json(json, status: status)
+  }
+
+  /// A place in the line for passwords.
+  func admitted() throws(Problem) -> PasswordPool.Place {
+    do throws(PasswordPool.Busy) { return try passwords.admit() } catch { throw .busy }
   }
 
   func hashing<Value: Sendable>(
@@ -89,7 +96,7 @@ extension SessionServer {
   ) throws -> JSONText {
     let client = client ?? row.client
     let access = try tokens.mint(
-      account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint, at: configuration.now(),
+      account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint, at: clock.read().forTokens,
       until: row.absoluteExpiry)
     var json = JSONText(reserving: 1024)
     json.add("access_token", access.text)

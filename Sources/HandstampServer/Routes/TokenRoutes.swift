@@ -16,9 +16,9 @@ extension SessionServer {
     case .failure(let refusal): return refusal.response
     }
     let proof: String?
-    switch proofs.check(request, token: nil, now: configuration.now()) {
+    switch proofs.check(request, token: nil, at: clock.read()) {
     case .success(let thumbprint): proof = thumbprint
-    case .failure(let fault): return proofs.refusal(fault, now: configuration.now())
+    case .failure(let fault): return proofs.refusal(fault, now: now())
     }
     switch form["grant_type"] {
     case "refresh_token": break
@@ -35,7 +35,7 @@ extension SessionServer {
     do throws(RegistryError) {
       let outcome = try await registry.refresh(
         RefreshToken(presented), key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id, proof: proof,
-        now: configuration.now()
+        now: now()
       ) { wish.narrowed($0) != nil }
       return try answer(outcome, wish, context)
     } catch {
@@ -107,7 +107,9 @@ extension SessionServer {
     do {
       body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: configuration.bodyLimit)
     } catch let problem as Problem {
-      return refuse(problem.detail ?? problem.title, status: problem.status)
+      // RFC 6749 section 5.2 knows no status for another kind of body.
+      let status = problem.status == .unsupportedMediaType ? .badRequest : problem.status
+      return refuse(problem.detail ?? problem.title, status: status)
     }
     do throws(FormBody.Fault) {
       return .success(try FormBody(body.readableBytesView))

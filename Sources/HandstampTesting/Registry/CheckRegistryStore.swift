@@ -30,6 +30,8 @@ public func checkRegistryStore<S: RegistryStore>(
   try await check.ticketsAreUsedOnce()
   try await check.everyFieldOfATicketComesBack()
   try await check.onlyWhatIsOverIsForgotten()
+  try await check.theClockIsNoted()
+  try await check.timesAreMoved()
   try await check.writesAreWholeOrNothing()
   try await check.eventsStandInLine()
   try await check.sessionsAreListed()

@@ -16,6 +16,19 @@ enum RegistrySamples {
       createdAt: at)
   }
 
+  /// A session with both limits and times of its own, each on a device of its own.
+  static func timed(
+    _ number: Int, made: UnixTime, rotated: UnixTime, seen: UnixTime, ended: UnixTime? = nil
+  ) -> SessionRow {
+    var row = SessionRow(
+      session: bytes(UInt8(100 + number)), account: ada,
+      device: DeviceInfo(id: DeviceID("timed \(number)"), name: "Phone", platform: "ios"), kind: .keyed,
+      createdAt: made, rotatedAt: rotated, lastSeenAt: seen, absoluteExpiry: made.advanced(by: .seconds(3000)),
+      idleLimit: .seconds(500))
+    row.end = ended.map { SessionEnd(at: $0, reason: .revoked) }
+    return row
+  }
+
   /// Sixteen bytes that belong to a number.
   static func bytes(_ number: UInt8) -> SessionBytes {
     var source = Counting(count: UInt64(number) << 32)
@@ -38,11 +51,13 @@ enum RegistrySamples {
   }
 
   static func ticket(
-    _ number: Int, _ purpose: Ticket.Purpose = .passwordReset, subject: String = "ada", lasting: Duration = .seconds(60)
+    _ number: Int, _ purpose: Ticket.Purpose = .passwordReset, subject: String = "ada",
+    lasting: Duration = .seconds(60),
+    at time: UnixTime = start
   ) -> Ticket {
     Ticket(
       id: TicketID(of: Secret("secret \(number)"), purpose: purpose), purpose: purpose, subject: subject, account: ada,
-      createdAt: start, expiresAt: start.advanced(by: lasting))
+      createdAt: time, expiresAt: time.advanced(by: lasting))
   }
 
   /// Every optional field with and without a value, every reason, the ends of every range, and texts that break a query

@@ -73,6 +73,115 @@ extension Processes {
       }
     }
 
+    @Test func `does not start on a database that was emptied, or copied while it ran`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let (data, copy) = (stage.server.folder, stage.folder + "/copy")
+        func copyFiles() throws {
+          try? FileManager.default.removeItem(atPath: copy)
+          try FileManager.default.createDirectory(
+            atPath: copy, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+          for name in ["keys.json", "signing.pem", "registry.sqlite"] {
+            try FileManager.default.copyItem(atPath: "\(data)/\(name)", toPath: "\(copy)/\(name)")
+          }
+        }
+        func serve() async throws -> Child.Outcome {
+          try await Rig.handstamp(["serve", "--data", copy, "--port", "0"], home: stage.folder)
+        }
+        try copyFiles()
+        expectRefusal(try await serve(), .failure, saying: "is empty, and its keys were in use", hint: "-wal")
+        try await stage.server.stop()
+        try copyFiles()
+        try Data().write(to: URL(fileURLWithPath: copy + "/registry.sqlite"))
+        expectRefusal(try await serve(), .failure, saying: "is empty, and its keys were in use", hint: "-wal")
+        // After a clean stop the one file has everything.
+        try copyFiles()
+        let restored = ServerProcess(folder: copy, logs: stage.folder + "/logs")
+        defer { restored.abandon() }
+        stage.wire.lead(to: try await restored.start(accessTokenLife: "10m"))
+        try await stage.run(["refresh"], on: stage.first)
+      }
+    }
+
+    @Test func `answers 503 while its database is away, and signs nobody out`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let database = stage.server.folder + "/registry.sqlite"
+        try FileManager.default.moveItem(atPath: database, toPath: database + ".away")
+        // Whoever puts an empty one there means no harm either.
+        try Data().write(to: URL(fileURLWithPath: database))
+        let address = try #require(stage.server.address)
+        #expect(try await Rig.status(of: address + "/health") == 503)
+        let refused = try await Rig.handstamp(["refresh"], home: stage.first.path)
+        #expect(refused.status == ExitReason.network.rawValue, "\(refused.words)")
+        try FileManager.default.removeItem(atPath: database)
+        try FileManager.default.moveItem(atPath: database + ".away", toPath: database)
+        #expect(try await Rig.status(of: address + "/health") == 200)
+        try await stage.run(["refresh"], on: stage.first)
+      }
+    }
+
+    @Test func `tells the streams of every server on its folder that a session ended`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        try await stage.run(
+          ["login", stage.email, "--server", stage.address.text], on: stage.second, input: stage.password + "\n")
+        let feed = try await LiveFeed(try await stage.client(stage.first))
+        // The second device signs out at another server process.
+        let other = ServerProcess(folder: stage.server.folder, logs: stage.folder + "/logs-2")
+        try FileManager.default.createDirectory(atPath: stage.folder + "/logs-2", withIntermediateDirectories: false)
+        defer { other.abandon() }
+        stage.wire.lead(to: try await other.start(accessTokenLife: "10m"))
+        try await stage.run(["logout"], on: stage.second)
+        let ended = try await feed.next("session-revoked")
+        #expect(ended.reason == "signed_out")
+        try await other.stop()
+      }
+    }
+
+    @Test func `ends again what ended since the back-up that was put back`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        try await stage.run(
+          ["login", stage.email, "--server", stage.address.text], on: stage.second, input: stage.password + "\n")
+        let (data, copy) = (stage.server.folder, stage.folder + "/copy")
+        try FileManager.default.copyItem(atPath: stage.second.path, toPath: stage.folder + "/thief")
+        try await stage.server.stop()
+        try FileManager.default.copyItem(atPath: data + "/registry.sqlite", toPath: copy)
+        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        try await stage.run(["logout"], on: stage.second)
+        try await stage.server.stop()
+        try FileManager.default.removeItem(atPath: data + "/registry.sqlite")
+        try FileManager.default.moveItem(atPath: copy, toPath: data + "/registry.sqlite")
+        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        let thief = try await Rig.handstamp(["refresh"], home: stage.folder + "/thief")
+        #expect(thief.status == ExitReason.signInNeeded.rawValue, "\(thief.words)")
+        try await stage.run(["refresh"], on: stage.first)
+        #expect(stage.server.log().contains("were ended again"))
+      }
+    }
+
+    @Test func `takes its keys from the environment, once it has made their database`() async throws {
+      try await Rig.run { stage in
+        try await stage.server.stop()
+        let text = try String(contentsOfFile: stage.server.folder + "/keys.json", encoding: .utf8)
+        let data = stage.folder + "/elsewhere"
+        func serve(_ more: String..., keys: String? = text) async throws -> Child.Outcome {
+          try await Rig.handstamp(
+            ["serve", "--data", data, "--port", "0"] + more, home: stage.folder,
+            variables: keys.map { ["HANDSTAMP_SERVE_KEYS": $0] } ?? [:])
+        }
+        expectRefusal(try await serve(keys: "{}"), .usage, saying: "HANDSTAMP_SERVE_KEYS", hint: "keys.json")
+        expectRefusal(try await serve(), .failure, saying: "is missing", hint: "--new-database")
+        expectRefusal(
+          try await serve("--new-database", keys: nil), .usage, saying: "--new-database", hint: "leave it out")
+        #expect(try await serve("--new-database").status == 0)
+        #expect(!FileManager.default.fileExists(atPath: data + "/keys.json"))
+        try Data().write(to: URL(fileURLWithPath: data + "/registry.sqlite"))
+        expectRefusal(try await serve(), .failure, saying: "is empty", hint: "--new-database")
+      }
+    }
+
     @Test func `says when its port is taken`() async throws {
       try await Rig.run { stage in
         let port = String(try #require(stage.server.address?.split(separator: ":").last))

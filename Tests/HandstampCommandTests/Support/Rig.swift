@@ -1,5 +1,6 @@
 #if Programs
 import Foundation
+import Handstamp
 import HandstampCore
 import Testing
 
@@ -35,6 +36,11 @@ enum Rig {
       atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try await body(folder)
+  }
+
+  /// The status that an address answers with.
+  static func status(of address: String) async throws -> Int {
+    try await URLSessionTransport().send(TransportRequest(method: "GET", url: address)).status
   }
 
   /// Runs `handstamp` to its end.

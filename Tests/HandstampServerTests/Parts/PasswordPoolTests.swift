@@ -1,4 +1,5 @@
 #if Programs
+import Foundation
 import HandstampCore
 import Testing
 
@@ -40,6 +41,33 @@ import Testing
     let pool = pool()
     #expect(try await pool.verify(Secret("whatever"), against: nil) == false)
     #expect(metrics.snapshot.passwordHashes == 1)
+  }
+
+  @Test func `works on threads of its own, behind those that answer requests`() async throws {
+    let pool = pool(width: 2)
+    let names = try await withThrowingTaskGroup(of: String?.self) { group in
+      for _ in 0..<8 { group.addTask { try await pool.perform { Thread.current.name } } }
+      return try await group.reduce(into: Set()) { $0.insert($1) }
+    }
+    // A thread of Dispatch, which Swift's tasks run on as well, has another name.
+    #expect(names == [PasswordPool.threadName])
+    #if os(Linux)
+    let priority = try await pool.perform { getpriority(numericCast(PRIO_PROCESS.rawValue), 0) }
+    #expect(priority > getpriority(numericCast(PRIO_PROCESS.rawValue), 0))
+    #endif
+  }
+
+  @Test func `admits no more than it has places, and gives a place back that was not used`() async throws {
+    let pool = pool(width: 1, capacity: 1)
+    var places: [PasswordPool.Place] = []
+    places.append(try pool.admit())
+    places.append(try pool.admit())
+    #expect(throws: PasswordPool.Busy.self) { try pool.admit() }
+    await #expect(throws: PasswordPool.Busy.self) { try await pool.hash(Secret("password")) }
+    // Whoever has one is served, however full the line is.
+    #expect(try await places[0].verify(Secret("password"), against: nil) == false)
+    places = []
+    _ = try await pool.hash(Secret("password"))
   }
 
   @Test func `turns away what does not fit into its line, and serves the rest`() async throws {

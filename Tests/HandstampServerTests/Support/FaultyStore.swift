@@ -73,6 +73,11 @@ final class FaultyStore: RegistryStore {
     return await base.events(after: id, account: account, limit: limit)
   }
 
+  @concurrent func clockNote() async throws(RegistryStoreError) -> ClockNote? {
+    try check(writing: false)
+    return await base.clockNote()
+  }
+
   @concurrent func lastEventID() async throws(RegistryStoreError) -> EventID {
     try check(writing: false)
     return await base.lastEventID()

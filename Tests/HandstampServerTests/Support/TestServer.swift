@@ -6,14 +6,22 @@ import HandstampServer
 import Hummingbird
 import Logging
 
-/// A clock that tests move.
+/// A clock that tests move, and the one that only ever goes on.
 final class TestClock: Sendable {
-  private let time: Locked<UnixTime>
+  private let time: Locked<(wall: UnixTime, uptime: Duration)>
 
-  init(_ start: UnixTime = .current) { time = Locked(start) }
+  init(_ start: UnixTime = .current) { time = Locked((start, .seconds(1000))) }
 
-  var now: UnixTime { time.withLock { $0 } }
-  func advance(by duration: Duration) { time.withLock { $0 = $0.advanced(by: duration) } }
+  var now: UnixTime { time.withLock { $0.wall } }
+  var uptime: Duration { time.withLock { $0.uptime } }
+
+  /// Time goes by.
+  func advance(by duration: Duration) {
+    time.withLock { $0 = ($0.wall.advanced(by: duration), $0.uptime + duration) }
+  }
+
+  /// The wall clock is set; no time goes by.
+  func jump(by duration: Duration) { time.withLock { $0.wall = $0.wall.advanced(by: duration) } }
 }
 
 /// A real server on a free port of this machine, with a store in memory.

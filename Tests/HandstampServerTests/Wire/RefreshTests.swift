@@ -164,7 +164,7 @@ import Testing
         #expect(answer.headers["cache-control"] == "no-store")
       }
       let json = try await test.client.post("/oauth/token", json: #"{"grant_type":"refresh_token"}"#)
-      #expect(json.status == 415)
+      #expect(json.status == 400)
       #expect(json.json["error"] == "invalid_request")
       // RFC 6749 section 3.2: what is not known is ignored.
       let extra = "grant_type=refresh_token&client_id=handstamp&colour=y&refresh_token=\(token)&rotation_key=\(key)"

@@ -1,0 +1,167 @@
+#if SQLite
+import Foundation
+import GRDB
+import HandstampCore
+import HandstampRegistry
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The end of a session, as the log of ends keeps it.
+struct LoggedEnd: Hashable {
+  let session: SessionBytes
+  let end: SessionEnd
+  /// When the session would be over by itself: from then on the entry says nothing new. `nil`: never.
+  let expiry: UnixTime?
+}
+
+extension LoggedEnd {
+  /// `nil` for a session that was over by itself when it ended: it is so in every back-up, too.
+  init?(of session: SessionBytes, in db: Database) throws {
+    let sql = "SELECT id, ended_at, end_reason, expiry FROM session WHERE id = ? AND \(LoggedEnd.counts)"
+    let found = try Row.fetchOne(try db.cachedStatement(sql: sql), arguments: [Data(session.bytes)])
+    guard let row = try found.map(LoggedEnd.init(row:)) else { return nil }
+    self = row
+  }
+
+  /// All that a database has.
+  static func all(in db: Database) throws -> [LoggedEnd] {
+    try Row.fetchAll(db, sql: "SELECT id, ended_at, end_reason, expiry FROM session WHERE \(counts)")
+      .map(LoggedEnd.init(row:))
+  }
+
+  private static let counts = "ended_at IS NOT NULL AND (expiry IS NULL OR expiry > ended_at)"
+
+  private init(row: Row) throws {
+    var columns = Columns(row)
+    guard let session = SessionBytes(try columns.value(Data.self)) else { throw UnreadableRow() }
+    self.session = session
+    end = SessionEnd(at: try columns.time(), reason: try columns.word())
+    expiry = try columns.optionalTime()
+  }
+
+  /// One line, its newline included.
+  var line: String {
+    "\(session.id) \(end.at.milliseconds) \(expiry.map { String($0.milliseconds) } ?? "-") \(end.reason.rawValue)\n"
+  }
+
+  /// Reads what ``line`` wrote, without the newline; `nil` for anything else.
+  init?(line: Substring) {
+    let fields = line.split(separator: " ", omittingEmptySubsequences: false)
+    guard fields.count == 4, let session = SessionBytes(SessionID(String(fields[0]))), let at = Int64(fields[1]),
+      let reason = EndReason(rawValue: String(fields[3]))
+    else { return nil }
+    switch (fields[2], Int64(fields[2])) {
+    case ("-", _): expiry = nil
+    case (_, let milliseconds?): expiry = UnixTime(milliseconds: milliseconds)
+    case (_, nil): return nil
+    }
+    self.session = session
+    end = SessionEnd(at: UnixTime(milliseconds: at), reason: reason)
+  }
+}
+
+/// The ends of sessions, in a file outside the database: when an older copy of the database is put back, no session comes
+/// back to life that was signed out since.
+///
+/// Text, a line for each end, after a line that names the instance. It is only ever appended to, and rewritten without the
+/// entries that say nothing any more. Several processes may append to one log.
+final class EndLog: Sendable {
+  /// What a log was found to hold.
+  struct Contents {
+    var ends: [LoggedEnd] = []
+    /// How many lines made no sense: they were cut or changed.
+    var unreadable = 0
+  }
+
+  let path: String
+  private let title: String
+  private let state = Locked(State())
+
+  private struct State {
+    /// Those that could not be written yet.
+    var waiting: [LoggedEnd] = []
+    /// The size, in bytes, above which the log is worth a rewriting.
+    var limit = EndLog.least
+  }
+
+  /// No log below this many bytes is rewritten.
+  private static let least = 64 << 10
+
+  init(path: String, instance: InstanceID) {
+    self.path = path
+    title = "handstamp-ends 1 \(instance)\n"
+  }
+
+  /// What the log holds; it is made where there is none.
+  func read() throws(RegistryOpenError) -> Contents {
+    _ = try PrivateFile.create(path, Data(title.utf8))
+    guard let (data, _) = try PrivateFile.read(path, limit: .max) else { throw .unavailable("\(path) comes and goes") }
+    return try contents(of: data)
+  }
+
+  /// Writes ends down, durably, and with them those that could not be written before.
+  func append(_ ends: [LoggedEnd]) throws(RegistryOpenError) {
+    let all = state.withLock { state in
+      state.waiting += ends
+      return state.waiting
+    }
+    guard !all.isEmpty else { return }
+    try withLog { file throws(RegistryOpenError) in
+      // A line that a crash has cut must not swallow the next one.
+      let size = lseek(file, 0, SEEK_END)
+      var last: UInt8 = 0
+      let isCut = size > 0 && pread(file, &last, 1, size - 1) == 1 && last != UInt8(ascii: "\n")
+      try PrivateFile.append(Data(((isCut ? "\n" : "") + all.map(\.line).joined()).utf8), to: file, path)
+    }
+    // They were appended in this order, and none was taken away meanwhile.
+    state.withLock { $0.waiting.removeFirst(all.count) }
+  }
+
+  /// Rewrites a log that has grown to twice its size since the last time, without the entries of sessions that would be over at
+  /// `now` by themselves.
+  func compact(now: UnixTime) throws(RegistryOpenError) {
+    let size = PrivateFile.size(path) ?? 0
+    guard size > state.withLock({ $0.limit }) else { return }
+    try withLog { file throws(RegistryOpenError) in
+      guard let (data, _) = try PrivateFile.read(path, limit: .max) else { return }
+      let kept = try contents(of: data).ends.filter { $0.expiry.map { $0 > now } ?? true }
+      try PrivateFile.replace(path, Data((title + kept.map(\.line).joined()).utf8))
+    }
+    let left = PrivateFile.size(path) ?? 0
+    state.withLock { $0.limit = max(EndLog.least, 2 * left) }
+  }
+
+  private func contents(of data: Data) throws(RegistryOpenError) -> Contents {
+    let text = String(decoding: data, as: UTF8.self)
+    var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    // What follows the last newline was cut by a crash, and never acknowledged.
+    lines.removeLast()
+    guard lines.first.map({ $0 + "\n" == title }) ?? data.isEmpty else { throw .endLogForeign(path: path) }
+    var contents = Contents()
+    for line in lines.dropFirst() where !line.isEmpty {
+      if let end = LoggedEnd(line: line) { contents.ends.append(end) } else { contents.unreadable += 1 }
+    }
+    return contents
+  }
+
+  /// Runs `body` with the log open, while no other process writes to it or replaces it.
+  private func withLog(_ body: (Int32) throws(RegistryOpenError) -> Void) throws(RegistryOpenError) {
+    while true {
+      _ = try PrivateFile.create(path, Data(title.utf8))
+      let isCurrent = try PrivateFile.locked(path) { file throws(RegistryOpenError) in
+        // Another process may have replaced it between opening and locking.
+        guard FileIdentity(descriptor: file) == FileIdentity(path: path) else { return false }
+        try body(file)
+        return true
+      }
+      if isCurrent { return }
+    }
+  }
+}
+#endif

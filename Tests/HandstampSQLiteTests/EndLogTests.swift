@@ -1,0 +1,188 @@
+#if SQLite
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampSQLite
+import Testing
+
+@Suite struct `The log of ended sessions` {
+  let folder: Folder
+  var log: String { folder.server.endLogPath }
+
+  init() throws { folder = try Folder() }
+
+  func text() throws -> String { try String(contentsOfFile: log, encoding: .utf8) }
+
+  func setText(_ text: String) throws { try Data(text.utf8).write(to: URL(fileURLWithPath: log)) }
+
+  /// The database files as they are now.
+  func copy() throws -> [String: Data] {
+    try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix("registry.sqlite") }
+      .reduce(into: [:]) { $0[$1] = FileManager.default.contents(atPath: folder.path + "/" + $1) }
+  }
+
+  /// Puts them back, and nothing else.
+  func restore(_ files: [String: Data]) throws {
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasPrefix("registry.sqlite")
+    {
+      try FileManager.default.removeItem(atPath: folder.path + "/" + name)
+    }
+    for (name, content) in files {
+      #expect(FileManager.default.createFile(atPath: folder.path + "/" + name, contents: content))
+    }
+  }
+
+  /// Runs with the store of the folder, and closes it.
+  @discardableResult
+  func withStore<Value>(_ body: (SQLiteRegistryStore) async throws -> Value) async throws -> Value {
+    let store = try folder.server.open().store
+    let value = try await body(store)
+    try store.close()
+    return value
+  }
+
+  /// Four sessions; the copy of that time; then three of them end, each in another way.
+  func endAfterCopy() async throws -> [String: Data] {
+    try await withStore { store in
+      let sessions = (1...4).map { RegistryChange.createSession(session($0)) }
+      _ = try await store.write([.createAccount(ada)] + sessions, events: [])
+    }
+    let files = try copy()
+    try await withStore { store in
+      let end = SessionEnd(at: start.advanced(by: .seconds(10)), reason: .signedOut)
+      _ = try await store.write([.endSession(session(1).id, end)], events: [])
+      var second = session(2)
+      second.end = SessionEnd(at: start.advanced(by: .seconds(20)), reason: .revoked)
+      _ = try await store.write([.replaceSession(second, expecting: 0)], events: [])
+      // What is over by itself is so in every copy.
+      let late = SessionEnd(at: start.advanced(by: .seconds(500)), reason: .idle)
+      _ = try await store.write([.endSession(session(3).id, late)], events: [])
+    }
+    return files
+  }
+
+  @Test func `ends again what an older database shows as living`() async throws {
+    try restore(try await endAfterCopy())
+    try await withStore { store in
+      #expect(store.endedAgain == 2)
+      #expect(store.unreadableEnds == 0)
+      let rows = [try await store.session(session(1).id), try await store.session(session(2).id)]
+      #expect(rows.map { $0?.end?.reason } == [.signedOut, .revoked])
+      #expect(rows[0]?.end?.at == start.advanced(by: .seconds(10)))
+      #expect(try await store.session(session(3).id)?.end == nil)
+      #expect(try await store.session(session(4).id)?.end == nil)
+      let events = try await store.events(after: .zero, account: ada.id, limit: 10)
+      #expect(events.map(\.event.kind) == [.sessionRevoked, .sessionRevoked])
+      #expect(Set(events.map(\.event.session)) == [session(1).id, session(2).id])
+    }
+    #expect(try await withStore { $0.endedAgain } == 0)
+  }
+
+  @Test func `is written before an end is acknowledged`() async throws {
+    try await withStore { store in
+      _ = try await store.write([.createAccount(ada), .createSession(session(1))], events: [])
+      let before = try text()
+      _ = try await store.write(
+        [.endSession(session(1).id, SessionEnd(at: start, reason: .revoked))], events: [])
+      #expect(try text() == before + "\(session(1).id) 1800000000000 1800000500000 revoked\n")
+    }
+    #expect(try FileManager.default.attributesOfItem(atPath: log)[.posixPermissions] as? Int == 0o600)
+  }
+
+  @Test func `that cannot be written lets no end be acknowledged, and gets it later`() async throws {
+    let store = try folder.server.open().store
+    let sessions = (1...2).map { RegistryChange.createSession(session($0)) }
+    _ = try await store.write([.createAccount(ada)] + sessions, events: [])
+    try FileManager.default.moveItem(atPath: log, toPath: log + ".away")
+    try FileManager.default.createDirectory(atPath: log, withIntermediateDirectories: false)
+    let end = SessionEnd(at: start, reason: .revoked)
+    await #expect(throws: RegistryStoreError.self) {
+      try await store.write([.endSession(session(1).id, end)], events: [])
+    }
+    // What is no end goes on.
+    _ = try await store.write([.replaceSession(session(2), expecting: 0)], events: [])
+    try FileManager.default.removeItem(atPath: log)
+    try FileManager.default.moveItem(atPath: log + ".away", toPath: log)
+    _ = try await store.write([.endSession(session(2).id, end)], events: [])
+    #expect(try text().contains(session(1).id.rawValue))
+    #expect(try text().contains(session(2).id.rawValue))
+    try store.close()
+  }
+
+  @Test func `gets at start what it missed`() async throws {
+    let files = try await endAfterCopy()
+    let whole = try text()
+    // As after a crash between the database's write and the log's, or with a database of before there was a log.
+    try FileManager.default.removeItem(atPath: log)
+    try await withStore { #expect($0.endedAgain == 0) }
+    #expect(Set(try text().split(separator: "\n")) == Set(whole.split(separator: "\n")))
+    try restore(files)
+    try await withStore { #expect($0.endedAgain == 2) }
+  }
+
+  @Test func `may have been cut, or damaged in the middle`() async throws {
+    let files = try await endAfterCopy()
+    var lines = try text().split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    #expect(lines.count == 4)
+    lines[1] = "\(session(9).id) 12 x revoked"
+    lines[3] = "AAAA 17"
+    try setText(lines.joined(separator: "\n"))
+    try restore(files)
+    try await withStore { store in
+      #expect(store.endedAgain == 1)
+      #expect(store.unreadableEnds == 1)
+      // The line that was cut does not swallow the next one.
+      _ = try await store.write(
+        [.endSession(session(4).id, SessionEnd(at: start, reason: .replaced))], events: [])
+    }
+    #expect(try text().contains("AAAA 17\n\(session(4).id) "))
+  }
+
+  @Test func `of another server, or none at all, is refused`() async throws {
+    try await withStore { _ in }
+    for strange in ["handstamp-ends 1 someone-else\n", "handstamp-ends 2 x\n", "hello\nworld\n"] {
+      try setText(strange)
+      #expect(refusal(folder.server) == .endLogForeign(path: log))
+      #expect(try text() == strange)
+    }
+    // Made and not yet written when the power went.
+    try setText("")
+    #expect(refusal(folder.server) == nil)
+  }
+
+  @Test func `is shared by two servers, and grows no further than its sessions live`() async throws {
+    let (first, second) = try (folder.server.open().store, folder.server.open().store)
+    _ = try await first.write([.createAccount(ada)], events: [])
+    let end = SessionEnd(at: start, reason: .signedOut)
+    func endOne(_ row: SessionRow, by store: SQLiteRegistryStore) async throws {
+      _ = try await store.write([.createSession(row)], events: [])
+      _ = try await store.write([.endSession(row.id, end)], events: [])
+    }
+    func endMany(_ numbers: Range<UInt64>, by store: SQLiteRegistryStore) async throws {
+      for number in numbers {
+        _ = try await store.write([.createSession(session(number)), .endSession(session(number).id, end)], events: [])
+      }
+    }
+    func lines() throws -> [Substring] { try text().split(separator: "\n") }
+    func prune(_ seconds: Int64) async throws {
+      let now = start.advanced(by: .seconds(seconds))
+      _ = try await first.prune(Retention(eventsBefore: start, endedBefore: start, now: now), limit: 10)
+    }
+    try await endMany(1..<1200, by: first)
+    // All of them would still be alive by themselves.
+    try await prune(499)
+    #expect(try lines().count == 1200)
+    var unlimited = session(1200)
+    (unlimited.absoluteExpiry, unlimited.idleLimit) = (nil, nil)
+    try await endOne(unlimited, by: second)
+    try await endMany(1201..<2800, by: second)
+    try await prune(500)
+    #expect(try lines().dropFirst().map { $0.prefix(22) } == [Substring(unlimited.id.rawValue)])
+    // The other one goes on in the new file.
+    try await endOne(session(2800), by: second)
+    #expect(try lines().count == 3)
+    try second.close()
+    try first.close()
+  }
+}
+#endif

@@ -1,0 +1,51 @@
+#if SQLite
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampSQLite
+import Testing
+
+@Suite struct `A database that goes away under a server` {
+  /// Which file goes, and whether an empty one takes its place.
+  @Test(arguments: ["", "-wal"], [true, false])
+  func `acknowledges nothing, answers nothing, and is good again when it is back`(
+    suffix: String, isReplaced: Bool
+  ) async throws {
+    let folder = try Folder()
+    let store = try folder.server.open().store
+    _ = try await store.write([.createAccount(ada), .createSession(session(1))], events: [])
+    let path = folder.server.databasePath + suffix
+    try FileManager.default.moveItem(atPath: path, toPath: path + ".away")
+    if isReplaced { #expect(FileManager.default.createFile(atPath: path, contents: Data())) }
+    for _ in 0..<2 {
+      await #expect(throws: RegistryStoreError.self) {
+        try await store.write([.createSession(session(2))], events: [])
+      }
+      await #expect(throws: RegistryStoreError.self) { try await store.session(session(1).id) }
+      await #expect(throws: RegistryStoreError.self) { try await store.lastEventID() }
+    }
+    if isReplaced { try FileManager.default.removeItem(atPath: path) }
+    try FileManager.default.moveItem(atPath: path + ".away", toPath: path)
+    #expect(try await store.session(session(1).id) != nil)
+    _ = try await store.write([.createSession(session(3))], events: [])
+    try store.close()
+    #expect(try await folder.server.open().store.session(session(3).id) != nil)
+  }
+
+  @Test func `is told when it is closed`() async throws {
+    let folder = try Folder()
+    let store = try folder.server.open().store
+    try FileManager.default.removeItem(atPath: folder.server.databasePath)
+    #expect(throws: RegistryStoreError.self) { try store.close() }
+  }
+
+  @Test func `may take its folder along`() async throws {
+    let folder = try Folder()
+    let server = ServerFolder(path: folder.path + "/server")
+    let store = try server.open().store
+    try FileManager.default.moveItem(atPath: server.path, toPath: server.path + ".away")
+    await #expect(throws: RegistryStoreError.self) { try await store.lastEventID() }
+    await #expect(throws: RegistryStoreError.self) { try await store.write([.createAccount(ada)], events: []) }
+  }
+}
+#endif

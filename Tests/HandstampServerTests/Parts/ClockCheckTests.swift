@@ -1,0 +1,127 @@
+#if Programs
+import HandstampCore
+import HandstampRegistry
+import Testing
+
+@testable import HandstampServer
+
+@Suite struct `A clock that is checked` {
+  typealias Instant = ClockCheck.Instant
+  let start = UnixTime(seconds: 1_800_000_000)
+  let day = Duration.seconds(86_400)
+
+  /// Both clocks after so many seconds, with the wall clock set ahead.
+  func instant(_ seconds: Int64, ahead: Duration = .zero) -> Instant {
+    Instant(wall: start.advanced(by: .seconds(seconds) + ahead), uptime: .seconds(5 + seconds))
+  }
+
+  func fresh(_ note: ClockNote? = nil, trusting: Bool = false, at first: Instant? = nil) -> ClockCheck {
+    ClockCheck.starting(at: first ?? instant(0), after: note, trusting: trusting).check
+  }
+
+  @Test(arguments: [-60, -1, 0, 1, 60]) func `is followed as long as it is near`(seconds: Int64) {
+    var check = fresh()
+    let near = instant(30, ahead: .seconds(seconds))
+    let (time, verdict) = check.read(near)
+    #expect(time == near.wall)
+    #expect(verdict == .agreed)
+    #expect(check.correction(at: near) == nil)
+  }
+
+  @Test(arguments: [-100 * 86_400, -61, 61, 7200, 100 * 86_400]) func `is not followed when it jumps`(seconds: Int64) {
+    var check = fresh()
+    let jumped = Duration.seconds(seconds)
+    #expect(check.read(instant(10, ahead: jumped)) == (instant(10).wall, .doubted(by: jumped, isNew: true)))
+    #expect(check.read(instant(599, ahead: jumped)) == (instant(599).wall, .doubted(by: jumped, isNew: false)))
+    #expect(check.correction(at: instant(609, ahead: jumped)) == nil)
+    #expect(check.read(instant(60)) == (instant(60).wall, .returned))
+    #expect(check.read(instant(61)) == (instant(61).wall, .agreed))
+    #expect(check.correction(at: instant(10_000)) == nil)
+  }
+
+  @Test func `counts again when it has gone on steadily for ten minutes`() throws {
+    var check = fresh()
+    _ = check.read(instant(10, ahead: day * 2))
+    let later = instant(610, ahead: day * 2)
+    let correction = try #require(check.correction(at: later))
+    #expect(correction.span == instant(10).wall...instant(610).wall)
+    #expect(correction.distance == day * 2)
+    check.settle(at: later)
+    #expect(check.read(instant(611, ahead: day * 2)) == (instant(611, ahead: day * 2).wall, .agreed))
+  }
+
+  @Test func `has to go on steadily: another jump begins another ten minutes`() throws {
+    var check = fresh()
+    _ = check.read(instant(10, ahead: day))
+    let second = check.read(instant(500, ahead: day * 50))
+    #expect(second == (instant(500).wall, .doubted(by: day * 50, isNew: true)))
+    #expect(check.correction(at: instant(700, ahead: day * 50)) == nil)
+    let correction = try #require(check.correction(at: instant(1100, ahead: day * 50)))
+    // All of it was written down by a time that was behind.
+    #expect(correction.span.lowerBound == instant(10).wall)
+  }
+
+  @Test func `may be a little fast for years`() {
+    var check = fresh()
+    var ahead = Duration.zero
+    for minute in Int64(1)...10_000 {
+      ahead += .seconds(1)
+      #expect(check.read(instant(minute * 60, ahead: ahead)).verdict == .agreed)
+    }
+  }
+
+  @Test func `is not led away by many small jumps`() {
+    var check = fresh()
+    for second in Int64(1)...100 { _ = check.read(instant(second, ahead: .seconds(50) * Int(second))) }
+    #expect(check.read(instant(101, ahead: .seconds(5000))).time == instant(101).wall)
+  }
+
+  @Test(arguments: [-60, 0, 120, 180]) func `is trusted at start when it is near the last note`(seconds: Int64) {
+    let note = ClockNote(at: start.advanced(by: .seconds(-seconds)))
+    var check = fresh(note)
+    #expect(check.read(instant(0)) == (start, .agreed))
+  }
+
+  @Test(arguments: [-400 * 86_400, -61, 181, 100 * 86_400]) func `is doubted at start when it is not`(
+    seconds: Int64
+  ) throws {
+    let note = ClockNote(at: start.advanced(by: .seconds(-seconds)))
+    var check = fresh(note)
+    let (time, verdict) = check.read(instant(0))
+    #expect(time == note.at.advanced(by: ClockCheck.slack))
+    guard case .doubted(_, isNew: false) = verdict else {
+      Issue.record("\(verdict)")
+      return
+    }
+    let noted = check.note(at: instant(60))
+    #expect(noted.at == time.advanced(by: .seconds(60)))
+    #expect(noted.doubtedSince == time)
+    let correction = try #require(check.correction(at: instant(600)))
+    #expect(correction.span.lowerBound == time)
+    #expect(
+      correction.span.lowerBound.advanced(by: .seconds(600)).advanced(by: correction.distance) == instant(600).wall)
+  }
+
+  @Test func `is trusted at start when an operator says so, and what was written in doubt is corrected`() throws {
+    let plain = ClockNote(at: start.advanced(by: .zero - day * 100))
+    let first = ClockCheck.starting(at: instant(0), after: plain, trusting: true)
+    #expect(first.correction == nil)
+    var check = first.check
+    #expect(check.read(instant(0)) == (start, .agreed))
+    let doubtful = ClockNote(at: plain.at, doubtedSince: plain.at.advanced(by: .seconds(-300)))
+    let second = ClockCheck.starting(at: instant(0), after: doubtful, trusting: true)
+    let correction = try #require(second.correction)
+    #expect(correction.span.lowerBound == doubtful.doubtedSince)
+    #expect(correction.span.upperBound >= plain.at)
+    #expect(correction.distance > day * 99)
+  }
+
+  @Test func `that came back while the server was down needs no correction`() {
+    let note = ClockNote(at: start.advanced(by: .seconds(-30)), doubtedSince: start.advanced(by: .seconds(-300)))
+    let begun = ClockCheck.starting(at: instant(0), after: note, trusting: false)
+    #expect(begun.correction == nil)
+    var check = begun.check
+    #expect(check.read(instant(0)).verdict == .agreed)
+  }
+}
+#endif

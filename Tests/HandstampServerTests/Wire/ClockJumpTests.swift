@@ -1,0 +1,174 @@
+#if Programs
+import HandstampCore
+import HandstampRegistry
+import Testing
+
+@testable import HandstampServer
+
+@Suite struct `A server whose clock jumps` {
+  let day = Duration.seconds(86_400)
+
+  func run(
+    _ limits: RegistryLimits = RegistryLimits(), clients: [ConfiguredClient] = [],
+    body: (TestServer) async throws -> Void
+  ) async throws {
+    let clock = TestClock()
+    try await TestServer.run(limits: limits, clock: clock) { configuration in
+      configuration.uptime = { clock.uptime }
+      configuration.clients = clients
+    } body: { test in
+      try await body(test)
+    }
+  }
+
+  @Test(arguments: [100, -100]) func `ends no session, and refuses none`(days: Int) async throws {
+    try await run(RegistryLimits(absoluteLimit: .seconds(86_400), idleLimit: .seconds(3600))) { test in
+      let phone = try await test.signUp(device: "phone")
+      let before = try #require(try await test.store.session(SessionID(phone.id)))
+      test.clock.jump(by: day * days)
+      await Sweeper(server: test.server).sweep()
+      #expect(try await test.client.get("/v1/me", token: phone.access).status == 200)
+      let laptop = try await test.signIn(device: "laptop")
+      let refreshed = try await test.refresh(phone.refresh, key: .fresh)
+      #expect(refreshed.status == 200)
+      test.clock.advance(by: .seconds(60))
+      await Sweeper(server: test.server).sweep()
+      test.clock.jump(by: .zero - day * days)
+      await Sweeper(server: test.server).sweep()
+      for id in [phone.id, laptop.id] {
+        let row = try #require(try await test.store.session(SessionID(id)))
+        #expect(row.end == nil)
+        // Nothing was written down by the time of the jump.
+        #expect(row.createdAt.since(before.createdAt) < .seconds(120))
+        #expect(row.lastSeenAt.since(before.createdAt) < .seconds(120))
+        #expect(row.expiry.map { $0.since(before.createdAt) < .seconds(7200) } == true)
+      }
+      let token: String = try #require(refreshed.json["access_token"])
+      #expect(try await test.client.get("/v1/me", token: token).status == 200)
+      #expect(test.logs.lines.count { $0.contains("The clock jumped") } == 1)
+      #expect(test.logs.lines.count { $0.contains("The clock is back") } == 1)
+    }
+  }
+
+  @Test func `keeps to its time for codes and pages as well`() async throws {
+    let television = try ConfiguredClient(id: "tv", flows: [.device])
+    try await run(clients: [television]) { test in
+      _ = try await test.signUp()
+      let codes = try await test.client.post("/oauth/device_authorization", form: "client_id=tv")
+      let code: String = try #require(codes.json["device_code"])
+      test.clock.jump(by: day * 100)
+      let asked = try await test.client.post(
+        "/oauth/token",
+        form: "grant_type=urn:ietf:params:oauth:grant-type:device_code&client_id=tv&device_code=\(code)")
+      #expect(asked.json["error"] == "authorization_pending")
+    }
+  }
+
+  @Test func `after a sleep of two days ends what expired, ten minutes later, and nothing that was used since`()
+    async throws
+  {
+    try await run(RegistryLimits(absoluteLimit: day, idleLimit: .seconds(7200))) { test in
+      let phone = try await test.signUp(device: "phone")
+      test.clock.advance(by: .seconds(1))
+      test.clock.jump(by: day * 2)
+      await Sweeper(server: test.server).sweep()
+      let laptop = try await test.signIn(device: "laptop")
+      let tablet = try await test.signIn(device: "tablet")
+      test.clock.advance(by: .seconds(599))
+      await Sweeper(server: test.server).sweep()
+      #expect(try await test.store.session(SessionID(phone.id))?.end == nil)
+      #expect(try await test.refresh(tablet.refresh, key: .fresh).status == 200)
+      test.clock.advance(by: .seconds(1))
+      await Sweeper(server: test.server).sweep()
+      #expect(try await test.store.session(SessionID(phone.id))?.end?.reason == .expired)
+      #expect(try await test.refresh(phone.refresh, key: .fresh).json["reason"] == "expired")
+      for session in [laptop, tablet] {
+        let row = try #require(try await test.store.session(SessionID(session.id)))
+        #expect(row.over(at: test.clock.now) == nil)
+        #expect(test.clock.now.since(row.lastSeenAt) <= .seconds(600))
+      }
+      #expect(try await test.refresh(laptop.refresh, key: .fresh).status == 200)
+      #expect(test.logs.text.contains("counts again"))
+    }
+  }
+
+  @Test func `compares its clock at start with the last time in the registry`() async throws {
+    let store = FaultyStore()
+    let clock = TestClock()
+    var random = SystemRandomNumberGenerator()
+    let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
+    let keys = SigningKeys()
+
+    func run(trusting: Bool = false, _ body: (SessionServer, WireClient) async throws -> Void) async throws {
+      let server = try await SessionServer(
+        configuration: ServerConfiguration(
+          issuer: "https://id.example.org", passwordHashing: .forTests, now: { clock.now }, uptime: { clock.uptime },
+          trustsClock: trusting),
+        registry: Registry(store: store, mint: mint), keys: keys)
+      let running = try await server.start()
+      do {
+        try await body(server, WireClient(base: running.url))
+        try await running.stop()
+      } catch {
+        try await running.stop()
+        throw error
+      }
+    }
+    func isLive(_ session: TestServer.Session) async throws -> Bool {
+      try await store.session(SessionID(session.id))?.end == nil
+    }
+
+    let sessions = Locked<[TestServer.Session]>([])
+    try await run { _, client in
+      let answer = try await client.post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org"))
+      let session = try TestServer.Session(answer)
+      sessions.withLock { $0 = [session] }
+    }
+    let ada = try #require(sessions.withLock { $0.first })
+    clock.jump(by: day * 100)
+    try await run { server, client in
+      await Sweeper(server: server).sweep()
+      let lasts = try await isLive(ada)
+      #expect(lasts)
+      let form = "grant_type=refresh_token&refresh_token=\(ada.refresh)&rotation_key="
+      let answer = try await client.post("/oauth/token", form: form + RotationKey.fresh.wireText.withExposed { $0 })
+      #expect(answer.status == 200)
+    }
+    // It went down in doubt, and comes up again: still ten minutes, and the sign-in's time is corrected then.
+    try await run { server, _ in
+      clock.advance(by: .seconds(599))
+      await Sweeper(server: server).sweep()
+      let lasts = try await isLive(ada)
+      #expect(lasts)
+    }
+    clock.jump(by: .seconds(10))
+    try await run(trusting: true) { server, _ in
+      await Sweeper(server: server).sweep()
+      // Used in doubt, so it lasts by the clock that turned out right.
+      let lasts = try await isLive(ada)
+      #expect(lasts)
+      let row = try #require(try await store.session(SessionID(ada.id)))
+      #expect(clock.now.since(row.lastSeenAt) < .seconds(1000))
+    }
+  }
+
+  @Test func `dates tokens for others by the machine’s clock after a night, and not by one that is months ahead`()
+    async throws
+  {
+    try await run { test in
+      _ = try await test.signUp()
+      for (ahead, counts) in [(Duration.seconds(8 * 3600), true), (day * 100, false)] {
+        test.clock.jump(by: ahead)
+        let session = try await test.signIn()
+        guard case .success(let claims) = test.server.tokens.verify(Substring(session.access), at: test.server.now())
+        else {
+          Issue.record("the token is not good here")
+          continue
+        }
+        #expect((claims.issuedAt.since(test.clock.now) > .seconds(-60)) == counts)
+        test.clock.jump(by: .zero - ahead)
+      }
+    }
+  }
+}
+#endif
