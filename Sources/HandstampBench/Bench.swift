@@ -21,7 +21,7 @@ struct Bench: AsyncParsableCommand {
   @Option(help: ArgumentHelp("only these parts", valueName: "part")) var only: [Part] = []
 
   enum Part: String, CaseIterable, ExpressibleByArgument {
-    case tokens, waiters, observers, accounts, vault, command, server
+    case tokens, waiters, observers, accounts, vault, command, server, flood
   }
 
   func run() async throws {
@@ -47,6 +47,7 @@ struct Bench: AsyncParsableCommand {
     case .vault: try await VaultSpeed(folder: folder.path + "/vault").measure(into: &report)
     case .command: try await ColdStart(folder: folder.path).measure(into: &report)
     case .server: try await ServerSpeed(folder: folder.path + "/server").measure(into: &report)
+    case .flood: try await FloodSpeed(folder: folder.path + "/flood").measure(into: &report)
     }
   }
 }

@@ -13,14 +13,14 @@ struct ServerUnderTest: Sendable {
 
   /// Serves on loopback while `body` runs.
   static func run<Value>(
-    in folder: String, _ body: (ServerUnderTest) async throws -> Value
+    in folder: String, hashing: Argon2Parameters = .forTests, _ body: (ServerUnderTest) async throws -> Value
   ) async throws -> Value {
     let (store, keys) = try ServerFolder(path: folder).open()
     var logger = Logger(label: "handstamp.bench")
     logger.logLevel = .error
     let registry = Registry(store: store, mint: TokenMint(keys.master))
     let server = try await SessionServer(
-      configuration: ServerConfiguration(passwordHashing: .forTests, logger: logger), registry: registry,
+      configuration: ServerConfiguration(passwordHashing: hashing, logger: logger), registry: registry,
       keys: SigningKeys())
     let running = try await server.start()
     let result: Result<Value, any Error>

@@ -1,0 +1,123 @@
+#if Programs
+import AsyncHTTPClient
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import NIOCore
+import NIOHTTP1
+
+/// What a flood of wrong passwords costs everyone else: the slowest of a hundred answers, beside the same without a flood.
+///
+/// A hundred clients sign in with a wrong password all the time; one that is told to come later waits as long as it was told.
+struct FloodSpeed {
+  let folder: String
+  private let attackers = 100
+  private let turns = 4
+  private let answers = 250
+
+  @concurrent func measure(into report: inout Report) async throws {
+    try await ServerUnderTest.run(in: folder, hashing: .recommended) { server in
+      var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+      configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = attackers + 1
+      let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
+      let result: Result<Void, any Error>
+      do { result = .success(try await measure(server, client, into: &report)) } catch { result = .failure(error) }
+      try await client.shutdown()
+      try result.get()
+    }
+  }
+
+  private func measure(_ server: ServerUnderTest, _ client: HTTPClient, into report: inout Report) async throws {
+    guard let session = try await server.sessions(1).first else { throw BenchFault("no session") }
+    var health = HealthLane(client: client, url: server.url + "/health")
+    var refresh = RefreshLane(client: client, url: server.url + "/oauth/token", token: session.refreshToken)
+    var times = (health: (quiet: [Double](), flood: [Double]()), refresh: (quiet: [Double](), flood: [Double]()))
+    let refused = Locked((passwords: 0, busy: 0))
+    for turn in 0...turns {
+      // The first turn opens the connections and fills the caches.
+      let counts = turn > 0
+      Progress.say("flood, turn \(turn) of \(turns)")
+      times.health.quiet += try await milliseconds(of: &health, counts)
+      times.refresh.quiet += try await milliseconds(of: &refresh, counts)
+      let flood = Task {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for number in 0..<attackers {
+            group.addTask { try await attack(number, server.url, client, refused) }
+          }
+          try await group.waitForAll()
+        }
+      }
+      while refused.withLock({ $0.busy == 0 }) { try await Task.sleep(for: .milliseconds(10)) }
+      times.health.flood += try await milliseconds(of: &health, counts)
+      times.refresh.flood += try await milliseconds(of: &refresh, counts)
+      flood.cancel()
+      _ = await flood.result
+    }
+    let count = refused.withLock { $0 }
+    for (name, times) in [("GET /health", times.health), ("refresh", times.refresh)] {
+      let (quiet, flood) = (times.quiet.percentile(99), times.flood.percentile(99))
+      report.add(
+        "a flood of wrong passwords", "\(name), 99 of 100 within", flood / quiet, "× quiet", target: .atMost(3),
+        note: "\(flood.figure) ms, in quiet \(quiet.figure) ms; medians \(times.flood.percentile(50).figure) and"
+          + " \(times.quiet.percentile(50).figure) ms")
+    }
+    report.notes.append(
+      "flood: \(attackers) clients, \(count.passwords) wrong passwords, \(count.busy) turned away; client and server in one"
+        + " process")
+  }
+
+  private func milliseconds(of lane: inout some Lane, _ counts: Bool) async throws -> [Double] {
+    var times: [Double] = []
+    for _ in 0..<answers {
+      let start = ContinuousClock.now
+      try await lane.step()
+      times.append((ContinuousClock.now - start) / .milliseconds(1))
+    }
+    return counts ? times : []
+  }
+
+  private func attack(
+    _ number: Int, _ url: String, _ client: HTTPClient, _ refused: Locked<(passwords: Int, busy: Int)>
+  ) async throws {
+    while !Task.isCancelled {
+      var request = HTTPClientRequest(url: url + "/v1/sign-in")
+      request.method = .POST
+      request.headers.add(name: "content-type", value: "application/json")
+      let body = """
+        {"email":"a\(number)@example.org","password":"wrong","device":{"id":"d","name":"d","platform":"d"}}
+        """
+      request.body = .bytes(ByteBuffer(string: body))
+      let response = try await client.execute(request, timeout: .seconds(60))
+      _ = try await response.body.collect(upTo: 1 << 16)
+      switch response.status {
+      case .unauthorized: refused.withLock { $0.passwords += 1 }
+      case .serviceUnavailable:
+        refused.withLock { $0.busy += 1 }
+        let seconds = response.headers.first(name: "retry-after").flatMap { Int($0) } ?? 1
+        try await Task.sleep(for: .seconds(seconds))
+      default: throw BenchFault("a sign-in was answered \(response.status.code)")
+      }
+    }
+  }
+}
+
+/// Asks whether the server is well.
+private struct HealthLane: Lane {
+  let client: HTTPClient
+  let url: String
+
+  mutating func step() async throws {
+    let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(20))
+    _ = try await response.body.collect(upTo: 1 << 16)
+    guard response.status == .ok else { throw BenchFault("/health was answered \(response.status.code)") }
+  }
+}
+
+extension [Double] {
+  /// The value that so many percent do not exceed.
+  fileprivate func percentile(_ percent: Int) -> Double {
+    let sorted = sorted()
+    return sorted.isEmpty ? .nan : sorted[Swift.min(sorted.count - 1, sorted.count * percent / 100)]
+  }
+}
+#endif
