@@ -61,12 +61,15 @@ public final class PasswordPool: Sendable {
 
     /// The hash to store for a new password.
     public func hash(_ password: Secret) async throws(Busy) -> Secret {
-      try await pool.perform { [pool] () throws(Argon2Failure) in Secret(try pool.parameters.hash(password)) }
+      // The place is taken until the work is done, however early an optimiser would let go of it.
+      defer { withExtendedLifetime(self) {} }
+      return try await pool.perform { [pool] () throws(Argon2Failure) in Secret(try pool.parameters.hash(password)) }
     }
 
     /// Whether `password` belongs to `encoded`. Without anything to compare with, the same work is done and the answer is no.
     public func verify(_ password: Secret, against encoded: Secret?) async throws(Busy) -> Bool {
-      try await pool.perform { [pool] () throws(Argon2Failure) in
+      defer { withExtendedLifetime(self) {} }
+      return try await pool.perform { [pool] () throws(Argon2Failure) in
         guard let encoded else {
           _ = try pool.parameters.hash(password)
           return false

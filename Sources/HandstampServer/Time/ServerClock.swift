@@ -35,7 +35,9 @@ final class ServerClock: Sendable {
     let instant = ClockCheck.Instant(wall: configuration.now(), uptime: configuration.uptime())
     let (check, correction) = ClockCheck.starting(at: instant, after: note, trusting: configuration.trustsClock)
     let clock = ServerClock(check, configuration)
-    if let reading = clock.doubt(at: instant) { clock.logDoubt(by: reading) }
+    if let distance = clock.doubt(at: instant) {
+      clock.logDoubt("The clock is not where the last run left it: it decides nothing for 10 minutes", by: distance)
+    }
     return (clock, correction)
   }
 
@@ -54,7 +56,8 @@ final class ServerClock: Sendable {
     let (now, verdict) = check.withLock { $0.read(instant) }
     switch verdict {
     case .agreed, .doubted(_, isNew: false): break
-    case .doubted(let distance, isNew: true): logDoubt(by: distance)
+    case .doubted(let distance, isNew: true):
+      logDoubt("The clock jumped, and decides nothing until it has gone on steadily for 10 minutes", by: distance)
     case .returned: logger.notice("The clock is back where it should be")
     }
     return Reading(now: now, wall: instant.wall)
@@ -84,9 +87,9 @@ final class ServerClock: Sendable {
     return distance
   }
 
-  private func logDoubt(by distance: Duration) {
+  private func logDoubt(_ message: Logger.Message, by distance: Duration) {
     logger.warning(
-      "The clock jumped, and decides nothing until it has gone on steadily for 10 minutes",
+      message,
       metadata: [
         "handstamp.seconds": "\(distance.components.seconds)",
         "handstamp.hint": "if it is right now, it counts at once after a restart with --trust-clock",
