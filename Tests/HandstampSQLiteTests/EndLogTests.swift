@@ -123,7 +123,7 @@ import Testing
   @Test func `may have been cut, or damaged in the middle`() async throws {
     let files = try await endAfterCopy()
     var lines = try text().split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-    #expect(lines.count == 4)
+    try #require(lines.count == 4)
     lines[1] = "\(session(9).id) 12 x revoked"
     lines[3] = "AAAA 17"
     try setText(lines.joined(separator: "\n"))
