@@ -46,7 +46,8 @@ import Testing
 
   @Test(arguments: [
     (0, SessionError.unreachable(retryAfter: nil)), (1, .unreachable(retryAfter: nil)),
-    (2, .refused(code: "banned", detail: "Puns")), (3, .refused(code: "wrong_credentials", detail: nil)),
+    (2, .refused(code: "banned", detail: "you are banned until 2027: Puns")),
+    (3, .refused(code: "wrong_credentials", detail: nil)),
     (4, .refused(code: "refused", detail: "Gone: Nothing")),
     (5, .refused(code: "wrong_credentials", detail: "No: That name and that password do not fit")),
   ])
@@ -90,6 +91,106 @@ import Testing
     site.answer("index.php", Sample.index.replacingOccurrences(of: "data-user=\"42\"", with: "data-user=0"))
     await #expect(throws: ForumRefusal.mustRegister) { try await client.refresh(.messages, in: store) }
     #expect(client.controller.state == .signedOut(.rejected))
+  }
+
+  @Test(arguments: ["challenge", "messages-none", "thread"])
+  func `takes no page for a sign-out that does not say that a guest looks at it`(start: String) async throws {
+    try await signIn()
+    site.answer("index.php", Sample.index)
+    try await client.refresh(.forums, in: store)
+    site.answer("private.php", try OldPage.text("register"))
+    site.answer("index.php", try OldPage.text(start))
+    await #expect(throws: ScrapeError.missing("table of forums")) { try await client.refresh(.messages, in: store) }
+    #expect(isSignedIn)
+    // The start page as a member sees it whose number is not on it.
+    site.answer("private.php", try OldPage.text("register"))
+    site.answer("index.php", try OldPage.text("index").replacingOccurrences(of: "data-user=\"42\"", with: ""))
+    await #expect(throws: ForumRefusal.mustRegister) { try await client.refresh(.messages, in: store) }
+    #expect(isSignedIn)
+    #expect(try store.now(.forums).count == 2)
+    // And as a guest sees it.
+    site.answer("private.php", try OldPage.text("register"))
+    site.answer("index.php", try OldPage.text("index-guest"))
+    await #expect(throws: ForumRefusal.mustRegister) { try await client.refresh(.messages, in: store) }
+    #expect(client.controller.state == .signedOut(.rejected))
+  }
+
+  @Test func `looks up why and until when a member is banned, and keeps the session and what is in the store`()
+    async throws
+  {
+    try await signIn()
+    try await store.keep(HTMLPage(Sample.messages).scrape(MessageList.self))
+    func refused() async -> Ban? {
+      do { try await client.refresh(.messages, in: store) } catch ForumRefusal.banned(let ban) { return ban } catch {}
+      return nil
+    }
+    site.answer("private.php", try OldPage.text("ban-link"))
+    site.answer("banlist.php", try OldPage.text("bans"))
+    let end: ForumDate = "Nov 3, 2026"
+    #expect(
+      await refused() == Ban(reason: "Posted a bad pun. User has been banned until Nov 3, 2026.", end: end))
+    #expect(site.requests.last?.url == Site.base + "banlist.php?userid=42&actfilt=-1")
+    // The list is not for the banned, is none, has another member's alone, or is out of reach.
+    site.answer("private.php", try OldPage.text("ban-link"))
+    site.answer("banlist.php", try OldPage.text("ban-link"))
+    #expect(await refused() == Ban(listed: "42"))
+    site.answer("private.php", try OldPage.text("ban-link"))
+    site.answer("banlist.php", try OldPage.text("challenge"))
+    #expect(await refused() == Ban(listed: "42"))
+    site.answer("private.php", try OldPage.text("ban-link"))
+    site.answer("banlist.php", try OldPage.text("bans").replacingOccurrences(of: "userid=42", with: "userid=43"))
+    #expect(await refused() == Ban(listed: "42"))
+    site.answer("private.php", try OldPage.text("ban-link"))
+    #expect(await refused() == Ban(listed: "42"))
+    #expect(isSignedIn)
+    #expect(try store.now(.messages).count == 2)
+  }
+
+  @Test(arguments: [
+    ("ban", "you are banned until November 3, 2026 8:45 p.m. CST: Posted a bad pun. Twice."),
+    ("ban-permanent", "you are banned for good: Sold the forum's tea"),
+    ("ban-link", "you are banned; the reason is at https://forum.example.org/banlist.php?userid=42"),
+  ])
+  func `says at a sign-in why and until when the member is banned`(page: String, words: String) async throws {
+    site.answer("account.php", try OldPage.text(page), headers: [HeaderField("Set-Cookie", "bbuserid=secret; path=/")])
+    await #expect(throws: SessionError.refused(code: "banned", detail: words)) {
+      try await client.controller.signIn { try await client.backend.signIn("ada", Secret("lovelace")) }
+    }
+    #expect(!isSignedIn)
+  }
+
+  @Test func `tells of a probation with the page that names it`() async throws {
+    try await signIn()
+    site.answer("forumdisplay.php", try OldPage.text("probation"))
+    let list = Listing.threads(forum: "27", page: 1)
+    #expect(try await client.refresh(list, in: store)?.end?.text == "September 21, 2026 8:45 PM CST")
+    site.answer("forumdisplay.php", try OldPage.text("threads-one"))
+    #expect(try await client.refresh(list, in: store) == nil)
+    #expect(try store.now(list).map(\.text) == ["Alone"])
+  }
+
+  /// Each list as it was kept, and then a page in its place that is another or none.
+  @Test(arguments: ["challenge", "profile", "refusal"])
+  func `keeps what is in the store when another page comes than was asked for`(other: String) async throws {
+    try await signIn()
+    let pages: [(Listing, String, String)] = [
+      (.forums, "index.php", "index"), (.threads(forum: "26", page: 1), "forumdisplay.php", "threads"),
+      (.bookmarks(page: 1), "bookmarkthreads.php", "bookmarks"),
+      (.posts(thread: "26001", page: 2), "showthread.php", "thread"), (.messages, "private.php", "messages"),
+      (.message("4601204"), "private.php", "message"),
+    ]
+    for (list, path, name) in pages {
+      site.answer(path, try OldPage.text(name))
+      try await client.refresh(list, in: store)
+    }
+    for (list, path, _) in pages {
+      let before = try store.listed(list)
+      #expect(!before.lines.isEmpty)
+      site.answer(path, try OldPage.text(other))
+      await #expect(throws: (any Error).self) { try await client.refresh(list, in: store) }
+      #expect(try store.listed(list) == before)
+    }
+    #expect(isSignedIn)
   }
 
   @Test func `goes nowhere else with the forum`() async throws {

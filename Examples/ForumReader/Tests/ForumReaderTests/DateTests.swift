@@ -10,7 +10,9 @@ import Testing
   @Test(arguments: [
     "Jan 2, 2026 3:04 PM", "Jan 2, 2026 15:04", "15:04 Jan 2, 2026", "03:04 pm Jan 2, 2026",
     "January 2nd, 2026 at 3:04 p.m.",
-    "Fri, 2 Jan 2026 15:04:00", "  jan  2 2026   15:04 PM ",
+    "Fri, 2 Jan 2026 15:04:00", "# ¿ Jan 2, 2026 15:04", "15:04¿Jan¿ 2,¿2026", "15:04\u{A0}Jan\u{A0}2, 2026",
+    "Jan 2, 2026 at 15:04",
+    "January 2, 2026 3:04 p.m. CST", "  jan  2 2026   15:04 PM ",
   ])
   func `is read however it is written`(text: String) { #expect(ForumDate(text).seconds == Self.moment) }
 

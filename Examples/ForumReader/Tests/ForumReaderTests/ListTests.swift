@@ -58,7 +58,33 @@ import Testing
     // It is the only one with a date.
     #expect(try store.now(Self.threads).map(\.id) == ["26000", "26001", "26003"])
     #expect(try store.listed(.posts(thread: "26001", page: 2)).pages == 2)
-    #expect(try store.now(Self.threads)[1].note == "ada, 43 replies, 1 unread, closed")
+    #expect(
+      try store.now(Self.threads)[1].note
+        == "ada, 43 replies, 1 unread, closed, last post Jan 4, 2026 21:16 by ada")
+  }
+
+  @Test func `never has an author of the last post beside another post's date`() async throws {
+    let list = Listing.threads(forum: "26", page: 1)
+    func note() throws -> String? { try store.now(list).first { $0.id == "26001" }?.note }
+    try await store.keep(OldPage.read("threads", as: ThreadList.self))
+    #expect(try store.now(list).map(\.id) == ["26000", "26010", "26001"])
+    #expect(try note() == "ada, 119 replies, read, closed, last post 12:34 Nov 3, 2026 by Zoë")
+    // Not its last page.
+    var page: PostsPage = try OldPage.read("thread")
+    try await store.keep(page)
+    #expect(try note()?.hasSuffix("last post 12:34 Nov 3, 2026 by Zoë") == true)
+    page.pages = PageNumbers(current: 3, total: 3)
+    try await store.keep(page)
+    #expect(try note()?.hasSuffix("last post Nov 7, 2011 17:27 by ada") == true)
+    // A last post without a date says nothing of who wrote the one that is known.
+    page.posts[2].date = ""
+    page.posts[2].author.name = "Mallory"
+    try await store.keep(page)
+    #expect(try note()?.hasSuffix("last post Nov 7, 2011 17:27 by ada") == true)
+    var threads: ThreadList = try OldPage.read("threads")
+    threads.threads[2].lastAuthor = ""
+    try await store.keep(threads)
+    #expect(try note()?.hasSuffix("last post 12:34 Nov 3, 2026") == true)
   }
 
   // MARK: Posts

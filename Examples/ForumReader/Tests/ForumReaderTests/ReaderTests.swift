@@ -33,10 +33,10 @@ import Testing
     let running = await scene.arrive()
     scene.site.answer("forumdisplay.php", Self.page)
     scene.console.type("2")
-    await scene.console.sees("1. Rules – read “me” (Zoë, 1099 replies, 1012 unread, sticky)")
+    await scene.console.sees("1. Rules – read “me” (Zoë, 1099 replies, 1012 unread, sticky, last post Jan 1)")
     let requests = scene.site.requests.count
     try await scene.ada.markRead("26000", to: 1090)
-    await scene.console.sees("changed:\n1. Rules – read “me” (Zoë, 1099 replies, 10 unread, sticky)")
+    await scene.console.sees("changed:\n1. Rules – read “me” (Zoë, 1099 replies, 10 unread, sticky, last post Jan 1)")
     #expect(scene.site.requests.count == requests)
     try await scene.leave(running)
   }
@@ -176,7 +176,9 @@ import Testing
     scene.console.type("marks")
     await scene.console.sees("1. Old (ada, 0 replies, read, closed)")
     gate.open()
-    await scene.console.sees("1. Elsewhere (Zoë, 41 replies, 2 unread)\n2. New (ada, 3 replies)\npage 1 of 2")
+    await scene.console.sees(
+      "1. Elsewhere (Zoë, 41 replies, 2 unread, last post Jan 5, 2026 08:00)\n2. New (ada, 3 replies, last post 11:30 PM Jan 4, 2026)\npage 1 of 2"
+    )
     scene.site.answer("showthread.php", Sample.posts.replacingOccurrences(of: "26001", with: "26003"))
     scene.console.type("2")
     await scene.console.sees("red ☃")
@@ -187,9 +189,63 @@ import Testing
     scene.console.type("unmark")
     await scene.console.sees("no bookmark any more")
     scene.console.type("b")
-    await scene.console.sees("1. Elsewhere (Zoë, 41 replies, 2 unread)\npage 1 of 2")
+    await scene.console.sees("1. Elsewhere (Zoë, 41 replies, 2 unread, last post Jan 5, 2026 08:00)\npage 1 of 2")
     scene.console.type("unmark 7")
     await scene.console.sees("a number opens")
+    try await scene.leave(running)
+  }
+
+  @Test func `shows what is sticky, the last post's author, the author of a post, and messages`() async throws {
+    let scene = try Scene()
+    let running = await scene.arrive()
+    scene.site.answer("forumdisplay.php", try OldPage.text("threads"))
+    scene.console.type("2")
+    await scene.console.sees(
+      """
+      1. Rules (Zoë, 4509 replies, 386 unread, sticky, last post 06:02 Nov 6, 2013 by ada)
+      2. The newest (Zoë, 1099 replies, last post 08:56 Nov 6, 2026 by charles)
+      3. Punched cards (ada, 119 replies, read, closed, last post 12:34 Nov 3, 2026 by Zoë)
+      page 1 of 13
+      """)
+    scene.site.answer("showthread.php", try OldPage.text("thread"))
+    scene.site.answer("showthread.php", try OldPage.text("thread"))
+    scene.console.type("3")
+    await scene.console.sees("nothing here yet")
+    scene.console.type("n")
+    await scene.console.sees("-- #42 Mallory, Nov 17, 2011 15:00, ignored\nYou ignore this member.")
+    scene.site.answer("member.php", try OldPage.text("profile"))
+    scene.console.type("who #41")
+    await scene.console.sees("-- Countess of cards, 2493 posts, since Oct 23, 2010")
+    #expect(scene.site.requests.last?.url == Site.base + "member.php?action=getinfo&userid=7")
+    scene.console.type("who #41")
+    await scene.console.sees("a number opens")
+    scene.site.answer("private.php", try OldPage.text("messages"))
+    scene.console.type("m")
+    await scene.console.sees("1. Re: Looms (Zoë, Nov 8, 2026 at 21:30, new)\n2. Looms (charles, Nov 8, 2026 at 20:56)")
+    scene.site.answer("private.php", try OldPage.text("message"))
+    scene.console.type("1")
+    await scene.console.sees("-- Zoë, Nov 8, 2026 21:30\nThe shuttle goes left, then right.")
+    try await scene.leave(running)
+  }
+
+  @Test func `says why and until when one is banned, and of each probation once`() async throws {
+    let scene = try Scene()
+    let running = await scene.arrive()
+    scene.site.answer("index.php", try OldPage.text("ban-link"))
+    scene.site.answer("banlist.php", try OldPage.text("bans"))
+    scene.console.type("r")
+    await scene.console.sees(
+      "from memory: you are banned until Nov 3, 2026: Posted a bad pun. User has been banned until Nov 3, 2026.")
+    let words = "you are on probation until September 21, 2026 8:45 PM CST: read on, but do not write"
+    for _ in 0..<2 {
+      scene.site.answer("forumdisplay.php", try OldPage.text("probation"))
+      scene.console.type("2")
+      await scene.console.sees("nothing here yet")
+      scene.console.type("b")
+      await scene.console.sees("1. General Nonsense")
+    }
+    await scene.catchUp()
+    #expect(scene.console.said.components(separatedBy: words).count == 2)
     try await scene.leave(running)
   }
 

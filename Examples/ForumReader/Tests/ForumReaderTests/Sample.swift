@@ -56,7 +56,7 @@ enum Sample {
   static let refusals: [(text: String, refusal: ForumRefusal)] = [
     ("<body class=\"database_error\"><h1>Oops", .databaseDown),
     ("<body class='standarderror closed'><h2>Closed</h2><div class=inner>After tea.", .closed("After tea.")),
-    ("<body class=banned><p class=reason>Puns</p><p class=until>2027</p>", .banned(reason: "Puns", until: "2027")),
+    ("<body class=banned><p class=reason>Puns</p><p class=until>2027</p>", .banned(Ban(reason: "Puns", end: "2027"))),
     (
       "<body class=standarderror><h2>No</h2><div class=inner>You must register <form action=account.php></form></div>",
       .mustRegister

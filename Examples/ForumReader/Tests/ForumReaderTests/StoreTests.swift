@@ -31,7 +31,7 @@ import Testing
     #expect(again.lines == first.lines)
     #expect(try #require(again.fetch) > #require(first.fetch))
     try await store.markRead("26000", to: 1100)
-    #expect(try await seen.next()?.lines.first?.note == "Zoë, 1099 replies, read, sticky")
+    #expect(try await seen.next()?.lines.first?.note == "Zoë, 1099 replies, read, sticky, last post Jan 1")
     // What changes elsewhere is none of its matter.
     try await store.keep(page(Sample.messages) as MessageList)
     try await store.markRead("26003", to: 1)

@@ -17,24 +17,33 @@ public struct ForumClient: Sendable {
   }
 
   /// Fetches what is to be listed and keeps it in `store`: in that one alone, whoever signs in meanwhile.
-  public func refresh(_ list: Listing, in store: ForumStore) async throws {
+  ///
+  /// - Returns: the probation that the page tells of; `nil` for a member who may write.
+  /// - Throws: ``ForumRefusal`` for what the forum says instead, ``ScrapeError`` for a page that is not understood, ``ForumFailure``
+  ///   and the errors of ``APIClient``. What the store has stays.
+  @discardableResult
+  public func refresh(_ list: Listing, in store: ForumStore) async throws -> Ban? {
     switch list {
-    case .forums: try await store.keep(page("index.php") as ForumIndex, for: list)
+    case .forums: try await keep(ForumIndex.self, "index.php", list, store)
     case .threads(let id, let page):
-      try await store.keep(
-        self.page("forumdisplay.php?forumid=\(id)&perpage=40&pagenumber=\(page)") as ThreadList, for: list)
+      try await keep(ThreadList.self, "forumdisplay.php?forumid=\(id)&perpage=40&pagenumber=\(page)", list, store)
     case .bookmarks(let page):
-      try await store.keep(
-        self.page("bookmarkthreads.php?action=view&perpage=40&pagenumber=\(page)") as BookmarkList, for: list)
+      try await keep(BookmarkList.self, "bookmarkthreads.php?action=view&perpage=40&pagenumber=\(page)", list, store)
     case .posts(let id, let page):
-      try await store.keep(
-        self.page("showthread.php?threadid=\(id)&perpage=40&pagenumber=\(page)") as PostsPage, for: list)
-    case .messages: try await store.keep(page("private.php") as MessageList, for: list)
+      try await keep(PostsPage.self, "showthread.php?threadid=\(id)&perpage=40&pagenumber=\(page)", list, store)
+    case .messages: try await keep(MessageList.self, "private.php", list, store)
     case .message(let id):
-      try await store.keep(page("private.php?action=show&privatemessageid=\(id)") as MessagePage, for: list)
-    case .person(let id):
-      try await store.keep(page("member.php?action=getinfo&userid=\(id)") as ProfilePage, for: list)
+      try await keep(MessagePage.self, "private.php?action=show&privatemessageid=\(id)", list, store)
+    case .person(let id): try await keep(ProfilePage.self, "member.php?action=getinfo&userid=\(id)", list, store)
     }
+  }
+
+  private func keep<Page: Kept>(
+    _ type: Page.Type, _ path: String, _ list: Listing, _ store: ForumStore
+  ) async throws -> Ban? {
+    let (page, probation) = try await scraped(type, path)
+    try await store.keep(page, for: list)
+    return probation
   }
 
   /// Tells the forum that everything of a thread up to that post has been read.
@@ -58,15 +67,28 @@ public struct ForumClient: Sendable {
     guard response.status < 400 else { throw ForumFailure.status(response.status) }
   }
 
-  private func page<Page: Scraped>(_ path: String) async throws -> Page {
+  private func scraped<Page: Kept>(_ type: Page.Type, _ path: String) async throws -> (Page, probation: Ban?) {
     let session = session
-    let page = try await page(path)
-    // A redirection is followed with the cookie of then: what comes back may be for the next who signed in.
-    guard self.session == session else { throw ForumFailure.over }
-    do { return try page.scrape() } catch ForumRefusal.mustRegister {
+    do {
+      let page = try await page(path)
+      // A redirection is followed with the cookie of then: what comes back may be for the next who signed in.
+      guard self.session == session else { throw ForumFailure.over }
+      return (try page.scrape(), page.probation)
+    } catch ForumRefusal.mustRegister {
       try await makeSure()
       throw ForumRefusal.mustRegister
+    } catch ForumRefusal.banned(let ban) {
+      throw ForumRefusal.banned(await explained(ban))
     }
+  }
+
+  /// The ban with its reason and end, where only the forum's list of bans has them.
+  private func explained(_ ban: Ban) async -> Ban {
+    guard ban.reason.isEmpty, let user = ban.listed,
+      let list = try? await page("banlist.php?userid=\(user)&actfilt=-1").scrape(BanList.self),
+      let entry = list.entries.first(where: { $0.user.id == user && $0.ban.kind != .probation })
+    else { return ban }
+    return entry.ban
   }
 
   /// Whose page it is. No session comes back once it has ended.
@@ -97,11 +119,13 @@ public struct ForumClient: Sendable {
   }
 
   /// A page says that only members may see it, and the cookie is still there. Whether the session is over the start page
-  /// tells: it names who is signed in.
+  /// tells: it names who is signed in, or asks to sign in. One that does neither ends nothing.
   private func makeSure() async throws {
     guard case .signedIn(let facts) = controller.state else { return }
-    let index = try await page("index.php").scrape(ForumIndex.self)
-    guard index.user == nil, case .signedIn(let now) = controller.state, now.session == facts.session else { return }
+    let index = try await page("index.php")
+    guard try index.scrape(ForumIndex.self).user == nil, index.visitor == .guest,
+      case .signedIn(let now) = controller.state, now.session == facts.session
+    else { return }
     await controller.sessionEnded(facts.session, reason: .rejected)
     // Until everybody knows: whoever asked for the page must not go on as if signed in.
     for await state in controller.states {

@@ -17,7 +17,7 @@ extension CookieSite {
         guard let page = try? HTMLPage(windows1252: response.body) else { return .unknown }
         switch page.refusal {
         case .databaseDown, .closed: return .unavailable
-        case .banned(let reason, _): return .refused(code: "banned", detail: reason)
+        case .banned(let ban): return .refused(code: "banned", detail: Words.describe(ban, at: base))
         case .mustRegister: return .refused(code: "wrong_credentials", detail: nil)
         case .refused(let title, let text):
           // The one sign that all such pages share: they speak of the password.

@@ -6,8 +6,9 @@
 /// | text | moment |
 /// |---|---|
 /// | `Jan 2, 2026 3:04 PM`, `15:04 Jan 2, 2026` | 2 January, 15:04 |
+/// | `3:04 p.m. CST, Jan¿ 2, 2026` | 2 January, 15:04 |
 /// | `December 10, 2001` | that day, 00:00 |
-/// | `Jan 2`, `yesterday`, `Feb 30, 2026` | none; the text stays |
+/// | `Jan 2`, `yesterday`, `Feb 30, 2026` | `nil`; the text stays |
 public struct ForumDate: Sendable, Hashable, ExpressibleByStringLiteral {
   /// As it stands on the page.
   public let text: String
@@ -45,9 +46,11 @@ private struct Reading {
   private static let others: Set<String> = [
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "mon", "tue", "wed", "thu", "fri",
     "sat", "sun", "st", "nd", "rd", "th", "at", "on",
+    // The clock that it shows: see ``ForumDate/seconds``.
+    "utc", "gmt", "est", "edt", "cst", "cdt", "mst", "mdt", "pst", "pdt",
   ]
 
-  /// Nothing for what is no date, or names one part twice.
+  /// `nil` for what is no date, or names one part twice.
   init?(_ text: String) {
     guard text.utf8.count <= 100 else { return nil }
     var parts = Reading.parts(text)[...]
@@ -63,7 +66,7 @@ private struct Reading {
     }
   }
 
-  /// Nothing for a day that the calendar does not have.
+  /// `nil` for a day that the calendar does not have.
   var seconds: Int? {
     guard let year, let month, let day, year >= 1900, day >= 1, day <= Reading.days(month, of: year) else { return nil }
     var (hour, minute, second) = time ?? (0, 0, 0)
@@ -75,27 +78,28 @@ private struct Reading {
 
   private static func parts(_ text: String) -> [Part] {
     var parts: [Part] = []
-    var rest = text.lowercased().utf8[...]
-    while let byte = rest.first {
-      let run = rest.prefix { kind($0) == kind(byte) }
+    var rest = text.lowercased().unicodeScalars[...]
+    while let scalar = rest.first {
+      let run = rest.prefix { kind($0) == kind(scalar) }
       rest = rest[run.endIndex...]
-      switch kind(byte) {
-      case .letter: parts.append(.word(String(decoding: run, as: UTF8.self)))
+      switch kind(scalar) {
+      case .letter: parts.append(.word(String(run)))
       // So many digits are no part of a date, and need not fit.
-      case .digit: parts.append(.number(Int(String(decoding: run.prefix(9), as: UTF8.self)) ?? 0, digits: run.count))
-      case .other: if run.contains(UInt8(ascii: ":")) { parts.append(.colon) }
+      case .digit: parts.append(.number(Int(String(run.prefix(9))) ?? 0, digits: run.count))
+      case .other: if run.contains(":") { parts.append(.colon) }
       }
     }
     return parts
   }
 
   private enum Kind { case letter, digit, other }
-  private static func kind(_ byte: UInt8) -> Kind {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): .letter
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): .digit
-    // A letter of another language is part of a word that is not understood.
-    case 0x80...: .letter
+  private static func kind(_ scalar: Unicode.Scalar) -> Kind {
+    switch scalar {
+    case "a"..."z": .letter
+    case "0"..."9": .digit
+    // A letter of another language is part of a word that is not understood; a space or a mark of another one, such as the `¿` of a
+    // page that was once written in another charset, is no part of anything.
+    case "\u{80}"...: scalar.properties.isAlphabetic || scalar.properties.numericType != nil ? .letter : .other
     default: .other
     }
   }

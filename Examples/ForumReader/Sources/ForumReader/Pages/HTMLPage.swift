@@ -16,19 +16,48 @@ public final class HTMLPage {
     // libxml2 stops at a zero byte, and would take what follows for lost.
     let utf8 = Array(text.utf8).map { $0 == 0 ? 0x20 : $0 }
     guard !utf8.isEmpty, utf8.count <= HTMLPage.sizeLimit else { throw ScrapeError.missing("page") }
-    let options = Int32(
-      HTML_PARSE_RECOVER.rawValue | HTML_PARSE_NOERROR.rawValue | HTML_PARSE_NOWARNING.rawValue
-        | HTML_PARSE_NONET.rawValue | HTML_PARSE_COMPACT.rawValue)
-    let parsed = utf8.withUnsafeBufferPointer { buffer in
+    let parsed = HTMLPage.parse(utf8)
+    guard let parsed else { throw ScrapeError.missing("page") }
+    document = parsed
+    for tag in BodyTags.find(in: utf8) { add(attributesOf: Array(utf8[tag])) }
+  }
+
+  deinit { xmlFreeDoc(document) }
+
+  private static let options = Int32(
+    HTML_PARSE_RECOVER.rawValue | HTML_PARSE_NOERROR.rawValue | HTML_PARSE_NOWARNING.rawValue
+      | HTML_PARSE_NONET.rawValue | HTML_PARSE_COMPACT.rawValue)
+
+  private static func parse(_ utf8: [UInt8]) -> htmlDocPtr? {
+    utf8.withUnsafeBufferPointer { buffer in
       buffer.withMemoryRebound(to: CChar.self) {
         htmlReadMemory($0.baseAddress, Int32($0.count), nil, "UTF-8", options)
       }
     }
-    guard let parsed else { throw ScrapeError.missing("page") }
-    document = parsed
   }
 
-  deinit { xmlFreeDoc(document) }
+  /// Gives the body what a tag of its own says that came too late for it. What it has already stays.
+  private func add(attributesOf tag: [UInt8]) {
+    guard let body = first("//body")?.node, let alone = HTMLPage.parse(tag) else { return }
+    defer { xmlFreeDoc(alone) }
+    var attribute = HTMLPage.body(of: alone)?.pointee.properties
+    while let current = attribute {
+      attribute = current.pointee.next
+      guard let name = current.pointee.name, xmlHasProp(body, name) == nil else { continue }
+      let value = xmlNodeGetContent(UnsafeMutableRawPointer(current).assumingMemoryBound(to: xmlNode.self))
+      xmlNewProp(body, name, value)
+      chtml_free(value)
+    }
+  }
+
+  private static func body(of document: htmlDocPtr) -> xmlNodePtr? {
+    var node = xmlDocGetRootElement(document)?.pointee.children
+    while let current = node {
+      if let name = current.pointee.name, String(cString: name) == "body" { return current }
+      node = current.pointee.next
+    }
+    return nil
+  }
 
   /// Everything that the expression finds, in the page's order.
   public func all(_ path: String) -> [HTMLNode] { find(path, below: nil) }
@@ -69,7 +98,7 @@ public struct HTMLNode {
     return String(cString: value)
   }
 
-  public var classes: [Substring] { (self["class"] ?? "").split(separator: " ") }
+  public var classes: [Substring] { (self["class"] ?? "").split(whereSeparator: \.isWhitespace) }
 
   /// Its lines as plain text: breaks and paragraphs are lines, quotes begin with `> `.
   public var lines: String {

@@ -11,7 +11,7 @@ public struct ForumIndex: Sendable, Hashable {
     public var about: String
   }
   public var categories: [Category]
-  /// Who is signed in.
+  /// Who is signed in; `nil` where the page does not say.
   public var user: ForumUser?
 }
 
@@ -42,11 +42,13 @@ public struct ThreadList: Sendable, Hashable {
     public var title: String
     public var author: String
     public var replies: Int
-    /// Nothing: never read.
+    /// `nil`: never read.
     public var unread: Int?
     public var isSticky: Bool
     public var isClosed: Bool
     public var lastPost: ForumDate
+    /// Who wrote the last post; empty where the list does not say.
+    public var lastAuthor = ""
   }
   public var forum: String
   public var title: String
@@ -69,7 +71,7 @@ public struct PostsPage: Sendable, Hashable {
     public var date: ForumDate
     public var text: String
     public var isSeen: Bool
-    /// By somebody whom the account does not want to read.
+    /// By a member whom the account ignores. ``text`` is what the forum shows instead.
     public var isIgnored: Bool
 
     public init(

@@ -9,7 +9,7 @@ public enum ForumRefusal: Error, Sendable, Hashable {
   case databaseDown
   /// The forums are closed; what they say about it.
   case closed(String)
-  case banned(reason: String, until: String)
+  case banned(Ban)
   case mustRegister
   /// Any other refusal: its title and text.
   case refused(title: String, text: String)

@@ -3,53 +3,71 @@ extension ForumIndex: Scraped {
     let table = try page.required("//table[@id='forums']", "table of forums")
     var categories: [Category] = []
     for row in table.all(".//tr") {
-      if let link = row.first(".//th[contains(@class, 'category')]//a"), let id = link.id("forumid") {
+      if let link = row.first(".//th[\(having("category"))]//a"), let id = link.id("forumid") {
         categories.append(Category(id: id, name: link.text, forums: []))
-      } else if let link = row.first(".//a[contains(@class, 'forum')]"), let id = link.id("forumid") {
-        let forum = Forum(id: id, name: link.text, about: link["title"] ?? "")
+        continue
+      }
+      // A forum and, in the same row, those below it.
+      for link in row.all(".//a[contains(@class, 'forum')]") {
+        guard let id = link.id("forumid"), link.classes.contains(where: { $0 == "forum" || $0.hasPrefix("forum_") })
+        else { continue }
         if categories.isEmpty { categories.append(Category(id: "none", name: "", forums: [])) }
+        let forum = Forum(id: id, name: link.text, about: link["title"] ?? "")
         categories[categories.count - 1].forums.append(forum)
       }
     }
+    // Without one the store would be told that all are gone.
+    guard categories.contains(where: { !$0.forums.isEmpty }) else { throw ScrapeError.missing("forums") }
     self.init(categories: categories, user: page.user)
   }
 }
 
 extension ThreadList: Scraped {
   public init(_ page: HTMLPage) throws {
-    let body = try page.required("//body", "body")
-    guard let forum = body["data-forum"].flatMap({ HTMLNode.id($0) }) else { throw ScrapeError.missing("forum") }
+    guard let forum = try page.forum else { throw ScrapeError.missing("forum") }
     let table = try page.required("//table[@id='forum']", "table of threads")
-    self.init(
-      forum: forum, title: page.first("//div[@class='breadcrumbs']//a[last()]")?.text ?? "",
-      threads: Item.all(in: table), pages: page.pageNumbers)
+    let threads = Item.all(in: table)
+    // A forum may be empty; one whose threads are not understood is not.
+    if threads.isEmpty, table.first(".//a[contains(@href, 'threadid=')]") != nil {
+      throw ScrapeError.missing("threads")
+    }
+    let title = page.breadcrumb ?? page.first("//div[\(having("breadcrumbs"))]//a[last()]")
+    self.init(forum: forum, title: title?.text ?? "", threads: threads, pages: try PageBar.numbers(page))
   }
 }
 
 extension BookmarkList: Scraped {
   public init(_ page: HTMLPage) throws {
     // Any list of threads looks like it; taken for this one it would undo all bookmarks.
-    guard try page.required("//body", "body").classes.contains("bookmark_threads") else {
-      throw ScrapeError.missing("page of bookmarks")
-    }
+    guard
+      try page.required("//body", "body").classes.contains("bookmark_threads")
+        || page.first("//form[@name='bookmarks']") != nil
+    else { throw ScrapeError.missing("page of bookmarks") }
     let table = try page.required("//table[@id='forum']", "table of threads")
-    self.init(threads: ThreadList.Item.all(in: table), pages: page.pageNumbers)
+    let threads = ThreadList.Item.all(in: table)
+    // One that is not understood would be taken for a bookmark that is no more.
+    let rows = table.all(".//tr[.//a[contains(@href, 'threadid=') or \(having("thread_title"))]]")
+    guard rows.count <= threads.count else { throw ScrapeError.missing("thread in each row") }
+    self.init(threads: threads, pages: try PageBar.numbers(page))
   }
 }
 
 extension ThreadList.Item {
   fileprivate static func all(in table: HTMLNode) -> [ThreadList.Item] {
-    table.all(".//tr[contains(@class, 'thread')]").compactMap { row in
-      guard let id = row.id(after: "thread", of: "id"), let link = row.first(".//a[@class='thread_title']") else {
+    table.all(".//tr[\(having("thread"))]").compactMap { row in
+      guard let id = row.id(after: "thread", of: "id"), let link = row.first(".//a[\(having("thread_title"))]") else {
         return nil
       }
+      let last = row.first(".//td[\(having("lastpost"))]")
       return ThreadList.Item(
-        id: id, title: link.text, author: row.first(".//td[@class='author']")?.text ?? "",
-        replies: count(row.first(".//td[@class='replies']")?.text),
-        unread: row.first(".//a[@class='count']").map { count($0.text) }
-          ?? (row.first(".//a[@class='x']") == nil ? nil : 0),
-        isSticky: row.classes.contains("sticky"), isClosed: row.classes.contains("closed"),
-        lastPost: ForumDate(row.first(".//td[@class='lastpost']")?.text ?? ""))
+        id: id, title: link.text, author: row.first(".//td[\(having("author"))]")?.text ?? "",
+        replies: count(row.first(".//td[\(having("replies"))]")?.text),
+        unread: row.first(".//a[\(having("count"))]").map { count($0.text) }
+          ?? (row.first(".//a[\(having("x"))]") == nil ? nil : 0),
+        isSticky: row.classes.contains("sticky") || row.first(".//td[\(having("title_sticky"))]") != nil,
+        isClosed: row.classes.contains("closed"),
+        lastPost: ForumDate((last?.first(".//div[\(having("date"))]") ?? last)?.dateText ?? ""),
+        lastAuthor: last?.first(".//*[\(having("author"))]")?.text ?? "")
     }
   }
 }
@@ -57,23 +75,19 @@ extension ThreadList.Item {
 extension PostsPage: Scraped {
   public init(_ page: HTMLPage) throws {
     let body = try page.required("//body", "body")
-    guard let thread = body["data-thread"].flatMap({ HTMLNode.id($0) }) else { throw ScrapeError.missing("thread") }
-    let box = try page.required("//div[@id='thread']", "posts")
-    let posts = box.all(".//table[contains(@class, 'post')]").compactMap { table -> Post? in
-      guard let id = table.id(after: "post", of: "id") else { return nil }
-      let name = table.first(".//*[contains(@class, 'author')]")
-      let author = table.first(".//*[contains(@class, 'userid-')]")?.classes.first { $0.hasPrefix("userid-") }
-      return Post(
-        id: id, index: count(table["data-idx"]),
-        author: ForumUser(id: author.flatMap { HTMLNode.id($0.dropFirst(7)) } ?? "", name: name?.text ?? ""),
-        date: ForumDate(table.first(".//td[@class='postdate']")?.text ?? ""),
-        text: table.first(".//td[@class='postbody']")?.lines ?? "",
-        isSeen: table.first(".//tr[@class='seen1' or @class='seen2']") != nil,
-        isIgnored: table.classes.contains("ignored"))
-    }
+    let box = page.first("//div[@id='thread']")
+    guard
+      let thread = body["data-thread"].flatMap({ HTMLNode.id($0) }) ?? body.id(afterClass: "thread_")
+        ?? box?.id(afterClass: "thread:") ?? page.breadcrumb?.id("threadid")
+    else { throw ScrapeError.missing("thread") }
+    guard let box else { throw ScrapeError.missing("posts") }
+    let tables = box.all(".//table[\(having("post"))]")
+    let posts = tables.compactMap(Post.init)
+    // A thread has posts; one that is not understood would be taken for one that is no more.
+    guard !posts.isEmpty, posts.count == tables.count else { throw ScrapeError.missing("posts") }
     self.init(
-      thread: thread, forum: body["data-forum"].flatMap { HTMLNode.id($0) } ?? "",
-      title: page.first("//a[@class='bclast']")?.text ?? "", posts: posts, pages: page.pageNumbers)
+      thread: thread, forum: try page.forum ?? "", title: page.breadcrumb?.text ?? "", posts: posts,
+      pages: try PageBar.numbers(page))
     fillGaps()
   }
 
@@ -96,46 +110,107 @@ extension PostsPage: Scraped {
   }
 }
 
+extension PostsPage.Post {
+  fileprivate init?(_ table: HTMLNode) {
+    guard let id = table.id(after: "post", of: "id") else { return nil }
+    let isIgnored = table.classes.contains("ignored")
+    let text = table.first(".//td[\(having("postbody"))]")?.lines ?? ""
+    self.init(
+      id: id, index: count(table["data-idx"]), author: ForumUser(author: table),
+      date: ForumDate(table.first(".//td[\(having("postdate"))]")?.dateText ?? ""),
+      // An empty text would leave what was kept before the member was ignored.
+      text: text.isEmpty && isIgnored ? "You ignore this member." : text,
+      isSeen: table.first(".//tr[\(having("seen1")) or \(having("seen2"))]") != nil, isIgnored: isIgnored)
+  }
+}
+
+extension ForumUser {
+  /// The author whom a post or a message shows beside it.
+  fileprivate init(author box: HTMLNode) {
+    let name = box.first(".//*[\(having("author"))]")
+    let id =
+      box.first(".//*[contains(@class, 'userid-')]")?.id(afterClass: "userid-")
+      ?? name?.first("./descendant-or-self::a[@href]")?.id("userid")
+    self.init(id: id ?? "", name: name?.text ?? "")
+  }
+}
+
 extension ProfilePage: Scraped {
   public init(_ page: HTMLPage) throws {
-    let box = try page.required("//*[@id='profile']", "profile")
-    guard let id = box["data-user"].flatMap({ HTMLNode.id($0) }) else { throw ScrapeError.missing("user id") }
-    let name = try page.required("//*[@id='profile']//*[contains(@class, 'author')]", "user name")
+    let box = try page.required("//*[@id='profile'] | //table[.//td[\(having("info"))]][.//dl]", "profile")
+    let about = box.first(".//td[\(having("info"))]")
+    // Whose it is: the forms to befriend or ignore the member say it, and the links to their posts.
+    guard
+      let id = box["data-user"].flatMap({ HTMLNode.id($0) })
+        ?? box.first(".//input[@name='userid']")?["value"].flatMap({ HTMLNode.id($0) })
+        ?? box.first(".//a[contains(@href, 'userid=')]")?.id("userid")
+    else { throw ScrapeError.missing("user id") }
+    guard let name = box.first(".//*[\(having("author"))]") else { throw ScrapeError.missing("user name") }
+    let posts =
+      box.first(".//*[\(having("posts"))]")
+      ?? about?.first(".//dt[normalize-space(.)='Post Count']/following-sibling::dd")
     self.init(
-      user: ForumUser(id: id, name: name.text), title: box.first(".//*[@class='title']")?.text ?? "",
-      joined: ForumDate(box.first(".//*[@class='registered']")?.text ?? ""),
-      posts: count(box.first(".//*[@class='posts']")?.text),
-      about: box.first(".//*[@class='about']")?.lines ?? "")
+      user: ForumUser(id: id, name: name.text), title: box.first(".//*[\(having("title"))]")?.text ?? "",
+      joined: ForumDate(box.first(".//*[\(having("registered"))]")?.dateText ?? ""), posts: count(posts?.text),
+      about: box.first(".//*[\(having("about"))]")?.lines
+        ?? about?.all(".//p").map { $0.lines.replacing("\n", with: " ") }.joined(separator: "\n") ?? "")
   }
 }
 
 extension MessageList: Scraped {
   public init(_ page: HTMLPage) throws {
-    let table = try page.required("//table[@id='messages']", "table of messages")
-    self.init(
-      messages: table.all(".//tr").compactMap { row -> Item? in
-        guard let link = row.first(".//td[@class='title']//a"), let id = link.id("privatemessageid") else { return nil }
-        return Item(
-          id: id, subject: link.text, sender: row.first(".//td[@class='sender']")?.text ?? "",
-          date: ForumDate(row.first(".//td[@class='date']")?.text ?? ""), isSeen: !row.classes.contains("new"))
-      })
+    let table = try page.required(
+      "//table[@id='messages'] | //table[\(having("standard"))][.//th[\(having("sender"))]]", "table of messages")
+    messages = table.all(".//tr").compactMap { row -> Item? in
+      guard let link = row.first(".//td[\(having("title"))]//a"), let id = link.id("privatemessageid") else {
+        return nil
+      }
+      let icon = row.first(".//td[\(having("status"))]//img")?["src"] ?? ""
+      return Item(
+        id: id, subject: link.text, sender: row.first(".//td[\(having("sender"))]")?.text ?? "",
+        date: ForumDate(row.first(".//td[\(having("date"))]")?.dateText ?? ""),
+        isSeen: !row.classes.contains("new") && !icon.contains("newpm"))
+    }
+    // One that is not understood would be taken for one that is no more.
+    let rows = table.all(".//tr[.//a[contains(@href, 'privatemessageid=')]]")
+    guard rows.count <= messages.count else { throw ScrapeError.missing("message in each row") }
   }
 }
 
 extension MessagePage: Scraped {
   public init(_ page: HTMLPage) throws {
-    let box = try page.required("//*[@id='message']", "message")
-    guard let id = box.id(after: "", of: "data-message") else { throw ScrapeError.missing("message id") }
-    let author = box.first(".//*[contains(@class, 'userid-')]")?.classes.first { $0.hasPrefix("userid-") }
+    let own = page.first("//*[@id='message']")
+    let box = try own ?? page.required("//*[@id='thread'][.//td[\(having("postbody"))]]", "message")
+    guard
+      let id = own.map({ $0.id(after: "", of: "data-message") })
+        ?? page.first("//input[@name='privatemessageid']")?["value"].flatMap({ HTMLNode.id($0) })
+        ?? page.first("//div[\(having("buttons"))]//a[contains(@href, 'privatemessageid=')]")?.id("privatemessageid")
+    else { throw ScrapeError.missing("message id") }
+    guard let body = box.first(".//td[\(having("postbody"))]") else { throw ScrapeError.missing("text of the message") }
+    // The last of the words that say where this page is.
+    let path = page.all("//div[\(having("breadcrumbs"))]//text()[not(ancestor::a)]").last?.text ?? ""
     self.init(
-      id: id, subject: box.first(".//*[@class='subject']")?.text ?? "",
-      sender: ForumUser(
-        id: author.flatMap { HTMLNode.id($0.dropFirst(7)) } ?? "",
-        name: box.first(".//*[contains(@class, 'author')]")?.text ?? ""),
-      date: ForumDate(box.first(".//td[@class='postdate']")?.text ?? ""),
-      text: try { () throws -> String in
-        guard let body = box.first(".//td[@class='postbody']") else { throw ScrapeError.missing("text of the message") }
-        return body.lines
-      }())
+      id: id, subject: own == nil ? MessagePage.subject(path) : box.first(".//*[\(having("subject"))]")?.text ?? "",
+      sender: ForumUser(author: box),
+      date: ForumDate(box.first(".//td[\(having("postdate"))]")?.dateText ?? ""), text: body.lines)
+  }
+
+  /// What follows the `>` behind the last link.
+  private static func subject(_ path: String) -> String {
+    String(path.drop { $0 == ">" || $0 == " " })
+  }
+}
+
+extension HTMLPage {
+  /// The link to what the page shows, last in the row of links to what that is a part of.
+  fileprivate var breadcrumb: HTMLNode? { first("//a[\(having("bclast"))]") }
+
+  /// The forum that the page is of.
+  fileprivate var forum: String? {
+    get throws {
+      let body = try required("//body", "body")
+      return body["data-forum"].flatMap { HTMLNode.id($0) } ?? body.id(afterClass: "forum_")
+        ?? all("//div[\(having("breadcrumbs"))]//a[contains(@href, 'forumid=')]").last?.id("forumid")
+    }
   }
 }

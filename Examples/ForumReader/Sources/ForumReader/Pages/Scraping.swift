@@ -18,14 +18,11 @@ extension HTMLPage {
     guard let body = first("//body") else { return nil }
     let classes = body.classes
     if classes.contains("database_error") { return .databaseDown }
-    guard classes.contains("banned") || classes.contains("standarderror") else { return nil }
-    let text = first("//*[@class='inner']")?.text ?? first("//*[@id='content']")?.text ?? ""
-    if classes.contains("banned") {
-      return .banned(
-        reason: first("//*[@class='reason']")?.text ?? text, until: first("//*[@class='until']")?.text ?? "")
-    }
+    if classes.contains("banned") { return .banned(Ban(self)) }
+    guard classes.contains("standarderror") else { return nil }
+    let text = first("//*[\(having("inner"))]")?.text ?? first("//*[@id='content']")?.text ?? ""
     let title = first("//h2")?.text ?? ""
-    if first("//form[contains(@action, 'account.php')]") != nil && text.contains("register") { return .mustRegister }
+    if asksToSignIn, text.lowercased().contains("register") { return .mustRegister }
     if classes.contains("closed") { return .closed(text) }
     return .refused(title: title, text: text)
   }
@@ -35,17 +32,33 @@ extension HTMLPage {
     return node
   }
 
-  var pageNumbers: PageNumbers {
-    let pages = first("//div[contains(@class, 'pages')]")
-    let total = max(1, min(Int(pages?["data-total-pages"] ?? "") ?? 1, 1_000_000))
-    return PageNumbers(current: max(1, min(Int(pages?["data-current-page"] ?? "") ?? 1, total)), total: total)
+  /// Whose page it is.
+  public enum Visitor: Sendable, Hashable {
+    case member(ForumUser)
+    case guest
+    /// The page does not say. Nothing follows from it, and least of all that a session has ended.
+    case unknown
   }
 
-  var user: ForumUser? {
-    guard let id = first("//body")?["data-user"], !id.isEmpty, id != "0" else { return nil }
-    return ForumUser(id: id, name: first("//*[@id='loggedinusername']")?.text ?? "")
+  public var visitor: Visitor {
+    switch first("//body")?["data-user"] {
+    case "0": .guest
+    case let id? where !id.isEmpty: .member(ForumUser(id: id, name: first("//*[@id='loggedinusername']")?.text ?? ""))
+    default: asksToSignIn && first("//a[contains(@href, 'action=logout')]") == nil ? .guest : .unknown
+    }
+  }
+
+  var user: ForumUser? { if case .member(let user) = visitor { user } else { nil } }
+
+  /// Whether it shows the sign-in form, or the way to it.
+  private var asksToSignIn: Bool {
+    first("//form[contains(@action, 'account.php')]") != nil
+      || first("//a[contains(@href, 'account.php')][contains(@href, 'action=loginform')]") != nil
   }
 }
+
+/// The condition that an element has that class among its own.
+func having(_ name: String) -> String { "contains(concat(' ', normalize-space(@class), ' '), ' \(name) ')" }
 
 extension HTMLNode {
   /// The value of `name` in the query of its `href`; only letters, digits, `-` and `_`, so that it goes into an address
@@ -56,6 +69,20 @@ extension HTMLNode {
       return Self.id(part.dropFirst(name.count + 1))
     }
     return nil
+  }
+
+  /// The part of a class such as `thread_12` that follows `thread_`.
+  func id(afterClass prefix: String) -> String? {
+    classes.first { $0.hasPrefix(prefix) }.flatMap { Self.id($0.dropFirst(prefix.count)) }
+  }
+
+  /// The date in it, as people shall see it. The forum sets marks beside dates, which are links (`#`, `¿`), and has `¿` also in the
+  /// place of a space.
+  var dateText: String {
+    let own = all(".//text()[not(ancestor::a)]").map(\.text).joined(separator: " ")
+    let text = own.contains(where: \.isNumber) ? own : text
+    return text.split(whereSeparator: { $0 == " " || $0 == "\u{BF}" }).filter { $0 != "#" && $0 != "?" }
+      .joined(separator: " ")
   }
 
   static func id(_ text: some StringProtocol) -> String? {
@@ -79,12 +106,13 @@ func count(_ text: String?) -> Int {
   return Int(digits) ?? 0
 }
 
-/// All scrapers at once, for whoever looks for a page that breaks one.
+/// All scrapers at once, to look for a page that breaks one.
 public enum Everything {
   /// Reads the page as whatever it may be. What cannot be read is an error, which says nothing here.
   public static func read(_ bytes: [UInt8]) {
     guard let page = try? HTMLPage(windows1252: bytes) else { return }
-    _ = page.refusal
+    _ = (page.refusal, page.visitor, page.probation)
+    _ = try? BanList(page)
     _ = try? ForumIndex(page)
     _ = try? ThreadList(page)
     _ = try? BookmarkList(page)

@@ -17,6 +17,8 @@ final class Sitting {
     case listed(Int, ForumStore.Listed)
     case unreadable(Int, any Error)
     case fetched(Listing, (any Error)?)
+    /// What the last page said of a probation; `nil`: nothing.
+    case probation(Ban?)
     /// What became of something that was asked for.
     case told(String)
     case over
@@ -26,7 +28,7 @@ final class Sitting {
   private struct Visit {
     var number = 0
     var list = Listing.forums
-    /// Whether somebody asked for it to be fetched, and wants to hear of it.
+    /// Whether the person asked for it to be fetched, and wants to hear of it.
     var isAsked = false
     var screen: Screen
     var looking: Task<Void, Never>?
@@ -53,6 +55,7 @@ final class Sitting {
   private var deeds: [Task<Void, Never>] = []
   private var openDeeds = 0
   private var word: Task<Void, Never>?
+  private var probation: Ban?
   private var isOffline = false
   private var isLeaving = false
 
@@ -112,6 +115,10 @@ final class Sitting {
       visit.failure = error
       visit.fetch = (try? store.listed(list))?.fetch
       settle()
+    case .probation(let ban):
+      // Every page repeats it.
+      if let ban, ban != probation { console.say(Words.describe(ban)) }
+      probation = ban
     case .told(let text):
       openDeeds -= 1
       console.say(text)
@@ -139,7 +146,7 @@ final class Sitting {
     guard isFetched, fetches[list] == nil else { return }
     fetches[list] = Task { [events, client, store] in
       do {
-        try await client.refresh(list, in: store)
+        events.yield(.probation(try await client.refresh(list, in: store)))
         events.yield(.fetched(list, nil))
       } catch {
         events.yield(.fetched(list, error))
@@ -192,7 +199,9 @@ final class Sitting {
     case ("p", nil): turn(by: -1)
     case ("m", nil): go(to: .messages)
     case ("marks", nil): go(to: .bookmarks(page: 1))
-    case ("who", let id?): go(to: .person(id.filter { $0.isNumber && $0.isASCII }))
+    case ("who", let whom?):
+      guard let person = person(whom) else { return help() }
+      go(to: .person(person))
     case ("offline", nil):
       isOffline.toggle()
       console.say(isOffline ? "offline: nothing is fetched" : "online")
@@ -213,7 +222,7 @@ final class Sitting {
     console.say(
       """
       a number opens · n p: pages · b: back · m: messages · marks · mark, unmark: this thread, or with its number
-      who ID · read · r: fetch again · offline · out · q
+      who ID, who #7: a member, the author of post 7 · read · r: fetch again · offline · out · q
       """)
   }
 
@@ -227,6 +236,15 @@ final class Sitting {
       return nil
     }
     return lines[number - 1]
+  }
+
+  /// A member by their number, or by that of a post that is on the screen: `7`, `#12`.
+  private func person(_ text: String) -> String? {
+    if text.hasPrefix("#") {
+      guard case .posts = visit.list, let index = Int(text.dropFirst()) else { return nil }
+      return visit.listed?.lines.first { $0.index == index }?.person
+    }
+    return text.isEmpty ? nil : HTMLNode.id(text)
   }
 
   private func opened(_ line: ForumStore.Line) -> Listing? {

@@ -79,6 +79,8 @@ public struct ForumStore: Sendable {
     public var isNew = false
     /// A post's number in its thread.
     public var index = 0
+    /// The id of who wrote it; `nil` where that is not known.
+    public var person: String?
   }
 
   /// What is known of a list, read at one moment.
@@ -86,7 +88,7 @@ public struct ForumStore: Sendable {
     public var lines: [Line]
     /// Of how many pages it is one, as far as is known.
     public var pages: Int
-    /// Which fetch brought it: greater after every one. Nothing: it never was.
+    /// Which fetch brought it: greater after every one. `nil`: it never was.
     public var fetch: Int64?
 
     public init(lines: [Line], pages: Int = 1, fetch: Int64? = nil) {

@@ -82,9 +82,10 @@ extension ThreadList.Item {
     let values: [String: (any DatabaseValueConvertible)?] = [
       "title": title, "author": author, "replies": counts.replies, "pages": counts.pages, "seen": counts.seen,
       "sticky": isSticky, "closed": isClosed, "lastpost": lastPost.text, "time": lastPost.seconds,
+      "lastauthor": lastAuthor,
     ]
     try Shelf.thread.upsert(
-      database, [id], values.merging(place) { $1 }, clearing: lastPost.clearing("time"), at: now)
+      database, [id], values.merging(place) { $1 }, clearing: lastPost.clearing("time", "lastauthor"), at: now)
   }
 }
 
@@ -95,13 +96,14 @@ extension PostsPage: Kept {
     var counts = try ThreadCounts(of: thread, in: database)
     counts.set(pages: pages.total)
     counts.see(posts)
-    let last = pages.current == pages.total ? posts.last?.date ?? "" : ""
+    let last = pages.current == pages.total ? posts.last : nil
+    let date = last?.date ?? ""
     try Shelf.thread.upsert(
       database, [thread],
       [
         "forum": forum, "title": title, "pages": counts.pages, "replies": counts.replies, "seen": counts.seen,
-        "lastpost": last.text, "time": last.seconds,
-      ], clearing: last.clearing("time"), at: now)
+        "lastpost": date.text, "time": date.seconds, "lastauthor": date.text.isEmpty ? nil : last?.author.name,
+      ], clearing: date.clearing("time", "lastauthor"), at: now)
     for author in Set(posts.map(\.author)).sorted(by: { $0.id < $1.id }) where !author.id.isEmpty {
       try Shelf.person.upsert(database, [author.id], ["name": author.name], at: now)
     }
@@ -164,8 +166,8 @@ extension MessagePage: Kept {
 }
 
 extension ForumDate {
-  /// A new text without a moment takes the former moment away; no text at all leaves both.
-  fileprivate func clearing(_ column: String) -> Set<String> { text.isEmpty ? [] : [column] }
+  /// What belongs to the date: a new text without it takes the former one away; no text at all leaves both.
+  fileprivate func clearing(_ columns: String...) -> Set<String> { text.isEmpty ? [] : Set(columns) }
 }
 
 extension ThreadCounts {

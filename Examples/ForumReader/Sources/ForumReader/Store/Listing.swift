@@ -50,7 +50,8 @@ public enum Listing: Sendable, Hashable {
       let lines = try Row.fetchAll(database, sql: sql, arguments: arguments).map { row in
         ForumStore.Line(
           id: row["number"], text: row["text"] ?? "", note: row["note"] ?? "", section: row["section"] ?? "",
-          row: row["id"], isNew: row["new"] ?? false, index: row["place"] ?? 0)
+          row: row["id"], isNew: row["new"] ?? false, index: row["place"] ?? 0,
+          person: row["person"])
       }
       return ForumStore.Listed(
         lines: lines, pages: try pages(database), fetch: try Fetches.number(of: self, in: database))
@@ -82,7 +83,8 @@ public enum Listing: Sendable, Hashable {
     case .threads(let forum, let page):
       (
         """
-        SELECT number, title AS text, \(Listing.threadNote) || CASE WHEN bookmarked THEN ', bookmarked' ELSE '' END AS note, id
+        SELECT number, title AS text,
+          \(Listing.threadNote) || CASE WHEN bookmarked THEN ', bookmarked' ELSE '' END || \(Listing.lastNote) AS note, id
         FROM thread WHERE forum = ? AND page = ?
         ORDER BY sticky DESC, CASE WHEN sticky THEN place END, time DESC NULLS LAST, place
         """, [forum, page]
@@ -90,7 +92,7 @@ public enum Listing: Sendable, Hashable {
     case .bookmarks(let page):
       (
         """
-        SELECT number, title AS text, \(Listing.threadNote) AS note, id
+        SELECT number, title AS text, \(Listing.threadNote) || \(Listing.lastNote) AS note, id
         FROM thread WHERE bookmarkpage = ? ORDER BY time DESC NULLS LAST, bookmarkplace
         """, [page]
       )
@@ -100,7 +102,7 @@ public enum Listing: Sendable, Hashable {
         SELECT p.number, p.text,
           '#' || p.place || ' ' || p.author || \(Listing.optional(", ", "p.date"))
           || CASE WHEN p.ignored THEN ', ignored' ELSE '' END AS note,
-          p.id, p.place > coalesce(t.seen, 0) AS new, p.place
+          p.id, p.place > coalesce(t.seen, 0) AS new, p.place, p.userid AS person
         FROM post AS p LEFT JOIN thread AS t ON t.number = p.thread
         WHERE p.thread = ? AND p.page = ? ORDER BY p.place, p.id
         """, [thread, page]
@@ -138,6 +140,8 @@ public enum Listing: Sendable, Hashable {
        ELSE ', ' || (replies + 1 - seen) || ' unread' END
     || CASE WHEN sticky THEN ', sticky' ELSE '' END || CASE WHEN closed THEN ', closed' ELSE '' END
     """
+
+  private static let lastNote = "\(optional(", last post ", "lastpost")) || \(optional(" by ", "lastauthor"))"
 
   /// A column with something before it, or nothing where it is empty.
   private static func optional(_ head: String, _ column: String) -> String {

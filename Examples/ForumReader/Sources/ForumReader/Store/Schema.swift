@@ -60,5 +60,8 @@ extension StoreSchema {
           CREATE TABLE fetched (id INTEGER PRIMARY KEY AUTOINCREMENT, list TEXT NOT NULL UNIQUE, time INTEGER NOT NULL);
           """)
     }
+    migrator.registerMigration("3") { database in
+      try database.execute(sql: "ALTER TABLE thread ADD COLUMN lastauthor TEXT")
+    }
   }
 }
