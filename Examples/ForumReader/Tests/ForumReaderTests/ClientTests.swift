@@ -208,6 +208,16 @@ import Testing
     site.answer("showthread.php", Sample.refusals[0].text, status: 503)
     await #expect(throws: ForumRefusal.databaseDown) { try await client.markRead("26001", to: 2, in: store) }
     #expect(try store.now(list).last?.isNew == true)
+    // Success, says the page of a network that wants a sign-in of its own.
+    for page in [try OldPage.text("challenge"), "", "<body data-user=0><a href='account.php?action=logout'>out</a>"] {
+      site.answer("showthread.php", page)
+      await #expect(throws: ScrapeError.missing("name of the member")) {
+        try await client.markRead("26001", to: 2, in: store)
+      }
+    }
+    #expect(try store.now(list).last?.isNew == true)
+    site.answer("showthread.php", try OldPage.text("index").replacingOccurrences(of: "data-user=\"42\"", with: ""))
+    try await client.markRead("26001", to: 1, in: store)
     site.answer("showthread.php", Sample.posts)
     try await client.markRead("26001", to: 2, in: store)
     #expect(try store.now(list).last?.isNew == false)

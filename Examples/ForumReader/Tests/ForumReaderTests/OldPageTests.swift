@@ -191,7 +191,9 @@ import Testing
     ),
     ("<p class=reason>Puns forever</p><p class=until>Never</p>", Ban(.permanent, reason: "Puns forever")),
     ("<p class=reason>Puns forever</p><p class=until>Dec 1, 2026</p>", Ban(reason: "Puns forever", end: "Dec 1, 2026")),
-    ("<div class=inner>Go away</div>", Ban(reason: "Go away")), ("", Ban()),
+    ("<div class=inner><h1>Banned</h1>Go away</div>", Ban(reason: "Banned Go away")), ("", Ban()),
+    // The way to the reason is none.
+    ("<div id=content><h1>BANNED</h1><a href='/banlist.php?userid=7'>Why?</a></div>", Ban(listed: "7")),
   ])
   func `tells of a ban what it says in so many words`(text: String, ban: Ban) throws {
     #expect(try HTMLPage("<body class=banned>\(text)").refusal == .banned(ban))

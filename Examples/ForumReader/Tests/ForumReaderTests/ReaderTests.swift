@@ -165,7 +165,7 @@ import Testing
     scene.site.answer("forumdisplay.php", Self.page)
     scene.console.type("2")
     await scene.console.sees("2. Old")
-    scene.site.answer("bookmarkthreads.php", "<body>ok")
+    scene.site.answer("bookmarkthreads.php", "<body data-user=42>ok")
     scene.console.type("mark 2")
     await scene.console.sees("bookmarked")
     let body = scene.site.requests.last.map { String(decoding: $0.body, as: UTF8.self) }
@@ -185,7 +185,7 @@ import Testing
     scene.site.answer("bookmarkthreads.php", Sample.refusals[0].text)
     scene.console.type("unmark")
     await scene.console.sees("bookmark kept: the forum's database is down")
-    scene.site.answer("bookmarkthreads.php", "<body>ok")
+    scene.site.answer("bookmarkthreads.php", "<body data-user=42>ok")
     scene.console.type("unmark")
     await scene.console.sees("no bookmark any more")
     scene.console.type("b")
@@ -243,6 +243,10 @@ import Testing
       await scene.console.sees("nothing here yet")
       scene.console.type("b")
       await scene.console.sees("1. General Nonsense")
+      // A page that says nothing of it does not make it new.
+      scene.site.answer("index.php", Sample.index)
+      scene.console.type("r")
+      await scene.console.sees("nothing new")
     }
     await scene.catchUp()
     #expect(scene.console.said.components(separatedBy: words).count == 2)
@@ -256,7 +260,7 @@ import Testing
     scene.console.type("2")
     await scene.console.sees("2. Old")
     let gate = Gate()
-    scene.site.answer("bookmarkthreads.php", "<body>ok", behind: gate)
+    scene.site.answer("bookmarkthreads.php", "<body data-user=42>ok", behind: gate)
     scene.console.type("mark 2")
     await gate.isReached()
     scene.console.type("q")
@@ -271,7 +275,7 @@ import Testing
     scene.site.answer("index.php", Sample.index)
     scene.site.answer("forumdisplay.php", Self.page)
     scene.site.answer("showthread.php", Sample.posts)
-    scene.site.answer("showthread.php", "<body>ok")
+    scene.site.answer("showthread.php", "<body data-user=42>ok")
     scene.signIn("ada", 42)
     for word in ["2", "2", "read", "q"] { scene.console.type(word) }
     try await scene.start().value

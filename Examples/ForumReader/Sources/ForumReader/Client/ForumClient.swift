@@ -62,19 +62,29 @@ public struct ForumClient: Sendable {
 
   private func tell(_ path: String, _ fields: [WebForm.Field]) async throws {
     let form = WebForm(fields, charset: .windows1252)
-    let response = try await api.respond(to: form.request(to: backend.site.baseURL + path))
-    if let refusal = try HTMLPage(windows1252: response.body).refusal { throw refusal }
-    guard response.status < 400 else { throw ForumFailure.status(response.status) }
+    try await explaining {
+      let response = try await api.respond(to: form.request(to: backend.site.baseURL + path))
+      let page = try? HTMLPage(windows1252: response.body)
+      if let refusal = page?.refusal { throw refusal }
+      guard response.status < 400 else { throw ForumFailure.status(response.status) }
+      // A network's own sign-in page answers everything with success, and has done none of it.
+      guard page?.isForMember == true else { throw ScrapeError.missing("name of the member") }
+    }
   }
 
   private func scraped<Page: Kept>(_ type: Page.Type, _ path: String) async throws -> (Page, probation: Ban?) {
     let session = session
-    do {
+    return try await explaining {
       let page = try await page(path)
       // A redirection is followed with the cookie of then: what comes back may be for the next who signed in.
       guard self.session == session else { throw ForumFailure.over }
       return (try page.scrape(), page.probation)
-    } catch ForumRefusal.mustRegister {
+    }
+  }
+
+  /// Finds out what a refusal means: whether the session is over, or why and until when the member is banned.
+  private func explaining<Value>(_ work: () async throws -> Value) async throws -> Value {
+    do { return try await work() } catch ForumRefusal.mustRegister {
       try await makeSure()
       throw ForumRefusal.mustRegister
     } catch ForumRefusal.banned(let ban) {

@@ -26,7 +26,7 @@ public struct Ban: Sendable, Hashable {
   /// list of bans.
   init(_ page: HTMLPage) {
     let lines = page.first("//body")?.lines.split(separator: "\n").map { Line($0) } ?? []
-    let whole = page.first("//*[\(having("inner"))]")?.text ?? page.first("//*[@id='content']")?.text ?? ""
+    let listed = page.first("//a[contains(@href, 'banlist.php')][contains(@href, 'userid=')]")?.id("userid")
     let marked = page.first("//*[\(having("reason"))]")?.text
     let said = Line.reason(in: lines)
     let until = page.first("//*[\(having("until"))]").map { ForumDate($0.dateText) } ?? Line.end(in: lines)
@@ -35,9 +35,9 @@ public struct Ban: Sendable, Hashable {
     let isPermanent = others.contains(where: \.isPermanent) || until.map { Line($0.text[...]).isPermanent } ?? false
     self.init(
       isPermanent ? .permanent : .ban,
-      reason: marked ?? said?.text ?? (until == nil ? whole : ""),
+      reason: marked ?? said?.text ?? (until == nil && listed == nil ? page.message : ""),
       end: isPermanent ? nil : until.flatMap { $0.text.isEmpty ? nil : $0 },
-      listed: page.first("//a[contains(@href, 'banlist.php')][contains(@href, 'userid=')]")?.id("userid"))
+      listed: listed)
   }
 
   /// A line of prose, in words.

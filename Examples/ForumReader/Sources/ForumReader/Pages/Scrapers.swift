@@ -153,7 +153,7 @@ extension ProfilePage: Scraped {
       user: ForumUser(id: id, name: name.text), title: box.first(".//*[\(having("title"))]")?.text ?? "",
       joined: ForumDate(box.first(".//*[\(having("registered"))]")?.dateText ?? ""), posts: count(posts?.text),
       about: box.first(".//*[\(having("about"))]")?.lines
-        ?? about?.all(".//p").map { $0.lines.replacing("\n", with: " ") }.joined(separator: "\n") ?? "")
+        ?? about?.all(".//p").map(\.line).joined(separator: "\n") ?? "")
   }
 }
 

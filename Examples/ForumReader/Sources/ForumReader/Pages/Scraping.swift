@@ -20,12 +20,15 @@ extension HTMLPage {
     if classes.contains("database_error") { return .databaseDown }
     if classes.contains("banned") { return .banned(Ban(self)) }
     guard classes.contains("standarderror") else { return nil }
-    let text = first("//*[\(having("inner"))]")?.text ?? first("//*[@id='content']")?.text ?? ""
+    let text = message
     let title = first("//h2")?.text ?? ""
     if asksToSignIn, text.lowercased().contains("register") { return .mustRegister }
     if classes.contains("closed") { return .closed(text) }
     return .refused(title: title, text: text)
   }
+
+  /// What a page without a list has to say.
+  var message: String { (first("//*[\(having("inner"))]") ?? first("//*[@id='content']"))?.line ?? "" }
 
   func required(_ path: String, _ name: String) throws -> HTMLNode {
     guard let node = first(path) else { throw ScrapeError.missing(name) }
@@ -44,11 +47,16 @@ extension HTMLPage {
     switch first("//body")?["data-user"] {
     case "0": .guest
     case let id? where !id.isEmpty: .member(ForumUser(id: id, name: first("//*[@id='loggedinusername']")?.text ?? ""))
-    default: asksToSignIn && first("//a[contains(@href, 'action=logout')]") == nil ? .guest : .unknown
+    default: asksToSignIn && !asksToSignOut ? .guest : .unknown
     }
   }
 
+  /// Whether it is the forum's, as a member sees it: it names them, or has a way to sign out.
+  var isForMember: Bool { user != nil || (visitor != .guest && asksToSignOut) }
+
   var user: ForumUser? { if case .member(let user) = visitor { user } else { nil } }
+
+  private var asksToSignOut: Bool { first("//a[contains(@href, 'action=logout')]") != nil }
 
   /// Whether it shows the sign-in form, or the way to it.
   private var asksToSignIn: Bool {
@@ -70,6 +78,9 @@ extension HTMLNode {
     }
     return nil
   }
+
+  /// Its lines as one.
+  var line: String { lines.replacing("\n", with: " ") }
 
   /// The part of a class such as `thread_12` that follows `thread_`.
   func id(afterClass prefix: String) -> String? {

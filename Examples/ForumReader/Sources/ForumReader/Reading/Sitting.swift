@@ -17,8 +17,8 @@ final class Sitting {
     case listed(Int, ForumStore.Listed)
     case unreadable(Int, any Error)
     case fetched(Listing, (any Error)?)
-    /// What the last page said of a probation; `nil`: nothing.
-    case probation(Ban?)
+    /// A page told of a probation.
+    case probation(Ban)
     /// What became of something that was asked for.
     case told(String)
     case over
@@ -55,6 +55,7 @@ final class Sitting {
   private var deeds: [Task<Void, Never>] = []
   private var openDeeds = 0
   private var word: Task<Void, Never>?
+  /// The one that the person was told of.
   private var probation: Ban?
   private var isOffline = false
   private var isLeaving = false
@@ -116,9 +117,10 @@ final class Sitting {
       visit.fetch = (try? store.listed(list))?.fetch
       settle()
     case .probation(let ban):
-      // Every page repeats it.
-      if let ban, ban != probation { console.say(Words.describe(ban)) }
+      // Many pages repeat it.
+      guard ban != probation else { return }
       probation = ban
+      console.say(Words.describe(ban))
     case .told(let text):
       openDeeds -= 1
       console.say(text)
@@ -146,7 +148,7 @@ final class Sitting {
     guard isFetched, fetches[list] == nil else { return }
     fetches[list] = Task { [events, client, store] in
       do {
-        events.yield(.probation(try await client.refresh(list, in: store)))
+        if let probation = try await client.refresh(list, in: store) { events.yield(.probation(probation)) }
         events.yield(.fetched(list, nil))
       } catch {
         events.yield(.fetched(list, error))
