@@ -23,7 +23,7 @@ extension ForumWorld {
     let rows = ((page - 1) * 40..<min(page * 40, ForumWorld.threadsPerForum)).map { row(id * 1000 + $0, person) }
     return Markup.page(
       user: person, forum: id,
-      "<div class=breadcrumbs><a href=/>The Forums</a> &gt; <a href=#>\(forum.name)</a></div>\(Markup.pages(page, of: total))<table id=forum>\(rows.joined())</table>"
+      "<div class=breadcrumbs><a href=/>The Forums</a> &gt; <a class=bclast href=#>\(forum.name)</a></div>\(Markup.menu(page, of: total, "forumdisplay.php?forumid=\(id)"))<table id=forum>\(rows.joined())</table>"
     )
   }
 
@@ -35,7 +35,7 @@ extension ForumWorld {
     let rows = marked.dropFirst((page - 1) * 40).prefix(40).map { row($0, person) }
     return Markup.page(
       user: person, classes: "bookmark_threads",
-      "\(Markup.pages(page, of: total))<table id=forum>\(rows.joined())</table>")
+      "\(Markup.links(page, of: total, "bookmarkthreads.php?action=view"))<table id=forum>\(rows.joined())</table>")
   }
 
   /// Whether there is such a thread.
@@ -52,15 +52,22 @@ extension ForumWorld {
     let number = thread % 1000
     let unread = seen(person, thread).map { seen in
       seen >= ForumWorld.postsPerThread
-        ? "<a class=x href=#>X" : "<a class=count href=#><b>\(ForumWorld.postsPerThread - seen)</b></a>"
+        ? "<a class=x href=#>X</a>"
+        : "<a class=x href=#>X</a><a class=count href=#><b>\(ForumWorld.postsPerThread - seen)</b></a>"
     }
     // Five hours lie between one thread's last post and the next one's; nobody has answered the first for long.
     let hours = number == 0 ? 9 : 700 - 5 * number
-    let time = "\((hours + 11) % 12 + 1):30 \(hours % 24 < 12 ? "AM" : "PM") Jan \(1 + hours / 24), 2026"
+    let (day, hour) = (1 + hours / 24, hours % 24)
+    // A space before a day of one digit, and the mark that a change of charset has left in its place.
+    let time =
+      "\(hour < 10 ? "0" : "")\(hour):30 Jan\(number % 2 == 0 ? "\u{BF}" : " ")\(day < 10 ? " " : "")\(day), 2026"
     return """
-      <tr class="thread\(number == 0 ? " sticky" : "")\(number == 5 ? " closed" : "")" id=thread\(thread)>
-      <td class=title><a class=thread_title href="showthread.php?threadid=\(thread)&goto=1">\(title(thread))</a> \(unread ?? "")
-      <td class=author><a href=member.php?userid=7>Zoë</a><td class=replies>\(ForumWorld.postsPerThread - 1)<td class=lastpost>\(time)
+      <tr class="thread\(number == 5 ? " closed" : "")" id=thread\(thread)>
+      <td class="title\(number == 0 ? " title_sticky" : "")"><div class=lastseen>\(unread ?? "")</div>
+      <a class=thread_title href="showthread.php?threadid=\(thread)&goto=1">\(title(thread))</a>
+      <div class=title_pages>Pages: <a class=pagenumber href="showthread.php?threadid=\(thread)&amp;pagenumber=2">2</a></div>
+      <td class=author><a href=member.php?userid=7>Zoë</a><td class=replies>\(ForumWorld.postsPerThread - 1)
+      <td class=lastpost><div class=date>\(time)</div><a class=author href="showthread.php?goto=lastpost&threadid=\(thread)">\(number % 3 == 0 ? "ada" : "Zoë")</a>
       """
   }
 
@@ -77,39 +84,91 @@ extension ForumWorld {
       }
       let author = index % 2 == 0 ? (7, "Zoë") : (42, "ada")
       return """
-        <table class="post" id=post\(id * 100 + index) data-idx=\(index)><tr class=\(index <= seen ? "seen1" : "altcolor1")>
+        <table class="post " id=post\(id * 100 + index) data-idx=\(index)><tr class=\(index <= seen ? "seen1" : "altcolor1")>
         <td class="userinfo userid-\(author.0)"><dl><dt class="author op">\(author.1)<dd class=title>Countess</dl>
         <td class=postbody><!-- BeginContentMarker --><blockquote><h4>\(author.1) posted:</h4>Tea costs € \(index) & rising</blockquote>Answer \(index) of thread \(id):<br>na\u{EF}ve <b>but <i>bold</b> text</i> ☃ <img src=smile.gif title=":)"><script>alert("<p>")</script>
-        <tr><td class=postdate>Jan \(1 + index % 28), 2026 10:\(10 + index % 50)</table>
+        <tr><td class=postdate><a href="#post\(id * 100 + index)">#</a> <a class=user_jump href="showthread.php?threadid=\(id)&userid=\(author.0)">\u{BF}</a> Jan \(1 + index % 28), 2026 10:\(10 + index % 50)</table>
         """
     }
     return Markup.page(
       user: person, forum: id / 1000, thread: id,
-      "<a class=bclast href=#>\(title(id))</a>\(Markup.pages(page, of: total))<div id=thread>\(posts.joined(separator: "\n"))</div>"
+      "<a class=bclast href=#>\(title(id))</a>\(Markup.menu(page, of: total, "showthread.php?threadid=\(id)"))<div id=thread class=thread:\(id)>\(posts.joined(separator: "\n"))</div>"
     )
   }
 
   func messages(_ person: Person) -> [UInt8] {
     let rows = (1...3).map { number in
-      "<tr class=\(number == 1 ? "new" : "old")><td class=title><a href=private.php?action=show&privatemessageid=\(person.id)\(number)>A word to \(person.name), \(number)</a><td class=sender>Zoë<td class=date>Feb \(number), 2026"
+      """
+      <tr><td class=status><img src="/images/\(number == 1 ? "newpm" : "pm").gif"><td class=title>\
+      <a href="private.php?action=show&amp;privatemessageid=\(person.id)\(number)">A word to \(person.name), \(number)</a>\
+      <td class=sender><a href=member.php?userid=0>Zoë</a><td class=date>Feb  \(number), 2026 at 21:30
+      """
     }
-    return Markup.page(user: person, "<table id=messages>\(rows.joined())</table>")
+    return Markup.page(
+      user: person, classes: "privfolder",
+      """
+      <table class="standard full"><thead><tr><th class=title>Message Title<th class=sender>Sender<th class=date>Sent</thead>
+      \(rows.joined())</table>
+      """)
   }
 
   func message(_ id: Int, _ person: Person) -> [UInt8]? {
     guard id / 10 == person.id, (1...3).contains(id % 10) else { return nil }
     return Markup.page(
       user: person,
-      "<div id=message data-message=\(id)><h2 class=subject>A word to \(person.name), \(id % 10)</h2><table><tr><td class=userid-7><b class=author>Zoë</b><td class=postbody>For <i>your</i> eyes only: note \(id).<tr><td class=postdate>Feb 1, 2026</table></div>"
-    )
+      """
+      <div class=breadcrumbs><b><a href=private.php>Private Messages</a> &gt; A word to \(person.name), \(id % 10)</b></div>
+      <div id=thread><table class=post><tr><td class=userinfo><dl class=userinfo><dt class=author><a href="member.php?action=getinfo&amp;userid=7">Zoë</a></dl>
+      <td class=postbody>For <i>your</i> eyes only: note \(id).<tr><td class=postdate><img src="/images/pm.gif"> Feb  1, 2026 21:30</table></div>
+      <form action=private.php method=post><input type=hidden name=privatemessageid value=\(id)></form>
+      """)
   }
 
   func profile(_ id: Int, _ person: Person) -> [UInt8]? {
     guard let found = self.person(numbered: id) else { return nil }
     return Markup.page(
-      user: person,
-      "<div id=profile data-user=\(id)><b class=author>\(found.name)</b><i class=title>Countess</i><b class=registered>Dec 10, 2001</b><b class=posts>1,815</b><div class=about>Likes numbers.<br>And looms.</div></div>"
+      user: person, classes: "getinfo",
+      """
+      <table class=standard><tr><td id=thread><dl class=userinfo><dt class=author>\(found.name)<dd class=registered>Dec 10, 2001<dd class=title>Countess</dl>
+      <td class=info><h3>About \(found.name)</h3><p>Likes numbers.<p>And looms.
+      <dl class=additional><dt>Post Count</dt><dd>1,815</dd></dl>
+      <tr><td colspan=2><form action=/member2.php method=post><input type=hidden name=userid value=\(id)></form></table>
+      """)
+  }
+
+  // MARK: Bans
+
+  private static let reason = "Posted a bad pun"
+  private static let end = "November 3, 2027"
+
+  /// What a banned member finds after signing in: why and until when.
+  static func banned() -> [UInt8] {
+    Markup.page(
+      user: nil, classes: "banned",
+      "<h1>BANNED</h1><p>You have been banned until \(end) 8:45 p.m. CST. You cannot read or post until then.</p><p>Reason: \(reason)</p>"
     )
+  }
+
+  /// What one finds everywhere else: only the way to the list of bans.
+  static func bannedInPassing(_ person: Person) -> [UInt8] {
+    Markup.page(
+      user: nil, classes: "banned",
+      "<h1>BANNED</h1><p><a href=\"/banlist.php?userid=\(person.id)&amp;actfilt=-1\">To check why you were banned, click here.</a></p>"
+    )
+  }
+
+  func bans(of id: Int, _ person: Person) -> [UInt8]? {
+    guard let found = self.person(numbered: id) else { return nil }
+    let row = """
+      <tr><td><b>BAN</b><td nowrap>11/01/26 08:26pm<td><b><a href="/member.php?action=getinfo&amp;userid=\(id)">\(found.name)</a></b>\
+      <td>\(ForumWorld.reason).  User has been banned until \(ForumWorld.end).<td>Zoë<td>Zoë
+      """
+    return Markup.page(
+      user: person, classes: "banlist",
+      """
+      <table class="standard full"><tr><th>Type<th>Date<th>Member<th>Punishment Reason<th>Requested By<th>Approved By
+      \(isBanned(found) ? row : "")</table>
+      """)
   }
 }
 #endif

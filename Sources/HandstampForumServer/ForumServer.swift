@@ -33,7 +33,8 @@ struct ForumRoutes: Sendable {
 
   func add(to router: Router<BasicRequestContext>) {
     router.get("/index.php") { request, _ in
-      outage ?? html(world.index(world.person(session(request))), leaving(request))
+      outage ?? world.person(session(request)).flatMap { banned($0) }
+        ?? html(world.index(world.person(session(request))), leaving(request))
     }
     router.get("/forumdisplay.php") { request, _ in
       member(request) { world.forum(number(request, "forumid"), page: number(request, "pagenumber"), $0) }
@@ -55,6 +56,9 @@ struct ForumRoutes: Sendable {
       }
     }
     router.get("/member.php") { request, _ in member(request) { world.profile(number(request, "userid"), $0) } }
+    router.get("/banlist.php") { request, _ in
+      member(request, andBanned: true) { world.bans(of: number(request, "userid"), $0) }
+    }
     router.get("/private.php") { request, _ in
       member(request) { person in
         let id = number(request, "privatemessageid")
@@ -76,10 +80,7 @@ struct ForumRoutes: Sendable {
       }
       if found.isBanned {
         // As forums do: the cookie comes along.
-        return html(
-          Markup.page(
-            user: nil, classes: "banned",
-            "<p class=reason>Posted a bad pun</p><p class=until>Jan 1, 2027</p>"), cookie(found.session))
+        return html(ForumWorld.banned(), cookie(found.session))
       }
       return Response(status: .found, headers: cookie(found.session).adding(.location, "/index.php"))
     }
@@ -95,14 +96,23 @@ struct ForumRoutes: Sendable {
 
   // MARK: Answers
 
-  /// The page for who is signed in; whoever is not is told so, and loses a cookie that means nothing.
-  private func member(_ request: Request, _ page: (ForumWorld.Person) -> [UInt8]?) -> Response {
+  /// The page for a member; a guest is told to sign in, and loses a cookie that means nothing.
+  private func member(
+    _ request: Request, andBanned: Bool = false, _ page: (ForumWorld.Person) -> [UInt8]?
+  ) -> Response {
     if let outage { return outage }
     guard let person = world.person(session(request)) else {
-      let text = "You must register or sign in. <form action=account.php><input name=username></form>"
+      let text =
+        "Sorry, you must be a registered forums member to view this page. <a href=\"/account.php?action=loginform\">login here</a>"
       return html(Markup.error("Members only", text), leaving(request))
     }
+    if !andBanned, let banned = banned(person) { return banned }
     return html(page(person) ?? Markup.error("Not found", "Nothing of that number.", user: person))
+  }
+
+  /// What a banned member sees instead; `nil` for others.
+  private func banned(_ person: ForumWorld.Person) -> Response? {
+    world.isBanned(person) ? html(ForumWorld.bannedInPassing(person)) : nil
   }
 
   private var outage: Response? {

@@ -8,6 +8,8 @@ final class ForumWorld: Sendable {
     var id: Int
     var name: String
     var password: String
+    /// Until when; `nil`: may write.
+    var probation: String?
   }
   enum Condition: String, Sendable { case up, down, closed }
   struct Content: Sendable {
@@ -63,7 +65,9 @@ final class ForumWorld: Sendable {
     }
   }
 
-  /// A new session for who knows the password; nothing for anybody else.
+  func isBanned(_ person: Person) -> Bool { content.withLock { $0.banned.contains(person.name) } }
+
+  /// A new session for the person who knows the password; `nil` for anyone else.
   func signIn(_ name: String, _ password: String) -> (person: Person, session: String, isBanned: Bool)? {
     content.withLock { content in
       guard let person = content.people.first(where: { $0.name == name && $0.password == password }) else { return nil }
@@ -75,7 +79,7 @@ final class ForumWorld: Sendable {
     }
   }
 
-  /// A command from beside the forum: `state=down`, `kick=ada`, `ban=ada`, `pardon=ada`, `life=3600`.
+  /// A command from beside the forum: `state=down`, `kick=ada`, `ban=ada`, `probate=ada`, `pardon=ada`, `life=3600`.
   func obey(_ command: String, _ value: String) -> Bool {
     content.withLock { content in
       switch command {
@@ -87,7 +91,11 @@ final class ForumWorld: Sendable {
         content.sessions = content.sessions.filter { !ids.contains($0.value) }
         keep(content)
       case "ban": content.banned.insert(value)
-      case "pardon": content.banned.remove(value)
+      case "probate", "pardon":
+        if command == "pardon" { content.banned.remove(value) }
+        for place in content.people.indices where content.people[place].name == value {
+          content.people[place].probation = command == "probate" ? "September 21, 2027 8:45 PM CST" : nil
+        }
       case "life":
         guard let seconds = Int(value), seconds > 0 else { return false }
         content.cookieLife = seconds
