@@ -216,6 +216,12 @@ import Testing
       }
     }
     #expect(try store.now(list).last?.isNew == true)
+    site.answer("showthread.php", try OldPage.text("ban-link"))
+    site.answer("banlist.php", try OldPage.text("bans"))
+    await #expect(
+      throws: ForumRefusal.banned(
+        Ban(reason: "Posted a bad pun. User has been banned until Nov 3, 2026.", end: "Nov 3, 2026"))
+    ) { try await client.markRead("26001", to: 2, in: store) }
     site.answer("showthread.php", try OldPage.text("index").replacingOccurrences(of: "data-user=\"42\"", with: ""))
     try await client.markRead("26001", to: 1, in: store)
     site.answer("showthread.php", Sample.posts)
@@ -223,5 +229,10 @@ import Testing
     #expect(try store.now(list).last?.isNew == false)
     let body = site.requests.last.map { String(decoding: $0.body, as: UTF8.self) }
     #expect(body == "action=setseen&threadid=26001&index=2")
+    // The session is over: that is found out here, too.
+    site.answer("showthread.php", try OldPage.text("register"))
+    site.answer("index.php", try OldPage.text("index-guest"))
+    await #expect(throws: ForumRefusal.mustRegister) { try await client.markRead("26001", to: 2, in: store) }
+    #expect(client.controller.state == .signedOut(.rejected))
   }
 }

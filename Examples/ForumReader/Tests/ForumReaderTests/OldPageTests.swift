@@ -73,6 +73,19 @@ import Testing
     #expect(list.threads.map(\.title) == ["Alone"] && list.pages == PageNumbers(current: 1, total: 1))
   }
 
+  @Test(arguments: [
+    ("Jan 2, 2026 <a class=author>Zoë</a>", "Jan 2, 2026"),
+    ("<div class=date>Jan 2, 2026</div><a class=author>7</a>", "Jan 2, 2026"),
+    ("<a href=#>Jan 2, 2026</a>", "Jan 2, 2026"), ("# ? Jan\u{BF} 2, 2026", "Jan 2, 2026"), ("yesterday", "yesterday"),
+    ("", ""),
+  ])
+  func `has of a last post its date alone`(cell: String, date: String) throws {
+    let list: ThreadList = try HTMLPage(
+      "<body data-forum=1><table id=forum><tr class=thread id=thread1><td><a class=thread_title>x</a><td class=lastpost>\(cell)"
+    ).scrape()
+    #expect(list.threads.map(\.lastPost) == [ForumDate(date)])
+  }
+
   @Test func `lists bookmarks`() throws {
     let list: BookmarkList = try OldPage.read("bookmarks")
     #expect(list.threads.map(\.id) == ["26001"] && list.pages == PageNumbers(current: 1, total: 3))
