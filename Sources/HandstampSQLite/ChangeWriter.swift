@@ -32,12 +32,26 @@ struct ChangeWriter {
       if db.changesCount == 0 { throw RegistryStoreError.missing }
     case .voidTickets(let purpose, let subject):
       try run("DELETE FROM ticket WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
-    case .noteClock(let note):
-      try run(
-        "INSERT OR REPLACE INTO clock (only, at, doubted_since) VALUES (1, ?, ?)",
-        [note.at.milliseconds, note.doubtedSince?.milliseconds])
+    case .noteClock(let note, let expecting): try self.note(note, expecting)
     case .moveTimes(let span, let distance): try move(span, by: distance.wholeMilliseconds)
     }
+  }
+
+  private func note(_ note: ClockNote, _ expecting: Int64?) throws {
+    let stored = try Int64.fetchOne(try db.cachedStatement(sql: "SELECT revision FROM clock"))
+    guard stored == expecting else { throw RegistryStoreError.changed }
+    try run(
+      "INSERT OR REPLACE INTO clock (only, at, doubted_since, revision) VALUES (1, ?, ?, ?)",
+      [note.at.milliseconds, note.doubtedSince?.milliseconds, expecting.map { $0 + 1 } ?? 0])
+  }
+
+  /// Takes a note that is newer than the database's: an older copy of that was put back.
+  func catchUp(with kept: ClockNote) throws {
+    let stored = try Int64.fetchOne(db, sql: "SELECT revision FROM clock") ?? -1
+    guard stored < kept.revision else { return }
+    try run(
+      "INSERT OR REPLACE INTO clock (only, at, doubted_since, revision) VALUES (1, ?, ?, ?)",
+      [kept.at.milliseconds, kept.doubtedSince?.milliseconds, kept.revision])
   }
 
   /// Moves what lies in `span` of the times of living sessions and of tickets.
@@ -63,17 +77,15 @@ struct ChangeWriter {
       times + [distance])
   }
 
-  /// Ends what a log says has ended, and the database does not know of. Returns how many.
+  /// Ends what a log says has ended, where the session is living. Returns how many.
   func endAgain(_ ends: [LoggedEnd]) throws -> Int {
     var count = 0
     for logged in ends {
-      let sql = "SELECT account FROM session WHERE id = ? AND ended_at IS NULL"
-      let account = try String.fetchOne(try db.cachedStatement(sql: sql), arguments: [Data(logged.session.bytes)])
-      guard let account else { continue }
+      guard let account = try logged.livingAccount(in: db) else { continue }
       try end(logged.session.id, logged.end)
       _ = try insert(
         RegistryEvent(
-          kind: .sessionRevoked, account: AccountID(account), session: logged.session.id, reason: logged.end.reason,
+          kind: .sessionRevoked, account: account, session: logged.session.id, reason: logged.end.reason,
           at: logged.end.at))
       count += 1
     }

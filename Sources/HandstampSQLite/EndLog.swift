@@ -45,6 +45,12 @@ extension LoggedEnd {
     expiry = try columns.optionalTime()
   }
 
+  /// Whose session it is, if the database has it as living.
+  func livingAccount(in db: Database) throws -> AccountID? {
+    let sql = "SELECT account FROM session WHERE id = ? AND ended_at IS NULL"
+    return try String.fetchOne(try db.cachedStatement(sql: sql), arguments: [Data(session.bytes)]).map { AccountID($0) }
+  }
+
   /// One line, its newline included.
   var line: String {
     "\(session.id) \(end.at.milliseconds) \(expiry.map { String($0.milliseconds) } ?? "-") \(end.reason.rawValue)\n"
@@ -54,8 +60,10 @@ extension LoggedEnd {
   init?(line: Substring) {
     let fields = line.split(separator: " ", omittingEmptySubsequences: false)
     guard fields.count == 4, let session = SessionBytes(SessionID(String(fields[0]))), let at = Int64(fields[1]),
-      let reason = EndReason(rawValue: String(fields[3]))
+      !fields[3].isEmpty
     else { return nil }
+    // Of a newer version, or damaged: the session has ended all the same.
+    let reason = EndReason(rawValue: String(fields[3])) ?? .rejected
     switch (fields[2], Int64(fields[2])) {
     case ("-", _): expiry = nil
     case (_, let milliseconds?): expiry = UnixTime(milliseconds: milliseconds)
@@ -75,8 +83,8 @@ final class EndLog: Sendable {
   /// What a log was found to hold.
   struct Contents {
     var ends: [LoggedEnd] = []
-    /// How many lines made no sense: they were cut or changed.
-    var unreadable = 0
+    /// The lines that made no sense: they were cut or changed.
+    var unreadable: [Substring] = []
   }
 
   let path: String
@@ -117,7 +125,9 @@ final class EndLog: Sendable {
       let size = lseek(file, 0, SEEK_END)
       var last: UInt8 = 0
       let isCut = size > 0 && pread(file, &last, 1, size - 1) == 1 && last != UInt8(ascii: "\n")
-      try PrivateFile.append(Data(((isCut ? "\n" : "") + all.map(\.line).joined()).utf8), to: file, path)
+      // An empty one was made by hand, or emptied by a program that keeps logs short.
+      let start = size == 0 ? title : isCut ? "\n" : ""
+      try PrivateFile.append(Data((start + all.map(\.line).joined()).utf8), to: file, path)
     }
     // They were appended in this order, and none was taken away meanwhile.
     state.withLock { $0.waiting.removeFirst(all.count) }
@@ -130,8 +140,10 @@ final class EndLog: Sendable {
     guard size > state.withLock({ $0.limit }) else { return }
     try withLog { file throws(RegistryOpenError) in
       guard let (data, _) = try PrivateFile.read(path, limit: .max) else { return }
-      let kept = try contents(of: data).ends.filter { $0.expiry.map { $0 > now } ?? true }
-      try PrivateFile.replace(path, Data((title + kept.map(\.line).joined()).utf8))
+      let found = try contents(of: data)
+      let kept = found.ends.filter { $0.expiry.map { $0 > now } ?? true }.map(\.line)
+      let lines = found.unreadable.map { $0 + "\n" } + kept
+      try PrivateFile.replace(path, Data((title + lines.joined()).utf8))
     }
     let left = PrivateFile.size(path) ?? 0
     state.withLock { $0.limit = max(EndLog.least, 2 * left) }
@@ -142,10 +154,15 @@ final class EndLog: Sendable {
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     // What follows the last newline was cut by a crash, and never acknowledged.
     lines.removeLast()
-    guard lines.first.map({ $0 + "\n" == title }) ?? data.isEmpty else { throw .endLogForeign(path: path) }
+    if lines.first.map({ $0 + "\n" == title }) == true {
+      lines.removeFirst()
+    } else {
+      // Without its first line it may have been cut by hand; with another one it is another server's.
+      guard lines.first.map({ LoggedEnd(line: $0) != nil }) ?? data.isEmpty else { throw .endLogForeign(path: path) }
+    }
     var contents = Contents()
-    for line in lines.dropFirst() where !line.isEmpty {
-      if let end = LoggedEnd(line: line) { contents.ends.append(end) } else { contents.unreadable += 1 }
+    for line in lines where !line.isEmpty {
+      if let end = LoggedEnd(line: line) { contents.ends.append(end) } else { contents.unreadable.append(line) }
     }
     return contents
   }
@@ -153,8 +170,12 @@ final class EndLog: Sendable {
   /// Runs `body` with the log open, while no other process writes to it or replaces it.
   private func withLog(_ body: (Int32) throws(RegistryOpenError) -> Void) throws(RegistryOpenError) {
     while true {
-      _ = try PrivateFile.create(path, Data(title.utf8))
-      let isCurrent = try PrivateFile.locked(path) { file throws(RegistryOpenError) in
+      guard PrivateFile.exists(path) else {
+        _ = try PrivateFile.create(path, Data(title.utf8))
+        continue
+      }
+      // A process that was stopped while it writes must not stop all writes of the others.
+      let isCurrent = try PrivateFile.locked(path, within: .seconds(5)) { file throws(RegistryOpenError) in
         // Another process may have replaced it between opening and locking.
         guard FileIdentity(descriptor: file) == FileIdentity(path: path) else { return false }
         try body(file)

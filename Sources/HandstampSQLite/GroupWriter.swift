@@ -23,12 +23,14 @@ final class GroupWriter: Sendable {
 
   private let pool: DatabasePool
   private let place: DatabasePlace
+  private let clock: ClockFile?
   private let ends: EndLog?
   private let queue = Locked(Queue())
 
-  init(_ pool: DatabasePool, at place: DatabasePlace, ends: EndLog?) {
+  init(_ pool: DatabasePool, at place: DatabasePlace, clock: ClockFile?, ends: EndLog?) {
     self.pool = pool
     self.place = place
+    self.clock = clock
     self.ends = ends
   }
 
@@ -72,28 +74,48 @@ final class GroupWriter: Sendable {
 
   private func commit(_ jobs: [Job], _ db: Database) -> [Result<[StoredEvent], RegistryStoreError>] {
     var results: [Result<[StoredEvent], RegistryStoreError>] = []
+    var ended: [LoggedEnd] = []
     do {
       try db.inTransaction(.immediate) {
         for job in jobs { results.append(try perform(job, db)) }
+        if ends != nil { ended = try logEntries(jobs, results, db) }
         return .commit
       }
       // SQLite does not notice that its file was deleted: what was committed there is lost.
       if let trouble = place.trouble { return jobs.map { _ in .failure(trouble) } }
-      return try logged(jobs, results, db)
+      return logged(jobs, results, ended)
     } catch {
       return jobs.map { _ in .failure(.trouble(error)) }
     }
   }
 
+  /// What the log of ends must get of writes that were made.
+  private func logEntries(
+    _ jobs: [Job], _ results: [Result<[StoredEvent], RegistryStoreError>], _ db: Database
+  ) throws -> [LoggedEnd] {
+    var ended: [LoggedEnd] = []
+    for case (let job, .success) in zip(jobs, results) {
+      for session in job.changes.compactMap(\.endedSession) {
+        if let entry = try LoggedEnd(of: session, in: db) { ended.append(entry) }
+      }
+    }
+    return ended
+  }
+
   /// The same results, after the ends among them were written to the log.
   private func logged(
-    _ jobs: [Job], _ results: [Result<[StoredEvent], RegistryStoreError>], _ db: Database
-  ) throws -> [Result<[StoredEvent], RegistryStoreError>] {
-    guard let ends else { return results }
-    let written = zip(jobs, results).compactMap { job, result in try? result.map { _ in job.changes }.get() }
-    let ended = try written.joined().compactMap(\.endedSession).compactMap { try LoggedEnd(of: $0, in: db) }
-    do throws(RegistryOpenError) { try ends.append(ended) } catch {
-      // The database has these ends, the log gets them later: until then they are not acknowledged.
+    _ jobs: [Job], _ results: [Result<[StoredEvent], RegistryStoreError>], _ ended: [LoggedEnd]
+  ) -> [Result<[StoredEvent], RegistryStoreError>] {
+    do throws(RegistryOpenError) {
+      for case (let job, .success) in zip(jobs, results) {
+        for case .noteClock(var note, let expecting) in job.changes {
+          note.revision = expecting.map { $0 + 1 } ?? 0
+          try clock?.write(note)
+        }
+      }
+      try ends?.append(ended)
+    } catch {
+      // The database has these ends, and the log gets them with the next end or at the next start.
       return zip(jobs, results).map { job, result in
         job.changes.contains { $0.endedSession != nil } ? .failure(.unavailable("\(error)")) : result
       }

@@ -90,14 +90,23 @@ enum PrivateFile {
   }
 
   /// Runs `body` with that file open, while no other process does the same with it. The file is made where it is missing.
+  ///
+  /// - Parameter limit: how long to wait for the others; `nil`: for as long as it takes.
   static func locked<Value>(
-    _ path: String, _ body: (_ file: Int32) throws(RegistryOpenError) -> Value
+    _ path: String, within limit: Duration? = nil, _ body: (_ file: Int32) throws(RegistryOpenError) -> Value
   ) throws(RegistryOpenError) -> Value {
     let file = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw failure("open", path) }
     defer { close(file) }
-    while flock(file, LOCK_EX) != 0 {
-      guard errno == EINTR else { throw failure("lock", path) }
+    let start = ContinuousClock.now
+    while flock(file, limit == nil ? LOCK_EX : LOCK_EX | LOCK_NB) != 0 {
+      switch errno {
+      case EINTR: continue
+      case EWOULDBLOCK:
+        guard let limit, ContinuousClock.now - start < limit else { throw failure("lock", path) }
+        usleep(2000)
+      default: throw failure("lock", path)
+      }
     }
     return try body(file)
   }

@@ -146,7 +146,8 @@ extension Duration {
 extension ClockNote {
   init(row: Row) throws {
     var columns = Columns(row)
-    self.init(at: try columns.time(), doubtedSince: try columns.optionalTime())
+    self.init(
+      at: try columns.time(), doubtedSince: try columns.optionalTime(), revision: try columns.value())
   }
 }
 #endif

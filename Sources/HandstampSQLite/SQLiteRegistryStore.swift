@@ -14,6 +14,8 @@ public final class SQLiteRegistryStore: RegistryStore {
   private let reader: GroupReader
   private let ends: EndLog?
   private let place: DatabasePlace
+  /// The revision of the newest note of the clock that was seen here.
+  private let newestNote = Locked<Int64>(-1)
 
   /// How many sessions the log of ends ended again when the store was opened: an older copy of the database was put back.
   public let endedAgain: Int
@@ -25,13 +27,15 @@ public final class SQLiteRegistryStore: RegistryStore {
   /// - Parameters:
   ///   - creating: whether the database may be missing or empty, and is made then. Only right the first time: with an empty
   ///     database beside keys in use, every client's token would be refused for good.
+  ///   - clockFile: the path of a file that has the last note of the clock as well: a copy of the database that is put back is not
+  ///     taken for the time that it was made at. `nil`: no such file.
   ///   - endLog: the path of the log of ended sessions, which is made when it is missing. `nil`: no log is kept, and an older
   ///     copy of the database that is put back revives what ended since.
   public init(
-    path: String, keys: ServerKeys, creating: Bool = false, endLog: String? = nil
+    path: String, keys: ServerKeys, creating: Bool = false, clockFile: String? = nil, endLog: String? = nil
   ) throws(RegistryOpenError) {
     if creating { try PrivateFile.touch(path) }
-    guard PrivateFile.exists(path) else { throw .databaseMissing(path: path) }
+    guard let identity = FileIdentity(path: path) else { throw .databaseMissing(path: path) }
     ends = endLog.map { EndLog(path: $0, instance: keys.instance) }
     let (logged, known): (EndLog.Contents, [LoggedEnd])
     do {
@@ -44,8 +48,14 @@ public final class SQLiteRegistryStore: RegistryStore {
       try migrator.migrate(pool)
       try pool.write { db in try Schema.bind(db, to: keys, path: path) }
       logged = try ends?.read() ?? EndLog.Contents()
-      (endedAgain, known) = try pool.write { [ends = logged.ends] db in
-        (try ChangeWriter(db: db).endAgain(ends), endLog == nil ? [] : try LoggedEnd.all(in: db))
+      // What is read is read without keeping another server from writing: there may be many, and few that matter.
+      let (living, all) = try pool.read { [ends = logged.ends] db in
+        (try ends.filter { try $0.livingAccount(in: db) != nil }, endLog == nil ? [] : try LoggedEnd.all(in: db))
+      }
+      known = all
+      endedAgain = living.isEmpty ? 0 : try pool.write { db in try ChangeWriter(db: db).endAgain(living) }
+      if let kept = try clockFile.map(ClockFile.init(path:))?.read() {
+        try pool.write { db in try ChangeWriter(db: db).catchUp(with: kept) }
       }
     } catch let error as RegistryOpenError {
       throw error
@@ -58,11 +68,12 @@ public final class SQLiteRegistryStore: RegistryStore {
     } catch {
       throw .unavailable("cannot open \(path)")
     }
-    unreadableEnds = logged.unreadable
+    unreadableEnds = logged.unreadable.count
     // What a crash kept from the log, and what ended before there was one.
     try ends?.append(Array(Set(known).subtracting(logged.ends)).sorted { $0.end.at < $1.end.at })
     place = DatabasePlace(path: path)
-    writer = GroupWriter(pool, at: place, ends: ends)
+    guard FileIdentity(path: path) == identity else { throw .unavailable("\(path) was replaced while it was opened") }
+    writer = GroupWriter(pool, at: place, clock: clockFile.map(ClockFile.init(path:)), ends: ends)
     reader = GroupReader(pool, at: place)
   }
 
@@ -107,7 +118,11 @@ public final class SQLiteRegistryStore: RegistryStore {
   @concurrent public func write(
     _ changes: [RegistryChange], events: [RegistryEvent]
   ) async throws(RegistryStoreError) -> [StoredEvent] {
-    try await writer.write(changes, events).get()
+    let stored = try await writer.write(changes, events).get()
+    for case .noteClock(_, let expecting) in changes {
+      newestNote.withLock { $0 = max($0, expecting.map { $0 + 1 } ?? 0) }
+    }
+    return stored
   }
 
   @concurrent public func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? {
@@ -148,7 +163,10 @@ public final class SQLiteRegistryStore: RegistryStore {
   @concurrent public func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
     do {
       let count = try await pool.write { db in try Pruning(db: db).prune(retention, limit: max(limit, 0)) }
-      if count == 0 { try ends?.compact(now: retention.now) }
+      if count == 0, let ends {
+        // On the queue of writes: it waits for the disk.
+        try await pool.writeWithoutTransaction { _ in try ends.compact(now: retention.now) }
+      }
       return count
     } catch let error as RegistryOpenError {
       throw .unavailable("\(error)")
@@ -157,14 +175,22 @@ public final class SQLiteRegistryStore: RegistryStore {
     }
   }
 
+  /// The last note of the clock.
+  ///
+  /// - Throws: also when it is older than one that was seen before: another content was copied into the file. From then on nothing
+  ///   is answered, until the next start looks at it anew.
   @concurrent public func clockNote() async throws(RegistryStoreError) -> ClockNote? {
-    try await read { db in
-      let noted = try Row.fetchOne(db, sql: "SELECT at, doubted_since FROM clock")
-      if let noted { return try ClockNote(row: noted) }
-      // A database of before the clock was noted.
-      let newest = try Int64.fetchOne(db, sql: "SELECT at FROM event ORDER BY id DESC LIMIT 1")
-      return newest.map { ClockNote(at: UnixTime(milliseconds: $0)) }
+    let note = try await read { db in
+      try Row.fetchOne(try db.cachedStatement(sql: "SELECT at, doubted_since, revision FROM clock"))
+        .map(ClockNote.init(row:))
     }
+    let wentBack = newestNote.withLock { newest in
+      defer { newest = max(newest, note?.revision ?? -1) }
+      return (note?.revision ?? -1) < newest
+    }
+    guard wentBack else { return note }
+    place.giveUp()
+    throw .unavailable("another content was copied into the database: start anew")
   }
 
   @concurrent public func events(

@@ -117,13 +117,22 @@ enum Schema {
     ALTER TABLE ticket ADD COLUMN payload TEXT NOT NULL DEFAULT '';
     """
 
-  /// What the server's clock was last seen to show.
+  /// What the server's clock was last seen to show; at first, the latest time that anything was written down with.
   private static let fourth = """
     CREATE TABLE clock (
       only INTEGER PRIMARY KEY CHECK (only = 1),
       at INTEGER NOT NULL,
-      doubted_since INTEGER
+      doubted_since INTEGER,
+      revision INTEGER NOT NULL
     ) STRICT;
+
+    INSERT INTO clock SELECT 1, latest, NULL, 0 FROM (
+      SELECT max(time) AS latest FROM (
+        SELECT max(at) AS time FROM event
+        UNION ALL SELECT max(max(created_at, rotated_at, last_seen_at)) FROM session
+        UNION ALL SELECT max(created_at) FROM ticket
+      )
+    ) WHERE latest IS NOT NULL;
     """
 
   /// Whether a database was bound to keys. It is not changed, and need not be one of ours.

@@ -1,21 +1,22 @@
 #if SQLite
 import HandstampRegistry
 
-/// A server's folder: `keys.json`, `registry.sqlite` and `ends.log`, which belong together.
+/// A server's folder: `keys.json`, `registry.sqlite`, `ends.log` and `clock`, which belong together.
 ///
 /// | keys | database | opening |
 /// |---|---|---|
 /// | missing | missing | creates both |
 /// | there, never used | missing or empty | creates the database |
-/// | there, in use | missing or empty | refuses: with an empty database everybody would be signed out |
-/// | missing | there | refuses: with new keys everybody would be signed out |
+/// | there, in use | missing or empty | refuses: with an empty database all clients would be signed out |
+/// | missing | there | refuses: with new keys all clients would be signed out |
 /// | there | there | opens, if the two belong together |
 ///
 /// Keys that are handed in, as those of ``KeyFile/keys(text:)``, count as in use: nothing in them can be changed when their
 /// database is made, so ``createDatabase(keys:)`` makes it, once.
 ///
-/// `ends.log` has the end of each session that a copy of the database may still show as living. To restore a back-up, put the
-/// database back and leave the newest log where it is: opening ends those sessions again.
+/// `ends.log` has the end of each session that a copy of the database may still show as living, `clock` the time when it was last
+/// looked at. To restore a back-up, put the database back and leave the other files where they are: opening ends those sessions
+/// again, and those that have expired since stay so.
 public struct ServerFolder: Sendable {
   public let path: String
 
@@ -62,7 +63,8 @@ public struct ServerFolder: Sendable {
   }
 
   private func store(_ keys: ServerKeys, creating: Bool) throws(RegistryOpenError) -> SQLiteRegistryStore {
-    try SQLiteRegistryStore(path: databasePath, keys: keys, creating: creating, endLog: endLogPath)
+    try SQLiteRegistryStore(
+      path: databasePath, keys: keys, creating: creating, clockFile: path + "/clock", endLog: endLogPath)
   }
 
   private func drawnKeys() throws(RegistryOpenError) -> ServerKeys {

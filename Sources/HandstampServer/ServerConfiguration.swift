@@ -54,8 +54,8 @@ public struct ServerConfiguration: Sendable {
   public var logger: Logger
   /// The wall clock. A jump of it decides nothing, see ``uptime``.
   public var now: @Sendable () -> UnixTime
-  /// A clock that only ever goes on, from any beginning: what the wall clock is compared with. When that jumps, by more than a
-  /// minute, the time before counts, carried on by this clock, until both have agreed for ten minutes.
+  /// A clock that only ever goes on, from any beginning: what the wall clock is compared with. When that jumps, by more than ten
+  /// seconds, the time before counts, carried on by this clock, until both have agreed for ten minutes.
   public var uptime: @Sendable () -> Duration
   /// Whether the wall clock counts at start, although the last time in the registry makes it look wrong.
   public var trustsClock: Bool

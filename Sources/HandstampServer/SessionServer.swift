@@ -55,12 +55,13 @@ public struct SessionServer: Sendable {
     guard mailer == nil || Mailbox(configuration.sender) != nil else { throw MailSetUpFault.badSender }
     guard configuration.signUp != .confirmed || mailer != nil else { throw MailSetUpFault.noMailer }
     self.mailer = mailer
-    let note: ClockNote?
-    do throws(RegistryStoreError) { note = try await registry.store.clockNote() } catch {
-      throw RegistryError.unavailable("\(error)")
-    }
+    let note = try await registry.clockNote()
     let (clock, correction) = ServerClock.starting(after: note, configuration)
-    if let correction { try await registry.moveTimes(correction.span, by: correction.distance) }
+    if let correction {
+      // Where it was not written, another server has done it.
+      _ = try await registry.note(
+        ClockNote(at: correction.instant.wall), after: note, moving: correction.span, by: correction.distance)
+    }
     self.clock = clock
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
     desk = MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)

@@ -14,15 +14,29 @@ struct Sweeper: Service, CustomStringConvertible {
 
   func run() async throws {
     await cancelWhenGracefulShutdown {
-      repeat { await sweep() } while (try? await Task.sleep(for: server.configuration.sweepInterval)) != nil
+      repeat { await sweep() } while await pause()
     }
     // The next start compares its clock with this.
-    try? await server.registry.note(server.clock.note)
+    _ = try? await server.checkClock()
+  }
+
+  /// The time between two sweeps. Each second the store's note of the clock is looked at: another server may have found the clock
+  /// right, and a database in which an older content was copied is noticed by it. Returns whether to go on.
+  private func pause() async -> Bool {
+    let end = ContinuousClock.now + server.configuration.sweepInterval
+    while ContinuousClock.now < end {
+      let left = min(end - ContinuousClock.now, .seconds(1))
+      guard (try? await Task.sleep(for: left)) != nil else { return false }
+      // Trouble is told to the requests, and logged by the next sweep.
+      _ = try? await server.followClock()
+    }
+    return true
   }
 
   func sweep() async {
     do throws(RegistryError) {
-      try await server.checkClock()
+      // Other servers on the store hear of it within a second: nothing is ended before they have.
+      if try await server.checkClock() { return }
       while true {
         let outcome = try await server.registry.expire(now: server.now(), limit: Sweeper.batch)
         for account in Set(outcome.ended.map(\.account)) { server.hub.announce(account) }

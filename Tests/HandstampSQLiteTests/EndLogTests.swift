@@ -42,6 +42,7 @@ import Testing
   }
 
   /// Four sessions; the copy of that time; then three of them end, each in another way.
+  @discardableResult
   func endAfterCopy() async throws -> [String: Data] {
     try await withStore { store in
       let sessions = (1...4).map { RegistryChange.createSession(session($0)) }
@@ -140,7 +141,7 @@ import Testing
 
   @Test func `of another server, or none at all, is refused`() async throws {
     try await withStore { _ in }
-    for strange in ["handstamp-ends 1 someone-else\n", "handstamp-ends 2 x\n", "hello\nworld\n"] {
+    for strange in ["handstamp-ends 1 another\n", "handstamp-ends 2 x\n", "hello\nworld\n"] {
       try setText(strange)
       #expect(refusal(folder.server) == .endLogForeign(path: log))
       #expect(try text() == strange)
@@ -148,6 +149,38 @@ import Testing
     // Made and not yet written when the power went.
     try setText("")
     #expect(refusal(folder.server) == nil)
+  }
+
+  @Test func `may be emptied or cut by a program that keeps logs short`() async throws {
+    let files = try await endAfterCopy()
+    let whole = try text().split(separator: "\n")
+    try await withStore { store in
+      try setText("")
+      _ = try await store.write(
+        [.endSession(session(4).id, SessionEnd(at: start, reason: .replaced))], events: [])
+    }
+    #expect(try text().split(separator: "\n").first == whole.first)
+    // Without its first line, and with a reason of a later version.
+    try setText("\(session(1).id) 1800000010000 - signed_out\n\(session(2).id) 1800000010000 - abducted\n")
+    try restore(files)
+    try await withStore { store in
+      #expect(store.endedAgain == 2)
+      let row = try #require(try await store.session(session(2).id))
+      #expect(row.end?.reason == .rejected)
+    }
+  }
+
+  @Test func `keeps the lines that it cannot read`() async throws {
+    try await endAfterCopy()
+    try setText(try text() + String(repeating: "a line of another version\n", count: 3000))
+    try await withStore { store in
+      #expect(store.unreadableEnds == 3000)
+      let now = start.advanced(by: .seconds(500))
+      _ = try await store.prune(Retention(eventsBefore: start, endedBefore: start, now: now), limit: 10)
+    }
+    let lines = try text().split(separator: "\n")
+    #expect(lines.count == 3001)
+    #expect(lines.count { $0 == "a line of another version" } == 3000)
   }
 
   @Test func `is shared by two servers, and grows no further than its sessions live`() async throws {

@@ -1,5 +1,6 @@
 #if SQLite
 import Foundation
+import GRDB
 import HandstampCore
 import HandstampRegistry
 import HandstampSQLite
@@ -30,6 +31,35 @@ import Testing
     _ = try await store.write([.createSession(session(3))], events: [])
     try store.close()
     #expect(try await folder.server.open().store.session(session(3).id) != nil)
+  }
+
+  @Test func `answers nothing any more when an older content was copied into it`() async throws {
+    let folder = try Folder()
+    let store = try folder.server.open().store
+    _ = try await store.write([.createAccount(ada), .noteClock(ClockNote(at: start), expecting: nil)], events: [])
+    try store.close()
+    let copy = try #require(FileManager.default.contents(atPath: folder.server.databasePath))
+    let later = try folder.server.open().store
+    let note = ClockNote(at: start.advanced(by: .seconds(60)))
+    _ = try await later.write([.createSession(session(1)), .noteClock(note, expecting: 0)], events: [])
+    #expect(try await later.clockNote()?.revision == 1)
+    // In place, as `cp` does: the file stays the same one. What the log holds is in the database before.
+    let checkpoint = try DatabaseQueue(path: folder.server.databasePath)
+    try await checkpoint.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+    try checkpoint.close()
+    let file = try #require(FileHandle(forWritingAtPath: folder.server.databasePath))
+    try file.write(contentsOf: copy)
+    try file.truncate(atOffset: UInt64(copy.count))
+    try file.close()
+    await #expect(throws: RegistryStoreError.self) { try await later.clockNote() }
+    await #expect(throws: RegistryStoreError.self) { try await later.session(session(1).id) }
+    await #expect(throws: RegistryStoreError.self) { try await later.write([.createSession(session(2))], events: []) }
+    try? later.close()
+    // The next start knows what time it was.
+    let restored = try folder.server.open().store
+    #expect(try await restored.clockNote() == ClockNote(at: note.at, revision: 1))
+    #expect(try await restored.session(session(1).id) == nil)
+    try restored.close()
   }
 
   @Test func `is told when it is closed`() async throws {

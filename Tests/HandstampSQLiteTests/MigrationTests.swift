@@ -95,6 +95,12 @@ import Testing
       try old.close()
     }
     let store = try folder.server.open().store
+    // What counts as the last time is the latest that was written down, not the newest event's alone.
+    let note = try #require(try await store.clockNote())
+    let seen = try #require(try await store.sessions(of: AccountID("ada")).map(\.lastSeenAt).max())
+    #expect(
+      note.at == max(seen, try #require(try await store.events(after: .zero, account: nil, limit: 9).last).event.at))
+    #expect(note.doubtedSince == nil)
     var account = try #require(try await store.account(email: "ada@example.org"))
     #expect(account.revision == 3)
     #expect(account.identity == nil)

@@ -18,8 +18,8 @@ struct Serve: AsyncParsableCommand {
       every setting can be given as a flag, as an environment variable (HANDSTAMP_SERVE_PORT for --port) or as a member
       of the JSON object in the --config file ("port"); what stands earlier in this sentence wins
 
-      back up the folder as a whole: its keys and its database belong together; to restore, put everything back but
-      ends.log, which ends again what ended since
+      back up the folder as a whole: its keys and its database belong together; to restore, put the database back
+      and leave ends.log and clock where they are, which tell what ended since
 
       keys may come from HANDSTAMP_SERVE_KEYS instead of keys.json, as the whole text of such a file
       """)
@@ -63,13 +63,13 @@ struct Serve: AsyncParsableCommand {
         .sendmail: sendmail, .mailFrom: mailFrom, .mailLink: mailLink, .retention: retention,
         .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .appConfig: appConfig,
         .clients: clients,
-        .logLevel: logLevel, .trustClock: trustClock ? "true" : nil,
+        .logLevel: logLevel,
       ].compactMapValues { $0 }, environment: ProcessInfo.processInfo.environment, file: config)
     if newDatabase { return try settings.createDatabase() }
     let (store, keys) = try settings.openFolder()
     let logger = settings.logger
     defer { close(store, logger) }
-    let server = try await settings.server(store: store, keys: keys)
+    let server = try await settings.server(store: store, keys: keys, trustingClock: trustClock)
     let host = settings.host
     if store.endedAgain > 0 {
       logger.warning(
@@ -101,7 +101,7 @@ struct Serve: AsyncParsableCommand {
   private func close(_ store: SQLiteRegistryStore, _ logger: Logger) {
     do throws(RegistryStoreError) { try store.close() } catch {
       logger.error(
-        "The database was not closed whole: copy it with the file beside it that ends in -wal",
+        "The database file alone is not whole now: it belongs to the file beside it that ends in -wal",
         metadata: ["handstamp.cause": "\(error)"])
     }
   }

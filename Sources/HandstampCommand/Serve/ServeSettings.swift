@@ -27,7 +27,6 @@ struct ServeSettings {
     case clients
     case appConfig = "app-config"
     case logLevel = "log-level"
-    case trustClock = "trust-clock"
 
     var flag: String { "--" + rawValue }
     var variable: String {
@@ -57,7 +56,6 @@ struct ServeSettings {
   let clients: [ConfiguredClient]
   let appConfig: String
   let logLevel: Logger.Level
-  let trustsClock: Bool
   /// The keys, where they are kept elsewhere than in the folder.
   let keys: ServerKeys?
 
@@ -155,10 +153,6 @@ struct ServeSettings {
       throw refuse(.logLevel, "no level")
     }
     self.logLevel = logLevel
-    guard let trustsClock = Bool(values[.trustClock]?.text ?? "false") else {
-      throw refuse(.trustClock, "neither true nor false")
-    }
-    self.trustsClock = trustsClock
     self.keys = try environment[ServeSettings.keysVariable].map { text throws(Refusal) in
       do throws(RegistryOpenError) {
         return try KeyFile.keys(text: Secret(text), named: ServeSettings.keysVariable)
@@ -221,7 +215,6 @@ extension ServeSettings.Key {
     case .mailLink: "an address of your app or page, such as https://app.example.org/{action}#{token}"
     case .clients: ClientFile.hint
     case .appConfig: "name a file with a JSON object"
-    case .trustClock: "write true once, after a look at the machine's clock"
     case .logLevel: "one of trace, debug, info, notice, warning, error"
     }
   }
@@ -259,11 +252,15 @@ extension ServeSettings {
   }
 
   /// The server, with the signing keys of its folder.
-  func server(store: SQLiteRegistryStore, keys: ServerKeys) async throws -> SessionServer {
+  ///
+  /// - Parameter trustingClock: for this start alone, so it is no setting.
+  func server(
+    store: SQLiteRegistryStore, keys: ServerKeys, trustingClock: Bool
+  ) async throws -> SessionServer {
     let configuration = ServerConfiguration(
       issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, clients: clients, mailFrom: mailFrom,
       mailLink: mailLink,
-      appConfig: appConfig, logger: logger, trustsClock: trustsClock)
+      appConfig: appConfig, logger: logger, trustsClock: trustingClock)
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
     let signing = try SigningKeyFile(path: data + "/signing.pem").keys()
     do {

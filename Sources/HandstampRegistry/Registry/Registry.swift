@@ -13,7 +13,7 @@ public struct Registry: Sendable {
   let random: @Sendable () -> UInt64
 
   /// How often a decision is made anew, because others wrote to the same row meanwhile. Each time one of them got ahead.
-  static let attempts = 32
+  package static let attempts = 32
 
   /// - Parameter random: Sixty-four random bits a call, of a cryptographic source.
   public init(
@@ -41,7 +41,7 @@ public struct Registry: Sendable {
   }
   var source: Source { Source(draw: random) }
 
-  static let contention = RegistryError.unavailable("too many write to one session at once")
+  package static let contention = RegistryError.unavailable("too many write to one session at once")
 
   /// The session, if it lasts. For the server's own API, which asks at each request.
   public func session(_ id: SessionID, now: UnixTime) async throws(RegistryError) -> SessionRow? {

@@ -124,7 +124,10 @@ struct MemoryContents {
       guard tickets.removeValue(forKey: id) != nil else { throw .missing }
     case .voidTickets(let purpose, let subject):
       tickets = tickets.filter { $0.value.purpose != purpose || $0.value.subject != subject }
-    case .noteClock(let note): clock = note
+    case .noteClock(var note, let expecting):
+      guard clock?.revision == expecting else { throw .changed }
+      note.revision = expecting.map { $0 + 1 } ?? 0
+      clock = note
     case .moveTimes(let span, let distance):
       for (id, row) in sessions where row.end == nil { sessions[id] = row.moved(span, by: distance) }
       tickets = tickets.mapValues { $0.moved(span, by: distance) }

@@ -38,8 +38,7 @@ public protocol RegistryStore: Sendable {
     after id: EventID, account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredEvent]
 
-  /// The last ``RegistryChange/noteClock(_:)``; `nil` when there has been none. A store that was in use before there was such a
-  /// note gives the time of its newest event.
+  /// The last ``RegistryChange/noteClock(_:expecting:)``; `nil` when there has been none.
   @concurrent func clockNote() async throws(RegistryStoreError) -> ClockNote?
 
   /// The id of the newest event; ``EventID/zero`` when there has never been one.
@@ -71,8 +70,9 @@ public enum RegistryChange: Sendable, Hashable {
   /// Changes nothing. Fails with `missing` when there is no such account, with `changed` when its revision is another: what
   /// was decided about an account holds only while it stays as it was.
   case expectAccount(AccountID, revision: Int64)
-  /// Takes the place of the note before it. Never fails.
-  case noteClock(ClockNote)
+  /// Takes the place of the note before it. Fails with `changed` when that has another revision than the expected one; `nil`: when
+  /// there is one. Stored with revision `expecting + 1`, the first one with 0.
+  case noteClock(ClockNote, expecting: Int64?)
   /// Moves times that lie in that span: of living sessions those of creation, rotation and last use, and the absolute expiry
   /// with the creation; both times of tickets that were made in it. A session that this changes has a revision one more. Never
   /// fails.

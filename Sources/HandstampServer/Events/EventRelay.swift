@@ -26,7 +26,7 @@ struct EventRelay: Service, CustomStringConvertible {
     guard server.hub.hasListeners else { return nil }
     // A failing store is not asked more often for that, and its failure is told to those who ask it for something.
     guard var newest = last else {
-      let newest = try? await server.registry.store.lastEventID()
+      guard let newest = try? await server.registry.store.lastEventID() else { return nil }
       // What came between the first reading of a stream and this one would be missed.
       server.hub.announceAll()
       return newest

@@ -24,7 +24,7 @@ struct ProblemMiddleware: RouterMiddleware {
     } catch let error as any HTTPResponseError where error.status.kind == .clientError {
       return Problem(error.status, "invalid_request", "The request is not valid").response
     } catch is HTTPParserError {
-      // In the middle of a body: a chunk that is none, for example.
+      // In the middle of a body: a chunk without a length, for example.
       var response = Problem(.badRequest, "invalid_request", "The request is not valid HTTP").response
       response.headers[.connection] = "close"
       return response

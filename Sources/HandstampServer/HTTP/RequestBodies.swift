@@ -37,8 +37,7 @@ extension Request {
   /// The body as a value that knows its own fields. The problem never repeats what was sent.
   func json<Value: StrictlyDecodable>(as type: Value.Type, upTo limit: Int) async throws -> Value {
     let buffer = try await wholeBody(of: "application/json", upTo: limit)
-    // The decoder would take other encodings as well; JSON on the net is UTF-8 (RFC 8259 section 8.1). Their zero bytes are no
-    // part of any JSON text.
+    // The decoder would take UTF-16 and UTF-32 as well, which have zero bytes; JSON on the net is UTF-8 (RFC 8259 section 8.1).
     let data = Data(buffer.readableBytesView)
     guard String(data: data, encoding: .utf8) != nil, !data.contains(0) else {
       throw Problem.invalidRequest("The body is not UTF-8.")

@@ -17,11 +17,18 @@ final class RequestCheck: ChannelDuplexHandler, RemovableChannelHandler {
     guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
     // The framework answers a parser's error with 400, after the answers to earlier requests, and closes the connection.
     guard Host.isGood(head) else { return context.fireErrorCaught(HTTPParserError.invalidHeaderToken) }
-    let isKept = head.isKeepAlive
+    let isKept = RequestCheck.isKept(head)
     open.append((head.version, isKept))
     // In the one spelling that the framework knows.
     if !isKept { head.headers.replaceOrAdd(name: "connection", value: "close") }
     context.fireChannelRead(wrapInboundOut(.head(head)))
+  }
+
+  /// Whether the connection may serve another request. After an `Upgrade` the parser waits for another protocol, which is not
+  /// spoken here; a body in chunks from a client of HTTP/1.0 may end elsewhere than it seems to (RFC 9112 section 6.1).
+  private static func isKept(_ head: HTTPRequestHead) -> Bool {
+    guard head.isKeepAlive, !head.headers.contains(name: "upgrade") else { return false }
+    return head.version != .http1_0 || !head.headers.contains(name: "transfer-encoding")
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -32,7 +39,9 @@ final class RequestCheck: ChannelDuplexHandler, RemovableChannelHandler {
     if request.version == .http1_0 {
       // Whatever has no length ends with the connection: chunks are unknown there.
       head.version = request.version
-      if request.isKept { head.headers.replaceOrAdd(name: "connection", value: "keep-alive") }
+      if request.isKept, head.headers["connection"].isEmpty {
+        head.headers.add(name: "connection", value: "keep-alive")
+      }
     }
     if !request.isKept { head.headers.replaceOrAdd(name: "connection", value: "close") }
     context.write(wrapOutboundOut(.head(head)), promise: promise)

@@ -43,7 +43,11 @@ final class Pacing: Sendable {
   func mayGuess(_ account: AccountID, now: UnixTime) -> Bool {
     content.withLock { content in
       if content.guesses.count >= Pacing.capacity { content.guesses = [:] }
-      var times = content.guesses[account, default: []].filter { now.since($0) < Pacing.window }
+      var times = content.guesses[account, default: []].filter { time in
+        // One that lies ahead is of a clock that was set back since.
+        let age = now.since(time)
+        return age >= .zero && age < Pacing.window
+      }
       guard times.count < Pacing.guesses else { return false }
       times.append(now)
       content.guesses[account] = times

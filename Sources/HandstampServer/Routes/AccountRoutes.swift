@@ -27,9 +27,10 @@ extension SessionServer {
     let body = try await request.json(as: PasswordBody.self, upTo: configuration.bodyLimit)
     try PasswordRule.check(attempt: body.current)
     try PasswordRule.check(new: body.new)
+    let place = try admitted()
     let account = try await account(of: bearer, context)
-    try await requirePassword(body.current, of: account, context)
-    let hash = try await hashing { () throws(PasswordPool.Busy) in try await passwords.hash(body.new) }
+    try await requirePassword(body.current, of: account, place, context)
+    let hash = try await hashing { () throws(PasswordPool.Busy) in try await place.hash(body.new) }
     try await end(context) { now throws(RegistryError) in
       try await registry.setPassword(
         of: account, hash: hash, keeping: bearer.session, endingOthers: body.endOthers, now: now)
@@ -44,11 +45,12 @@ extension SessionServer {
   @concurrent func deleteAccount(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, context)
     let body = try await request.optionalJSON(as: DeletionBody.self, upTo: configuration.bodyLimit)
+    let place = try admitted()
     let account = try await account(of: bearer, context)
     if account.passwordHash != nil {
       let password = body?.password ?? Secret("")
       try PasswordRule.check(attempt: password)
-      try await requirePassword(password, of: account, context)
+      try await requirePassword(password, of: account, place, context)
     }
     try await end(context) { now throws(RegistryError) in
       try await registry.deleteAccount(account, now: now)
@@ -73,10 +75,10 @@ extension SessionServer {
 
   /// One hash, whether the account has a password or not. 403 and not 401: the access token is good.
   private func requirePassword(
-    _ password: Secret, of account: AccountRecord, _ context: ServerContext
+    _ password: Secret, of account: AccountRecord, _ place: PasswordPool.Place, _ context: ServerContext
   ) async throws(Problem) {
     let fits = try await hashing { () throws(PasswordPool.Busy) in
-      try await passwords.verify(password, against: account.passwordHash)
+      try await place.verify(password, against: account.passwordHash)
     }
     guard !fits else { return }
     metrics.update { $0.refusedSignIns += 1 }

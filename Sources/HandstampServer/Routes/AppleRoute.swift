@@ -12,7 +12,7 @@ extension SessionServer {
     let body = try await request.json(as: AppleBody.self, upTo: configuration.bodyLimit)
     let claims: IdentityTokens.Claims
     do throws(IdentityTokenFault) {
-      claims = try await identityTokens.verify(body.idToken, nonce: body.nonce, at: clock.read().earlier)
+      claims = try await identityTokens.verify(body.idToken, nonce: body.nonce, at: clock.read().forOthers)
     } catch {
       switch error {
       case .invalid:

@@ -65,6 +65,7 @@ extension SessionServer {
     let body = try await request.json(as: ResetConfirmBody.self, upTo: configuration.bodyLimit)
     try PasswordRule.check(new: body.password)
     guard let link = LinkSecret(presented: body.token) else { throw Problem.linkInvalid }
+    let place = try admitted()
     let isGood: Bool
     do throws(RegistryError) {
       isGood = try await registry.isGood(link, for: .passwordReset, now: now())
@@ -73,7 +74,7 @@ extension SessionServer {
     }
     // Guesses cost no hash.
     guard isGood else { throw Problem.linkInvalid }
-    let hash = try await hashing { () throws(PasswordPool.Busy) in try await passwords.hash(body.password) }
+    let hash = try await hashing { () throws(PasswordPool.Busy) in try await place.hash(body.password) }
     try await end(context) { now throws(RegistryError) in
       try await registry.resetPassword(with: link, hash: hash, now: now)
     }

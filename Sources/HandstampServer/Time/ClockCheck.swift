@@ -2,17 +2,16 @@
 import HandstampCore
 import HandstampRegistry
 
-/// Tells a clock that goes from one that jumped, by a clock that never jumps.
+/// Tells a clock that runs steadily from one that jumped, by comparing it with a clock that never jumps.
 ///
 /// While the two agree, the wall clock is the time. When it jumps, by more than ``tolerance``, the last agreed time counts,
 /// carried on by the other clock, until the wall clock has gone on steadily from where it jumped to for ``patience``. Then it was
 /// right: the machine slept, or its clock was corrected. A clock that comes back before then has decided nothing.
 struct ClockCheck: Sendable, Hashable {
-  /// How far the wall clock may be from where it should be: it may be set by hand, or by a time server, without a doubt.
-  static let tolerance = Duration.seconds(60)
+  /// How far the wall clock may be from where it should be: time servers correct it by little. Well below what the shortest
+  /// rules count with, the half minute in which a plain session's refresh may be repeated.
+  static let tolerance = Duration.seconds(10)
   static let patience = Duration.seconds(600)
-  /// How much later than the last note the last writes of a server may be.
-  static let slack = Duration.seconds(120)
 
   /// What both clocks show at one instant.
   struct Instant: Sendable, Hashable {
@@ -32,10 +31,19 @@ struct ClockCheck: Sendable, Hashable {
 
   /// The end of a doubt: the wall clock was right.
   struct Correction: Sendable, Hashable {
+    /// When it was found right.
+    var instant: Instant
     /// The time that counted meanwhile, from the beginning of the doubt on.
     var span: ClosedRange<UnixTime>
     /// How far it was behind.
     var distance: Duration
+
+    /// What may have been written down around the end of the span, while times in it were moved; `nil` where it could not be told
+    /// from what was moved there.
+    var rest: ClosedRange<UnixTime>? {
+      guard distance > ClockCheck.patience * 2 || distance < .zero - ClockCheck.patience * 2 else { return nil }
+      return span.upperBound.advanced(by: .seconds(-30))...span.upperBound.advanced(by: .seconds(30))
+    }
   }
 
   private struct Doubt: Hashable {
@@ -51,20 +59,23 @@ struct ClockCheck: Sendable, Hashable {
 
   /// - Parameters:
   ///   - note: what an earlier run has noted last; `nil` for a first one.
+  ///   - slack: how much later than the note the last writes of that run may be.
   ///   - trusting: whether the wall clock counts, whatever the note says: an operator has looked at it.
   /// - Returns: also what must be corrected at once, when a doubt of an earlier run is over.
   static func starting(
-    at instant: Instant, after note: ClockNote?, trusting: Bool
+    at instant: Instant, after note: ClockNote?, slack: Duration, trusting: Bool
   ) -> (check: ClockCheck, correction: Correction?) {
     var check = ClockCheck(anchor: instant)
     guard let note else { return (check, nil) }
-    // What the last run wrote down after its note is not later than this.
-    let last = note.at.advanced(by: slack)
+    let ahead = instant.wall.since(note.at)
+    let isNear = ahead >= .zero - tolerance && ahead <= slack + tolerance
+    // What the last run wrote down after its note is not later than this, and must not lie in the span that is moved. A doubt has
+    // its beginning noted: there it may, and a server that starts again and again must not make time go faster.
+    let last = note.at.advanced(by: note.doubtedSince == nil ? slack : .zero)
     let distance = instant.wall.since(last)
-    let isNear = distance >= .zero - slack - tolerance && distance <= tolerance
     if isNear || trusting {
       guard let since = note.doubtedSince, !isNear else { return (check, nil) }
-      return (check, Correction(span: min(since, last)...last, distance: distance))
+      return (check, Correction(instant: instant, span: min(since, last)...last, distance: distance))
     }
     check.anchor = Instant(wall: last, uptime: instant.uptime)
     check.doubt = Doubt(since: note.doubtedSince ?? last, distance: distance, steadySince: instant.uptime)
@@ -95,11 +106,24 @@ struct ClockCheck: Sendable, Hashable {
   func correction(at instant: Instant) -> Correction? {
     guard let doubt, instant.uptime - doubt.steadySince >= ClockCheck.patience else { return nil }
     let expected = expected(at: instant)
-    return Correction(span: min(doubt.since, expected)...expected, distance: instant.wall.since(expected))
+    return Correction(
+      instant: instant, span: min(doubt.since, expected)...expected, distance: instant.wall.since(expected))
   }
 
-  /// From now on the wall clock counts.
+  /// Whether the wall clock is doubted.
+  var isDoubted: Bool { doubt != nil }
+
+  /// Lets the wall clock count, as it was at `instant`.
   mutating func settle(at instant: Instant) { self = ClockCheck(anchor: instant) }
+
+  /// The same because another server found it right, if there is a doubt. Returns what may still have to be corrected.
+  mutating func adopt(at instant: Instant) -> Correction? {
+    guard let doubt else { return nil }
+    let expected = expected(at: instant)
+    settle(at: instant)
+    return Correction(
+      instant: instant, span: min(doubt.since, expected)...expected, distance: instant.wall.since(expected))
+  }
 
   /// What to note for the next start.
   func note(at instant: Instant) -> ClockNote {

@@ -12,80 +12,129 @@ final class ServerClock: Sendable {
     /// What the machine's clock shows; the same while it is not doubted.
     var wall: UnixTime
 
-    /// The one by which a token of others, whose clock is another, is good for longer.
-    var earlier: UnixTime { min(now, wall) }
+    /// By which the tokens of another issuer are judged, whose clock may agree with either; a wall clock that is far behind would
+    /// let in what expired long ago.
+    var forOthers: UnixTime { now.since(wall) <= .seconds(86_400) ? min(now, wall) : now }
 
     /// What access tokens are dated by. Other machines judge those by clocks of their own: after a night without the server, the
-    /// wall clock is probably right. One that is ahead by more than a day would make tokens that last for so long.
+    /// wall clock is probably right. One that is ahead by more than a week would make tokens that last for so long.
     var forTokens: UnixTime {
-      wall > now && wall.since(now) <= .seconds(86_400) ? wall : now
+      wall > now && wall.since(now) <= .seconds(7 * 86_400) ? wall : now
     }
+  }
+
+  private struct State: Sendable {
+    var check: ClockCheck
+    /// Whether the store's note has shown the present doubt: one that shows none after that tells that another server has found
+    /// the clock right.
+    var isDoubtNoted = false
+    /// What is still to be corrected after a doubt.
+    var rest: ClockCheck.Correction?
   }
 
   private let wall: @Sendable () -> UnixTime
   private let uptime: @Sendable () -> Duration
   private let logger: Logger
-  private let check: Locked<ClockCheck>
+  private let state: Locked<State>
 
-  /// - Parameter note: what an earlier run has noted last.
+  /// - Parameter note: what an earlier run, or another server on the store, has noted last.
   /// - Returns: also what must be corrected before anything else.
   static func starting(
     after note: ClockNote?, _ configuration: ServerConfiguration
   ) -> (clock: ServerClock, correction: ClockCheck.Correction?) {
-    let instant = ClockCheck.Instant(wall: configuration.now(), uptime: configuration.uptime())
-    let (check, correction) = ClockCheck.starting(at: instant, after: note, trusting: configuration.trustsClock)
-    let clock = ServerClock(check, configuration)
-    if let distance = clock.doubt(at: instant) {
+    let instant = ServerClock.instant(configuration.now, configuration.uptime)
+    var (check, correction) = ClockCheck.starting(
+      at: instant, after: note, slack: max(.seconds(120), configuration.sweepInterval * 2),
+      trusting: configuration.trustsClock)
+    let verdict = check.read(instant).verdict
+    let clock = ServerClock(State(check: check, isDoubtNoted: note?.doubtedSince != nil), configuration)
+    if case .doubted(let distance, _) = verdict {
       clock.logDoubt("The clock is not where the last run left it: it decides nothing for 10 minutes", by: distance)
     }
     return (clock, correction)
   }
 
-  private init(_ check: ClockCheck, _ configuration: ServerConfiguration) {
-    self.check = Locked(check)
+  private init(_ state: State, _ configuration: ServerConfiguration) {
+    self.state = Locked(state)
     wall = configuration.now
     uptime = configuration.uptime
     logger = configuration.logger
   }
 
-  private var instant: ClockCheck.Instant { ClockCheck.Instant(wall: wall(), uptime: uptime()) }
+  /// What both clocks show, read close enough to each other: a thread may be paused between the two.
+  private static func instant(
+    _ wall: @Sendable () -> UnixTime, _ uptime: @Sendable () -> Duration
+  ) -> ClockCheck.Instant {
+    var before = uptime()
+    while true {
+      let instant = ClockCheck.Instant(wall: wall(), uptime: before)
+      let after = uptime()
+      if after - before < .seconds(1) { return instant }
+      before = after
+    }
+  }
+
+  private var instant: ClockCheck.Instant { ServerClock.instant(wall, uptime) }
 
   /// What time it is. Logs when the clock has jumped, or came back.
   func read() -> Reading {
     let instant = instant
-    let (now, verdict) = check.withLock { $0.read(instant) }
+    let (now, verdict) = state.withLock { $0.check.read(instant) }
     switch verdict {
     case .agreed, .doubted(_, isNew: false): break
     case .doubted(let distance, isNew: true):
-      logDoubt("The clock jumped, and decides nothing until it has gone on steadily for 10 minutes", by: distance)
-    case .returned: logger.notice("The clock is back where it should be")
+      logDoubt("The clock jumped, and decides nothing until it has run steadily for 10 minutes", by: distance)
+    case .returned:
+      state.withLock { $0.isDoubtNoted = false }
+      logger.notice("The clock is back where it should be")
     }
     return Reading(now: now, wall: instant.wall)
   }
 
-  /// What to note for the next start.
-  var note: ClockNote {
+  /// Takes in what the store's note says. Returns whether another server on the store has found the clock right.
+  func follow(_ note: ClockNote?) -> Bool {
     let instant = instant
-    return check.withLock { $0.note(at: instant) }
+    let isSettled = state.withLock { state in
+      guard state.check.isDoubted else { return false }
+      guard note?.doubtedSince == nil else {
+        state.isDoubtNoted = true
+        return false
+      }
+      guard state.isDoubtNoted, let correction = state.check.adopt(at: instant) else { return false }
+      (state.isDoubtNoted, state.rest) = (false, correction)
+      return true
+    }
+    if isSettled { logger.notice("Another server has found the clock right: it counts again") }
+    return isSettled
   }
 
-  /// What must be corrected, once the clock has gone on steadily for long enough after a jump.
-  var correction: ClockCheck.Correction? {
+  /// What to note, and what to correct in the same write: that the clock has proven right is noted once it was noted that it is
+  /// doubted.
+  func next() -> (note: ClockNote, correction: ClockCheck.Correction?) {
     let instant = instant
-    return check.withLock { $0.correction(at: instant) }
+    return state.withLock { state in
+      guard state.isDoubtNoted, let correction = state.check.correction(at: instant) else {
+        return (state.check.note(at: instant), nil)
+      }
+      return (ClockNote(at: instant.wall), correction)
+    }
   }
 
-  /// From now on the machine's clock counts again.
-  func settle() {
-    let instant = instant
-    check.withLock { $0.settle(at: instant) }
-    logger.notice("The clock has gone on steadily since it jumped, and counts again")
+  /// What was noted is now in the store.
+  func noted(_ note: ClockNote, _ correction: ClockCheck.Correction?) {
+    state.withLock { state in
+      state.isDoubtNoted = note.doubtedSince != nil
+      guard let correction else { return }
+      // As it was then: if it has jumped since, that is another doubt.
+      state.check.settle(at: correction.instant)
+      state.rest = correction
+    }
+    if correction != nil { logger.notice("The clock has run steadily since it jumped, and counts again") }
   }
 
-  private func doubt(at instant: ClockCheck.Instant) -> Duration? {
-    guard case .doubted(let distance, _) = check.withLock({ $0.read(instant) }).verdict else { return nil }
-    return distance
-  }
+  /// What is still to be corrected after a doubt, and that it was.
+  var rest: ClockCheck.Correction? { state.withLock { $0.rest } }
+  func restIsCorrected() { state.withLock { $0.rest = nil } }
 
   private func logDoubt(_ message: Logger.Message, by distance: Duration) {
     logger.warning(
@@ -101,19 +150,40 @@ extension SessionServer {
   /// What ages are judged by, and what is written down.
   func now() -> UnixTime { clock.read().now }
 
-  /// Notes what time it is, and lets a clock that jumped count when it has proven right.
-  func checkClock() async throws(RegistryError) {
-    _ = clock.read()
-    if let correction = clock.correction { try await settle(correction) }
-    try await registry.note(clock.note)
+  /// Hears of what other servers on the store have found out about the clock. Returns whether it counts again.
+  @discardableResult
+  func followClock() async throws(RegistryError) -> Bool {
+    let isSettled = clock.follow(try await registry.clockNote())
+    try await correctRest()
+    return isSettled
   }
 
-  private func settle(_ correction: ClockCheck.Correction) async throws(RegistryError) {
-    try await registry.moveTimes(correction.span, by: correction.distance)
-    clock.settle()
-    // What was written down while the first were moved.
-    let rest = correction.span.upperBound.advanced(by: .milliseconds(1))
-    try await registry.moveTimes(rest...rest.advanced(by: ClockCheck.tolerance / 2), by: correction.distance)
+  /// Notes what time it is, and lets a clock that jumped count when it has proven right. Returns whether it counts again.
+  func checkClock() async throws(RegistryError) -> Bool {
+    _ = clock.read()
+    // Another server may note something at the same time; then it is looked at anew.
+    for _ in 0..<Registry.attempts {
+      let former = try await registry.clockNote()
+      if clock.follow(former) {
+        try await correctRest()
+        return true
+      }
+      let (note, correction) = clock.next()
+      guard
+        try await registry.note(note, after: former, moving: correction?.span, by: correction?.distance ?? .zero)
+      else { continue }
+      clock.noted(note, correction)
+      try await correctRest()
+      return correction != nil
+    }
+    throw Registry.contention
+  }
+
+  /// What was written down while the first times were moved.
+  private func correctRest() async throws(RegistryError) {
+    guard let correction = clock.rest else { return }
+    if let span = correction.rest { try await registry.moveTimes(span, by: correction.distance) }
+    clock.restIsCorrected()
   }
 }
 #endif

@@ -8,11 +8,23 @@ extension RegistryStoreCheck {
     let (store, other) = try await pair()
     let none = try await store.clockNote()
     try expect(none == nil, "a new store has no note of the clock", found: none as Any)
-    for note in [ClockNote(at: Samples.start), ClockNote(at: Samples.start, doubtedSince: Samples.start)] {
-      _ = try await store.write([.noteClock(note)], events: [])
+    var former: Int64?
+    for (number, since) in [nil, Samples.start, nil].enumerated() {
+      let note = ClockNote(at: Samples.start.advanced(by: .seconds(number)), doubtedSince: since, revision: 17)
+      _ = try await store.write([.noteClock(note, expecting: former)], events: [])
       let found = try await other.clockNote()
-      try expect(found == note, "the last note of the clock counts", found: found as Any)
+      let expected = ClockNote(at: note.at, doubtedSince: since, revision: Int64(number))
+      try expect(found == expected, "the last note of the clock counts", found: found as Any)
+      // A writer that has not seen it writes none, and nothing else of that write.
+      for stale in [former, Int64(number) + 1] {
+        try await expect(
+          .changed, "a stale note of the clock is refused", from: other,
+          writing: [.createAccount(Samples.account(Samples.ada)), .noteClock(note, expecting: stale)])
+      }
+      former = Int64(number)
     }
+    let account = try await store.account(Samples.ada)
+    try expect(account == nil, "a write with a stale note of the clock is not made", found: account as Any)
   }
 
   func timesAreMoved() async throws {

@@ -103,12 +103,12 @@ extension Processes {
       }
     }
 
-    @Test func `answers 503 while its database is away, and signs nobody out`() async throws {
+    @Test func `answers 503 while its database is away, and ends no session`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let database = stage.server.folder + "/registry.sqlite"
         try FileManager.default.moveItem(atPath: database, toPath: database + ".away")
-        // Whoever puts an empty one there means no harm either.
+        // An empty one in its place is not taken for it.
         try Data().write(to: URL(fileURLWithPath: database))
         let address = try #require(stage.server.address)
         #expect(try await Rig.status(of: address + "/health") == 503)

@@ -9,6 +9,47 @@ import Testing
 
 /// Item 32 of docs/checklist.md: an operator puts yesterday's copy of the database back.
 @Suite struct `A database of yesterday` {
+  @Test func `is not taken for the time that it was made at: what has expired since stays so`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "handstamp-\(UUID().uuidString)").path
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let clock = TestClock()
+    let limits = RegistryLimits(absoluteLimit: nil, idleLimit: .seconds(3 * 86_400))
+
+    func run<Value>(_ body: (SessionServer) async throws -> Value) async throws -> Value {
+      let (store, keys) = try ServerFolder(path: folder).open()
+      defer { try? store.close() }
+      let configuration = ServerConfiguration(
+        issuer: "https://id.example.org", passwordHashing: .forTests, now: { clock.now }, uptime: { clock.uptime })
+      let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
+      return try await body(
+        SessionServer(configuration: configuration, registry: registry, keys: SigningKeys()))
+    }
+
+    let database = folder + "/registry.sqlite"
+    let session = try await run { server in
+      let account = try await server.registry.openAccount(
+        email: nil, username: "Ada", passwordHash: nil, now: server.now())
+      let device = DeviceInfo(id: DeviceID("d"), name: "d", platform: "d")
+      _ = try await server.checkClock()
+      return try await server.registry.createSession(for: account, device: device, now: server.now())
+    }
+    let copy = FileManager.default.contents(atPath: database)
+    try await run { server in
+      clock.advance(by: .seconds(5 * 86_400))
+      await Sweeper(server: server).sweep()
+      let row = try await server.registry.store.session(session.row.id)
+      #expect(row?.end?.reason == .idle)
+    }
+    for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: database + suffix) }
+    #expect(FileManager.default.createFile(atPath: database, contents: copy))
+    try await run { server in
+      #expect(server.now() == clock.now)
+      let outcome = try await server.registry.refresh(
+        session.refreshToken, key: RotationKey.fresh.wireText, now: server.now())
+      #expect(outcome == .ended(session.row.id, .idle))
+    }
+  }
+
   @Test func `signs nobody out who was signed in yesterday, and lets nobody back in with an old copy`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "handstamp-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(

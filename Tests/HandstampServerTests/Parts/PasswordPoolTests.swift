@@ -64,7 +64,7 @@ import Testing
     places.append(try pool.admit())
     #expect(throws: PasswordPool.Busy.self) { try pool.admit() }
     await #expect(throws: PasswordPool.Busy.self) { try await pool.hash(Secret("password")) }
-    // Whoever has one is served, however full the line is.
+    // A request that has one is served, however full the line is.
     #expect(try await places[0].verify(Secret("password"), against: nil) == false)
     places = []
     _ = try await pool.hash(Secret("password"))

@@ -79,6 +79,9 @@ import Testing
       #expect(try await test.store.session(SessionID(phone.id))?.end == nil)
       #expect(try await test.refresh(tablet.refresh, key: .fresh).status == 200)
       test.clock.advance(by: .seconds(1))
+      // The first finds the clock right, and the next one ends what is over by it.
+      await Sweeper(server: test.server).sweep()
+      #expect(try await test.store.session(SessionID(phone.id))?.end == nil)
       await Sweeper(server: test.server).sweep()
       #expect(try await test.store.session(SessionID(phone.id))?.end?.reason == .expired)
       #expect(try await test.refresh(phone.refresh, key: .fresh).json["reason"] == "expired")
@@ -90,6 +93,46 @@ import Testing
       #expect(try await test.refresh(laptop.refresh, key: .fresh).status == 200)
       #expect(test.logs.text.contains("counts again"))
     }
+  }
+
+  @Test(arguments: [2 * 86_400, 90]) func `agrees with other servers on its store when the clock is right again`(
+    seconds: Int64
+  ) async throws {
+    let (store, clock) = (FaultyStore(), TestClock())
+    var random = SystemRandomNumberGenerator()
+    let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
+    let configuration = ServerConfiguration(
+      issuer: "https://id.example.org", now: { clock.now }, uptime: { clock.uptime })
+    let registry = Registry(
+      store: store, mint: mint, limits: RegistryLimits(absoluteLimit: nil, idleLimit: .seconds(86_400)))
+    func server() async throws -> SessionServer {
+      try await SessionServer(configuration: configuration, registry: registry, keys: SigningKeys())
+    }
+    let (first, second) = (try await server(), try await server())
+    for server in [first, second] { _ = try await server.checkClock() }
+    let account = try await registry.openAccount(email: nil, username: "Ada", passwordHash: nil, now: first.now())
+    clock.advance(by: .seconds(1))
+    clock.jump(by: .seconds(seconds))
+    #expect(try await !first.checkClock())
+    clock.advance(by: .seconds(300))
+    #expect(try await !second.checkClock())
+    #expect(try await !second.followClock())
+    let device = DeviceInfo(id: DeviceID("d"), name: "d", platform: "d")
+    let session = try await registry.createSession(for: account, device: device, now: second.now())
+    // A third one is started in doubt.
+    let third = try await server()
+    clock.advance(by: .seconds(300))
+    #expect(try await first.checkClock())
+    #expect(first.now() == clock.now)
+    for server in [second, third] {
+      #expect(server.now() < clock.now)
+      #expect(try await server.followClock())
+      #expect(server.now() == clock.now)
+      #expect(try await !server.checkClock())
+    }
+    let row = try #require(try await registry.session(session.row.id, now: clock.now))
+    #expect(clock.now.since(row.lastSeenAt) == .seconds(300))
+    #expect(try await store.clockNote()?.doubtedSince == nil)
   }
 
   @Test func `compares its clock at start with the last time in the registry`() async throws {

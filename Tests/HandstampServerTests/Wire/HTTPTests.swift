@@ -31,6 +31,17 @@ import Testing
     #expect(answer.components(separatedBy: "HTTP/1.1 ").map { $0.prefix(3) } == ["", "200", "400"])
   }
 
+  @Test(arguments: [
+    "GET /health HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n\r\n",
+    "POST /v1/sign-in HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+  ])
+  func `a connection that nothing more can be read from is closed`(request: String) async throws {
+    let answer = try await TestServer.run { test in
+      try await RawConnection.exchange(request, with: test.client.base, keepingOpen: true)
+    }
+    #expect(answer.lowercased().contains("connection: close\r\n"))
+  }
+
   /// Sent by a client that keeps its own side open, and reads until the server closes.
   @Test(
     .timeLimit(.minutes(1)),
