@@ -175,7 +175,7 @@ public struct OAuthBackend: Backend {
     var fields = fields.map { (name: $0.0, value: $0.1) }
     let takesBasic: Bool
     do throws(SessionError) {
-      takesBasic = client.secret == nil ? false : try await metadata().takesBasicAuthentication
+      takesBasic = client.secret == nil ? false : try await metadata().takesBasicAuthentication(at: endpoint)
     } catch { throw PostFailure(error: error, wasSent: false) }
     if let secret = client.secret, takesBasic {
       headers.append(HeaderField("Authorization", client.basicAuthentication(secret)))

@@ -9,6 +9,8 @@ import Testing
       Address.metadata(of: "https://id.example.org/tenant/1") == [
         "https://id.example.org/.well-known/oauth-authorization-server/tenant/1",
         "https://id.example.org/tenant/1/.well-known/openid-configuration",
+        "https://id.example.org/.well-known/openid-configuration/tenant/1",
+        "https://id.example.org/tenant/1/.well-known/oauth-authorization-server",
       ])
     #expect(
       Address.metadata(of: "http://127.0.0.1:8080/").first
@@ -38,8 +40,15 @@ import Testing
   }
 
   @Test(arguments: [
-    (StubServer.metadata(issuer: "https://evil.example.org"), "the metadata is of another issuer"),
-    (StubServer.metadata(issuer: "https://id.example.org/"), "the metadata is of another issuer"),
+    (
+      StubServer.metadata(issuer: "https://evil.example.org"),
+      "the metadata is of another issuer, https://evil.example.org"
+    ),
+    (
+      StubServer.metadata(issuer: "https://id.example.org/"),
+      "the metadata is of another issuer, https://id.example.org/"
+    ),
+    (#"{"issuer":"a\u001b[2J"}"#, "the metadata is of another issuer;"),
     (#"{"issuer":"https://id.example.org"}"#, "the metadata names no token endpoint"),
     (
       #"{"issuer":"https://id.example.org","token_endpoint":"http://id.example.org/token"}"#,
@@ -48,22 +57,65 @@ import Testing
     (
       StubServer.metadata(more: #","code_challenge_methods_supported":["plain"]"#), "the server takes no S256 challenge"
     ),
-    ("<html>", "the server's metadata is not readable"),
+    ("<html>", "the answer is not metadata"), ("{}", "the answer is not metadata"),
   ])
-  func `refuses a document that would send tokens elsewhere`(_ document: String, _ words: String) async {
+  func `refuses a document that would send tokens elsewhere, and says what each place answered`(
+    _ document: String, _ words: String
+  ) async {
     let backend = OAuthBackend(
       OAuthClient(issuer: StubServer.issuer, id: "app"), transport: StubServer(metadata: document))
-    await #expect(throws: SessionError.invalidAnswer(words)) { _ = try await backend.metadata() }
+    do throws(SessionError) {
+      _ = try await backend.metadata()
+      Issue.record("it was taken")
+    } catch {
+      guard case .invalidAnswer(let text) = error else {
+        Issue.record("\(error)")
+        return
+      }
+      #expect(text.contains("/.well-known/oauth-authorization-server: \(words)"), "\(text)")
+      #expect(text.hasSuffix("; /.well-known/openid-configuration answers 404"), "\(text)")
+    }
+  }
+
+  /// A site with a page of its own for every path, a proxy's JSON, another tenant's document, a page of 2 MB.
+  @Test(arguments: [
+    "<!doctype html><title>Our app</title>", "{}", #"{"error":"not found"}"#, "",
+    StubServer.metadata(issuer: "https://id.example.org/other"), String(repeating: " ", count: 2 << 20),
+  ])
+  func `goes on after a 200 that is not this issuer's metadata`(_ page: String) async throws {
+    let server = StubServer(metadata: "")
+    server.on("/.well-known/oauth-authorization-server") { request, _ in
+      TransportResponse(status: 200, headers: [], body: Array(page.utf8))
+    }
+    server.on("/.well-known/openid-configuration", json: StubServer.metadata())
+    let backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
+    #expect(try await backend.metadata().tokenEndpoint == "https://id.example.org/token")
+  }
+
+  @Test(arguments: [
+    "/.well-known/openid-configuration/t", "/t/.well-known/oauth-authorization-server",
+  ])
+  func `finds a document in the place that only some servers have`(_ place: String) async throws {
+    let server = StubServer()
+    server.on(place, json: StubServer.metadata(issuer: "https://id.example.org/t"))
+    let backend = OAuthBackend(OAuthClient(issuer: "https://id.example.org/t", id: "app"), transport: server)
+    #expect(try await backend.metadata().tokenEndpoint == "https://id.example.org/token")
   }
 
   @Test func `tells a server that is away from one that is none`() async {
     let away = StubServer(metadata: "")
     let none = OAuthBackend(OAuthClient(issuer: "https://id.example.org/x", id: "app"), transport: away)
-    await #expect(throws: SessionError.unsupported("OAuth: there is no metadata at the issuer's address")) {
-      _ = try await none.metadata()
+    await #expect(
+      throws: SessionError.unsupported(
+        "OAuth: there is no metadata: /.well-known/oauth-authorization-server/x answers 404; "
+          + "/x/.well-known/openid-configuration answers 404; /.well-known/openid-configuration/x answers 404; "
+          + "/x/.well-known/oauth-authorization-server answers 404")
+    ) { _ = try await none.metadata() }
+    for place in ["/y/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/y"] {
+      let server = StubServer(metadata: "")
+      server.on(place, status: 503, headers: [HeaderField("Retry-After", "7")], json: "")
+      let later = OAuthBackend(OAuthClient(issuer: "https://id.example.org/y", id: "app"), transport: server)
+      await #expect(throws: SessionError.unreachable(retryAfter: .seconds(7))) { _ = try await later.metadata() }
     }
-    away.on("/y/.well-known/openid-configuration", status: 503, headers: [HeaderField("Retry-After", "7")], json: "")
-    let later = OAuthBackend(OAuthClient(issuer: "https://id.example.org/y", id: "app"), transport: away)
-    await #expect(throws: SessionError.unreachable(retryAfter: .seconds(7))) { _ = try await later.metadata() }
   }
 }

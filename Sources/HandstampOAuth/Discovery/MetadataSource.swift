@@ -14,27 +14,54 @@ final class MetadataSource: Sendable {
   }
 
   /// Several that ask at once may fetch it several times; the outcome is the same.
+  ///
+  /// An answer that is not this issuer's metadata ends nothing: a site that answers every path with a page of its own would
+  /// hide the document that stands in the next place.
+  ///
+  /// - Throws: ``HandstampCore/SessionError/unreachable(retryAfter:)`` when a place may answer later;
+  ///   ``HandstampCore/SessionError/invalidAnswer(_:)`` when some place has an answer and none is usable;
+  ///   ``HandstampCore/SessionError/unsupported(_:)`` when there is nothing in any place. The text says what each answered.
   @concurrent func metadata() async throws(SessionError) -> ServerMetadata {
     if let known = found.withLock({ $0 }) { return known }
     let places = Address.metadata(of: issuer)
     guard !places.isEmpty else { throw .invalidAnswer("the issuer is no https address") }
-    var failure = SessionError.unreachable(retryAfter: nil)
+    var answers: [String] = []
+    var transient: SessionError?
+    var isAnyUnusable = false
     for place in places {
-      let request = TransportRequest(
-        method: "GET", url: place, headers: [HeaderField("Accept", "application/json")], answerLimit: 1 << 20)
+      let name = Address.path(of: place)
       let answer: TransportResponse
-      do throws(TransportError) { answer = try await transport.send(request) } catch { throw SessionError(error) }
+      do throws(TransportError) {
+        answer = try await transport.send(
+          TransportRequest(
+            method: "GET", url: place, headers: [HeaderField("Accept", "application/json")], answerLimit: 1 << 20))
+      } catch {
+        guard error == .tooLarge else { throw SessionError(error) }
+        isAnyUnusable = true
+        answers.append("\(name) is too large for metadata")
+        continue
+      }
       prover?.learn(from: answer.headers, of: place)
       switch answer.status {
       case 200:
-        let metadata = try ServerMetadata(answer.body, of: issuer)
-        found.withLock { $0 = metadata }
-        return metadata
-      case 429, 500...: failure = .unreachable(retryAfter: answer.retryAfter)
-      default: failure = .unsupported("OAuth: there is no metadata at the issuer's address")
+        do throws(SessionError) {
+          let metadata = try ServerMetadata(answer.body, of: issuer)
+          found.withLock { $0 = metadata }
+          return metadata
+        } catch {
+          guard case .invalidAnswer(let why) = error else { throw error }
+          isAnyUnusable = true
+          answers.append("\(name): \(why)")
+        }
+      case 429, 500...:
+        if transient == nil { transient = .unreachable(retryAfter: answer.retryAfter) }
+      default: answers.append("\(name) answers \(answer.status)")
       }
     }
-    throw failure
+    if let transient { throw transient }
+    let all = answers.joined(separator: "; ")
+    throw isAnyUnusable
+      ? .invalidAnswer("no usable metadata: \(all)") : .unsupported("OAuth: there is no metadata: \(all)")
   }
 }
 
