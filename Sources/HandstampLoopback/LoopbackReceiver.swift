@@ -14,49 +14,98 @@ import NIOPosix
 /// await receiver.close()
 /// ```
 ///
-/// It listens on 127.0.0.1 alone, on any free port, and takes one answer: the one that names the `state` of the page that was
-/// opened. Whatever else knocks, a browser that wants an icon or a program that guesses, changes nothing.
+/// It listens on this machine alone, on any free port unless one is named, and takes one answer: the one that names the `state`
+/// of the page that was opened. Whatever else knocks, a browser that wants an icon or a program that guesses, changes nothing.
+///
+/// RFC 8252 asks servers to allow any port there, and many compare the whole address instead: for those,
+/// ``listen(at:open:)`` takes the address that is registered.
 public final class LoopbackReceiver: RedirectReceiver {
-  /// What the page is asked to come back to, such as `http://127.0.0.1:49152/callback`. The server must allow any port.
+  /// What the page is asked to come back to, such as `http://127.0.0.1:49152/callback`.
   public let redirectURI: String
   private let opening: @Sendable (String) async -> Void
-  private let channel: any Channel
+  private let channels: [any Channel]
   private let desk: Desk
 
-  /// Begins to listen.
+  /// Begins to listen on 127.0.0.1.
   ///
   /// - Parameters:
   ///   - path: as it is registered at the server, with a slash at its beginning.
   ///   - open: shows the page, such as by starting a browser, and its address to the person in any case.
-  /// - Throws: ``HandstampCore/RedirectError/unavailable(_:)`` when no port can be had.
+  /// - Throws: ``HandstampCore/RedirectError/unavailable(_:)`` when no port can be listened on.
   public static func listen(
     path: String = "/callback", open: @escaping @Sendable (_ page: String) async -> Void
   ) async throws(RedirectError) -> LoopbackReceiver {
-    let desk = Desk(path: path)
-    let channel: any Channel
+    try await listen(at: LoopbackAddress("http://127.0.0.1" + path), open: open)
+  }
+
+  /// Begins to listen at a redirect address as it is registered at the server.
+  ///
+  /// - Parameters:
+  ///   - address: its port is taken as it is; without one, any free port.
+  ///   - open: shows the page, such as by starting a browser, and its address to the person in any case.
+  /// - Throws: ``HandstampCore/RedirectError/unavailable(_:)`` when the port cannot be listened on; the text says why.
+  public static func listen(
+    at address: LoopbackAddress, open: @escaping @Sendable (_ page: String) async -> Void
+  ) async throws(RedirectError) -> LoopbackReceiver {
+    let desk = Desk(path: address.path)
+    let first = try await bind(address.hosts[0], port: address.port ?? 0, desk)
+    let port = first.localAddress?.port ?? 0
+    var channels = [first]
+    for host in address.hosts.dropFirst() {
+      do throws(BindFailure) { channels.append(try await channel(on: host, port: port, desk)) } catch {
+        // A machine without IPv6 has no such address; on another one, a different program must not get the answer.
+        guard error.code == EADDRINUSE else { continue }
+        for channel in channels { try? await channel.close() }
+        throw .unavailable(LoopbackReceiver.words(error, port: port))
+      }
+    }
+    return LoopbackReceiver(channels: channels, desk: desk, redirectURI: address.text(port: port), opening: open)
+  }
+
+  private struct BindFailure: Error { var code: CInt }
+
+  private static func bind(_ host: String, port: Int, _ desk: Desk) async throws(RedirectError) -> any Channel {
+    do throws(BindFailure) { return try await channel(on: host, port: port, desk) } catch {
+      throw .unavailable(words(error, port: port))
+    }
+  }
+
+  private static func channel(on host: String, port: Int, _ desk: Desk) async throws(BindFailure) -> any Channel {
     do {
-      channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        // The former sign-in's connections may still be in TIME_WAIT. A port that is listened on is refused nevertheless.
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
         .childChannelInitializer { child in
           child.eventLoop.makeCompletedFuture {
             try child.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
             try child.pipeline.syncOperations.addHandler(CallbackHandler(desk: desk))
           }
         }
-        .bind(host: "127.0.0.1", port: 0).get()
+        .bind(host: host, port: port).get()
     } catch {
-      throw .unavailable("no port of this machine can be listened on")
+      throw BindFailure(code: (error as? IOError)?.errnoCode ?? 0)
     }
-    return LoopbackReceiver(channel: channel, desk: desk, path: path, opening: open)
   }
 
-  private init(channel: any Channel, desk: Desk, path: String, opening: @escaping @Sendable (String) async -> Void) {
-    self.channel = channel
+  private static func words(_ failure: BindFailure, port: Int) -> String {
+    guard port != 0 else { return "no port of this machine can be listened on" }
+    switch failure.code {
+    case EADDRINUSE: return "port \(port) of this machine is in use by another program"
+    case EACCES, EPERM: return "port \(port) of this machine is not for programs of ordinary users"
+    default: return "port \(port) of this machine cannot be listened on"
+    }
+  }
+
+  private init(
+    channels: [any Channel], desk: Desk, redirectURI: String, opening: @escaping @Sendable (String) async -> Void
+  ) {
+    self.channels = channels
     self.desk = desk
     self.opening = opening
-    redirectURI = "http://127.0.0.1:\(channel.localAddress?.port ?? 0)\(path)"
+    self.redirectURI = redirectURI
   }
 
-  deinit { channel.close(promise: nil) }
+  deinit { for channel in channels { channel.close(promise: nil) } }
 
   @concurrent public func receive(
     from authorizationURL: String, callbackScheme: String
@@ -76,7 +125,7 @@ public final class LoopbackReceiver: RedirectReceiver {
   /// Stops to listen. Whoever still waits hears that nothing came.
   public func close() async {
     desk.close()
-    try? await channel.close()
+    for channel in channels { try? await channel.close() }
   }
 }
 
