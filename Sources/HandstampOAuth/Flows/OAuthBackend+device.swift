@@ -30,6 +30,10 @@ extension OAuthBackend {
     }
     var fields: [(String, Secret)] = []
     if !client.scopes.isEmpty { fields.append(("scope", Secret(client.scopes.joined(separator: " ")))) }
+    // Redundant beside an Authorization header, and servers are seen that read it nowhere else.
+    if client.secret != nil, try await metadata().takesBasicAuthentication {
+      fields.append(("client_id", Secret(client.id)))
+    }
     let response = try await post(fields, to: endpoint)
     guard response.status == 200 else { throw SessionError(asking: response) }
     let code = try DeviceCode(response.body)
