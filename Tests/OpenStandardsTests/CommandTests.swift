@@ -1,63 +1,15 @@
 #if Programs
 import Foundation
-import HandstampAsyncHTTP
-import HandstampCore
-import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
 
 /// The command as a client of Authlib's server, each step as at a terminal.
 @Suite(.serialized) struct `The command at an OAuth server of others` {
-  private struct Terminal: Sendable {
-    let home: String
-    let server: IndependentServer
-
-    func run(
-      _ words: String, input: String = "", variables: [String: String] = [:]
-    ) async throws -> Child.Outcome {
-      let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Independent")
-      let all = ["HANDSTAMP_HOME": home, "BROWSER": folder.appendingPathComponent("browser.py").path]
-      let child = try Child(
-        words.split(separator: " ").map(String.init), variables: all.merging(variables) { $1 }, input: input)
-      return try await child.outcome()
-    }
-
-    func get(_ path: String, token: String? = nil) async throws -> (status: Int, object: [String: Any]) {
-      let headers = token.map { [HeaderField("Authorization", "Bearer \($0)")] } ?? []
-      let answer = try await AsyncHTTPTransport.shared.send(
-        TransportRequest(method: "GET", url: server.url + path, headers: headers))
-      let object = (try? JSONSerialization.jsonObject(with: Data(answer.body))) as? [String: Any] ?? [:]
-      return (answer.status, object)
-    }
-
-    func count(_ name: String) async throws -> Int? { try await get("/counts").object[name] as? Int }
-
-    /// Lets the access token in the vault be over, as if its life had passed.
-    func expire() async throws {
-      let issuer = try ServerAddress(parsing: server.url)
-      let vault = Home(path: home).vault(of: Account.id(of: AccountID("user-1"), at: issuer))
-      guard case .value(let entry) = await vault.read(), let session = entry.session, let token = session.refresh,
-        let access = session.access
-      else { throw Program.Failed(description: "nobody is signed in") }
-      let over = StoredAccess(token: access.token, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
-      let outcome = await vault.edit(.advance(session.id, sent: token, to: token, access: over, profile: nil))
-      guard case .done = outcome else { throw Program.Failed(description: "\(outcome)") }
-    }
-  }
-
-  private func atTerminal(
-    _ options: [String], _ body: @Sendable (Terminal) async throws -> Void
-  ) async throws {
-    let home = NSTemporaryDirectory() + "handstamp-oauth-\(UInt64.random(in: 0 ... .max))"
-    defer { try? FileManager.default.removeItem(atPath: home) }
-    try await IndependentServer.run(options) { try await body(Terminal(home: home, server: $0)) }
-  }
-
   @Test(arguments: ["--rotate", "--replace"])
   func `signs in by the browser, gives tokens, refreshes once for twenty, and signs out`(_ option: String) async throws
   {
-    try await atTerminal([option]) { terminal in
+    try await OAuthTerminal.run([option]) { terminal in
       let login = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
       #expect(login.status == 0, "\(login.words)")
       #expect(login.out.isEmpty)
@@ -89,7 +41,7 @@ import Testing
   }
 
   @Test(.timeLimit(.minutes(5))) func `finishes a refresh on the first Ctrl-C, and keeps the session`() async throws {
-    try await atTerminal(["--rotate", "--delay", "2"]) { terminal in
+    try await OAuthTerminal.run(["--rotate", "--delay", "2"]) { terminal in
       let login = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
       #expect(login.status == 0, "\(login.words)")
       try await terminal.expire()
@@ -108,7 +60,7 @@ import Testing
   }
 
   @Test func `tells a server that answers 401 and no more once, not with each of nine commands`() async throws {
-    try await atTerminal(["--rotate", "--bare-401"]) { terminal in
+    try await OAuthTerminal.run(["--rotate", "--bare-401"]) { terminal in
       _ = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
       let logout = try await terminal.run("logout")
       #expect(logout.words.contains("could not be told"), "\(logout.words)")
@@ -118,7 +70,7 @@ import Testing
   }
 
   @Test func `signs in by a code on another device`() async throws {
-    try await atTerminal(["--agree"]) { terminal in
+    try await OAuthTerminal.run(["--agree"]) { terminal in
       let login = try await terminal.run(
         "login --issuer \(terminal.server.url) --device --client-id app --scope profile")
       #expect(login.status == 0, "\(login.words)")
@@ -129,7 +81,7 @@ import Testing
   }
 
   @Test func `gives git a token, keeps nothing that git stores, and signs nobody out when git erases`() async throws {
-    try await atTerminal(["--rotate"]) { terminal in
+    try await OAuthTerminal.run(["--rotate"]) { terminal in
       _ = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
       let host = terminal.server.url.dropFirst("http://".count)
       let asked = "protocol=http\nhost=\(host)\n\n"
@@ -170,20 +122,23 @@ import Testing
   }
 
   @Test func `says what is wrong, and what to do`() async throws {
-    try await atTerminal([]) { terminal in
+    try await OAuthTerminal.run([]) { terminal in
       let url = terminal.server.url
       for (words, status, message) in [
         ("login --issuer \(url) --browser --device", Int32(64), "do not go together"),
         ("login --issuer \(url) --server \(url)", 64, "do not go together"),
         ("login --issuer http://id.example.org --device", 64, "without encryption"),
         ("login --issuer \(url) --device --client-id nobody", 1, "invalid_client"),
-        ("login --issuer \(url)/elsewhere --device", 1, "no metadata"),
+        (
+          "login --issuer \(url)/elsewhere --device", 1,
+          "no metadata: /.well-known/oauth-authorization-server/elsewhere answers 404; "
+        ),
         ("login ada@example.org --issuer \(url)", 64, "password"),
         ("login --device", 64, "login --issuer https://id.example.org --device"),
         ("login --with-token", 64, "login --with-token --server https://id.example.org"),
         ("login --issuer \(url)/ --device", 1, "write the issuer exactly as the server does"),
-        ("login --issuer \(url) --device --client-id nobody", 1, "name it by --client-id"),
-        ("login --issuer \(url) --device --client-id app --timeout 100ms", 2, "nobody answered in time"),
+        ("login --issuer \(url) --device --client-id nobody", 1, "name another by --client-id"),
+        ("login --issuer \(url) --device --client-id app --timeout 100ms", 2, "the code was not typed within 100 ms"),
       ] {
         let outcome = try await terminal.run(words)
         #expect(outcome.status == status, "\(words): \(outcome.words)")

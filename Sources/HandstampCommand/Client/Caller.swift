@@ -4,27 +4,34 @@ import Handstamp
 import HandstampAsyncHTTP
 import HandstampCore
 
-/// Whoever calls the API: the session, or the token that `HANDSTAMP_TOKEN` holds.
+/// A caller of the API: the session, or the token that `HANDSTAMP_TOKEN` holds.
 enum Caller: Sendable {
   case session(Client)
-  case environment(AccessToken, ServerAddress)
+  /// The last is `nil` where the account is not signed in to by OAuth.
+  case environment(AccessToken, ServerAddress, OAuthAccess?)
 
-  static func current(_ options: AccountOptions) async throws(Refusal) -> Caller {
-    guard let token = EnvironmentToken.current else { return .session(try await Client.chosen(options)) }
+  /// - Parameter minimumAge: how young a token cannot be replaced.
+  static func current(
+    _ options: AccountOptions, minimumAge: Duration = .seconds(5)
+  ) async throws(Refusal) -> Caller {
+    guard let token = EnvironmentToken.current else {
+      return .session(try await Client.chosen(options, minimumAge: minimumAge))
+    }
     if options.account != nil { try EnvironmentToken.refuse(to: "--account") }
     let home = try Home.current()
     let book = try await AccountBook(of: home)
     // The variable names the server as well: the token may be no other's.
-    if let named = options.named { return .environment(token, try book.account(named).server) }
     let last = try home.settings().server
-    guard let server = try book.usual()?.server ?? last else { throw .noServer }
-    return .environment(token, server)
+    let account = if let named = options.named { try book.account(named) } else { try book.usual() }
+    guard let server = account?.server ?? last else { throw .noServer }
+    guard let account, let record = try home.oauth(of: account.id) else { return .environment(token, server, nil) }
+    return .environment(token, server, OAuthAccess(record, home: home, account: account.id))
   }
 
   var server: ServerAddress {
     switch self {
     case .session(let client): client.server
-    case .environment(_, let server): server
+    case .environment(_, let server, _): server
     }
   }
 
@@ -44,7 +51,7 @@ enum Caller: Sendable {
         }
         throw Refusal(error, server: client.server).about(client.account)
       }
-    case .environment(let token, let server):
+    case .environment(let token, let server, _):
       guard server.covers(request.url) else { throw Refusal(.invalidRequest("another origin"), server: server) }
       var request = request
       request.headers.append(HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 }))
@@ -61,10 +68,13 @@ enum Caller: Sendable {
     }
   }
 
-  /// Sends a request to the server's own API and reads the answer.
+  /// Sends a request to the API of Handstamp's own server and reads the answer.
+  ///
+  /// - Parameter what: what the call is for, to tell what a foreign server does not offer. Such a one is sent nothing.
   func call<Answer: Decodable>(
-    _ method: String, _ path: String, as type: Answer.Type
+    _ method: String, _ path: String, as type: Answer.Type, for what: String
   ) async throws(Refusal) -> Answer {
+    if let foreign = try await foreign() { throw foreign.lacks(what, at: server) }
     let response = try await respond(
       to: TransportRequest(
         method: method, url: server.text + path, headers: [HeaderField("Accept", "application/json")]))

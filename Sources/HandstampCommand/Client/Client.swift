@@ -14,8 +14,8 @@ struct Client: Sendable {
   let identity: ServerBackend
   let controller: SessionController
   let api: APIClient
-  /// Nothing for Handstamp's own protocol.
-  let oauth: OAuthRecord?
+  /// `nil` for Handstamp's own protocol.
+  let access: OAuthAccess?
   private let watch: DeliveryWatch
 
   /// Begins to restore the session. Nothing is sent but the news of ended sessions, which the server has not heard of yet.
@@ -32,10 +32,9 @@ struct Client: Sendable {
     self.account = account
     vault = home.vault(of: account.id)
     identity = try Client.identity(at: account.server, home: home)
-    oauth = try home.oauth(of: account.id)
-    let backend: any Backend =
-      if let oauth { OAuthBackend(oauth.settings, transport: AsyncHTTPTransport.shared) } else { identity }
-    if oauth != nil { Interruption.arrange() }
+    access = try home.oauth(of: account.id).map { OAuthAccess($0, home: home, account: account.id) }
+    let backend: any Backend = if let access { access } else { identity }
+    if access != nil { Interruption.arrange() }
     watch = DeliveryWatch(backend)
     // Short-lived: no timer of its own, and no long patience with a server that does not answer.
     let policy = SessionPolicy(
@@ -76,8 +75,19 @@ struct Client: Sendable {
       return token
     } catch {
       await settle()
-      throw Refusal(error, account: account)
+      throw refusal(error)
     }
+  }
+
+  /// What an error of this session means. A secret that cannot be read looks like a server that does not answer.
+  func refusal(_ error: SessionError) -> Refusal {
+    if case .unreachable = error, let trouble = access?.trouble {
+      let refusal = Refusal(trouble).about(account)
+      return refusal.saying("the client's secret cannot be read: \(refusal.message)")
+    }
+    let refusal = Refusal(error, account: account)
+    guard let access else { return refusal }
+    return refusal.asked(of: access.record)
   }
 
   /// Returns when what happened is in the audit log: to be called before the program ends.
@@ -123,8 +133,9 @@ struct Client: Sendable {
   }
 
   /// Why the server refuses a token that is too young to be replaced, if the session has ended meanwhile; then it ends here
-  /// as well. The session's own server is asked, and nobody else is believed.
+  /// as well. The session's own server is asked, and no other is believed; a foreign one has no such answer.
   func reasonOfEnd() async -> EndReason? {
+    do throws(Refusal) { if try await foreign() != nil { return nil } } catch { return nil }
     guard case .value(let entry) = await vault.read(), let session = entry.session, let access = session.access else {
       return nil
     }

@@ -37,6 +37,36 @@ struct SignInAttempt {
     turn = SignInTurn { () async throws(VaultTrouble) in try await vault.lockSignIn(within: SignInTurn.patience) }
   }
 
+  /// The account that is meant, if it is at this server and signed in to by OAuth, with how.
+  func signedInByOAuth() throws(Refusal) -> (account: Account, record: OAuthRecord)? {
+    guard let account = named ?? usual, account.server == server, let record = try home.oauth(of: account.id) else {
+      return nil
+    }
+    return (account, record)
+  }
+
+  /// The same, else any account at this server that is signed in to by OAuth: its client is registered there.
+  func knownByOAuth() throws(Refusal) -> (account: Account, record: OAuthRecord)? {
+    if let known = try signedInByOAuth() { return known }
+    guard named == nil else { return nil }
+    for account in book.accounts where account.server == server {
+      if let record = try home.oauth(of: account.id) { return (account, record) }
+    }
+    return nil
+  }
+
+  /// Refuses what is for Handstamp's own server at one that is known to be another.
+  func refuseForeign(_ what: String) async throws(Refusal) {
+    guard let (account, record) = try knownByOAuth() else { return }
+    let access = OAuthAccess(record, home: home, account: account.id)
+    let foreign: ForeignServer?
+    do throws(SessionError) { foreign = try await ForeignServer(access) } catch { throw Refusal(error, server: server) }
+    guard let foreign else { return }
+    var refusal = foreign.lacks("sign-in with \(what) here", at: server)
+    refusal.hint = "run: handstamp login --issuer \(record.issuer)"
+    throw refusal
+  }
+
   /// The account that is meant and signed in already, whose session will do. Asks the server, if it has to be the one with a
   /// certain address: the list may know another name for it.
   func alreadySignedIn(as email: String?) async throws(Refusal) -> Account? {
@@ -62,7 +92,8 @@ struct SignInAttempt {
   /// The address of an account that is signed in; nothing when its session turns out to be over.
   private func address(of client: Client) async throws(Refusal) -> String? {
     do throws(Refusal) {
-      return try await Caller.session(client).call("GET", "/v1/me", as: WhoAmI.self).email ?? ""
+      if try await client.foreign() != nil { return nil }
+      return try await Caller.session(client).call("GET", "/v1/me", as: WhoAmI.self, for: "address").email ?? ""
     } catch {
       if error.code == .signInNeeded { return nil }
       throw error
@@ -79,8 +110,9 @@ struct SignInAttempt {
   /// - Parameters:
   ///   - name: what was typed to name it.
   ///   - oauth: how it is signed in to, where that is not Handstamp's own protocol.
+  ///   - clientSecret: of a confidential client.
   func signIn(
-    name: String?, tag: String?, activate: Bool, oauth: OAuthRecord? = nil,
+    name: String?, tag: String?, activate: Bool, oauth: OAuthRecord? = nil, clientSecret: Secret? = nil,
     _ perform: () async throws(SessionError) -> Grant
   ) async throws(Refusal) {
     let grant: Grant
@@ -96,7 +128,7 @@ struct SignInAttempt {
     var account = await book.place(
       of: profile, at: server, name: name ?? profile.name, now: SystemClock().now().wall)
     account.tag = tag ?? account.tag
-    try home.save(oauth, of: account.id)
+    try await save(oauth, clientSecret, of: account.id)
     // The list first: an account on it that is not signed in can be signed in to; one that no list knows is lost.
     try await keep(account, activate: activate)
     let client = try Client(home: home, account: account)
@@ -104,11 +136,23 @@ struct SignInAttempt {
       throw Refusal(error, account: account)
     }
     // Another process may have taken it off between the two.
-    try home.save(oauth, of: account.id)
+    try await save(oauth, clientSecret, of: account.id)
     try await book.edit(.add(account.listed))
     turn.end()
     await client.settle()
     say("signed in as \(profile.name) at \(server.text)", account, activate: activate)
+  }
+
+  /// The secret first: without it a record that names one is of no use.
+  private func save(
+    _ record: OAuthRecord?, _ secret: Secret?, of account: AccountID
+  ) async throws(Refusal) {
+    if record != nil {
+      do throws(VaultTrouble) { try await home.save(clientSecret: secret, of: account) } catch {
+        throw Refusal(error)
+      }
+    }
+    try home.save(record, of: account)
   }
 
   /// Puts an account that was signed in to already where a sign-in would have put it.

@@ -93,8 +93,7 @@ struct Logout: AsyncParsableCommand {
     }
     if let others {
       throw Refusal(
-        others.code, "signed out here, but not on other devices: \(others.message)",
-        hint: "sign in again and run handstamp logout --everywhere, or sign out there")
+        others.code, "signed out here, but not on other devices: \(others.message)", hint: others.hint)
     }
     return isTold
   }
@@ -113,18 +112,25 @@ struct Logout: AsyncParsableCommand {
     Terminal.say("took \(client.account.words) off the list")
   }
 
-  /// Why the account's other sessions could not be ended.
+  /// Why the account's other sessions could not be ended, and what helps now that this one is over.
   private func endEverywhere(_ client: Client, _ state: SessionState) async -> Refusal? {
     struct Ended: Decodable { var ended: Int? }
-    guard case .signedIn = state else {
-      return Refusal(.signInNeeded, "nobody is signed in", hint: "run: handstamp login")
-    }
+    let again = "sign in again and run handstamp logout --everywhere, or sign out there"
+    guard case .signedIn = state else { return Refusal(.signInNeeded, "nobody is signed in", hint: again) }
     do throws(Refusal) {
-      let count = try await Caller.session(client).call("POST", "/v1/sessions/end-others", as: Ended.self).ended ?? 0
+      if let foreign = try await client.foreign() {
+        var refusal = foreign.lacks("way to end sessions of other devices", at: client.server)
+        refusal.hint = "end them on the account's page there"
+        return refusal
+      }
+      let count =
+        try await Caller.session(client).call(
+          "POST", "/v1/sessions/end-others", as: Ended.self, for: "way to end sessions of other devices"
+        ).ended ?? 0
       Terminal.say("ended \(count) other session(s)")
       return nil
     } catch {
-      return error
+      return Refusal(error.code, error.message, hint: again)
     }
   }
 }

@@ -25,7 +25,8 @@ struct Refresh: SessionCommand {
         }
       }
     } catch {
-      throw Refusal(error, account: client.account)
+      await client.settle()
+      throw await client.refusal(ofRefresh: error)
     }
     await client.settle()
     let report = StatusReport(
@@ -35,6 +36,39 @@ struct Refresh: SessionCommand {
 }
 
 extension Client {
+  /// Why there is no newer token. Where the one that is there still serves, it says so.
+  func refusal(ofRefresh error: SessionError) async -> Refusal {
+    let refusal = refusal(error)
+    guard let rest = await rest() else { return refusal }
+    switch error {
+    case .noRefreshToken:
+      return Refusal(
+        .failure, "there is no refresh token, and no newer access token without one; \(rest)",
+        hint: "go on with it, or run: handstamp login --force" + (account.namedAs.map { " --account \($0)" } ?? ""))
+    case .tokenRefused:
+      return Refusal(
+        .failure, "\(server.text) issues the same access token again; \(rest)",
+        hint: "go on with it; a newer one comes when it ends")
+    case .unreachable, .refused, .invalidAnswer, .unsupported, .storage:
+      return refusal.saying("\(refusal.message); \(rest)")
+    default: return refusal
+    }
+  }
+
+  /// That the access token in the vault serves for some time yet; `nil` when it does not.
+  private func rest() async -> String? {
+    let access: StoredAccess?
+    switch await vault.read() {
+    case .value(let entry): access = entry.session?.access
+    case .accessOnly(_, _, let found): access = found
+    case .absent, .trouble: access = nil
+    }
+    guard let access else { return nil }
+    guard let lifetime = access.lifetime else { return "the access token that is here is kept" }
+    let left = lifetime.remaining(at: SystemClock().now())
+    return left > .zero ? "the access token that is here is good for \(left.words)" : nil
+  }
+
   /// The access token that the vault holds, good or not.
   func storedToken() async -> AccessToken? {
     switch await vault.read() {

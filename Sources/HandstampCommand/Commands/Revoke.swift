@@ -31,10 +31,15 @@ struct Revoke: SessionCommand {
     switch (session, others, all) {
     case (let id?, false, false): try await end(id, by: caller)
     case (nil, true, false):
-      let count = try await caller.call("POST", "/v1/sessions/end-others", as: Ended.self).ended ?? 0
+      let count =
+        try await caller.call(
+          "POST", "/v1/sessions/end-others", as: Ended.self, for: "way to end sessions of other devices"
+        ).ended ?? 0
       Terminal.say("ended \(count) other session(s)")
     case (nil, false, true):
-      let count = try await caller.call("DELETE", "/v1/sessions", as: Ended.self).ended ?? 0
+      let count =
+        try await caller.call("DELETE", "/v1/sessions", as: Ended.self, for: "way to end sessions of other devices")
+        .ended ?? 0
       if case .session(let client) = caller { _ = await client.controller.signOut(reason: .revoked) }
       Terminal.say("ended \(count) session(s), this one among them")
     default:
@@ -49,7 +54,8 @@ struct Revoke: SessionCommand {
     guard let path = id.addingPercentEncoding(withAllowedCharacters: unreserved), !path.isEmpty else {
       throw Refusal(.usage, "the id of the session is none", hint: "run: handstamp sessions")
     }
-    _ = try await caller.call("DELETE", "/v1/sessions/\(path)", as: Ended.self)
+    _ = try await caller.call(
+      "DELETE", "/v1/sessions/\(path)", as: Ended.self, for: "way to end sessions of other devices")
     if case .session(let client) = caller, case .signedIn(let facts) = client.controller.state,
       facts.session.rawValue == id
     {

@@ -21,8 +21,14 @@ struct Status: SessionCommand {
 
   func perform() async throws {
     var report = try await report(of: try Home.current())
-    if verify, report.name != nil { try await self.verify(&report) }
+    let isAsked = verify && report.name != nil
+    if isAsked { try await self.verify(&report) }
     report.show(output)
+    if isAsked, report.verified == nil {
+      throw Refusal(
+        .failure, "\(report.server ?? "the server") offers no way to find out whether it accepts the session",
+        hint: "use the token where it is meant for: handstamp token")
+    }
     if check, report.exitStatus != .ok { throw ExitCode(report.exitStatus.rawValue) }
   }
 
@@ -43,10 +49,14 @@ struct Status: SessionCommand {
   }
 
   private func verify(_ report: inout StatusReport) async throws {
-    let caller = try await Caller.current(account)
+    let caller = try await Caller.current(account, minimumAge: .zero)
     do {
-      _ = try await caller.call("GET", "/v1/me", as: WhoAmI.self)
-      report.verified = true
+      if let foreign = try await caller.foreign() {
+        report.verified = try await caller.isAccepted(by: foreign)
+      } else {
+        _ = try await caller.call("GET", "/v1/me", as: WhoAmI.self, for: "account")
+        report.verified = true
+      }
     } catch let refusal where refusal.code == .signInNeeded {
       report.verified = false
     }

@@ -31,7 +31,8 @@ struct Watch: SessionCommand {
   func perform() async throws {
     try EnvironmentToken.refuse(to: "watch")
     let client = try await Client.chosen(account, isShortLived: false)
-    // Whoever cannot have a token is told why at once.
+    if let foreign = try await client.foreign() { throw foreign.lacks("news of sessions", at: client.server) }
+    // A caller that cannot have a token is told why at once.
     _ = try await client.token()
     Terminal.say("watching \(client.account.words)")
     do throws(SessionError) {

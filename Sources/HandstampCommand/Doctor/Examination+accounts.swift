@@ -30,8 +30,16 @@ extension Examination {
     if waiting > 0 {
       add(.note("sign_outs", "\(waiting) account(s) that were erased may still have to be told of"))
     }
-    var seen: Set<ServerAddress> = []
-    let servers = book.accounts.map(\.server).filter { seen.insert($0).inserted }
+    // A server of which all accounts are signed in to by OAuth is asked for its metadata alone: it may be any kind.
+    var servers: [(ServerAddress, OAuthRecord?)] = []
+    for account in book.accounts {
+      let record = try? home.oauth(of: account.id)
+      if let index = servers.firstIndex(where: { $0.0 == account.server }) {
+        if record == nil { servers[index].1 = nil }
+      } else {
+        servers.append((account.server, record))
+      }
+    }
     for finding in await Examination.reach(servers) { add(finding) }
   }
 
@@ -91,9 +99,14 @@ extension Examination {
   }
 
   /// All at once: one that hangs must not hide the others.
-  private static func reach(_ servers: [ServerAddress]) async -> [Finding] {
+  private static func reach(_ servers: [(ServerAddress, OAuthRecord?)]) async -> [Finding] {
     await withTaskGroup(of: (Int, [Finding]).self) { group in
-      for (number, server) in servers.enumerated() { group.addTask { (number, await reach(server)) } }
+      for (number, (server, record)) in servers.enumerated() {
+        group.addTask {
+          if let record { return (number, await OAuthExamination(server: server, record: record).findings()) }
+          return (number, await reach(server))
+        }
+      }
       return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.flatMap(\.1)
     }
   }
@@ -121,12 +134,22 @@ extension Examination {
       findings.append(
         .problem("server", "\(server.text) is not well: status \(answer.status)", hint: "ask whoever runs it"))
     }
-    guard let date = answer.header("Date").flatMap(HTTPDate.init) else {
-      return findings + [.note("clock", "\(server.text) does not tell its time")]
+    return findings + [clockFinding(answer.header("Date"), server, begin: begin.wall, time: time)]
+  }
+
+  /// - Parameters:
+  ///   - date: the server's, as it writes it.
+  ///   - begin: when it was asked.
+  ///   - time: how long it took to answer.
+  static func clockFinding(
+    _ date: String?, _ server: ServerAddress, begin: UnixTime, time: Duration
+  ) -> Finding {
+    guard let date = date.flatMap(HTTPDate.init) else {
+      return .note("clock", "\(server.text) does not tell its time")
     }
     // The date has whole seconds, and was written somewhere between the question and the answer.
-    let skew = begin.wall.advanced(by: time / 2).since(date.time.advanced(by: .milliseconds(500)))
-    return findings + [clockFinding(skew, server, precision: time / 2 + .milliseconds(500))]
+    let skew = begin.advanced(by: time / 2).since(date.time.advanced(by: .milliseconds(500)))
+    return clockFinding(skew, server, precision: time / 2 + .milliseconds(500))
   }
 
   /// Tokens are measured from their receipt, so a wrong clock ends none; certificates, limits and logs go by it.

@@ -3,15 +3,26 @@ import Crypto
 import Foundation
 import HandstampCore
 import HandstampOAuth
+import HandstampVaults
 
-/// Of an account that was signed in to by OAuth: whose issuer, and as which client. Nothing in it is a secret.
+/// Of an account that was signed in to by OAuth: whose issuer, as which client, and how its browser comes back. Nothing in it is
+/// a secret: that of a confidential client is sealed beside the vault.
 struct OAuthRecord: Sendable, Hashable, Codable {
   /// Exactly as the server's metadata writes it.
   var issuer: String
   var client: String
   var scopes: [String]
+  /// The redirect address that is registered at the server. `nil`: `/callback` on 127.0.0.1, on any port.
+  var redirect: String?
+  /// Whether the client has a secret. `nil`: it has none.
+  var hasSecret: Bool?
 
-  var settings: OAuthClient { OAuthClient(issuer: issuer, id: client, scopes: scopes) }
+  func settings(secret: Secret?) -> OAuthClient {
+    OAuthClient(issuer: issuer, id: client, secret: secret, scopes: scopes)
+  }
+
+  /// For people: the address, as it is to be registered.
+  var redirectWords: String { redirect ?? "http://127.0.0.1/callback (with any port)" }
 }
 
 extension Home {
@@ -23,7 +34,7 @@ extension Home {
     return oauthFolder + "/" + hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ".json"
   }
 
-  /// How the account is signed in to; nothing for Handstamp's own protocol.
+  /// How the account is signed in to; `nil` for Handstamp's own protocol.
   ///
   /// - Throws: a refusal for a file that cannot be read: another protocol would be the wrong one.
   func oauth(of account: AccountID) throws(Refusal) -> OAuthRecord? {
@@ -35,11 +46,31 @@ extension Home {
     do { return try JSONDecoder().decode(OAuthRecord.self, from: data) } catch { throw Refusal.unreadable(path) }
   }
 
-  /// Writes it down, or that there is none.
+  private func secretFile(of account: AccountID) -> SealedFile {
+    SealedFile(beside: vault(of: account), account: account, purpose: "client", limit: 64 << 10)
+  }
+
+  /// The secret of the account's client; `nil` where none is stored.
+  func clientSecret(of account: AccountID) async throws(VaultTrouble) -> Secret? {
+    guard var bytes = try await secretFile(of: account).readAsking() else { return nil }
+    defer { for index in bytes.indices { bytes[index] = 0 } }
+    return Secret(bytes: bytes[...])
+  }
+
+  /// Seals the secret of the account's client with the vault's key, or removes what is stored.
+  func save(clientSecret secret: Secret?, of account: AccountID) async throws(VaultTrouble) {
+    guard let secret else { return try secretFile(of: account).remove() }
+    var bytes = secret.withExposedBytes { Array($0) }
+    defer { for index in bytes.indices { bytes[index] = 0 } }
+    try await secretFile(of: account).writeAsking(bytes)
+  }
+
+  /// Writes it down, or that there is none; the client's secret goes with it.
   func save(_ record: OAuthRecord?, of account: AccountID) throws(Refusal) {
     let path = oauthPath(of: account)
     guard let record else {
       guard unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else { throw unwritable() }
+      do throws(VaultTrouble) { try secretFile(of: account).remove() } catch { throw Refusal(error) }
       return
     }
     let encoder = JSONEncoder()

@@ -10,60 +10,109 @@ import HandstampOAuth
 struct OAuthSignIn: Sendable {
   enum Way: Sendable { case browser, device }
 
-  let backend: OAuthBackend
+  let server: ServerAddress
   let record: OAuthRecord
+  let secret: Secret?
+  private let backend: OAuthBackend
+  private let metadata: ServerMetadata
 
   /// Finds out what the server offers.
   ///
-  /// - Parameter scopes: what is asked for; nothing for what most programs need, as far as the server knows it.
-  init(issuer: String, client: String, scopes: [String]) async throws(SessionError) {
-    let finding = OAuthBackend(OAuthClient(issuer: issuer, id: client), transport: AsyncHTTPTransport.shared)
-    let known = try await finding.metadata().scopes
-    let usual = ["openid", "profile", "email", "offline_access"].filter { known?.contains($0) ?? ($0 != "email") }
-    record = OAuthRecord(issuer: issuer, client: client, scopes: scopes.isEmpty ? usual : scopes)
-    backend = OAuthBackend(record.settings, transport: AsyncHTTPTransport.shared)
-  }
-
-  /// The way that nobody named: a browser where there may be one.
-  func usualWay() async throws(SessionError) -> Way {
-    let metadata = try await backend.metadata()
-    if metadata.authorizationEndpoint != nil, metadata.deviceAuthorizationEndpoint == nil || Browser.isLikely {
-      return .browser
-    }
-    return .device
-  }
-
-  /// - Parameter patience: how long to wait for the person; nothing for as long as that makes sense.
-  func signIn(by way: Way, opening: Bool, within patience: Duration?) async throws(SessionError) -> Grant {
-    switch way {
-    case .device: return try await onAnotherDevice(within: patience)
-    case .browser:
-      let receiver: LoopbackReceiver
-      do throws(RedirectError) {
-        receiver = try await LoopbackReceiver.listen { page in
-          // Always: the browser that opens may be on another screen, or none at all.
-          Terminal.say("open \(page)")
-          if opening { Browser.open(page) }
-        }
-      } catch { throw error.sessionError }
-      let limit = Task {
-        try await Task.sleep(for: patience ?? .seconds(300))
-        Terminal.say("nobody answered in time")
-        await receiver.close()
-      }
-      defer { limit.cancel() }
-      do throws(SessionError) {
-        let grant = try await backend.signIn(through: receiver, redirectURI: receiver.redirectURI)
-        await receiver.close()
-        return grant
-      } catch {
-        await receiver.close()
-        throw error
+  /// - Parameters:
+  ///   - record: without scopes, what most programs need is asked for, as far as the server knows it.
+  ///   - secret: of a confidential client.
+  init(_ record: OAuthRecord, secret: Secret?, at server: ServerAddress) async throws(Refusal) {
+    let finding = OAuthBackend(record.settings(secret: nil), transport: AsyncHTTPTransport.shared)
+    do throws(SessionError) { metadata = try await finding.metadata() } catch {
+      let refusal = Refusal(error, server: server)
+      switch error {
+      case .invalidAnswer, .unsupported:
+        throw Refusal(
+          refusal.code, refusal.message,
+          hint: "write the issuer exactly as the server does: see its /.well-known/openid-configuration")
+      default: throw refusal
       }
     }
+    var record = record
+    if record.scopes.isEmpty {
+      let known = metadata.scopes
+      record.scopes = ["openid", "profile", "email", "offline_access"].filter { known?.contains($0) ?? ($0 != "email") }
+    }
+    record.hasSecret = secret == nil ? nil : true
+    self.server = server
+    self.record = record
+    self.secret = secret
+    backend = OAuthBackend(record.settings(secret: secret), transport: AsyncHTTPTransport.shared)
   }
 
-  private func onAnotherDevice(within patience: Duration?) async throws(SessionError) -> Grant {
+  /// The way where none was named: a browser where there may be one.
+  var usualWay: Way {
+    let hasPage = metadata.authorizationEndpoint != nil
+    return hasPage && (metadata.deviceAuthorizationEndpoint == nil || Browser.isLikely) ? .browser : .device
+  }
+
+  /// - Parameters:
+  ///   - opening: whether to start a browser.
+  ///   - patience: how long to wait for the user. `nil`: 5 min for a browser, for a device as long as its code is good.
+  ///   - exchange: brings the grant in turn with other sign-ins.
+  func signIn(
+    by way: Way, opening: Bool, within patience: Duration?,
+    exchange: (_ perform: () async throws(SessionError) -> Grant) async throws(SessionError) -> Grant
+  ) async throws(Refusal) -> Grant {
+    let patience = patience ?? (way == .browser ? .seconds(300) : nil)
+    let isLate = Locked(false)
+    let receiver = way == .browser ? try await receiver(opening: opening) : nil
+    do throws(SessionError) {
+      let grant = try await exchange { () async throws(SessionError) in
+        guard let receiver else { return try await onAnotherDevice(within: patience, isLate) }
+        return try await byBrowser(receiver, within: patience, isLate)
+      }
+      await receiver?.close()
+      return grant
+    } catch {
+      await receiver?.close()
+      throw refusal(error, way, within: isLate.withLock { $0 } ? patience : nil)
+    }
+  }
+
+  private func receiver(opening: Bool) async throws(Refusal) -> LoopbackReceiver {
+    let open: @Sendable (String) async -> Void = { page in
+      // Always: the browser that opens may be on another screen, or there may be none at all.
+      Terminal.say("open \(page)")
+      if opening { Browser.open(page) }
+    }
+    let address = try record.redirect.map { text throws(Refusal) in try LoopbackAddress(redirect: text) }
+    do throws(RedirectError) {
+      guard let address else { return try await LoopbackReceiver.listen(open: open) }
+      return try await LoopbackReceiver.listen(at: address, open: open)
+    } catch {
+      guard case .unavailable(let why) = error else {
+        throw Refusal(.cancelled, "cancelled", hint: "run the same command again")
+      }
+      throw Refusal(
+        .failure, why,
+        hint: address?.port == nil
+          ? "use --device instead"
+          : "end the program that has the port, or register another redirect address and name it by --redirect-uri")
+    }
+  }
+
+  private func byBrowser(
+    _ receiver: LoopbackReceiver, within patience: Duration?, _ isLate: Locked<Bool>
+  ) async throws(SessionError) -> Grant {
+    let limit = Task {
+      guard let patience else { return }
+      try await Task.sleep(for: patience)
+      isLate.withLock { $0 = true }
+      await receiver.close()
+    }
+    defer { limit.cancel() }
+    return try await backend.signIn(through: receiver, redirectURI: receiver.redirectURI)
+  }
+
+  private func onAnotherDevice(
+    within patience: Duration?, _ isLate: Locked<Bool>
+  ) async throws(SessionError) -> Grant {
     let asking = Task { () -> Result<Grant, SessionError> in
       do throws(SessionError) {
         return .success(
@@ -76,46 +125,11 @@ struct OAuthSignIn: Sendable {
     let limit = Task {
       guard let patience else { return }
       try await Task.sleep(for: patience)
-      Terminal.say("nobody answered in time")
+      isLate.withLock { $0 = true }
       asking.cancel()
     }
     defer { limit.cancel() }
     return try await asking.value.get()
-  }
-}
-
-/// The person's browser.
-enum Browser {
-  /// Whether one can be shown here.
-  static var isLikely: Bool {
-    let environment = ProcessInfo.processInfo.environment
-    if environment["BROWSER"]?.isEmpty == false { return true }
-    #if os(macOS)
-    return environment["SSH_CONNECTION"] == nil
-    #else
-    return (environment["DISPLAY"] ?? environment["WAYLAND_DISPLAY"])?.isEmpty == false
-    #endif
-  }
-
-  /// Starts it, and does not wait. The address stands in the arguments, where others may read it: it holds no secret.
-  static func open(_ page: String) {
-    let process = Process()
-    if let named = ProcessInfo.processInfo.environment["BROWSER"], !named.isEmpty {
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-      process.arguments = [named, page]
-    } else {
-      #if os(macOS)
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/open")
-      process.arguments = [page]
-      #else
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-      process.arguments = ["xdg-open", page]
-      #endif
-    }
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    do { try process.run() } catch { Terminal.say("no browser could be started") }
   }
 }
 #endif

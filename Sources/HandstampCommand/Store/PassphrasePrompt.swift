@@ -12,7 +12,12 @@ actor PassphrasePrompt {
   /// Who said no once is not asked again by the same command.
   private var isDeclined = false
 
-  /// Nothing when nobody gives it.
+  /// Asks at no terminal: the program runs for another one, which said that there is no user. A file is read nevertheless.
+  func stopAsking() { mayAsk = false }
+
+  private var mayAsk = true
+
+  /// `nil` when it is not given.
   func answer(_ question: Passphrase.Question) -> Secret? {
     guard !isDeclined else { return nil }
     do throws(Refusal) {
@@ -25,7 +30,7 @@ actor PassphrasePrompt {
         return try PassphrasePrompt.firstLine(of: path)
       }
       if question.failure != nil { Terminal.say("that was not the passphrase") }
-      guard let typed = try Terminal.secretAtTerminal("passphrase of the vaults") else {
+      guard mayAsk, let typed = try Terminal.secretAtTerminal("passphrase of the vaults") else {
         isDeclined = true
         return nil
       }
@@ -48,31 +53,7 @@ actor PassphrasePrompt {
   }
 
   private static func firstLine(of path: String) throws(Refusal) -> Secret {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      throw Refusal(.vault, "\(variable): \(path) cannot be read", hint: "name a file of your own")
-    }
-    defer { close(descriptor) }
-    // A pipe, as of <(pass show vault), has no mode that means anything.
-    if let facts = FileFacts(URL(fileURLWithPath: path).resolvingSymlinksInPath().path), facts.isRegular,
-      facts.mode & 0o077 != 0
-    {
-      throw Refusal(.vault, "\(variable): others can read \(path)", hint: "run: chmod 600 \(path)")
-    }
-    var bytes = [UInt8](repeating: 0, count: 2048)
-    defer { for index in bytes.indices { bytes[index] = 0 } }
-    var count = 0
-    while count < bytes.count, !bytes[..<count].contains(10) {
-      let new = bytes[count...].withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
-      guard new > 0 else { break }
-      count += new
-    }
-    var line = bytes[..<count].prefix { $0 != 10 }
-    if line.last == 13 { line.removeLast() }
-    guard !line.isEmpty else {
-      throw Refusal(.vault, "\(variable): \(path) is empty", hint: "write the passphrase into its first line")
-    }
-    return Secret(bytes: line)
+    try SecretFile.firstLine(of: path, for: variable, code: .vault)
   }
 }
 #endif

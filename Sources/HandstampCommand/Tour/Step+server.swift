@@ -54,7 +54,7 @@ extension Step {
     }
     let start = ContinuousClock.now
     let caller = Caller.session(try await stage.client(stage.first))
-    _ = try await caller.call("DELETE", "/v1/sessions/\(session.id)", as: [String: Int].self)
+    _ = try await caller.call("DELETE", "/v1/sessions/\(session.id)", as: [String: Int].self, for: "list of sessions")
     let refused = try await stage.status(of: "/v1/me", with: token)
     let refusal = ContinuousClock.now - start
     let (instant, reason) = try await within(.seconds(10), "the second device's sign-out") { try await over.value }

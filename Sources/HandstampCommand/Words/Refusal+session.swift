@@ -41,7 +41,7 @@ extension Refusal {
         hint: "compare the clocks and the issuer of the servers behind \(server.text)")
     case .refused(let code, let detail): self.init(code: code, detail: detail)
     case .invalidAnswer(let text):
-      self.init(.failure, "\(server.text) answers in an unknown way: \(plain(text))", hint: "is it a handstamp server?")
+      self.init(.failure, "\(server.text) answers in an unknown way: \(plain(text))", hint: Refusal.isItOurs)
     case .unsupported(let what):
       self.init(.failure, "\(server.text) does not offer this: \(plain(what))", hint: "ask its operator")
     case .presence:
@@ -50,6 +50,8 @@ extension Refusal {
     @unknown default: self.init(.failure, "the session cannot be used", hint: "run: handstamp status")
     }
   }
+
+  static let isItOurs = "is it a handstamp server?"
 
   private static let unlocking =
     "unlock it (handstamp store says where its key is), or name the file of its passphrase in HANDSTAMP_PASSPHRASE_FILE"
@@ -85,7 +87,7 @@ extension Refusal {
         .network, "no answer from \(server.text): \(plain(why))", hint: "see to the network and the server, try again")
     case .unreadable(let place):
       self.init(
-        .failure, "the answer of \(server.text) is not readable: \(plain(place))", hint: "is it a handstamp server?")
+        .failure, "the answer of \(server.text) is not readable: \(plain(place))", hint: Refusal.isItOurs)
     case .invalidRequest(let why):
       self.init(.usage, "this request cannot be sent: \(plain(why))", hint: "see: handstamp request --help")
     @unknown default: self.init(.failure, "the request failed", hint: "try again")

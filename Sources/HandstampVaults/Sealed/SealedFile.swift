@@ -68,6 +68,22 @@ package struct SealedFile: Sendable {
     }
   }
 
+  /// The same, for a process that may still have to ask for the key: a passphrase, or a desktop's secret store.
+  @concurrent package func readAsking() async throws(VaultTrouble) -> [UInt8]? {
+    try await vault.key.find()
+    return try read()
+  }
+
+  /// Replaces the file's content, and asks for the key before, which is made where there is none yet.
+  @concurrent package func writeAsking(_ content: [UInt8]) async throws(VaultTrouble) {
+    let folder = try vault.place.openOrMake()
+    try await vault.key.find()
+    let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
+    defer { lock.unlock() }
+    try await vault.key.make(for: folder)
+    try write(content)
+  }
+
   /// Replaces the file's content. A crash at any instant leaves the former or the new one.
   package func write(_ content: [UInt8]) throws(VaultTrouble) {
     let folder = try vault.place.openOrMake()

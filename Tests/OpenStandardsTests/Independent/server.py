@@ -1,6 +1,6 @@
 """An OAuth 2 and OpenID Connect server of Authlib, which knows nothing of Handstamp. For tests.
 
-    python3 server.py [--rotate | --replace] [--agree] [--life SECONDS] [--delay SECONDS] [--broken COUNT]
+    python3 server.py [--rotate | --replace] [--agree] [--life SECONDS] [--delay SECONDS] [--broken COUNT] [...]
 
 It prints its address, has one person (ada, who agrees to everything), and ends when its standard input does.
 """
@@ -18,11 +18,12 @@ from authlib.integrations.flask_oauth2 import current_token
 from authlib.oauth2.rfc6749 import grants, ClientMixin, TokenMixin
 from authlib.oauth2.rfc6750 import BearerTokenValidator
 from authlib.oauth2.rfc7009 import RevocationEndpoint
+from authlib.oauth2.rfc7662 import IntrospectionEndpoint
 from authlib.oauth2.rfc7636 import CodeChallenge
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint, DeviceCodeGrant
 from authlib.oidc.core import UserInfo
 from authlib.oidc.core.grants import OpenIDCode
-from flask import Flask, jsonify, request
+from flask import Flask, jsonify, redirect, request
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 options = argparse.ArgumentParser()
@@ -33,17 +34,28 @@ options.add_argument("--broken", type=int, default=0, help="so many refreshes ar
 options.add_argument("--agree", action="store_true", help="devices are let in at once")
 options.add_argument("--bare-401", action="store_true", help="the answer to every revocation, which is not done")
 options.add_argument("--life", type=int, default=600)
+options.add_argument("--redirect", help="the whole redirect URI, and the only one")
+options.add_argument("--catch-all", action="store_true", help="every path that is none has a page of HTML, with a 200")
+options.add_argument("--userinfo", action="store_true")
+options.add_argument("--introspect", action="store_true", help="for public clients as well")
+options.add_argument("--no-revocation", action="store_true")
+options.add_argument("--no-refresh-token", action="store_true")
+options.add_argument("--same-token", action="store_true", help="a refresh brings the access token that was there")
+options.add_argument("--refuse-refresh", help="the error of every refresh")
+options.add_argument("--refuse-code", help="the error of every authorization, which goes back to the redirect")
+options.add_argument("--post", action="store_true", help="secrets go into the form, and nowhere else")
 options = options.parse_args()
 
 lock = threading.RLock()
-tokens, codes, devices, nonces, presented = [], {}, {}, set(), []
+tokens, codes, devices, nonces, presented, paths, authentication = [], {}, {}, set(), [], [], []
+METHODS = ["none", "client_secret_post" if options.post else "client_secret_basic"]
 counts = {"refresh": 0, "refused": 0, "revoke": 0, "inTheAir": 0, "mostInTheAir": 0}
 SIGNING = base64.urlsafe_b64encode(os.urandom(32)).decode()
 app = Flask(__name__)
 app.config["OAUTH2_TOKEN_EXPIRES_IN"] = {
     "authorization_code": options.life, "refresh_token": options.life,
     "urn:ietf:params:oauth:grant-type:device_code": options.life}
-app.config["OAUTH2_REFRESH_TOKEN_GENERATOR"] = True
+app.config["OAUTH2_REFRESH_TOKEN_GENERATOR"] = not options.no_refresh_token
 server = AuthorizationServer()
 
 
@@ -64,10 +76,12 @@ class Client(ClientMixin):
     def check_grant_type(self, kind): return True
 
     def check_redirect_uri(self, uri):
+        if options.redirect:
+            return uri == options.redirect
         return uri.startswith("http://127.0.0.1:") or uri == "org.example.app:/back"
 
     def check_endpoint_auth_method(self, method, endpoint):
-        return method == ("client_secret_basic" if self.secret else "none")
+        return method == (METHODS[1] if self.secret else "none")
 
 
 clients = {"app": Client("app", None), "service": Client("service", "s3cret-without_specials")}
@@ -96,7 +110,7 @@ class Code:
 
 
 class CodeGrant(grants.AuthorizationCodeGrant):
-    TOKEN_ENDPOINT_AUTH_METHODS = ["none", "client_secret_basic"]
+    TOKEN_ENDPOINT_AUTH_METHODS = METHODS
 
     def save_authorization_code(self, code, request):
         with lock:
@@ -127,7 +141,7 @@ class IDTokens(OpenIDCode):
 
 
 class RefreshGrant(grants.RefreshTokenGrant):
-    TOKEN_ENDPOINT_AUTH_METHODS = ["none", "client_secret_basic"]
+    TOKEN_ENDPOINT_AUTH_METHODS = METHODS
     INCLUDE_NEW_REFRESH_TOKEN = options.rotate
 
     def authenticate_refresh_token(self, refresh):
@@ -163,7 +177,7 @@ class Device:
 
 
 class DeviceGrant(DeviceCodeGrant):
-    TOKEN_ENDPOINT_AUTH_METHODS = ["none"]
+    TOKEN_ENDPOINT_AUTH_METHODS = METHODS
 
     def query_device_credential(self, code): return devices.get(code)
 
@@ -177,6 +191,7 @@ class DeviceGrant(DeviceCodeGrant):
 
 
 class DeviceEndpoint(DeviceAuthorizationEndpoint):
+    CLIENT_AUTH_METHODS = METHODS
     INTERVAL = 1
 
     def get_verification_uri(self): return issuer + "/device"
@@ -186,7 +201,7 @@ class DeviceEndpoint(DeviceAuthorizationEndpoint):
 
 
 class Revocation(RevocationEndpoint):
-    CLIENT_AUTH_METHODS = ["none", "client_secret_basic"]
+    CLIENT_AUTH_METHODS = METHODS
 
     def query_token(self, text, hint):
         return next((t for t in tokens if text in (t.access, t.refresh)), None)
@@ -197,6 +212,14 @@ class Revocation(RevocationEndpoint):
             for other in tokens:
                 if other.user is token.user and other.client is token.client:
                     other.revoked = True
+
+
+class Introspection(IntrospectionEndpoint):
+    CLIENT_AUTH_METHODS = METHODS
+
+    def query_token(self, text, hint): return next((t for t in tokens if text in (t.access, t.refresh)), None)
+    def check_permission(self, token, client, request): return token.client is client
+    def introspect_token(self, token): return {"active": True, "sub": token.user.get_user_id()}
 
 
 class Bearer(BearerTokenValidator):
@@ -215,21 +238,48 @@ server.register_grant(RefreshGrant)
 server.register_grant(DeviceGrant)
 server.register_endpoint(DeviceEndpoint)
 server.register_endpoint(Revocation)
+server.register_endpoint(Introspection)
 protected = ResourceProtector()
 protected.register_token_validator(Bearer())
 
 
+@app.before_request
+def note():
+    if request.path not in ("/paths", "/counts"):
+        with lock:
+            paths.append(f"{request.method} {request.path}")
+            if request.method == "POST":
+                kind = "basic" if request.authorization else "post" if "client_secret" in request.form else "none"
+                authentication.append(f"{request.path} {kind}")
+
+
 @app.route("/.well-known/openid-configuration")
 def metadata():
-    return jsonify(
+    document = dict(
         issuer=issuer, token_endpoint=issuer + "/token", authorization_endpoint=issuer + "/authorize",
         device_authorization_endpoint=issuer + "/device_authorization", revocation_endpoint=issuer + "/revoke",
-        code_challenge_methods_supported=["S256"],
-        token_endpoint_auth_methods_supported=["none", "client_secret_basic"])
+        code_challenge_methods_supported=["S256"], token_endpoint_auth_methods_supported=METHODS)
+    if options.userinfo:
+        document["userinfo_endpoint"] = issuer + "/userinfo"
+    if options.introspect:
+        document["introspection_endpoint"] = issuer + "/introspect"
+    if options.no_revocation:
+        del document["revocation_endpoint"]
+    return jsonify(document)
+
+
+@app.errorhandler(404)
+def not_found(error):
+    if options.catch_all:
+        return "<!doctype html><title>Our app</title><script src=/app.js></script>", 200
+    return error
 
 
 @app.route("/authorize")
 def authorize():
+    if options.refuse_code:
+        return redirect(
+            f"{request.args['redirect_uri']}?error={options.refuse_code}&state={request.args['state']}", 302)
     return server.create_authorization_response(grant_user=person)
 
 
@@ -239,7 +289,12 @@ def token():
         counts["inTheAir"] += 1
         counts["mostInTheAir"] = max(counts["mostInTheAir"], counts["inTheAir"])
     try:
+        if options.refuse_refresh and request.form["grant_type"] == "refresh_token":
+            return jsonify(error=options.refuse_refresh), 400
         answer = server.create_token_response()
+        if options.same_token and request.form["grant_type"] == "refresh_token":
+            tokens[-1].access = tokens[-2].access
+            return jsonify(dict(answer.json, access_token=tokens[-2].access))
         with lock:
             if len(presented) > options.broken or request.form["grant_type"] != "refresh_token":
                 return answer
@@ -274,6 +329,27 @@ def device():
 @app.route("/me")
 @protected()
 def me(): return jsonify(sub=current_token.user.get_user_id(), scope=current_token.scope)
+
+
+@app.route("/userinfo")
+@protected()
+def user_info(): return jsonify(sub=current_token.user.get_user_id(), name="Ada Lovelace")
+
+
+@app.route("/introspect", methods=["POST"])
+def introspect(): return server.create_endpoint_response("introspection")
+
+
+@app.route("/forget", methods=["POST"])
+def forget():
+    """Ends every session, as an operator does."""
+    for one in tokens:
+        one.revoked = True
+    return "", 204
+
+
+@app.route("/paths")
+def show_paths(): return jsonify(paths=paths, authentication=authentication)
 
 
 @app.route("/counts")

@@ -1,0 +1,63 @@
+import Foundation
+package import HandstampCore
+
+/// What an authorization server says of an access token.
+package enum TokenVerdict: Sendable, Hashable {
+  case accepted, refused
+  /// It offers no way to ask, or not to this client.
+  case unknown
+}
+
+extension OAuthBackend {
+  /// Asks the server whether it accepts `token`: at its userinfo endpoint (OpenID Connect Core 1.0 section 5.3), else by
+  /// introspection (RFC 7662).
+  ///
+  /// - Throws: ``HandstampCore/SessionError/unreachable(retryAfter:)`` without an answer, and for one that says nothing of the
+  ///   token, such as 429 and 503.
+  @concurrent package func verdict(on token: AccessToken) async throws(SessionError) -> TokenVerdict {
+    let metadata = try await metadata()
+    if let endpoint = metadata.userInfoEndpoint {
+      let verdict = try await userInfoVerdict(on: token, at: endpoint)
+      if verdict != .unknown { return verdict }
+    }
+    guard let endpoint = metadata.introspectionEndpoint else { return .unknown }
+    let answer = try await post([("token", token.secret), ("token_type_hint", Secret("access_token"))], to: endpoint)
+    return try OAuthBackend.introspectionVerdict(answer)
+  }
+
+  private func userInfoVerdict(
+    on token: AccessToken, at endpoint: String
+  ) async throws(SessionError) -> TokenVerdict {
+    let bare = TransportRequest(
+      method: "GET", url: endpoint,
+      headers: [
+        HeaderField("Accept", "application/json"),
+        HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 }),
+      ], answerLimit: 1 << 20)
+    let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
+    let answer: TransportResponse
+    do throws(TransportError) { answer = try await sender.send(bare) } catch { throw SessionError(error) }
+    switch answer.status {
+    // The page of a captive portal is no user information. Some servers sign theirs (section 5.3.2).
+    case 200:
+      let isSigned = answer.header("Content-Type")?.lowercased().hasPrefix("application/jwt") == true
+      return isSigned || UserInfo(answer.body) != nil ? .accepted : .unknown
+    // A token without this scope is not for this endpoint, and servers differ in how they say so.
+    case 401: return client.scopes.contains("openid") ? .refused : .unknown
+    case 429, 500...: throw .unreachable(retryAfter: answer.retryAfter)
+    default: return .unknown
+    }
+  }
+
+  private static func introspectionVerdict(_ answer: TransportResponse) throws(SessionError) -> TokenVerdict {
+    struct Introspection: Decodable { var active: Bool }
+    switch answer.status {
+    case 200:
+      let found = try? JSONDecoder().decode(Introspection.self, from: Data(answer.body))
+      return found.map { $0.active ? .accepted : .refused } ?? .unknown
+    case 429, 500...: throw .unreachable(retryAfter: answer.retryAfter)
+    // Many servers introspect for resource servers alone (section 2.1).
+    default: return .unknown
+    }
+  }
+}

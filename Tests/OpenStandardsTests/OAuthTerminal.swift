@@ -1,0 +1,72 @@
+#if Programs
+import Foundation
+import HandstampAsyncHTTP
+import HandstampCore
+import HandstampVaults
+
+@testable import HandstampCommand
+
+/// The command at a terminal of its own, beside Authlib's server.
+struct OAuthTerminal: Sendable {
+  let home: String
+  let server: IndependentServer
+
+  func run(
+    _ words: String, input: String = "", variables: [String: String] = [:]
+  ) async throws -> Child.Outcome {
+    try await run(words.split(separator: " ").map(String.init), input: input, variables: variables)
+  }
+
+  func run(
+    _ words: [String], input: String = "", variables: [String: String] = [:]
+  ) async throws -> Child.Outcome {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Independent")
+    let all = ["HANDSTAMP_HOME": home, "BROWSER": folder.appendingPathComponent("browser.py").path]
+    let child = try Child(words, variables: all.merging(variables) { $1 }, input: input)
+    return try await child.outcome()
+  }
+
+  func get(_ path: String, token: String? = nil) async throws -> (status: Int, object: [String: Any]) {
+    let headers = token.map { [HeaderField("Authorization", "Bearer \($0)")] } ?? []
+    let answer = try await AsyncHTTPTransport.shared.send(
+      TransportRequest(method: "GET", url: server.url + path, headers: headers))
+    let object = (try? JSONSerialization.jsonObject(with: Data(answer.body))) as? [String: Any] ?? [:]
+    return (answer.status, object)
+  }
+
+  func count(_ name: String) async throws -> Int? { try await get("/counts").object[name] as? Int }
+
+  /// Lets the access token in the vault be over, as if its life had passed.
+  func expire() async throws {
+    let issuer = try ServerAddress(parsing: server.url)
+    let vault = Home(path: home).vault(of: Account.id(of: AccountID("user-1"), at: issuer))
+    guard case .value(let entry) = await vault.read(), let session = entry.session, let token = session.refresh,
+      let access = session.access
+    else { throw Program.Failed(description: "nobody is signed in") }
+    let over = StoredAccess(token: access.token, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
+    let outcome = await vault.edit(.advance(session.id, sent: token, to: token, access: over, profile: nil))
+    guard case .done = outcome else { throw Program.Failed(description: "\(outcome)") }
+  }
+
+  /// What the server was asked, each as `GET /path`.
+  func paths() async throws -> [String] { try await get("/paths").object["paths"] as? [String] ?? [] }
+
+  /// How clients showed their secrets, each as `/path basic`.
+  func authentication() async throws -> Set<String> {
+    Set(try await get("/paths").object["authentication"] as? [String] ?? [])
+  }
+
+  /// The server ends every session, as its operator may.
+  func endAll() async throws {
+    _ = try await AsyncHTTPTransport.shared.send(TransportRequest(method: "POST", url: server.url + "/forget"))
+  }
+
+  static func run(
+    _ options: [String] = [], _ body: @Sendable (OAuthTerminal) async throws -> Void
+  ) async throws {
+    let home = NSTemporaryDirectory() + "handstamp-oauth-\(UInt64.random(in: 0 ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: home) }
+    try await IndependentServer.run(options) { try await body(OAuthTerminal(home: home, server: $0)) }
+  }
+}
+#endif
