@@ -39,8 +39,10 @@ struct HandstampTool: AsyncParsableCommand {
 
   static func main() async {
     Inheritance.remember()
+    let arguments = CredentialHelper.arranged(
+      Array(CommandLine.arguments.dropFirst()), program: CommandLine.arguments.first ?? "")
     do {
-      var command = try await asyncParseAsRoot(Revoke.arranged(Array(CommandLine.arguments.dropFirst())))
+      var command = try await asyncParseAsRoot(Revoke.arranged(arguments))
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {

@@ -8,27 +8,83 @@ import HandstampVaults
 /// `handstamp credential-helper`.
 struct CredentialHelper: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "gives git, and what speaks git's credential protocol, a token that works",
+    abstract: "gives git, kubectl and docker a token that works, each in its own protocol",
     discussion: """
       the token goes to the account's own server, and to the hosts that are named, over https alone
 
         git config credential.https://git.example.org.helper "!handstamp credential-helper --host git.example.org"
 
-      get answers with a token; store keeps nothing; erase makes the next get refresh that token, and signs nobody out
+      get answers git with a token; store keeps nothing; erase makes the next get refresh that token, and signs nobody out
+
+      kubectl prints an ExecCredential, for the exec section of a user in a kubeconfig (interactiveMode: IfAvailable)
+
+      docker takes get, store, erase or list. Docker looks for a program docker-credential-NAME in the PATH, for each
+      registry that credHelpers in its config.json gives to NAME; two lines make one:
+
+        #!/bin/sh
+        exec handstamp credential-helper --host registry.example.org docker "$@"
+
+      a symbolic link docker-credential-NAME to handstamp does the same for a registry at the account's own server
       """)
 
-  enum Action: String, ExpressibleByArgument, CaseIterable { case get, store, erase }
+  /// What asks. Of git, whose actions stand alone, later versions may invent more.
+  enum Asking: Sendable, Hashable {
+    case git(String)
+    case kubectl
+    case docker(String)
+  }
 
-  @Argument(help: "get, store or erase") var action: String
-  @Option(name: .customLong("host"), help: "a host that the token may go to, as git names it; may be given again")
+  @Argument(help: "get, store or erase (for git); kubectl; docker get, store, erase or list") var action: [String]
+  @Option(
+    name: .customLong("host"),
+    help: "a host that the token may go to, with a port or for all of its ports; may be given again")
   var hosts: [String] = []
   @Option(help: "the user name that goes with the token") var username = "oauth2"
   @OptionGroup var account: AccountOptions
 
+  /// The arguments of a program that was started under one of docker's names for a credential helper.
+  static func arranged(_ arguments: [String], program: String) -> [String] {
+    let name = program.split(separator: "/").last ?? ""
+    return name.hasPrefix("docker-credential-") ? ["credential-helper", "docker"] + arguments : arguments
+  }
+
   func perform() async throws {
+    let hosts = try hosts.map { text throws(Refusal) in try NamedHost(text) }
+    switch try asking() {
+    case .git(let action): try await answerGit(action, hosts)
+    case .kubectl: try await answerKubectl(hosts)
+    case .docker(let action): try await answerDocker(action, hosts)
+    }
+  }
+
+  private func asking() throws(Refusal) -> Asking {
+    switch (action.first, action.count) {
+    case ("kubectl", 1): return .kubectl
+    case ("docker", 2): return .docker(action[1])
+    case ("docker", _), ("kubectl", _), (_, 2...), (nil, _):
+      throw Refusal(
+        .usage, "what is asked for is not clear: \(action.joined(separator: " ").onOneLine)",
+        hint: "write one of: get, store, erase, kubectl, docker get, docker store, docker erase, docker list")
+    case (let action?, _): return .git(action)
+    }
+  }
+
+  /// A token that serves for a while, with its end where that is known.
+  func token(of client: Client, lasting validity: Duration) async throws(Refusal) -> (AccessToken, UnixTime?) {
+    let token = try await client.token(minimumValidity: validity)
+    return (token, await client.end(of: token))
+  }
+}
+
+// MARK: git
+
+extension CredentialHelper {
+  private enum GitAction: String { case get, store, erase }
+
+  private func answerGit(_ action: String, _ hosts: [NamedHost]) async throws {
     let request = CredentialRequest(Terminal.input())
     // Of actions that later versions of git invent, nothing is known; git wants them ignored.
-    guard let action = Action(rawValue: action), action != .store else { return }
+    guard let action = GitAction(rawValue: action), action != .store else { return }
     if let token = EnvironmentToken.current {
       guard action == .get, request.isFor(hosts, own: nil) else { return }
       return token.secret.withExposed { show($0, until: nil, for: request) }
@@ -37,16 +93,15 @@ struct CredentialHelper: SessionCommand {
     guard request.isFor(hosts, own: client.server) else { return }
     switch action {
     case .get:
-      let token = try await client.token(minimumValidity: .seconds(30))
-      let end = await client.end(of: token)
+      let (token, end) = try await token(of: client, lasting: .seconds(30))
       token.secret.withExposed { show($0, until: end, for: request) }
     case .erase:
-      // Somebody refused it: a newer one may do. Whatever comes of that, nobody is signed out here.
+      // A server refused it: a newer one may do. Whatever comes of that, nothing is signed out here.
       guard let refused = request.password, let current = await client.storedToken(),
         current == AccessToken(refused)
       else { return }
       do throws(SessionError) { _ = try await client.controller.token(insteadOf: current) } catch {
-        throw Refusal(error, account: client.account)
+        throw await client.refusal(ofRefresh: error)
       }
       await client.settle()
     case .store: return
@@ -86,13 +141,9 @@ struct CredentialRequest {
 
   var password: String? { values["credential"] ?? values["password"] }
 
-  /// Whether a token may go there: over `https`, or on this very machine; to a named host, or the account's own origin.
-  func isFor(_ hosts: [String], own: ServerAddress?) -> Bool {
-    guard let scheme = values["protocol"], let host = values["host"]?.lowercased() else { return false }
-    let name = host.hasPrefix("[") ? host : String(host.prefix { $0 != ":" })
-    guard scheme == "https" || (scheme == "http" && ["127.0.0.1", "localhost"].contains(name)) else { return false }
-    if hosts.contains(where: { $0.lowercased() == host }) { return true }
-    return own?.covers("\(scheme)://\(host)/") ?? false
+  func isFor(_ hosts: [NamedHost], own: ServerAddress?) -> Bool {
+    guard let scheme = values["protocol"], let host = values["host"] else { return false }
+    return TokenDestination("\(scheme)://\(host)")?.isAllowed(hosts, own: own) ?? false
   }
 }
 #endif

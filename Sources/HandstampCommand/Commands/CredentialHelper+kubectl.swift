@@ -1,0 +1,88 @@
+#if Programs
+import Foundation
+import HandstampCore
+
+/// `handstamp credential-helper kubectl`: client-go's exec credential plug-ins, `client.authentication.k8s.io`.
+extension CredentialHelper {
+  /// What kubectl says in `KUBERNETES_EXEC_INFO`.
+  private struct ExecInfo: Decodable {
+    struct Spec: Decodable {
+      struct Cluster: Decodable { var server: String? }
+      /// Whether the plug-in may use the terminal.
+      var interactive: Bool?
+      /// Only with `provideClusterInfo: true`.
+      var cluster: Cluster?
+    }
+    var apiVersion: String
+    var spec: Spec?
+  }
+
+  private struct ExecCredential: Encodable {
+    struct Status: Encodable {
+      var token: String
+      var expirationTimestamp: String?
+    }
+    var apiVersion: String
+    var kind = "ExecCredential"
+    var status: Status
+  }
+
+  private static let versions = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"]
+
+  func answerKubectl(_ hosts: [NamedHost]) async throws {
+    let info = try CredentialHelper.execInfo()
+    if info?.spec?.interactive == false { await PassphrasePrompt.shared.stopAsking() }
+    let cluster = info?.spec?.cluster?.server
+    if let token = EnvironmentToken.current {
+      try CredentialHelper.check(cluster, hosts, own: nil)
+      return token.secret.withExposed { show($0, until: nil, info) }
+    }
+    let client = try await Client.chosen(account)
+    try CredentialHelper.check(cluster, hosts, own: client.server)
+    // kubectl keeps it until its end, and asks again when the cluster refuses it.
+    let (token, end) = try await token(of: client, lasting: .seconds(60))
+    token.secret.withExposed { show($0, until: end, info) }
+  }
+
+  private static func execInfo() throws(Refusal) -> ExecInfo? {
+    guard let text = ProcessInfo.processInfo.environment["KUBERNETES_EXEC_INFO"], !text.isEmpty else { return nil }
+    guard let info = try? JSONDecoder().decode(ExecInfo.self, from: Data(text.utf8)) else {
+      throw Refusal(
+        .usage, "KUBERNETES_EXEC_INFO is not what kubectl puts there", hint: "run: unset KUBERNETES_EXEC_INFO")
+    }
+    guard versions.contains(info.apiVersion) else {
+      throw Refusal(
+        .usage, "kubectl asks for \(info.apiVersion.onOneLine), which this program does not speak",
+        hint: "write apiVersion: \(versions[0]) in the exec section of the kubeconfig")
+    }
+    return info
+  }
+
+  /// A kubeconfig may name any cluster for its user: where kubectl says which, the token goes to the named hosts alone.
+  private static func check(_ cluster: String?, _ hosts: [NamedHost], own: ServerAddress?) throws(Refusal) {
+    guard let cluster else {
+      guard hosts.isEmpty else {
+        throw Refusal(
+          .usage, "kubectl does not say which cluster the token is for, so that --host cannot be compared",
+          hint: "add provideClusterInfo: true to the exec section of the kubeconfig, or leave out --host")
+      }
+      return
+    }
+    guard TokenDestination(cluster)?.isAllowed(hosts, own: own) != true else { return }
+    let host = URLComponents(string: cluster)?.host ?? "HOST"
+    throw Refusal(
+      .failure, "the token may not go to \(cluster.onOneLine)",
+      hint: "add to the args of the exec section: --host \(host.onOneLine)")
+  }
+
+  private func show(_ token: String, until end: UnixTime?, _ info: ExecInfo?) {
+    let credential = ExecCredential(
+      apiVersion: info?.apiVersion ?? CredentialHelper.versions[0],
+      status: .init(token: token, expirationTimestamp: end?.description))
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let data = try? encoder.encode(credential) else { return }
+    Terminal.out(String(decoding: data, as: UTF8.self))
+  }
+}
+#endif
