@@ -171,7 +171,8 @@ import Testing
         END
         kubectl --kubeconfig "$FOLDER/kubeconfig" --cache-dir "$FOLDER/cache" get --raw /api
         """, terminal, ["PORT": port])
-      #expect(outcome.status == 0, "\(outcome.words)")
+      // Otherwise nothing came that could be waited for.
+      try #require(outcome.status == 0, "\(outcome.words)")
     }
     let shown = try await authorization(to: cluster, at: "/api")
     #expect(tokens.all.map { "Bearer " + $0 } == [shown])
@@ -266,7 +267,7 @@ import Testing
         docker --config "$FOLDER/docker" manifest inspect --insecure "localhost:$PORT/app:latest"
         docker --config "$FOLDER/docker" logout "localhost:$PORT"
         """, terminal, ["PORT": port])
-      #expect(outcome.status == 0, "\(outcome.words)")
+      try #require(outcome.status == 0, "\(outcome.words)")
       #expect(try await terminal.run("token").out.dropLast() == token)
     }
     let shown = try await authorization(to: registry, at: "/v2/app/manifests/latest")
