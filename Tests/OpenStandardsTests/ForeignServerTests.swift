@@ -163,6 +163,12 @@ import Testing
       let rest = FileManager.default.enumerator(atPath: terminal.home)?.compactMap { $0 as? String } ?? []
       #expect(!rest.contains { $0.hasSuffix(".client") }, "\(rest)")
       expect(try await terminal.run(login + " --client-secret-file -", input: secret + "\n"), 0)
+      // Another client has nothing of it.
+      expect(try await terminal.run("login --force --browser --client-id app"), 0)
+      let others = FileManager.default.enumerator(atPath: terminal.home)?.compactMap { $0 as? String } ?? []
+      #expect(!others.contains { $0.hasSuffix(".client") }, "\(others)")
+      try await terminal.expire()
+      expect(try await terminal.run("token"), 0)
     }
   }
 
@@ -214,6 +220,19 @@ import Testing
   }
 
   // MARK: Its API
+
+  @Test func `is not what Handstamp's own is taken for`() async throws {
+    func access(_ issuer: String) -> OAuthAccess {
+      OAuthAccess(
+        OAuthRecord(issuer: issuer, client: "app", scopes: []), home: Home(path: "/nowhere"), account: AccountID("a"))
+    }
+    try await OwnServer.run { server async throws in
+      #expect(try await ForeignServer(access(server.url)) == nil)
+    }
+    try await IndependentServer.run(["--userinfo"]) { server async throws in
+      #expect(try await ForeignServer(access(server.url)) != nil)
+    }
+  }
 
   @Test(arguments: [[], ["--catch-all"]])
   func `is asked for nothing that its metadata does not name`(_ options: [String]) async throws {
