@@ -42,6 +42,7 @@ enum Caller: Sendable {
         if error == .unauthorized(.tokenRefused), let reason = await client.reasonOfEnd() {
           throw Refusal(SessionError.rejected(reason), account: client.account)
         }
+        if case .unauthorized(let error) = error { throw await client.refusal(error) }
         throw Refusal(error, server: client.server).about(client.account)
       }
     case .environment(let token, let server):

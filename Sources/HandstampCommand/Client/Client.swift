@@ -34,9 +34,15 @@ struct Client: Sendable {
     identity = try Client.identity(at: account.server, home: home)
     oauth = try home.oauth(of: account.id)
     let backend: any Backend =
-      if let oauth { OAuthBackend(oauth.settings, transport: AsyncHTTPTransport.shared) } else { identity }
+      if let oauth {
+        OAuthBackend(oauth.settings, transport: WitnessedTransport(base: AsyncHTTPTransport.shared))
+      } else {
+        identity
+      }
     if oauth != nil { Interruption.arrange() }
-    watch = DeliveryWatch(backend)
+    watch = DeliveryWatch(backend) { [vault] result, answer in
+      await Client.note(result, answer, of: account.id, in: home, vault)
+    }
     // Short-lived: no timer of its own, and no long patience with a server that does not answer.
     let policy = SessionPolicy(
       refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: minimumAge),
@@ -61,7 +67,32 @@ struct Client: Sendable {
     at server: ServerAddress, home: Home, deviceName: String? = nil
   ) throws(Refusal) -> ServerBackend {
     let device = ServerBackend.Device(id: try home.device(), name: deviceName ?? hostName)
-    return ServerBackend(baseURL: try server.url, device: device, transport: AsyncHTTPTransport.shared)
+    return ServerBackend(
+      baseURL: try server.url, device: device, transport: WitnessedTransport(base: AsyncHTTPTransport.shared))
+  }
+
+  /// Writes down an answer that brought no tokens and ends nothing; after any other, forgets what was written down.
+  private static func note(
+    _ result: Result<Grant, RefreshFailure>, _ answer: TokenEndpointAnswer?, of account: AccountID, in home: Home,
+    _ vault: SealedFileVault
+  ) async {
+    switch result {
+    case .success, .failure(.rejected), .failure(.rolledBack), .failure(.unusable):
+      home.forgetRefusal(of: account)
+    case .failure(.refused), .failure(.notSent), .failure(.unreachable):
+      // Without an answer, what the server said last still holds.
+      guard let answer, case .value(let entry) = await vault.read(), let session = entry.session else { return }
+      home.note(answer, of: account, session: session.id, at: SystemClock().now().wall)
+    }
+  }
+
+  /// What a session's error means at a terminal. Where the server did answer, it is said what, and since when.
+  func refusal(_ error: SessionError) async -> Refusal {
+    let refusal = Refusal(error, account: account)
+    guard case .unreachable = error, case .value(let entry) = await vault.read(),
+      let note = home.refusedRefresh(of: account.id, session: entry.session?.id)
+    else { return refusal }
+    return note.refusal(at: SystemClock().now().wall, server: server).about(account)
   }
 
   var server: ServerAddress { account.server }
@@ -76,7 +107,7 @@ struct Client: Sendable {
       return token
     } catch {
       await settle()
-      throw Refusal(error, account: account)
+      throw await refusal(error)
     }
   }
 
@@ -139,6 +170,19 @@ struct Client: Sendable {
       guard case .signedIn(let facts) = state, facts.session == session.id else { break }
     }
     return reason
+  }
+
+  /// Whether the session that is stored is of no use any more as far as its server's answers tell: refreshes are refused, or bring
+  /// nothing and the access token is over.
+  func isRefused(sayingSo: Bool = false) async -> Bool {
+    guard case .value(let entry) = await vault.read(), let session = entry.session,
+      let note = home.refusedRefresh(of: account.id, session: session.id)
+    else { return false }
+    let now = SystemClock().now()
+    let isOver = session.access?.lifetime.map { $0.remaining(at: now) <= .zero } ?? (session.access == nil)
+    guard note.isRefusal || isOver else { return false }
+    if sayingSo { Terminal.say("\(server.text) \(note.words(at: now.wall)); signing in again") }
+    return true
   }
 
   /// As the kernel knows it; asking further may ask the network.

@@ -43,12 +43,19 @@ struct SignInAttempt {
     for account in candidates(email) {
       let client = try Client(home: home, account: account)
       guard case .signedIn = await client.restored() else { continue }
+      if await client.isRefused(sayingSo: true) { continue }
       guard let email else { return account }
       // The account that was named may have been given another address.
       guard let found = try await address(of: client) else { continue }
       if found.lowercased() == email.lowercased() { return account }
     }
     return nil
+  }
+
+  /// How the account that is meant was signed in to, where that was by OAuth at this server.
+  var knownOAuth: OAuthRecord? {
+    guard let account = named ?? usual, account.server == server else { return nil }
+    return try? home.oauth(of: account.id)
   }
 
   private func candidates(_ email: String?) -> [Account] {
@@ -65,6 +72,7 @@ struct SignInAttempt {
       return try await Caller.session(client).call("GET", "/v1/me", as: WhoAmI.self).email ?? ""
     } catch {
       if error.code == .signInNeeded { return nil }
+      if await client.isRefused(sayingSo: true) { return nil }
       throw error
     }
   }
@@ -106,6 +114,7 @@ struct SignInAttempt {
     // Another process may have taken it off between the two.
     try home.save(oauth, of: account.id)
     try await book.edit(.add(account.listed))
+    home.forgetRefusal(of: account.id)
     turn.end()
     await client.settle()
     say("signed in as \(profile.name) at \(server.text)", account, activate: activate)

@@ -58,7 +58,11 @@ struct Login: SessionCommand {
         try await GivenToken.grant(token, at: attempt.server)
       }
     }
-    if issuer != nil || browser || device || noBrowser { return try await signInByOAuth(attempt, tag: tag) }
+    // An account that was signed in to by OAuth is signed in to again in that way.
+    let known = email == nil ? attempt.knownOAuth : nil
+    if issuer != nil || browser || device || noBrowser || known != nil {
+      return try await signInByOAuth(attempt, known: known, tag: tag)
+    }
     let email = try email ?? attempt.named?.address ?? Terminal.line("email", hint: "name it: handstamp login EMAIL")
     let password = try Terminal.secret("password")
     let identity = attempt.identity
@@ -92,11 +96,15 @@ extension Login {
     return "run: handstamp login --issuer https://id.example.org" + (device ? " --device" : " --browser")
   }
 
-  private func signInByOAuth(_ attempt: SignInAttempt, tag: String?) async throws(Refusal) {
+  /// - Parameter known: the client and the scopes of the last time, which are used unless others are named.
+  private func signInByOAuth(_ attempt: SignInAttempt, known: OAuthRecord?, tag: String?) async throws(Refusal) {
+    let isDefault = clientID == "handstamp-cli"
     let (grant, record): (Grant, OAuthRecord)
     do throws(SessionError) {
       let signIn = try await OAuthSignIn(
-        issuer: issuer ?? attempt.server.text, client: clientID, scopes: scopes)
+        issuer: issuer ?? known?.issuer ?? attempt.server.text,
+        client: isDefault ? known?.client ?? clientID : clientID,
+        scopes: scopes.isEmpty ? known?.scopes ?? [] : scopes)
       let way: OAuthSignIn.Way =
         if device { .device } else if browser || noBrowser { .browser } else { try await signIn.usualWay() }
       grant = try await attempt.exchange { () async throws(SessionError) in

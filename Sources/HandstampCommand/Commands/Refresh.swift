@@ -25,7 +25,8 @@ struct Refresh: SessionCommand {
         }
       }
     } catch {
-      throw Refusal(error, account: client.account)
+      await client.settle()
+      throw await client.refusal(error)
     }
     await client.settle()
     let report = StatusReport(

@@ -71,6 +71,17 @@ struct StatusReport: Document {
     var expiresAtEpoch: Int64?
   }
 
+  struct RefreshFailure: Encodable {
+    /// The HTTP status.
+    var status: Int
+    /// The OAuth error code; `nil`: there was none.
+    var error: String?
+    var since: String
+    var sinceEpoch: Int64
+    var lastAt: String
+    var lastAtEpoch: Int64
+  }
+
   static let noActiveAccount = "no_active_account"
 
   var schemaVersion = 1
@@ -94,6 +105,8 @@ struct StatusReport: Document {
   var pendingEnds = 0
   /// Whether `HANDSTAMP_TOKEN` takes the place of the session's token.
   var environmentToken: Bool
+  /// The server's answer to refreshes, where it brings no tokens; `nil`: the last refresh brought some, or was not answered.
+  var refreshFailure: RefreshFailure?
   /// What the server says; nothing unless it was asked.
   var verified: Bool?
 
@@ -102,6 +115,7 @@ struct StatusReport: Document {
     server = account?.server.text
     name = account?.name
     tag = account?.tag
+    namedAs = account?.namedAs
     environmentToken = EnvironmentToken.current != nil
     switch reading {
     case .absent: state = .signedOut
@@ -117,6 +131,7 @@ struct StatusReport: Document {
       signedInAt = session.startedAt.wall.description
       signedInAtEpoch = session.startedAt.wall.seconds
       refreshable = session.refresh != nil
+      if let account, let note = home.refusedRefresh(of: account.id, session: session.id) { show(note, now: now) }
     case .accessOnly(let id, let profile, let access):
       state = .locked
       show(id, profile, access, now: now)
@@ -144,19 +159,33 @@ struct StatusReport: Document {
     timeLeft = left
   }
 
+  private mutating func show(_ note: RefusedRefresh, now: Moment) {
+    refreshFailure = RefreshFailure(
+      status: note.status, error: note.error, since: note.since.description, sinceEpoch: note.since.seconds,
+      lastAt: note.last.description, lastAtEpoch: note.last.seconds)
+    refusal = "the server \(note.words(at: now.wall))"
+    isRefused = note.isRefusal
+  }
+
   /// For people alone.
   private var timeLeft: Duration?
+  /// For people alone: what ``refreshFailure`` says.
+  private(set) var refusal: String?
+  private var isRefused = false
+  /// What was written after `--account`; `nil`: nothing.
+  private var namedAs: String?
 
   private enum CodingKeys: String, CodingKey {
     case schemaVersion, home, server, name, tag, folder, state, reason, account, session, signedInAt, signedInAtEpoch,
       accessToken,
-      refreshable, pendingEnds, environmentToken, verified
+      refreshable, refreshFailure, pendingEnds, environmentToken, verified
   }
 
   var exitStatus: ExitReason {
     switch state {
     case .signedIn:
       if verified == false { return .signInNeeded }
+      if isRefused, accessToken?.state != "valid" { return .signInNeeded }
       return accessToken?.state == "over" && refreshable == false ? .signInNeeded : .ok
     case .signedOut: return environmentToken && verified != false ? .ok : .signInNeeded
     case .locked, .unavailable, .corrupt: return .vault
@@ -166,6 +195,9 @@ struct StatusReport: Document {
   /// Prints it, for people or for programs.
   func show(_ output: OutputOptions) {
     if output.json { print() } else { for line in lines { Terminal.out(line) } }
+    if refusal != nil {
+      Terminal.say("hint: run: handstamp login" + (namedAs.map { " --account \(shellWord($0))" } ?? ""))
+    }
     if pendingEnds > 0 { Terminal.say("\(pendingEnds) ended session(s) of which the server has not heard yet") }
   }
 
@@ -174,7 +206,7 @@ struct StatusReport: Document {
   /// For people, in a column.
   var stateWords: String {
     switch state {
-    case .signedIn: "signed in"
+    case .signedIn: refusal == nil ? "signed in" : "signed in, refresh refused"
     case .signedOut: "signed out" + (endWords.map { ": \($0)" } ?? "")
     case .locked: "locked"
     case .corrupt: "vault damaged"
@@ -205,11 +237,12 @@ struct StatusReport: Document {
       let words =
         switch accessToken.state {
         case "valid": "good for \(timeLeft?.words ?? "a while")"
-        case "over": refreshable == true ? "over, the next use gets a new one" : "over"
+        case "over": refreshable == true && refusal == nil ? "over, the next use gets a new one" : "over"
         default: "of unknown life"
         }
       rows.append(["access token", words])
     }
+    if let refusal { rows.append(["refresh", refusal]) }
     if let verified { rows.append(["the server", verified ? "accepts it" : "does not accept it"]) }
     if environmentToken { rows.append(["note", "HANDSTAMP_TOKEN is set and used instead"]) }
     rows.append(["home", home])

@@ -12,7 +12,7 @@ extension Refusal {
   func about(_ account: Account) -> Refusal {
     guard hint.hasPrefix("run: handstamp login"), let named = account.namedAs else { return self }
     var refusal = self
-    refusal.hint += " --account \(named)"
+    refusal.hint += " --account \(shellWord(named))"
     return refusal
   }
 

@@ -29,6 +29,16 @@ enum ExitReason: Int32, Sendable {
   case notFound = 127
 }
 
+/// `text` as one word of a shell's command, so that a hint can be run as it is printed.
+func shellWord(_ text: String) -> String {
+  let isPlain =
+    !text.isEmpty && text.first != "~" && text.first != "#"
+    && text.utf8.allSatisfy {
+      (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || "/.-_:@#%+,=~".utf8.contains($0)
+    }
+  return isPlain ? text : "'" + text.replacing("'", with: "'\\''") + "'"
+}
+
 /// A sentence of somebody else's in the program's own manner: without a capital at its start and a full stop at its end.
 func plain(_ sentence: String) -> String {
   var text = sentence.split(whereSeparator: \.isNewline).joined(separator: " ")
