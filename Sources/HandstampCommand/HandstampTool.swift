@@ -47,7 +47,7 @@ struct HandstampTool: AsyncParsableCommand {
         try command.run()
       }
     } catch {
-      leave(error)
+      await leave(error)
     }
   }
 
@@ -59,8 +59,8 @@ struct HandstampTool: AsyncParsableCommand {
   }
 
   /// Says what went wrong and ends the program with the code for it.
-  private static func leave(_ error: any Error) -> Never {
-    let refusal: Refusal
+  private static func leave(_ error: any Error) async -> Never {
+    var refusal: Refusal
     switch error {
     case let error as Refusal: refusal = error
     case is CancellationError: refusal = Refusal(.cancelled, "cancelled", hint: "run the same command again")
@@ -69,6 +69,7 @@ struct HandstampTool: AsyncParsableCommand {
       if code == .success || code != .validationFailure { exit(withError: error) }
       refusal = Refusal(.usage, plain(message(for: error)), hint: "see: \(help)")
     }
+    if let home = try? Home.current() { refusal = await refusal.explained(in: home) }
     Terminal.say("handstamp: \(refusal.message)")
     Terminal.say("hint: \(refusal.hint)")
     exit(withError: ExitCode(refusal.code.rawValue))

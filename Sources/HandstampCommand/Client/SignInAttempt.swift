@@ -20,6 +20,12 @@ struct SignInAttempt {
 
   init(server: ServerOptions, account: String?, deviceName: String?) async throws(Refusal) {
     home = try Home.current()
+    // Before a password is asked for and a session begins at the server that could not be stored here.
+    let blocking = await HomeCheck.damages(of: home).filter(\.blocksEveryVault)
+    if let refusal = Refusal(hiding: blocking) { throw refusal }
+    if let first = blocking.first, let hint = blocking.hint {
+      throw Refusal(.vault, "no session can be stored here: \(first.words)", hint: hint)
+    }
     book = try await AccountBook(of: home)
     let named: Account?
     if let account { named = try book.account(account) } else { named = nil }
@@ -42,7 +48,9 @@ struct SignInAttempt {
   func alreadySignedIn(as email: String?) async throws(Refusal) -> Account? {
     for account in candidates(email) {
       let client = try Client(home: home, account: account)
-      guard case .signedIn = await client.restored() else { continue }
+      let state = await client.restored()
+      if case .unavailable(.storage(.unavailable(let why))) = state { throw Refusal(VaultTrouble.unavailable(why)) }
+      guard case .signedIn = state else { continue }
       if await client.isRefused(sayingSo: true) { continue }
       guard let email else { return account }
       // The account that was named may have been given another address.
@@ -54,9 +62,12 @@ struct SignInAttempt {
 
   /// How the account that is meant was signed in to, where that was by OAuth at this server.
   var knownOAuth: OAuthRecord? {
-    guard let account = named ?? usual, account.server == server else { return nil }
-    return try? home.oauth(of: account.id)
+    meant.flatMap { try? home.oauth(of: $0.id) }
   }
+
+  /// The account that is signed in to where no address is given: the one that was named, else the usual one, if it is at this
+  /// server.
+  var meant: Account? { (named ?? usual).flatMap { $0.server == server ? $0 : nil } }
 
   private func candidates(_ email: String?) -> [Account] {
     if let named { return [named] }
@@ -132,9 +143,11 @@ struct SignInAttempt {
     if book[account.id] != account || book.isOlderThanList { try await book.edit(.add(account.listed)) }
     if activate, book.active != account.id { try await book.edit(.activate(account.id)) }
     var settings = try home.settings()
-    guard settings.server != server || settings.hasList != true else { return }
+    let knowsServer = settings.servers?.contains(server) == true
+    guard settings.server != server || settings.hasList != true || !knowsServer else { return }
     settings.server = server
     settings.hasList = true
+    if !knowsServer { settings.servers = (settings.servers ?? []) + [server] }
     try home.save(settings)
   }
 

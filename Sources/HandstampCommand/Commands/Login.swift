@@ -16,7 +16,7 @@ struct Login: SessionCommand {
       clients; the address of the page is printed in any case
       """)
 
-  @Argument(help: "the email address (default: that of --account)") var email: String?
+  @Argument(help: "the email address (default: that of --account, else of the account in use)") var email: String?
   @Flag(help: "sign in again, even if the session is good") var force = false
   @Option(help: "how this device is listed (default: the host's name)") var deviceName: String?
   @Option(help: "an OAuth server's issuer, an https URL as the server writes it") var issuer: String?
@@ -63,7 +63,10 @@ struct Login: SessionCommand {
     if issuer != nil || browser || device || noBrowser || known != nil {
       return try await signInByOAuth(attempt, known: known, tag: tag)
     }
-    let email = try email ?? attempt.named?.address ?? Terminal.line("email", hint: "name it: handstamp login EMAIL")
+    if email == nil, attempt.named == nil, let address = attempt.meant?.address {
+      Terminal.say("signing in to \(address)")
+    }
+    let email = try email ?? attempt.meant?.address ?? Terminal.line("email", hint: "name it: handstamp login EMAIL")
     let password = try Terminal.secret("password")
     let identity = attempt.identity
     try await attempt.signIn(name: email, tag: tag, activate: list.activates) {

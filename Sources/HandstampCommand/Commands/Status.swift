@@ -10,8 +10,8 @@ struct Status: SessionCommand {
   static let configuration = CommandConfiguration(
     abstract: "tells who is signed in, without asking the server",
     discussion: """
-      exits 0 whenever it could answer; with --check as the state says: 0 signed in, 4 sign-in needed, 5 vault locked or
-      not usable; --verify asks the server as well
+      exits 5 where a session is stored that cannot be read, else 0; with --check as the state says: 0 signed in, 4 sign-in
+      needed, 5 vault locked or not usable; --verify asks the server as well
       """)
 
   @Flag(help: "tell the state by the exit code") var check = false
@@ -23,14 +23,19 @@ struct Status: SessionCommand {
     var report = try await report(of: try Home.current())
     if verify, report.name != nil { try await self.verify(&report) }
     report.show(output)
+    if case .corrupt = report.state { throw ExitCode(ExitReason.vault.rawValue) }
+    if case .unavailable = report.state { throw ExitCode(ExitReason.vault.rawValue) }
     if check, report.exitStatus != .ok { throw ExitCode(report.exitStatus.rawValue) }
   }
 
   private func report(of home: Home) async throws(Refusal) -> StatusReport {
     let now = SystemClock().now()
+    let damages = await HomeCheck.damages(of: home)
     // What keeps the list from being read is an answer as well.
     if case .failure(let trouble) = await home.index.read() {
-      return StatusReport(home: home, account: nil, reading: .trouble(trouble), now: now)
+      var report = StatusReport(home: home, account: nil, reading: .trouble(trouble), now: now)
+      report.explain(damages)
+      return report
     }
     let book = try await AccountBook(of: home)
     let rule = account.named == nil ? try FolderRules(of: home).current() : nil
@@ -39,6 +44,7 @@ struct Status: SessionCommand {
     var report = StatusReport(home: home, account: account, reading: reading, now: now)
     report.folder = rule?.folder
     if account == nil, !book.accounts.isEmpty { report.reason = StatusReport.noActiveAccount }
+    report.explain(damages)
     return report
   }
 
@@ -172,6 +178,7 @@ struct StatusReport: Document {
   /// For people alone: what ``refreshFailure`` says.
   private(set) var refusal: String?
   private var isRefused = false
+  private var hint: String?
   /// What was written after `--account`; `nil`: nothing.
   private var namedAs: String?
 
@@ -179,6 +186,22 @@ struct StatusReport: Document {
     case schemaVersion, home, server, name, tag, folder, state, reason, account, session, signedInAt, signedInAtEpoch,
       accessToken,
       refreshable, refreshFailure, pendingEnds, environmentToken, verified
+  }
+
+  /// With what keeps a session from being read, and the way out of it. Where one is stored that cannot be read, nothing else is
+  /// said than that.
+  mutating func explain(_ damages: [Damage]) {
+    let hiding = damages.filter(\.hidesSession)
+    switch state {
+    case .signedIn, .locked: return
+    case .signedOut:
+      guard let first = hiding.first else { return }
+      state = .unavailable
+      reason = first.words
+    case .corrupt, .unavailable: if let first = hiding.first { reason = first.words }
+    }
+    let login = "run: handstamp login" + (namedAs.map { " --account \(shellWord($0))" } ?? "")
+    hint = hiding.hint ?? (state == .corrupt ? login : "run: handstamp doctor")
   }
 
   var exitStatus: ExitReason {
@@ -198,6 +221,7 @@ struct StatusReport: Document {
     if refusal != nil {
       Terminal.say("hint: run: handstamp login" + (namedAs.map { " --account \(shellWord($0))" } ?? ""))
     }
+    if let hint { Terminal.say("hint: \(hint)") }
     if pendingEnds > 0 { Terminal.say("\(pendingEnds) ended session(s) of which the server has not heard yet") }
   }
 
@@ -225,8 +249,12 @@ struct StatusReport: Document {
         endWords ?? (reason == StatusReport.noActiveAccount ? "no account is active" : "nobody is signed in"),
       ])
     case .locked: rows.append(["locked", "the vault must be unlocked"])
-    case .corrupt: rows.append(["vault damaged", "nothing was erased"])
-    case .unavailable: rows.append(["vault not usable", plain(reason ?? "")])
+    case .corrupt:
+      rows.append([
+        "vault damaged", "a session is stored here that cannot be read: \(plain(reason ?? "it is damaged"))",
+      ])
+    case .unavailable:
+      rows.append(["vault not usable", "a session is stored here that cannot be read: \(plain(reason ?? ""))"])
     }
     if let name { rows.append(["account", tag.map { "\(name) (\($0))" } ?? name]) }
     if let folder { rows.append(["set for", folder]) }

@@ -10,7 +10,7 @@ extension Examination {
   mutating func accounts() async {
     let book: AccountBook
     do throws(Refusal) { book = try await AccountBook(of: home) } catch {
-      add(.problem("accounts", error.message, hint: error.hint))
+      if damages.isEmpty { add(.problem("accounts", error.message, hint: error.hint)) }
       return
     }
     let unusable = await home.index.read().map { $0.accounts.count { Account($0) == nil } }
@@ -43,7 +43,11 @@ extension Examination {
     case .absent: add(.ok("vault", "nobody is signed in", account: name))
     case .trouble(let trouble):
       let refusal = Refusal(trouble)
-      add(.problem("vault", refusal.message, account: name, hint: refusal.hint))
+      let login = "run: handstamp login --account \(shellWord(handle))"
+      add(
+        .problem(
+          "vault", refusal.message, account: name,
+          hint: trouble == .corrupt ? login : refusal.concernsHome ? damages.hint ?? refusal.hint : refusal.hint))
     case .accessOnly: add(.note("vault", "locked", account: name, hint: "unlock it"))
     case .value(let entry):
       if let session = entry.session {

@@ -61,11 +61,11 @@ extension Refusal {
     case .locked: self.init(.vault, "the vault is locked", hint: Refusal.unlocking)
     case .unavailable(let why):
       self.init(
-        .vault, "the vault cannot be used: \(plain(why))", hint: "nothing was erased; see to the vault's folder")
+        .vault, "the vault cannot be used, and nothing was erased: \(plain(why))", hint: "run: handstamp doctor",
+        concernsHome: true)
     case .corrupt:
       self.init(
-        .vault, "the vault is damaged",
-        hint: "nothing was erased; put back the file, or run: handstamp login, which sets it aside")
+        .vault, "the vault is damaged, and nothing was erased; a sign-in sets it aside", hint: "run: handstamp login")
     }
   }
 

@@ -4,15 +4,18 @@ struct Refusal: Error, Equatable {
   var code: ExitReason
   var message: String
   var hint: String
+  /// Whether the state of the installation's files is to blame: what leads out is found out by looking at them.
+  var concernsHome = false
 
-  init(_ code: ExitReason, _ message: String, hint: String) {
+  init(_ code: ExitReason, _ message: String, hint: String, concernsHome: Bool = false) {
     self.code = code
     self.message = message
     self.hint = hint
+    self.concernsHome = concernsHome
   }
 
   /// The same in other words.
-  func saying(_ message: String) -> Refusal { Refusal(code, message, hint: hint) }
+  func saying(_ message: String) -> Refusal { Refusal(code, message, hint: hint, concernsHome: concernsHome) }
 }
 
 /// How the program ends. `handstamp --help` lists them.

@@ -23,6 +23,7 @@ public struct FileAccountsIndex: AccountsIndex {
   public var folder: String { place.path }
   private let place: VaultFolder
   static let name = "accounts.json"
+  package static let fileName = name
   private static let sizeLimit = 8 << 20
 
   /// Nothing is read or made until it is used.
