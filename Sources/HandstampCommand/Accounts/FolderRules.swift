@@ -18,7 +18,7 @@ struct FolderRules: Sendable {
     var gone: Refusal {
       Refusal(
         .failure, "the account that was set for \(folder) is not there any more",
-        hint: "run in that folder: handstamp switch --here, which forgets it")
+        hint: "run: cd \(shellWord(folder)) && handstamp switch --here")
     }
   }
 
@@ -58,10 +58,13 @@ struct FolderRules: Sendable {
     let path = file(of: folder)
     switch PlainFile.read(path) {
     case .absent: return nil
-    case .unreadable: throw unreadable(path)
     case .content(let bytes):
-      guard let rule = try? JSONDecoder().decode(Rule.self, from: Data(bytes)) else { throw unreadable(path) }
-      return rule
+      if let rule = try? JSONDecoder().decode(Rule.self, from: Data(bytes)) { return rule }
+      fallthrough
+    case .unreadable:
+      throw Refusal(
+        .failure, "\(path) cannot be read, which says the account for \(folder)",
+        hint: "run: cd \(shellWord(folder)) && handstamp switch --here")
     }
   }
 
@@ -77,11 +80,19 @@ struct FolderRules: Sendable {
     }
   }
 
-  /// Whether there was one.
+  /// Whether there was one. One that cannot be read gets another name.
   func remove(of folder: String) throws(Refusal) -> Bool {
-    if unlink(file(of: folder)) == 0 { return true }
-    guard errno == ENOENT || errno == ENOTDIR else { throw home.unwritable() }
-    return false
+    let path = file(of: folder)
+    switch PlainFile.read(path) {
+    case .absent: return false
+    case .content(let bytes) where (try? JSONDecoder().decode(Rule.self, from: Data(bytes))) != nil:
+      guard unlink(path) == 0 || errno == ENOENT else { throw home.unwritable() }
+    case .content, .unreadable:
+      var number = 1
+      while FileFacts("\(path).corrupt-\(number)") != nil { number += 1 }
+      guard rename(path, "\(path).corrupt-\(number)") == 0 else { throw home.unwritable() }
+    }
+    return true
   }
 
   /// All that can be read.

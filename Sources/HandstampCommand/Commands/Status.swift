@@ -201,7 +201,7 @@ struct StatusReport: Document {
     case .corrupt, .unavailable: if let first = hiding.first { reason = first.words }
     }
     let login = "run: handstamp login" + (namedAs.map { " --account \(shellWord($0))" } ?? "")
-    hint = hiding.hint ?? (state == .corrupt ? login : "run: handstamp doctor")
+    hint = hiding.hint ?? damages.hint ?? (state == .corrupt ? login : "run: handstamp doctor")
   }
 
   var exitStatus: ExitReason {

@@ -34,8 +34,11 @@ struct Damage: Sendable, Hashable {
   /// Whether it keeps a session that is stored from being read, or may.
   var hidesSession = false
 
+  /// The check of files that belong to another user: before that is put right, nothing else can be.
+  static let owner = "owner"
+
   /// Whether, while it lasts, no session at all can be stored.
-  var blocksEveryVault: Bool { ["home", "vault_folder", "key_file", "key_store"].contains(check) }
+  var blocksEveryVault: Bool { ["home", "vault_folder", "key_file", "key_store", Damage.owner].contains(check) }
 
   var hint: String {
     switch cure {
@@ -49,7 +52,7 @@ struct Damage: Sendable, Hashable {
 extension [Damage] {
   /// The one command that leads out of all of it; `nil`: there is nothing.
   var hint: String? {
-    (first { $0.cure == .setAside } ?? first { $0.cure == .fix } ?? first)?.hint
+    (first { $0.check == Damage.owner } ?? first { $0.cure == .setAside } ?? first { $0.cure == .fix } ?? first)?.hint
   }
 }
 #endif

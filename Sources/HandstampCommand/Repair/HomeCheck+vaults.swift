@@ -64,11 +64,8 @@ extension HomeCheck {
     let steps = [Damage.Step.renameVaultFile("vault.key")]
     switch inspection.keyFile {
     case .good: break
-    case .unreadable(let why):
-      // A mode is a damage of its own.
-      if FileFacts(home.keyFile).map({ $0.mode & 0o600 == 0o600 }) ?? true {
-        add("key_file", "vault.key cannot be read: \(why)", .setAside, steps, hidesSession: needsIt)
-      }
+    // Modes and owners are damages of their own; whatever else it is may pass.
+    case .unreadable: break
     case .absent:
       if needsIt {
         add("key_file", "vault.key is missing, and there are vaults that it sealed", .setAside, hidesSession: true)
@@ -96,9 +93,7 @@ extension HomeCheck {
       add("key_store", "the key of \(name) is missing", .setAside, whole, hidesSession: true)
     case .keyMissing:
       // A key that is only closed to its owner comes back.
-      if case .unreadable = inspection.keyFile, FileFacts(home.keyFile).map({ $0.mode & 0o600 != 0o600 }) == true {
-        return
-      }
+      if case .unreadable = inspection.keyFile { return }
       add("vault_file", "the key of \(name) is missing", .setAside, whole, hidesSession: true)
     case .otherKey:
       add("vault_file", "\(name) is sealed with another key than the one here", .setAside, whole, hidesSession: true)
@@ -113,10 +108,7 @@ extension HomeCheck {
       } else {
         add("vault_file", "\(name) is damaged", .setAside, alone, hidesSession: true)
       }
-    case .unreadable(let why):
-      let facts = FileFacts("\(home.vaultFolder)/\(vault.name)")
-      guard facts.map({ $0.mode & 0o600 == 0o600 }) ?? true else { return }
-      add("vault_file", "\(name) cannot be read: \(why)", .setAside, alone, hidesSession: true)
+    case .unreadable: break
     }
   }
 
@@ -133,10 +125,16 @@ extension HomeCheck {
     switch await home.index.read() {
     case .failure(.corrupt):
       add("accounts", "the list of accounts is damaged", .fix, [rename, .rebuildList], hidesSession: true)
-    case .failure(let trouble):
+    case .failure:
       guard let facts = FileFacts(path) else { return }
-      let words = facts.isRegular ? trouble.words : "something else is in the place of the list of accounts"
-      add("accounts", words, facts.isRegular ? .setAside : .fix, [rename, .rebuildList], hidesSession: true)
+      guard facts.isRegular else {
+        let words = "something else is in the place of the list of accounts"
+        return add("accounts", words, .fix, [rename, .rebuildList], hidesSession: true)
+      }
+      // Whatever else it is, a full table of open files for one, passes.
+      guard FileAccountsIndex.isNewer(in: home.vaultFolder) else { return }
+      add(
+        "accounts", "a newer version wrote the list of accounts", .setAside, [rename, .rebuildList], hidesSession: true)
     case .success(let list):
       await strays(list, recovery, inspection)
     }

@@ -13,7 +13,7 @@ struct HomeCheck: Sendable {
 
   static func damages(of home: Home) async -> [Damage] {
     var check = HomeCheck(of: home)
-    guard check.folder() else { return check.damages }
+    guard check.folder(), check.owner() else { return check.damages }
     check.plainFiles()
     guard check.vaultFolder() else { return check.damages }
     check.files()
@@ -48,17 +48,38 @@ struct HomeCheck: Sendable {
   /// A folder of one's own that is open to others, or closed to oneself. Whether one can look into it.
   private mutating func checkMode(of path: String, _ check: String) -> Bool {
     guard let facts = FileFacts((path as NSString).resolvingSymlinksInPath), facts.owner == getuid() else {
-      return access(path, R_OK | X_OK) == 0
+      if access(path, R_OK | W_OK | X_OK) == 0 { return true }
+      add(
+        Damage.owner, "\(path) belongs to another user", .run("sudo chown -R \"$(id -u)\" \(shellWord(home.path))"),
+        hidesSession: true)
+      return false
     }
     if facts.mode & 0o022 != 0 {
       add(
         check, "others may write to \(path): \(facts.modeText)", .fix, [.mode(path, 0o700)],
         hidesSession: check == "vault_folder")
+      // No vault is read out of such a folder.
+      return check != "vault_folder"
     } else if facts.mode & 0o700 != 0o700 {
       add(check, "\(path) is closed to its owner: \(facts.modeText)", .fix, [.mode(path, 0o700)], hidesSession: true)
       return access(path, R_OK | X_OK) == 0
     }
     return true
+  }
+
+  /// Whether everything is this user's own, or can be used all the same: a command that was run by `sudo` may have left its own.
+  private mutating func owner() -> Bool {
+    let names = ["device", "settings.json", "folders", "leaving", "oauth", "refusals", "vault"]
+    let inside = ((try? FileManager.default.contentsOfDirectory(atPath: home.vaultFolder)) ?? []).map { "vault/\($0)" }
+    let foreign = (names + inside.sorted()).first { name in
+      guard let facts = FileFacts("\(home.path)/\(name)"), facts.isRegular || facts.isFolder else { return false }
+      return facts.owner != getuid() && access("\(home.path)/\(name)", R_OK | W_OK) != 0
+    }
+    guard let foreign else { return true }
+    add(
+      Damage.owner, "\(home.path)/\(foreign) belongs to another user",
+      .run("sudo chown -R \"$(id -u)\" \(shellWord(home.path))"), hidesSession: true)
+    return false
   }
 
   private mutating func plainFiles() {
@@ -142,11 +163,13 @@ struct HomeCheck: Sendable {
         continue
       }
       let isSecret = name.hasSuffix(".vault") || name == "vault.key"
+      let hidesSession = isSecret || name == FileAccountsIndex.fileName
       guard facts.owner == getuid() else { continue }
       let check = name == "vault.key" ? "key_file" : name.hasSuffix(".vault") ? "vault_file" : "vault_folder"
       if facts.mode & 0o600 != 0o600 {
         add(
-          check, "\(name) is closed to its owner: \(facts.modeText)", .fix, [.mode(path, 0o600)], hidesSession: isSecret
+          check, "\(name) is closed to its owner: \(facts.modeText)", .fix, [.mode(path, 0o600)],
+          hidesSession: hidesSession
         )
       } else if isSecret, facts.mode & 0o077 != 0 {
         add(

@@ -117,6 +117,14 @@ public struct FileAccountsIndex: AccountsIndex {
 
   private struct Version: Decodable { var version: Int }
 
+  /// Whether a newer version wrote the list in `folder`.
+  package static func isNewer(in folder: String) -> Bool {
+    guard case .content(let bytes) = PlainFile.read("\(folder)/\(name)", limit: sizeLimit),
+      let version = try? JSONDecoder().decode(Version.self, from: Data(bytes))
+    else { return false }
+    return version.version != 1
+  }
+
   private struct Content: Codable {
     var version = 1
     var active: AccountID?

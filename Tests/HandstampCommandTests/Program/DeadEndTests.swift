@@ -145,6 +145,9 @@ extension Processes {
         }
         #expect(isOut, "\(name): \(steps)")
         #expect(steps.count <= 2, "one command leads out, and a sign-in where the session is gone: \(name): \(steps)")
+        if state == .open {
+          #expect(!steps.contains { $0.contains("--set-aside") }, "\(name): a mode costs no session: \(steps)")
+        }
         let after = try contents(of: home)
         for (path, content) in before where !content.isEmpty && isKept(path) && !steps.contains(where: Walk.isSignIn) {
           #expect(after.values.contains(content), "\(name): \(path) was lost by \(steps)")
@@ -290,15 +293,24 @@ extension Processes {
 
       /// Runs a hint's command as a person would: a shell reads it.
       private func shell(_ command: String, _ home: String) async throws -> Child.Outcome {
-        if command.hasPrefix("handstamp ") {
-          return try await handstamp(command.split(separator: " ").dropFirst().map(String.init), home)
-        }
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments = ["-c", command]
-        try process.run()
-        process.waitUntilExit()
-        return Child.Outcome(status: process.terminationStatus, out: "", words: "")
+        process.currentDirectoryURL = URL(fileURLWithPath: here, isDirectory: true)
+        var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HANDSTAMP_") }
+        let programs = (try Child.program() as NSString).deletingLastPathComponent
+        environment["PATH"] = "\(programs):\(environment["PATH"] ?? "/usr/bin:/bin")"
+        environment["HANDSTAMP_HOME"] = home
+        process.environment = environment
+        let input = Pipe()
+        (process.standardInput, process.standardOutput) = (input, FileHandle.nullDevice)
+        let ended = OneShot<Int32>()
+        process.terminationHandler = { ended.set($0.terminationStatus) }
+        try Child.withoutBlockedSignals { try process.run() }
+        try? input.fileHandleForWriting.write(contentsOf: Data((stage.password + "\n").utf8))
+        try? input.fileHandleForWriting.close()
+        let status = try await within(.seconds(30), "\(name): \(command)") { try await ended.value() }
+        return Child.Outcome(status: status, out: "", words: "")
       }
 
       private func hint(of outcome: Child.Outcome) -> String? {
