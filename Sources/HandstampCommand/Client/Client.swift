@@ -88,11 +88,21 @@ struct Client: Sendable {
 
   /// What a session's error means at a terminal. Where the server did answer, it is said what, and since when.
   func refusal(_ error: SessionError) async -> Refusal {
-    let refusal = Refusal(error, account: account)
-    guard case .unreachable = error, case .value(let entry) = await vault.read(),
-      let note = home.refusedRefresh(of: account.id, session: entry.session?.id)
-    else { return refusal }
-    return note.refusal(at: SystemClock().now().wall, server: server).about(account)
+    if case .unreachable = error, let refusal = await refusedRefresh(orValid: true) { return refusal }
+    return Refusal(error, account: account)
+  }
+
+  /// What the server answers to refreshes, where it brings no tokens and the access token is over; `nil`: it brings some, or no
+  /// answer came, or the access token is good.
+  ///
+  /// - Parameter orValid: also while the access token is good, for a refresh that was asked for.
+  func refusedRefresh(orValid: Bool = false) async -> Refusal? {
+    guard case .value(let entry) = await vault.read(), let session = entry.session,
+      let note = home.refusedRefresh(of: account.id, session: session.id)
+    else { return nil }
+    let now = SystemClock().now()
+    guard orValid || session.access?.lifetime.map({ $0.remaining(at: now) <= .zero }) ?? true else { return nil }
+    return note.refusal(at: now.wall, server: server).about(account)
   }
 
   var server: ServerAddress { account.server }

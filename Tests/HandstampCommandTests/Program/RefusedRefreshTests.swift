@@ -57,6 +57,9 @@ extension Processes {
         let second = try await stage.run(["refresh"], on: stage.first, expecting: exit)
         #expect(second.words.contains("since \(older.since) (2 h"), "\(second.words)")
 
+        let request = try await stage.run(["request", "/v1/me"], on: stage.first, expecting: exit)
+        #expect(request.words.contains("with \(answer.status) and "), "\(request.words)")
+
         let status = try object(try await stage.run(["status", "--json"], on: stage.first).out)
         #expect(status["state"] as? String == "signed_in")
         let failure = try #require(status["refreshFailure"] as? [String: Any])
