@@ -49,7 +49,7 @@ struct HandstampTool: AsyncParsableCommand {
         try command.run()
       }
     } catch {
-      leave(error)
+      await leave(error)
     }
   }
 
@@ -61,8 +61,8 @@ struct HandstampTool: AsyncParsableCommand {
   }
 
   /// Says what went wrong and ends the program with the code for it.
-  private static func leave(_ error: any Error) -> Never {
-    let refusal: Refusal
+  private static func leave(_ error: any Error) async -> Never {
+    var refusal: Refusal
     switch error {
     case let error as Refusal: refusal = error
     case is CancellationError: refusal = Refusal(.cancelled, "cancelled", hint: "run the same command again")
@@ -71,6 +71,7 @@ struct HandstampTool: AsyncParsableCommand {
       if code == .success || code != .validationFailure { exit(withError: error) }
       refusal = Refusal(.usage, plain(message(for: error)), hint: "see: \(help)")
     }
+    if let home = try? Home.current() { refusal = await refusal.explained(in: home) }
     Terminal.say("handstamp: \(refusal.message)")
     Terminal.say("hint: \(refusal.hint)")
     exit(withError: ExitCode(refusal.code.rawValue))

@@ -246,6 +246,8 @@ extension CookieSite {
     let (ada, _) = try await signedIn(first)
     let (_, bob) = try await signedIn(second)
     await ada.signOut()
+    // Or the forum may hear of it after the next request.
+    #expect(await ada.endsDelivered(within: .seconds(1_000_000)))
     #expect(try await bob.respond(to: get()).text == "hello u2")
     #expect(forum.requests.last?.headers.first(named: "Cookie")?.contains("u1") == false)
   }

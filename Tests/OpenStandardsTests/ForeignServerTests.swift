@@ -300,7 +300,7 @@ import Testing
   @Test(arguments: [
     (["--no-refresh-token"], Int32(1), "there is no refresh token"),
     (["--refuse-refresh", "temporarily_unavailable"], 6, "is good for"),
-    (["--refuse-refresh", "unauthorized_client"], 6, "is good for"),
+    (["--refuse-refresh", "unauthorized_client"], 4, "is good for"),
     (["--same-token"], 1, "issues the same access token again"),
   ])
   func `that brings no newer token leaves the good one, which is not called over`(

@@ -160,8 +160,8 @@ extension Refusal {
       return
     }
     self.init(
-      .vault, "the list of accounts is damaged",
-      hint: "nothing was erased; put back accounts.json, or run: handstamp login, which sets it aside")
+      .vault, "the list of accounts is damaged, and nothing was erased", hint: "run: handstamp doctor --fix",
+      concernsHome: true)
   }
 }
 #endif

@@ -30,8 +30,8 @@ struct Departures: Sendable {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     return names.sorted().compactMap { name in
       let path = "\(folder)/\(name)"
-      guard name.hasSuffix(".json"), let data = FileManager.default.contents(atPath: path),
-        let departure = try? JSONDecoder().decode(Departure.self, from: data)
+      guard name.hasSuffix(".json"), case .content(let bytes) = PlainFile.read(path),
+        let departure = try? JSONDecoder().decode(Departure.self, from: Data(bytes))
       else { return nil }
       return (departure, path)
     }

@@ -2,6 +2,7 @@
 import Crypto
 import Foundation
 import HandstampCore
+import HandstampVaults
 
 /// Which account is used in which folder, and below it: `handstamp switch NAME --here`.
 ///
@@ -17,7 +18,7 @@ struct FolderRules: Sendable {
     var gone: Refusal {
       Refusal(
         .failure, "the account that was set for \(folder) is not there any more",
-        hint: "run in that folder: handstamp switch --here, which forgets it")
+        hint: "run: cd \(shellWord(folder)) && handstamp switch --here")
     }
   }
 
@@ -41,7 +42,10 @@ struct FolderRules: Sendable {
 
   /// The rule of the folder where this process is, else of the nearest one above it.
   func current() throws(Refusal) -> Rule? {
-    guard var folder = FolderRules.here, FileManager.default.fileExists(atPath: place) else { return nil }
+    guard var folder = FolderRules.here, let facts = FileFacts(place) else { return nil }
+    var isFolder: ObjCBool = false
+    guard facts.isFolder || FileManager.default.fileExists(atPath: place, isDirectory: &isFolder) && isFolder.boolValue
+    else { throw unreadable(place) }
     while true {
       if let rule = try rule(of: folder) { return rule }
       guard folder != "/" else { return nil }
@@ -52,12 +56,16 @@ struct FolderRules: Sendable {
   /// - Throws: a refusal where there is one that cannot be read: nobody is to work as somebody else for that.
   private func rule(of folder: String) throws(Refusal) -> Rule? {
     let path = file(of: folder)
-    guard let data = FileManager.default.contents(atPath: path) else {
-      guard !FileManager.default.fileExists(atPath: path) else { throw unreadable(path) }
-      return nil
+    switch PlainFile.read(path) {
+    case .absent: return nil
+    case .content(let bytes):
+      if let rule = try? JSONDecoder().decode(Rule.self, from: Data(bytes)) { return rule }
+      fallthrough
+    case .unreadable:
+      throw Refusal(
+        .failure, "\(path) cannot be read, which says the account for \(folder)",
+        hint: "run: cd \(shellWord(folder)) && handstamp switch --here")
     }
-    guard let rule = try? JSONDecoder().decode(Rule.self, from: data) else { throw unreadable(path) }
-    return rule
   }
 
   func set(_ rule: Rule) throws(Refusal) {
@@ -72,25 +80,32 @@ struct FolderRules: Sendable {
     }
   }
 
-  /// Whether there was one.
+  /// Whether there was one. One that cannot be read gets another name.
   func remove(of folder: String) throws(Refusal) -> Bool {
-    if unlink(file(of: folder)) == 0 { return true }
-    guard errno == ENOENT || errno == ENOTDIR else { throw home.unwritable() }
-    return false
+    let path = file(of: folder)
+    switch PlainFile.read(path) {
+    case .absent: return false
+    case .content(let bytes) where (try? JSONDecoder().decode(Rule.self, from: Data(bytes))) != nil:
+      guard unlink(path) == 0 || errno == ENOENT else { throw home.unwritable() }
+    case .content, .unreadable:
+      var number = 1
+      while FileFacts("\(path).corrupt-\(number)") != nil { number += 1 }
+      guard rename(path, "\(path).corrupt-\(number)") == 0 else { throw home.unwritable() }
+    }
+    return true
   }
 
   /// All that can be read.
   var all: [Rule] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: place)) ?? []
     return names.sorted().compactMap { name in
-      FileManager.default.contents(atPath: "\(place)/\(name)").flatMap {
-        try? JSONDecoder().decode(Rule.self, from: $0)
-      }
+      guard case .content(let bytes) = PlainFile.read("\(place)/\(name)") else { return nil }
+      return try? JSONDecoder().decode(Rule.self, from: Data(bytes))
     }
   }
 
   /// A path may be longer than a file's name can be.
-  private func file(of folder: String) -> String {
+  func file(of folder: String) -> String {
     let digest = SHA256.hash(data: Data(folder.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
     return "\(place)/\(digest.joined()).json"
   }
@@ -98,7 +113,7 @@ struct FolderRules: Sendable {
   private func unreadable(_ path: String) -> Refusal {
     Refusal(
       .failure, "\(path) cannot be read, which says the account for a folder",
-      hint: "take it away, or run in that folder: handstamp switch --here")
+      hint: "run: handstamp doctor --set-aside", concernsHome: true)
   }
 }
 #endif

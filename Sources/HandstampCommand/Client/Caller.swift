@@ -49,6 +49,9 @@ enum Caller: Sendable {
         if error == .unauthorized(.tokenRefused), let reason = await client.reasonOfEnd() {
           throw Refusal(SessionError.rejected(reason), account: client.account)
         }
+        if case .unauthorized(let error) = error { throw await client.refusal(error) }
+        // Without a token nothing was sent: it is the refresh that failed.
+        if case .unreachable = error, let refusal = await client.refusedRefresh() { throw refusal }
         throw Refusal(error, server: client.server).about(client.account)
       }
     case .environment(let token, let server, _):

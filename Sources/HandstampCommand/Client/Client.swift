@@ -35,7 +35,9 @@ struct Client: Sendable {
     access = try home.oauth(of: account.id).map { OAuthAccess($0, home: home, account: account.id) }
     let backend: any Backend = if let access { access } else { identity }
     if access != nil { Interruption.arrange() }
-    watch = DeliveryWatch(backend)
+    watch = DeliveryWatch(backend) { [vault] result, answer in
+      await Client.note(result, answer, of: account.id, in: home, vault)
+    }
     // Short-lived: no timer of its own, and no long patience with a server that does not answer.
     let policy = SessionPolicy(
       refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: minimumAge),
@@ -60,7 +62,36 @@ struct Client: Sendable {
     at server: ServerAddress, home: Home, deviceName: String? = nil
   ) throws(Refusal) -> ServerBackend {
     let device = ServerBackend.Device(id: try home.device(), name: deviceName ?? hostName)
-    return ServerBackend(baseURL: try server.url, device: device, transport: AsyncHTTPTransport.shared)
+    return ServerBackend(
+      baseURL: try server.url, device: device, transport: WitnessedTransport(base: AsyncHTTPTransport.shared))
+  }
+
+  /// Writes down an answer that brought no tokens and ends nothing; after any other, forgets what was written down.
+  private static func note(
+    _ result: Result<Grant, RefreshFailure>, _ answer: TokenEndpointAnswer?, of account: AccountID, in home: Home,
+    _ vault: SealedFileVault
+  ) async {
+    switch result {
+    case .success, .failure(.rejected), .failure(.rolledBack), .failure(.unusable):
+      home.forgetRefusal(of: account)
+    case .failure(.refused), .failure(.notSent), .failure(.unreachable):
+      // Without an answer, what the server said last still holds.
+      guard let answer, case .value(let entry) = await vault.read(), let session = entry.session else { return }
+      home.note(answer, of: account, session: session.id, at: SystemClock().now().wall)
+    }
+  }
+
+  /// What the server answers to refreshes, where it brings no tokens and the access token is over; `nil`: it brings some, or no
+  /// answer came, or the access token is good.
+  ///
+  /// - Parameter orValid: also while the access token is good, for a refresh that was asked for.
+  func refusedRefresh(orValid: Bool = false) async -> Refusal? {
+    guard case .value(let entry) = await vault.read(), let session = entry.session,
+      let note = home.refusedRefresh(of: account.id, session: session.id)
+    else { return nil }
+    let now = SystemClock().now()
+    guard orValid || session.access?.lifetime.map({ $0.remaining(at: now) <= .zero }) ?? true else { return nil }
+    return note.refusal(at: now.wall, server: server).about(account)
   }
 
   var server: ServerAddress { account.server }
@@ -75,15 +106,19 @@ struct Client: Sendable {
       return token
     } catch {
       await settle()
-      throw refusal(error)
+      throw await refusal(error)
     }
   }
 
-  /// What an error of this session means. A secret that cannot be read looks like a server that does not answer.
-  func refusal(_ error: SessionError) -> Refusal {
-    if case .unreachable = error, let trouble = access?.trouble {
-      let refusal = Refusal(trouble).about(account)
-      return refusal.saying("the client's secret cannot be read: \(refusal.message)")
+  /// What an error of this session means at a terminal. A secret that cannot be read looks like a server that does not answer; and
+  /// where the server did answer, it is said what, and since when.
+  func refusal(_ error: SessionError) async -> Refusal {
+    if case .unreachable = error {
+      if let trouble = access?.trouble {
+        let refusal = Refusal(trouble).about(account)
+        return refusal.saying("the client's secret cannot be read: \(refusal.message)")
+      }
+      if let refusal = await refusedRefresh(orValid: true) { return refusal }
     }
     let refusal = Refusal(error, account: account)
     guard let access else { return refusal }
@@ -150,6 +185,19 @@ struct Client: Sendable {
       guard case .signedIn(let facts) = state, facts.session == session.id else { break }
     }
     return reason
+  }
+
+  /// Whether the session that is stored is of no use any more as far as its server's answers tell: refreshes are refused, or bring
+  /// nothing and the access token is over.
+  func isRefused(sayingSo: Bool = false) async -> Bool {
+    guard case .value(let entry) = await vault.read(), let session = entry.session,
+      let note = home.refusedRefresh(of: account.id, session: session.id)
+    else { return false }
+    let now = SystemClock().now()
+    let isOver = session.access?.lifetime.map { $0.remaining(at: now) <= .zero } ?? (session.access == nil)
+    guard note.isRefusal || isOver else { return false }
+    if sayingSo { Terminal.say("\(server.text) \(note.words(at: now.wall)); signing in again") }
+    return true
   }
 
   /// As the kernel knows it; asking further may ask the network.

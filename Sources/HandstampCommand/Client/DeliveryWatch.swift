@@ -1,18 +1,31 @@
 #if Programs
 import HandstampCore
 
-/// A backend that tells when the server could not be told of an end: then there is no use in waiting any longer.
+/// A backend that tells when the server could not be told of an end: then there is no use in waiting any longer; and what the
+/// server answered to a refresh.
 final class DeliveryWatch: Backend {
   private let base: any Backend
   private let (failures, failed) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
-  init(_ base: any Backend) { self.base = base }
+  private let settled: @Sendable (Result<Grant, RefreshFailure>, TokenEndpointAnswer?) async -> Void
+
+  /// - Parameter settled: is told of every refresh, with the answer of the token endpoint; `nil`: none came.
+  init(
+    _ base: any Backend,
+    settled: @escaping @Sendable (Result<Grant, RefreshFailure>, TokenEndpointAnswer?) async -> Void
+  ) {
+    self.base = base
+    self.settled = settled
+  }
 
   var keepsRotationKeys: Bool { base.keepsRotationKeys }
   var authority: String? { base.authority }
 
   @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
-    await base.refresh(token, key: key)
+    let witness = RefreshWitness()
+    let result = await RefreshWitness.$current.withValue(witness) { await base.refresh(token, key: key) }
+    await settled(result, witness.answer)
+    return result
   }
 
   @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError) {

@@ -20,6 +20,12 @@ struct SignInAttempt {
 
   init(server: ServerOptions, account: String?, deviceName: String?) async throws(Refusal) {
     home = try Home.current()
+    // Before a password is asked for and a session begins at the server that could not be stored here.
+    let blocking = await HomeCheck.damages(of: home).filter(\.blocksEveryVault)
+    if let refusal = Refusal(hiding: blocking) { throw refusal }
+    if let first = blocking.first, let hint = blocking.hint {
+      throw Refusal(.vault, "no session can be stored here: \(first.words)", hint: hint)
+    }
     book = try await AccountBook(of: home)
     let named: Account?
     if let account { named = try book.account(account) } else { named = nil }
@@ -39,9 +45,7 @@ struct SignInAttempt {
 
   /// The account that is meant, if it is at this server and signed in to by OAuth, with how.
   func signedInByOAuth() throws(Refusal) -> (account: Account, record: OAuthRecord)? {
-    guard let account = named ?? usual, account.server == server, let record = try home.oauth(of: account.id) else {
-      return nil
-    }
+    guard let account = meant, let record = try home.oauth(of: account.id) else { return nil }
     return (account, record)
   }
 
@@ -72,7 +76,10 @@ struct SignInAttempt {
   func alreadySignedIn(as email: String?) async throws(Refusal) -> Account? {
     for account in candidates(email) {
       let client = try Client(home: home, account: account)
-      guard case .signedIn = await client.restored() else { continue }
+      let state = await client.restored()
+      if case .unavailable(.storage(.unavailable(let why))) = state { throw Refusal(VaultTrouble.unavailable(why)) }
+      guard case .signedIn = state else { continue }
+      if await client.isRefused(sayingSo: true) { continue }
       guard let email else { return account }
       // The account that was named may have been given another address.
       guard let found = try await address(of: client) else { continue }
@@ -80,6 +87,10 @@ struct SignInAttempt {
     }
     return nil
   }
+
+  /// The account that is signed in to where no address is given: the one that was named, else the usual one, if it is at this
+  /// server.
+  var meant: Account? { (named ?? usual).flatMap { $0.server == server ? $0 : nil } }
 
   private func candidates(_ email: String?) -> [Account] {
     if let named { return [named] }
@@ -96,6 +107,7 @@ struct SignInAttempt {
       return try await Caller.session(client).call("GET", "/v1/me", as: WhoAmI.self, for: "address").email ?? ""
     } catch {
       if error.code == .signInNeeded { return nil }
+      if await client.isRefused(sayingSo: true) { return nil }
       throw error
     }
   }
@@ -138,6 +150,7 @@ struct SignInAttempt {
     // Another process may have taken it off between the two.
     try await save(oauth, clientSecret, of: account.id)
     try await book.edit(.add(account.listed))
+    home.forgetRefusal(of: account.id)
     turn.end()
     await client.settle()
     say("signed in as \(profile.name) at \(server.text)", account, activate: activate)
@@ -167,9 +180,11 @@ struct SignInAttempt {
     if book[account.id] != account || book.isOlderThanList { try await book.edit(.add(account.listed)) }
     if activate, book.active != account.id { try await book.edit(.activate(account.id)) }
     var settings = try home.settings()
-    guard settings.server != server || settings.hasList != true else { return }
+    let knowsServer = settings.servers?.contains(server) == true
+    guard settings.server != server || settings.hasList != true || !knowsServer else { return }
     settings.server = server
     settings.hasList = true
+    if !knowsServer { settings.servers = (settings.servers ?? []) + [server] }
     try home.save(settings)
   }
 

@@ -53,10 +53,11 @@ struct Accounts: SessionCommand {
         report.account?.id ?? account.idAtServer ?? account.id.rawValue,
       ])
     }
+    let hidden = await Refusal.hidden(in: home)
     if output.json {
       Answer(active: book.active?.rawValue, here: rule?.account.rawValue, accounts: items).print()
     } else if items.isEmpty {
-      Terminal.say("there are no accounts on this device")
+      if hidden == nil { Terminal.say("there are no accounts on this device") }
     } else {
       for line in Table(rows: rows).lines { Terminal.out(line) }
     }
@@ -66,6 +67,7 @@ struct Accounts: SessionCommand {
       let account = book[rule.account].map { $0.handle(among: book.accounts) } ?? "an account that is gone"
       Terminal.say("in \(rule.folder) and below it \(account) is used")
     }
+    if let hidden { throw hidden }
   }
 }
 

@@ -21,7 +21,7 @@ struct Login: SessionCommand {
       the address itself by --redirect-uri
       """)
 
-  @Argument(help: "the email address (default: that of --account)") var email: String?
+  @Argument(help: "the email address (default: that of --account, else of the account in use)") var email: String?
   @Flag(help: "sign in again, even if the session is good") var force = false
   @Option(help: "how this device is listed (default: the host's name)") var deviceName: String?
   @Option(help: "an OAuth server's issuer, an https URL as the server writes it") var issuer: String?
@@ -75,10 +75,14 @@ struct Login: SessionCommand {
         try await GivenToken.grant(token, at: attempt.server)
       }
     }
+    // An account that was signed in to by OAuth is signed in to again in that way.
     let isRemembered = email == nil ? try attempt.signedInByOAuth() != nil : false
     if namesOAuth || isRemembered { return try await signInByOAuth(attempt, tag: tag) }
     try await attempt.refuseForeign("a password")
-    let email = try email ?? attempt.named?.address ?? Terminal.line("email", hint: "name it: handstamp login EMAIL")
+    if email == nil, attempt.named == nil, let address = attempt.meant?.address {
+      Terminal.say("signing in to \(address)")
+    }
+    let email = try email ?? attempt.meant?.address ?? Terminal.line("email", hint: "name it: handstamp login EMAIL")
     let password = try Terminal.secret("password")
     let identity = attempt.identity
     try await attempt.signIn(name: email, tag: tag, activate: list.activates) {

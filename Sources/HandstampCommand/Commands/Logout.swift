@@ -31,6 +31,7 @@ struct Logout: AsyncParsableCommand {
     let accounts: [Account]
     do throws(Refusal) { accounts = all ? book.accounts : [try account.chosen(book)] } catch {
       guard error == .nobody else { throw error }
+      if let hidden = await Refusal.hidden(in: home) { throw hidden }
       Terminal.say("nobody is signed in")
       return
     }
@@ -59,12 +60,13 @@ struct Logout: AsyncParsableCommand {
     if let trouble = report.notDurable {
       let refusal = Refusal(trouble)
       throw Refusal(
-        .vault, "signed out, but it could not be written down: \(refusal.message)",
-        hint: "see to the vault and run handstamp logout again, or the session comes back")
+        .vault, "the sign-out could not be written down, and the session comes back: \(refusal.message)",
+        hint: "see to the vault, and run: handstamp logout", concernsHome: refusal.concernsHome)
     }
     switch state {
     case .signedIn(let facts): Terminal.say("signed out \(facts.profile.name)")
     case .signedOut:
+      if let hidden = await Refusal.hidden(in: client.home) { throw hidden }
       Terminal.say(client.account.id == book.active ? "nobody is signed in" : "\(client.account.name) is signed out")
     case .restoring, .unavailable: Terminal.say("signed out")
     }

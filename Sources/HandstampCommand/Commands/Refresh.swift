@@ -38,7 +38,7 @@ struct Refresh: SessionCommand {
 extension Client {
   /// Why there is no newer token. Where the one that is there still serves, it says so.
   func refusal(ofRefresh error: SessionError) async -> Refusal {
-    let refusal = refusal(error)
+    let refusal = await self.refusal(error)
     guard let rest = await rest() else { return refusal }
     switch error {
     case .noRefreshToken:

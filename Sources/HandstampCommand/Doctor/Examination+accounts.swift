@@ -10,7 +10,7 @@ extension Examination {
   mutating func accounts() async {
     let book: AccountBook
     do throws(Refusal) { book = try await AccountBook(of: home) } catch {
-      add(.problem("accounts", error.message, hint: error.hint))
+      if damages.isEmpty { add(.problem("accounts", error.message, hint: error.hint)) }
       return
     }
     let unusable = await home.index.read().map { $0.accounts.count { Account($0) == nil } }
@@ -25,7 +25,7 @@ extension Examination {
     for rule in FolderRules(of: home).all where book[rule.account] == nil {
       add(.problem("folders", rule.gone.message, hint: rule.gone.hint))
     }
-    for account in book.accounts { await examine(account) }
+    for account in book.accounts { await examine(account, handle: account.handle(among: book.accounts)) }
     let waiting = Departures(of: home).all.count + book.former.count
     if waiting > 0 {
       add(.note("sign_outs", "\(waiting) account(s) that were erased may still have to be told of"))
@@ -43,17 +43,28 @@ extension Examination {
     for finding in await Examination.reach(servers) { add(finding) }
   }
 
-  private mutating func examine(_ account: Account) async {
+  /// - Parameter handle: names it on a command line.
+  private mutating func examine(_ account: Account, handle: String) async {
     let name = account.name
     let now = SystemClock().now()
     switch await home.vault(of: account.id).read() {
     case .absent: add(.ok("vault", "nobody is signed in", account: name))
     case .trouble(let trouble):
       let refusal = Refusal(trouble)
-      add(.problem("vault", refusal.message, account: name, hint: refusal.hint))
+      let login = "run: handstamp login --account \(shellWord(handle))"
+      add(
+        .problem(
+          "vault", refusal.message, account: name,
+          hint: trouble == .corrupt ? login : refusal.concernsHome ? damages.hint ?? refusal.hint : refusal.hint))
     case .accessOnly: add(.note("vault", "locked", account: name, hint: "unlock it"))
     case .value(let entry):
-      if let session = entry.session { examine(session, of: name, now) }
+      if let session = entry.session {
+        examine(session, of: name, now)
+        if let note = home.refusedRefresh(of: account.id, session: session.id) {
+          let words = "\(account.server.text) \(note.words(at: now.wall))"
+          add(.problem("refresh", words, account: name, hint: "run: handstamp login --account \(shellWord(handle))"))
+        }
+      }
       let undelivered = entry.tombstones.count { $0.revocation != nil }
       if undelivered > 0 {
         add(

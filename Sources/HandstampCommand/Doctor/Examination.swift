@@ -7,6 +7,8 @@ import HandstampVaults
 struct Examination: Sendable {
   let home: Home
   private(set) var findings: [Finding] = []
+  /// What is damaged, missing or in the wrong place.
+  private(set) var damages: [Damage] = []
 
   init(of home: Home) { self.home = home }
 
@@ -14,6 +16,8 @@ struct Examination: Sendable {
   static func findings(of home: Home) async -> [Finding] {
     var examination = Examination(of: home)
     examination.program()
+    examination.damages = await HomeCheck.damages(of: home)
+    for damage in examination.damages { examination.add(.problem(damage.check, damage.words, hint: damage.hint)) }
     guard examination.folders() else { return examination.findings }
     await examination.key()
     examination.leftovers()
@@ -41,29 +45,26 @@ struct Examination: Sendable {
 
   /// Whether there is anything to look at.
   private mutating func folders() -> Bool {
-    guard let facts = FileFacts(home.path) else {
+    guard FileFacts(home.path) != nil else {
       add(.note("home", "\(home.path): nothing is there yet", hint: "run: handstamp login"))
       return false
     }
-    guard look(facts, at: home.path, "home") else { return false }
-    guard let vaults = FileFacts(home.vaultFolder) else {
+    guard look(at: home.path, "home") else { return false }
+    guard FileFacts(home.vaultFolder) != nil else {
       add(.note("vault_folder", "there is none: nobody has signed in", hint: "run: handstamp login"))
       return false
     }
-    return look(vaults, at: home.vaultFolder, "vault_folder")
+    return look(at: home.vaultFolder, "vault_folder")
   }
 
-  private mutating func look(_ facts: FileFacts, at path: String, _ check: String) -> Bool {
-    guard facts.isFolder else {
-      add(.problem(check, "\(path) is no folder", hint: "put the folder back, or set HANDSTAMP_HOME"))
-      return false
-    }
+  /// Whether it is a folder. Where it is not, that is a damage.
+  private mutating func look(at path: String, _ check: String) -> Bool {
+    guard let facts = FileFacts((path as NSString).resolvingSymlinksInPath), facts.isFolder else { return false }
+    guard !damages.contains(where: { $0.check == check }) else { return true }
     if facts.owner != getuid() {
-      add(.problem(check, "\(path) belongs to somebody else", hint: "run: sudo chown -R $USER \(path)"))
-    } else if facts.mode & 0o022 != 0 {
-      add(.problem(check, "others may write to \(path): \(facts.modeText)", hint: "run: chmod 700 \(path)"))
+      add(.problem(check, "\(path) belongs to another user", hint: "run: sudo chown -R $USER \(shellWord(path))"))
     } else if facts.mode & 0o055 != 0 {
-      add(.note(check, "others may look into \(path): \(facts.modeText)", hint: "run: chmod 700 \(path)"))
+      add(.note(check, "others may look into \(path): \(facts.modeText)", hint: "run: chmod 700 \(shellWord(path))"))
     } else if access(path, W_OK | X_OK) != 0 {
       add(.problem(check, "\(path) cannot be written", hint: "see to its mode and its disk"))
     } else {
@@ -77,18 +78,11 @@ struct Examination: Sendable {
   }
 
   private mutating func key() async {
-    for name in names where name.hasSuffix(".vault") {
-      guard let facts = FileFacts("\(home.vaultFolder)/\(name)"), facts.mode & 0o077 != 0 else { continue }
-      add(
-        .problem(
-          "vault_file", "others can read \(name): \(facts.modeText)",
-          hint: "run: chmod 600 \(home.vaultFolder)/\(name)"))
-    }
     do throws(Refusal) {
       let store = try home.keyStore()
       if let keeper = store.keeper { await kept(by: keeper, store) } else { keyFile() }
     } catch {
-      add(.problem("key_store", error.message, hint: error.hint))
+      if damages.isEmpty { add(.problem("key_store", error.message, hint: error.hint)) }
     }
   }
 
@@ -99,8 +93,8 @@ struct Examination: Sendable {
       } else {
         add(
           .problem(
-            "key_store", "the key is missing in the secret store",
-            hint: "put it back; without it the vaults stay closed"))
+            "key_store", "the key is missing in the secret store; without it the vaults stay closed",
+            hint: "put it back, or run: handstamp doctor --set-aside"))
       }
     } catch {
       let refusal = Refusal(error)
@@ -115,24 +109,8 @@ struct Examination: Sendable {
   }
 
   private mutating func keyFile() {
-    let path = home.keyFile
-    let hasVaults = names.contains { $0.hasSuffix(".vault") }
-    guard let facts = FileFacts(path) else {
-      if hasVaults {
-        add(
-          .problem(
-            "key_file", "the key is missing, and there are vaults that it sealed",
-            hint: "put back \(path); without it they stay closed"))
-      }
-      return
-    }
-    if facts.mode & 0o077 != 0 {
-      add(.problem("key_file", "others can read \(path): \(facts.modeText)", hint: "run: chmod 600 \(path)"))
-    } else if !facts.isRegular || facts.size != 44 {
-      add(.problem("key_file", "\(path) is damaged", hint: "put it back; without it the vaults stay closed"))
-    } else {
-      add(.ok("key_file", facts.modeText))
-    }
+    guard let facts = FileFacts(home.keyFile), !damages.contains(where: { $0.check == "key_file" }) else { return }
+    add(.ok("key_file", facts.modeText))
   }
 
   /// What processes that were killed left behind, and what was set aside.

@@ -35,8 +35,8 @@ struct Home: Sendable, Hashable {
   }
 
   var vaultFolder: String { path + "/vault" }
-  private var settingsPath: String { path + "/settings.json" }
-  private var devicePath: String { path + "/device" }
+  var settingsPath: String { path + "/settings.json" }
+  var devicePath: String { path + "/device" }
 
   /// The vault of one account at one server, so that what is left of a session is never told to another server.
   func vault(of account: AccountID) -> SealedFileVault {
@@ -59,11 +59,28 @@ struct Home: Sendable, Hashable {
 
   /// What was remembered at sign-in; nothing before the first.
   func settings() throws(Refusal) -> Settings {
-    guard let data = FileManager.default.contents(atPath: settingsPath) else {
-      guard !FileManager.default.fileExists(atPath: settingsPath) else { throw unreadable(settingsPath) }
-      return Settings()
+    switch storedSettings {
+    case .success(let settings): return settings
+    case .failure(let why): throw unreadable(settingsPath, why.words)
     }
-    do { return try JSONDecoder().decode(Settings.self, from: data) } catch { throw unreadable(settingsPath) }
+  }
+
+  /// Why the settings cannot be read; `nil`: they can, or there are none yet.
+  var settingsDamage: String? {
+    if case .failure(let why) = storedSettings { why.words } else { nil }
+  }
+
+  private struct Unreadable: Error { var words: String }
+
+  private var storedSettings: Result<Settings, Unreadable> {
+    switch PlainFile.read(settingsPath) {
+    case .absent: return .success(Settings())
+    case .unreadable(let why): return .failure(Unreadable(words: why))
+    case .content(let bytes):
+      let settings = try? JSONDecoder().decode(Settings.self, from: Data(bytes))
+      return settings.map { .success($0) }
+        ?? .failure(Unreadable(words: bytes.isEmpty ? "it is empty" : "it is damaged"))
+    }
   }
 
   func save(_ settings: Settings) throws(Refusal) {
@@ -94,10 +111,29 @@ struct Home: Sendable, Hashable {
   }
 
   private func knownDevice() throws(Refusal) -> DeviceID? {
-    guard let data = FileManager.default.contents(atPath: devicePath) else { return nil }
-    let text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-    guard (1...100).contains(text.utf8.count) else { throw unreadable(devicePath) }
-    return DeviceID(text)
+    switch storedDevice {
+    case .success(let device): return device
+    case .failure(let why): throw unreadable(devicePath, why.words)
+    }
+  }
+
+  /// Why the name of this installation cannot be read; `nil`: it can, or there is none yet.
+  var deviceDamage: String? {
+    if case .failure(let why) = storedDevice { why.words } else { nil }
+  }
+
+  private var storedDevice: Result<DeviceID?, Unreadable> {
+    switch PlainFile.read(devicePath, limit: 1000) {
+    case .absent: return .success(nil)
+    case .unreadable(let why): return .failure(Unreadable(words: why))
+    case .content(let bytes):
+      guard let whole = String(utf8Bytes: bytes) else { return .failure(Unreadable(words: "it is damaged")) }
+      let text = whole.trimmingCharacters(in: .whitespacesAndNewlines)
+      guard !text.isEmpty else { return .failure(Unreadable(words: "it is empty")) }
+      let isWord =
+        text.utf8.count <= 100 && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+      return isWord ? .success(DeviceID(text)) : .failure(Unreadable(words: "it is damaged"))
+    }
   }
 
   private func make() throws {
@@ -105,13 +141,14 @@ struct Home: Sendable, Hashable {
       atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
   }
 
-  private func unreadable(_ path: String) -> Refusal {
-    Refusal(.failure, "\(path) cannot be read", hint: "put it right, or take it away: the vault does not depend on it")
+  private func unreadable(_ path: String, _ why: String) -> Refusal {
+    Refusal(.failure, "\(path) cannot be read: \(why)", hint: "run: handstamp doctor --fix", concernsHome: true)
   }
 
   func unwritable() -> Refusal {
     Refusal(
-      .failure, "\(path) cannot be written", hint: "see to its owner, its mode and its disk, or set HANDSTAMP_HOME")
+      .failure, "\(path) cannot be written", hint: "see to its owner, its mode and its disk, or set HANDSTAMP_HOME",
+      concernsHome: true)
   }
 }
 
@@ -123,5 +160,7 @@ struct Settings: Codable, Hashable, Sendable {
   var formerServers: [ServerAddress]?
   /// Whether the list of accounts names all that there are. An installation that is older has one per server.
   var hasList: Bool?
+  /// Every server that was signed in to: where the list of accounts is lost, vaults are found again by it.
+  var servers: [ServerAddress]?
 }
 #endif

@@ -38,7 +38,7 @@ extension Client {
   /// `nil` for an account at Handstamp's own server.
   func foreign() async throws(Refusal) -> ForeignServer? {
     guard let access else { return nil }
-    do throws(SessionError) { return try await ForeignServer(access) } catch { throw refusal(error) }
+    do throws(SessionError) { return try await ForeignServer(access) } catch { throw await refusal(error) }
   }
 }
 

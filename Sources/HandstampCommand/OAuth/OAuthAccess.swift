@@ -13,6 +13,8 @@ final class OAuthAccess: Backend {
   private let home: Home
   private let account: AccountID
 
+  private static let transport = WitnessedTransport(base: AsyncHTTPTransport.shared)
+
   private struct State: Sendable {
     var backend: OAuthBackend?
     var trouble: VaultTrouble?
@@ -23,7 +25,7 @@ final class OAuthAccess: Backend {
     self.record = record
     self.home = home
     self.account = account
-    finder = OAuthBackend(record.settings(secret: nil), transport: AsyncHTTPTransport.shared)
+    finder = OAuthBackend(record.settings(secret: nil), transport: OAuthAccess.transport)
   }
 
   /// Why the client's secret could not be read; `nil`: it could, or was not needed yet.
@@ -37,7 +39,7 @@ final class OAuthAccess: Backend {
       guard let secret = try await home.clientSecret(of: account) else {
         throw .unavailable("the client's secret is missing")
       }
-      let backend = OAuthBackend(record.settings(secret: secret), transport: AsyncHTTPTransport.shared)
+      let backend = OAuthBackend(record.settings(secret: secret), transport: OAuthAccess.transport)
       state.withLock { $0 = State(backend: backend, trouble: nil) }
       return backend
     } catch {

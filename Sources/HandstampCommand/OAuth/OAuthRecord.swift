@@ -29,7 +29,7 @@ extension Home {
   private var oauthFolder: String { path + "/oauth" }
 
   /// Its name says nothing about the account.
-  private func oauthPath(of account: AccountID) -> String {
+  func oauthPath(of account: AccountID) -> String {
     let hash = SHA256.hash(data: Array(account.rawValue.utf8))
     return oauthFolder + "/" + hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ".json"
   }
@@ -39,11 +39,18 @@ extension Home {
   /// - Throws: a refusal for a file that cannot be read: another protocol would be the wrong one.
   func oauth(of account: AccountID) throws(Refusal) -> OAuthRecord? {
     let path = oauthPath(of: account)
-    guard let data = FileManager.default.contents(atPath: path) else {
-      guard !FileManager.default.fileExists(atPath: path) else { throw Refusal.unreadable(path) }
+    switch PlainFile.read(path) {
+    case .absent:
+      var isFolder: ObjCBool = false
+      let isThere = FileManager.default.fileExists(atPath: oauthFolder, isDirectory: &isFolder)
+      guard isThere ? isFolder.boolValue : FileFacts(oauthFolder) == nil else { throw Refusal.unreadable(oauthFolder) }
       return nil
+    case .unreadable: throw Refusal.unreadable(path)
+    case .content(let bytes):
+      do { return try JSONDecoder().decode(OAuthRecord.self, from: Data(bytes)) } catch {
+        throw Refusal.unreadable(path)
+      }
     }
-    do { return try JSONDecoder().decode(OAuthRecord.self, from: data) } catch { throw Refusal.unreadable(path) }
   }
 
   private func secretFile(of account: AccountID) -> SealedFile {
@@ -87,7 +94,9 @@ extension Home {
 
 extension Refusal {
   fileprivate static func unreadable(_ path: String) -> Refusal {
-    Refusal(.failure, "\(path) cannot be read", hint: "put it right, or take it away and sign in anew")
+    Refusal(
+      .failure, "\(path) cannot be read, which says how an account is signed in to",
+      hint: "run: handstamp doctor --set-aside", concernsHome: true)
   }
 }
 #endif

@@ -40,6 +40,8 @@ final class Wire: Sendable {
     var delay = Duration.zero
     /// What answers to refreshes say of a token's life, instead of what the server says; in seconds.
     var expiresIn: Int?
+    /// Takes the place of every answer to a refresh, and the server is not asked.
+    var refreshAnswer: TransportResponse?
     var secrets: Set<String> = []
   }
   let state = Locked(State())
@@ -60,6 +62,9 @@ final class Wire: Sendable {
 
   /// Tokens are good for so many seconds from here on, as far as clients are told; nothing: as the server says.
   func saysTokensLast(_ seconds: Int?) { state.withLock { $0.expiresIn = seconds } }
+
+  /// Every refresh is answered so from here on, in the server's place; `nil`: by the server.
+  func answersRefreshes(with answer: TransportResponse?) { state.withLock { $0.refreshAnswer = answer } }
 
   /// Begins to count anew.
   func forget() {

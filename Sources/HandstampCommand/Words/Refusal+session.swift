@@ -12,7 +12,7 @@ extension Refusal {
   func about(_ account: Account) -> Refusal {
     guard hint.hasPrefix("run: handstamp login"), let named = account.namedAs else { return self }
     var refusal = self
-    refusal.hint += " --account \(named)"
+    refusal.hint += " --account \(shellWord(named))"
     return refusal
   }
 
@@ -63,11 +63,11 @@ extension Refusal {
     case .locked: self.init(.vault, "the vault is locked", hint: Refusal.unlocking)
     case .unavailable(let why):
       self.init(
-        .vault, "the vault cannot be used: \(plain(why))", hint: "nothing was erased; see to the vault's folder")
+        .vault, "the vault cannot be used, and nothing was erased: \(plain(why))", hint: "run: handstamp doctor",
+        concernsHome: true)
     case .corrupt:
       self.init(
-        .vault, "the vault is damaged",
-        hint: "nothing was erased; put back the file, or run: handstamp login, which sets it aside")
+        .vault, "the vault is damaged, and nothing was erased; a sign-in sets it aside", hint: "run: handstamp login")
     }
   }
 

@@ -4,15 +4,18 @@ struct Refusal: Error, Equatable {
   var code: ExitReason
   var message: String
   var hint: String
+  /// Whether the state of the installation's files is to blame: what leads out is found out by looking at them.
+  var concernsHome = false
 
-  init(_ code: ExitReason, _ message: String, hint: String) {
+  init(_ code: ExitReason, _ message: String, hint: String, concernsHome: Bool = false) {
     self.code = code
     self.message = message
     self.hint = hint
+    self.concernsHome = concernsHome
   }
 
   /// The same in other words.
-  func saying(_ message: String) -> Refusal { Refusal(code, message, hint: hint) }
+  func saying(_ message: String) -> Refusal { Refusal(code, message, hint: hint, concernsHome: concernsHome) }
 }
 
 /// How the program ends. `handstamp --help` lists them.
@@ -27,6 +30,16 @@ enum ExitReason: Int32, Sendable {
   /// What `exec` was to run cannot be run, as shells say it.
   case notRunnable = 126
   case notFound = 127
+}
+
+/// `text` as one word of a shell's command, so that a hint can be run as it is printed.
+func shellWord(_ text: String) -> String {
+  let isPlain =
+    !text.isEmpty && text.first != "~" && text.first != "#"
+    && text.utf8.allSatisfy {
+      (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || "/.-_:@#%+,=~".utf8.contains($0)
+    }
+  return isPlain ? text : "'" + text.replacing("'", with: "'\\''") + "'"
 }
 
 /// A sentence of somebody else's in the program's own manner: without a capital at its start and a full stop at its end.

@@ -81,9 +81,6 @@ public final class PasswordPool: Sendable {
     }
   }
 
-  /// Linux keeps no more than 15 bytes.
-  static let threadName = "handstamp.hash"
-
   func perform<Value: Sendable>(
     _ work: @escaping @Sendable () throws(Argon2Failure) -> Value
   ) async throws(Busy) -> Value {
@@ -109,7 +106,7 @@ public final class PasswordPool: Sendable {
 
   /// Does one job, and then those that wait, oldest first.
   private func run(_ first: @Sendable () -> Void) {
-    PasswordPool.prepareThread()
+    PasswordPool.yieldToOthers()
     first()
     while let next = next() { next() }
   }
@@ -124,9 +121,8 @@ public final class PasswordPool: Sendable {
     }
   }
 
-  /// Names this thread, and lets those that answer requests go first where there are fewer cores than threads with work.
-  private static func prepareThread() {
-    Thread.current.name = threadName
+  /// Lets the threads that answer requests go first where there are fewer cores than threads with work.
+  private static func yieldToOthers() {
     #if os(Linux)
     // Of this thread alone: Linux keeps the value for each.
     setpriority(numericCast(PRIO_PROCESS.rawValue), 0, 10)

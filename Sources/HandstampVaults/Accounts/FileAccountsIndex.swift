@@ -23,6 +23,7 @@ public struct FileAccountsIndex: AccountsIndex {
   public var folder: String { place.path }
   private let place: VaultFolder
   static let name = "accounts.json"
+  package static let fileName = name
   private static let sizeLimit = 8 << 20
 
   /// Nothing is read or made until it is used.
@@ -115,6 +116,14 @@ public struct FileAccountsIndex: AccountsIndex {
   }
 
   private struct Version: Decodable { var version: Int }
+
+  /// Whether a newer version wrote the list in `folder`.
+  package static func isNewer(in folder: String) -> Bool {
+    guard case .content(let bytes) = PlainFile.read("\(folder)/\(name)", limit: sizeLimit),
+      let version = try? JSONDecoder().decode(Version.self, from: Data(bytes))
+    else { return false }
+    return version.version != 1
+  }
 
   private struct Content: Codable {
     var version = 1

@@ -21,7 +21,8 @@ package struct LockHolder: Sendable, Hashable {
 
   /// Those who hold a lock on the file at `path`; `nil` where the system does not say.
   package static func all(of path: String) -> [LockHolder]? {
-    guard let file = try? PosixFile.open(path, flags: O_RDONLY)?.status().place else { return [] }
+    // Not opened: a pipe in the lock's place would be waited for.
+    guard let file = FileStatus(at: path)?.place else { return [] }
     // proc_locks(5): "1: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF".
     guard let locks = text("/proc/locks") else { return nil }
     var holders: Set<LockHolder> = []

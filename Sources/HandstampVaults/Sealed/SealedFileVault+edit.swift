@@ -47,7 +47,8 @@ extension SealedFileVault {
       return Found(entry: try open(file, key: key), key: key)
     } catch {
       guard error == .corrupt, edit.replacesCorruptContent else { throw error }
-      let revision = max(notedRevision(in: folder), (try? SealedFormat.Header(file).revision) ?? 0)
+      let stated = (try? SealedFormat.Header(file).revision) ?? 0
+      let revision = max(notedRevision(in: folder), SealedFileVault.isPlausible(stated) ? stated : 0)
       return Found(entry: VaultEntry(revision: revision), key: key, isBroken: true)
     }
   }
@@ -140,9 +141,16 @@ extension SealedFileVault {
     }
   }
 
+  /// A folder in its place holds nothing of a session, and does not keep one from ending.
+  private func removeRoom(in folder: PosixFile) throws(VaultTrouble) {
+    do throws(VaultTrouble) { try folder.remove(files.room) } catch {
+      guard let status = try? folder.open(files.room, flags: O_RDONLY)?.status(), !status.isRegular else { throw error }
+    }
+  }
+
   private func removeVault(noting revision: UInt64, in folder: PosixFile) throws(VaultTrouble) {
     let isNoted = note(revision, in: folder)
-    try folder.remove(files.room)
+    try removeRoom(in: folder)
     try folder.remove(files.vault)
     // On a full disk the file's removal makes room for the note.
     if !isNoted { _ = note(revision, in: folder) }
@@ -152,7 +160,8 @@ extension SealedFileVault {
   /// A sign-out leaves nothing that was set aside either, nor what a process that died had begun to write.
   private func erase(alsoVault: Bool = false, in folder: PosixFile) throws(VaultTrouble) {
     for name in try folder.names() {
-      let isLeftOver = files.isAside(name) || name == files.room || name.hasSuffix(VaultFiles.partialEnding)
+      if name == files.room { try removeRoom(in: folder) }
+      let isLeftOver = files.isAside(name) || name.hasSuffix(VaultFiles.partialEnding)
       if isLeftOver || alsoVault && name == files.vault { try folder.remove(name) }
     }
     try sync(folder)
@@ -177,6 +186,10 @@ extension SealedFileVault {
     guard let bytes = try? folder.open(files.flightLock, flags: O_RDONLY)?.readAll(limit: 8), bytes.count == 8 else {
       return 0
     }
-    return bytes.reduce(0) { $0 << 8 | UInt64($1) }
+    let revision = bytes.reduce(0) { $0 << 8 | UInt64($1) }
+    return SealedFileVault.isPlausible(revision) ? revision : 0
   }
+
+  /// No vault is ever written so often: such a number is damage, and the next one must not overflow.
+  private static func isPlausible(_ revision: UInt64) -> Bool { revision < 1 << 62 }
 }

@@ -31,6 +31,8 @@ public enum VaultKey: Sendable, Hashable {
 struct KeyFile {
   private static let magic = Array("HSTVKEY1".utf8)
   private static let count = 8 + SealingKey.byteCount + 4
+  /// Beside vaults.
+  static let name = "vault.key"
 
   private let folder: PosixFile
   private let name: String
@@ -39,7 +41,7 @@ struct KeyFile {
 
   init(beside folder: PosixFile) {
     self.folder = folder
-    name = "vault.key"
+    name = KeyFile.name
     forbidden = 0o077
   }
 
@@ -62,14 +64,22 @@ struct KeyFile {
 
   func loadSecret() throws(VaultTrouble) -> Secret? {
     guard let file = try folder.open(name, flags: O_RDONLY) else { return nil }
-    guard try file.status().mode & forbidden == 0 else {
+    let status = try file.status()
+    guard status.isRegular else { throw .unavailable("there is something else in place of the key file") }
+    guard status.mode & forbidden == 0 else {
       throw .unavailable("the key file is open to others: its mode should be 0600")
     }
+    guard let key = try parse(file) else { throw .unavailable("the key file is damaged") }
+    return key
+  }
+
+  /// The key that `file` holds; `nil`: it is damaged.
+  func parse(_ file: PosixFile) throws(VaultTrouble) -> Secret? {
     var bytes = try file.readAll(limit: KeyFile.count)
     defer { wipe(&bytes) }
     guard bytes.count == KeyFile.count, bytes.starts(with: KeyFile.magic),
       SealedFormat.check(bytes[..<40]).elementsEqual(bytes[40...])
-    else { throw .unavailable("the key file is damaged") }
+    else { return nil }
     return Secret(bytes: bytes[8..<40])
   }
 

@@ -13,7 +13,7 @@ import Musl
 ///
 /// A program reads the ``note()``, and from it knows what to open the vaults with; it never tries one place after the other.
 public struct VaultKeyPlace: Sendable {
-  static let noteName = "vault.key-store"
+  package static let noteName = "vault.key-store"
 
   public let folder: String
 
@@ -75,6 +75,7 @@ public struct VaultKeyPlace: Sendable {
 
   static func note(in folder: PosixFile) throws(VaultTrouble) -> String? {
     guard let file = try folder.open(noteName, flags: O_RDONLY) else { return nil }
+    guard try file.status().isRegular else { throw .unavailable("there is something else in place of \(noteName)") }
     let bytes = try file.readAll(limit: 1001)
     guard bytes.last == 10, let text = String(utf8Bytes: bytes.dropLast()), !text.isEmpty else {
       throw .unavailable("\(noteName) is damaged")

@@ -237,7 +237,9 @@ extension Processes {
         let items = try #require(list["accounts"] as? [[String: Any]])
         #expect(items.map { $0["name"] as? String } == [ada, bob])
         #expect(items.map { $0["id"] as? String }.first == stage.address.text, "it keeps its vault")
-        #expect(try stage.first.settings() == Settings(server: stage.address, formerServers: nil, hasList: true))
+        #expect(
+          try stage.first.settings()
+            == Settings(server: stage.address, formerServers: nil, hasList: true, servers: [stage.address]))
         try await stage.run(["logout", "--account", ada, "--erase"], on: stage.first)
         #expect(!(try await stage.run(["accounts"], on: stage.first).out.contains("ada")))
       }

@@ -85,12 +85,12 @@ extension Processes {
         }
         try set(0o777, "")
         #expect(
-          try await doctor(stage, expecting: .failure).first("vault_folder", "problem")?.hint?.contains("chmod 700")
-            == true)
+          try await doctor(stage, expecting: .failure).first("vault_folder", "problem")?.hint
+            == "run: handstamp doctor --fix")
         try set(0o700, "")
         try set(0o644, "/vault.key")
         let open = try await doctor(stage, expecting: .failure)
-        #expect(open.first("key_file", "problem")?.hint?.contains("chmod 600") == true)
+        #expect(open.first("key_file", "problem")?.hint == "run: handstamp doctor --fix")
         #expect(open.first("vault", "problem")?.words.contains("key file is open to others") == true)
         try set(0o600, "/vault.key")
         try files.moveItem(atPath: folder + "/vault.key", toPath: folder + "/away")
@@ -109,8 +109,8 @@ extension Processes {
         #expect(left.first("set_aside", "note")?.words.contains("x.corrupt-1") == true)
         try Data("junk".utf8).write(to: URL(fileURLWithPath: folder + "/accounts.json"))
         #expect(
-          try await doctor(stage, expecting: .failure).first("accounts", "problem")?.hint?.contains("accounts.json")
-            == true)
+          try await doctor(stage, expecting: .failure).first("accounts", "problem")?.hint
+            == "run: handstamp doctor --fix")
       }
     }
 

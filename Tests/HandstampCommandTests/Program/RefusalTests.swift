@@ -82,11 +82,11 @@ extension Processes {
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder)
         expectRefusal(
           try await stage.run(["token"], on: stage.first, expecting: .vault), .vault,
-          saying: "the vault cannot be used",
-          hint: "nothing was erased")
-        try await stage.run(["status", "--check"], on: stage.first, expecting: .vault)
-        let status = try object(try await stage.run(["status", "--json"], on: stage.first).out)
-        #expect(status["state"] as? String == "unavailable")
+          saying: "the vault cannot be used, and nothing was erased",
+          hint: "run: handstamp doctor --fix")
+        let status = try await stage.run(["status", "--json"], on: stage.first, expecting: .vault)
+        #expect(try object(status.out)["state"] as? String == "unavailable")
+        #expect(status.words.contains("hint: run: handstamp doctor --fix"))
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder)
         try await stage.run(["token"], on: stage.first)
 
@@ -95,8 +95,8 @@ extension Processes {
         let content = try #require(FileManager.default.contents(atPath: "\(folder)/\(vault)"))
         try content.dropLast(40).write(to: URL(fileURLWithPath: "\(folder)/\(vault)"))
         expectRefusal(
-          try await stage.run(["token"], on: stage.first, expecting: .vault), .vault, saying: "damaged",
-          hint: "sets it aside")
+          try await stage.run(["token"], on: stage.first, expecting: .vault), .vault,
+          saying: "damaged, and nothing was erased; a sign-in sets it aside", hint: "run: handstamp login")
         try await stage.login(stage.first, deviceName: "healed")
         try await stage.run(["request", "/v1/me"], on: stage.first)
         #expect(
@@ -118,7 +118,7 @@ extension Processes {
         }
         expectRefusal(
           try await Rig.handstamp(["status"], home: folder), .failure, saying: "settings.json cannot be read",
-          hint: "take it away")
+          hint: "run: handstamp doctor --fix")
       }
     }
 

@@ -97,7 +97,7 @@ extension Processes {
         try Data("the moon\n".utf8).write(to: URL(fileURLWithPath: stage.first.vaultFolder + "/vault.key-store"))
         expectRefusal(
           try await run("token", on: stage, with: nil, expecting: .vault), .vault, saying: "does not know: the moon",
-          hint: "nothing was erased")
+          hint: "run: handstamp doctor --set-aside")
       }
     }
   }

@@ -1,0 +1,191 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampVaults
+
+/// Finds out whose the vaults of an installation are where its list of accounts does not say. A vault's name is a digest of its
+/// account's id, and a wrong id neither gives that name nor opens it: candidates are safe to try.
+struct AccountsRecovery: Sendable {
+  private let home: Home
+  private let inspection: VaultInspection
+  /// Ids by the digests of vaults.
+  private var ids: [String: AccountID] = [:]
+  /// What is left of former lists.
+  private var records: [AccountID: ListedAccount] = [:]
+  private(set) var active: AccountID?
+
+  init(of home: Home, _ inspection: VaultInspection) {
+    self.home = home
+    self.inspection = inspection
+    let texts = AccountsRecovery.texts(in: home, inspection)
+    for text in texts {
+      for record in AccountsRecovery.records(in: text) where records[record.id] == nil { records[record.id] = record }
+      active = active ?? AccountsRecovery.strings(after: "active", in: text).first.map { AccountID($0) }
+    }
+    let settings = try? home.settings()
+    var named = Set(records.keys)
+    named.formUnion(texts.flatMap { AccountsRecovery.strings(after: "id", in: $0) }.map { AccountID($0) })
+    named.formUnion(FolderRules(of: home).all.map(\.account))
+    named.formUnion(Departures(of: home).all.map(\.departure.account))
+    var servers: Set<String> = Set(named.compactMap { AccountsRecovery.server(of: $0)?.text })
+    servers.formUnion((settings?.formerServers ?? []).map(\.text))
+    servers.formUnion((settings?.servers ?? []).map(\.text))
+    if let server = settings?.server { servers.insert(server.text) }
+    servers.formUnion(home.issuers)
+    servers.formUnion(texts.flatMap { AccountsRecovery.strings(after: "server", in: $0) })
+    named.formUnion(servers.map { AccountID($0) })
+    for id in named { ids[VaultInspection.digest(of: id)] = id }
+    for vault in inspection.vaults where ids[vault.digest] == nil {
+      for account in AccountsRecovery.accounts(inLogOf: vault.digest, home) {
+        for server in servers {
+          let id = AccountID("\(server)#\(account.rawValue)")
+          if VaultInspection.digest(of: id) == vault.digest { ids[vault.digest] = id }
+        }
+      }
+    }
+  }
+
+  /// The account whose vault has this name; `nil`: nothing that is left tells.
+  func account(of digest: String) -> AccountID? {
+    ids[digest].flatMap { AccountsRecovery.server(of: $0) == nil ? nil : $0 }
+  }
+
+  /// Vaults with a session whose accounts are not on `list`, and cannot be expected there.
+  func strays(beside list: AccountsList) async -> [VaultInspection.Stored] {
+    var known = Set(list.accounts.map { VaultInspection.digest(of: $0.id) })
+    known.formUnion(Departures(of: home).all.map { VaultInspection.digest(of: $0.departure.account) })
+    let settings = try? home.settings()
+    // An installation that is older than the list has one account for each of these.
+    if settings?.hasList != true {
+      let servers = (settings?.formerServers ?? []) + [settings?.server].compactMap(\.self)
+      known.formUnion(servers.map { VaultInspection.digest(of: Account.soleID(at: $0)) })
+    }
+    return inspection.vaults.filter { $0.hasRoom && !known.contains($0.digest) }
+  }
+
+  /// Puts every account whose vault is here, and every one that former lists name, on the list.
+  func rebuild() async throws(Refusal) {
+    var found = AccountsList()
+    if case .success(let list) = await home.index.read() { found = list }
+    var additions: [(account: ListedAccount, startedAt: UnixTime?)] = []
+    for vault in inspection.vaults {
+      guard let id = account(of: vault.digest), let server = AccountsRecovery.server(of: id) else { continue }
+      let session: StoredSession? =
+        if case .value(let entry) = await home.vault(of: id).read() { entry.session } else { nil }
+      // What a sign-out left need not be listed, unless a list did.
+      guard session != nil || vault.hasRoom || records[id] != nil else { continue }
+      let known = found[id] ?? records[id]
+      let name = known?.name ?? session?.profile.name ?? String(id.rawValue.dropFirst(server.text.count + 1))
+      let time = known?.addedAt ?? session?.startedAt.wall ?? UnixTime(milliseconds: 0)
+      additions.append(
+        (
+          ListedAccount(
+            id: id, name: name.isEmpty ? server.text : name, tag: known?.tag, server: server.text, addedAt: time),
+          session?.startedAt.wall
+        ))
+    }
+    for (id, record) in records where !additions.contains(where: { $0.account.id == id }) && found[id] == nil {
+      var record = record
+      record.server = AccountsRecovery.server(of: id)?.text ?? record.server
+      additions.append((record, nil))
+    }
+    for listed in found.accounts where Account(listed) == nil {
+      guard let server = AccountsRecovery.server(of: listed.id) else { continue }
+      var listed = listed
+      listed.server = server.text
+      additions.append((listed, nil))
+    }
+    for (account, _) in additions.sorted(by: { $0.account.addedAt < $1.account.addedAt }) {
+      try await edit(.add(account))
+    }
+    // The one that was active, else the one that was signed in to last.
+    let newest = additions.filter { $0.startedAt != nil }.max {
+      $0.startedAt ?? .distantPast < $1.startedAt ?? .distantPast
+    }
+    let isKnown = found.active.map { id in
+      found[id] != nil && inspection.vaults.contains { $0.digest == VaultInspection.digest(of: id) }
+    }
+    if let active, additions.contains(where: { $0.account.id == active }) {
+      try await edit(.activate(active))
+    } else if isKnown != true, let newest {
+      try await edit(.activate(newest.account.id))
+    }
+  }
+
+  private func edit(_ edit: AccountsEdit) async throws(Refusal) {
+    if case .failure(let trouble) = await home.index.edit(edit) { throw Refusal(trouble) }
+  }
+
+  /// The server in an account's id; an older installation has the server alone.
+  static func server(of id: AccountID) -> ServerAddress? {
+    let text = id.rawValue.prefix { $0 != "#" }
+    return try? ServerAddress(parsing: String(text), allowingClearText: true)
+  }
+
+  // MARK: What is left
+
+  /// The list, whatever is left of it, and those that were set aside, the newest first.
+  private static func texts(in home: Home, _ inspection: VaultInspection) -> [[UInt8]] {
+    let name = FileAccountsIndex.fileName
+    let aside = inspection.names.filter { $0.hasPrefix(name + ".corrupt-") }.sorted {
+      $0.count == $1.count ? $0 > $1 : $0.count > $1.count
+    }
+    return ([name] + aside.prefix(1)).compactMap { name in
+      guard case .content(let bytes) = PlainFile.read("\(home.vaultFolder)/\(name)") else { return nil }
+      return bytes
+    }
+  }
+
+  /// The innermost objects of a text that may be cut or overwritten anywhere, as far as they are accounts.
+  private static func records(in text: [UInt8]) -> [ListedAccount] {
+    var begin: Int?
+    var records: [ListedAccount] = []
+    for (index, byte) in text.enumerated() {
+      if byte == UInt8(ascii: "{") { begin = index }
+      if byte == UInt8(ascii: "}"), let start = begin {
+        if let record = try? JSONDecoder().decode(ListedAccount.self, from: Data(text[start...index])) {
+          records.append(record)
+        }
+        begin = nil
+      }
+    }
+    return records
+  }
+
+  /// The texts that follow `"name" :`.
+  private static func strings(after name: String, in text: [UInt8]) -> [String] {
+    String(decoding: text, as: UTF8.self).split(separator: "\"\(name)\"").dropFirst().compactMap { rest in
+      let value = rest.drop { $0 == " " || $0 == ":" }
+      guard value.first == "\"", let end = value.dropFirst().firstIndex(of: "\"") else { return nil }
+      return String(value[value.index(after: value.startIndex)..<end])
+    }
+  }
+
+  /// What servers call the accounts that an audit log speaks of.
+  private static func accounts(inLogOf digest: String, _ home: Home) -> Set<AccountID> {
+    var found: Set<AccountID> = []
+    for ending in [".audit", ".audit-older"] {
+      guard case .content(let bytes) = PlainFile.read("\(home.vaultFolder)/\(digest)\(ending)") else { continue }
+      for line in bytes.split(separator: UInt8(ascii: "\n")) {
+        if let account = AuditLine(line)?.record.entry.account { found.insert(account) }
+      }
+    }
+    return found
+  }
+}
+
+extension Home {
+  /// The servers of accounts that were signed in to by OAuth.
+  fileprivate var issuers: [String] {
+    let folder = path + "/oauth"
+    return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).compactMap { name in
+      guard case .content(let bytes) = PlainFile.read("\(folder)/\(name)") else { return nil }
+      return (try? JSONDecoder().decode(OAuthRecord.self, from: Data(bytes)))?.issuer
+    }.flatMap { issuer in [issuer, issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer] }
+  }
+}
+
+extension UnixTime {
+  fileprivate static let distantPast = UnixTime(milliseconds: .min)
+}
+#endif

@@ -1,0 +1,165 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampVaults
+
+/// The key, the vaults, and the list that names them.
+extension HomeCheck {
+  mutating func vaults() async {
+    let (isKeyBeside, isKeyLost) = await note()
+    let inspection: VaultInspection
+    do throws(VaultTrouble) {
+      guard let found = try VaultInspection(of: home.vaultFolder, isKeyBeside: isKeyBeside) else { return }
+      inspection = found
+    } catch {
+      return
+    }
+    key(inspection, isKeyBeside: isKeyBeside)
+    var handles: [String: String] = [:]
+    if case .success(let list) = await home.index.read() {
+      let accounts = list.accounts.compactMap(Account.init)
+      for account in accounts { handles[VaultInspection.digest(of: account.id)] = account.handle(among: accounts) }
+    }
+    for vault in inspection.vaults {
+      look(at: vault, inspection, isKeyLost: isKeyLost, handle: handles[vault.digest])
+    }
+    await list(inspection)
+  }
+
+  /// Whether the key is in the file beside the vaults; and whether it is confirmed that another store has none.
+  private mutating func note() async -> (isKeyBeside: Bool, isKeyLost: Bool) {
+    let name = VaultKeyPlace.noteName
+    do throws(Refusal) {
+      switch try home.keyStore() {
+      case .file: return (true, false)
+      case .secretService(let place):
+        do throws(VaultTrouble) { return (false, try await KeyStore.secretService(place).keeper?.load() == nil) } catch
+        {
+          return (false, false)
+        }
+      case .passphrase:
+        let isThere = FileFacts(home.vaultFolder + "/passphrase.key")?.isRegular == true
+        return (false, !isThere)
+      case .unknown(let note):
+        add(
+          "key_store",
+          "the key is kept in a place that this version does not know (\(note)), so that no vault can be read",
+          .setAside, [.renameVaultFile(name)], hidesSession: true)
+        // What is in the file beside the vaults is looked at when the note is gone.
+        return (false, false)
+      }
+    } catch {
+      // Where the file is there after all, the note is of no use.
+      let hasFile = FileFacts(home.keyFile)?.isRegular == true
+      add(
+        "key_store", "\(name), which says where the key is, cannot be read", hasFile ? .fix : .setAside,
+        [.renameVaultFile(name)], hidesSession: !hasFile)
+      return (hasFile, false)
+    }
+  }
+
+  private mutating func key(_ inspection: VaultInspection, isKeyBeside: Bool) {
+    guard isKeyBeside else { return }
+    let needsIt = inspection.vaults.contains { $0.condition == .keyMissing }
+    let steps = [Damage.Step.renameVaultFile("vault.key")]
+    switch inspection.keyFile {
+    case .good: break
+    // Modes and owners are damages of their own; whatever else it is may pass.
+    case .unreadable: break
+    case .absent:
+      if needsIt {
+        add("key_file", "vault.key is missing, and there are vaults that it sealed", .setAside, hidesSession: true)
+      }
+    case .damaged, .notFile:
+      let words =
+        inspection.keyFile == .damaged ? "vault.key is damaged" : "something else is in the place of vault.key"
+      add("key_file", words, needsIt ? .setAside : .fix, steps, hidesSession: needsIt)
+    }
+  }
+
+  /// - Parameter handle: names its account on a command line; `nil`: no account is known for it.
+  private mutating func look(
+    at vault: VaultInspection.Stored, _ inspection: VaultInspection, isKeyLost: Bool, handle: String?
+  ) {
+    var names = VaultInspection.filesOfKey(vault.digest)
+    // A passphrase that is lost seals nothing any more.
+    if isKeyLost, FileFacts(home.vaultFolder + "/passphrase.key")?.isRegular != true { names.append(noteOfPassphrase) }
+    let whole = names.filter { inspection.names.contains($0) }.map { Damage.Step.renameVaultFile($0) }
+    let alone = [Damage.Step.renameVaultFile(vault.name)]
+    let name = "\(vault.digest.prefix(8))….vault"
+    switch vault.condition {
+    case .sealed:
+      guard isKeyLost else { return }
+      add("key_store", "the key of \(name) is missing", .setAside, whole, hidesSession: true)
+    case .keyMissing:
+      // A key that is only closed to its owner comes back.
+      if case .unreadable = inspection.keyFile { return }
+      add("vault_file", "the key of \(name) is missing", .setAside, whole, hidesSession: true)
+    case .otherKey:
+      add("vault_file", "\(name) is sealed with another key than the one here", .setAside, whole, hidesSession: true)
+    case .newer: add("vault_file", "a newer version wrote \(name)", .setAside, alone, hidesSession: true)
+    case .notFile: add("vault_file", "\(name) is not a file", .setAside, alone, hidesSession: true)
+    case .damaged:
+      // A sign-in sets it aside.
+      if let handle {
+        add(
+          "vault_file", "\(name) is damaged", .run("handstamp login --account \(shellWord(handle))"), hidesSession: true
+        )
+      } else {
+        add("vault_file", "\(name) is damaged", .setAside, alone, hidesSession: true)
+      }
+    case .unreadable: break
+    }
+  }
+
+  /// The note, if it says that a passphrase seals the key.
+  private var noteOfPassphrase: String {
+    if case .passphrase? = try? home.keyStore() { VaultKeyPlace.noteName } else { "" }
+  }
+
+  private mutating func list(_ inspection: VaultInspection) async {
+    let recovery = AccountsRecovery(of: home, inspection)
+    let rename = Damage.Step.renameVaultFile(FileAccountsIndex.fileName)
+    let path = "\(home.vaultFolder)/\(FileAccountsIndex.fileName)"
+    if let facts = FileFacts(path), facts.isRegular, facts.mode & 0o600 != 0o600, facts.owner == getuid() { return }
+    switch await home.index.read() {
+    case .failure(.corrupt):
+      add("accounts", "the list of accounts is damaged", .fix, [rename, .rebuildList], hidesSession: true)
+    case .failure:
+      guard let facts = FileFacts(path) else { return }
+      guard facts.isRegular else {
+        let words = "something else is in the place of the list of accounts"
+        return add("accounts", words, .fix, [rename, .rebuildList], hidesSession: true)
+      }
+      // Whatever else it is, a full table of open files for one, passes.
+      guard FileAccountsIndex.isNewer(in: home.vaultFolder) else { return }
+      add(
+        "accounts", "a newer version wrote the list of accounts", .setAside, [rename, .rebuildList], hidesSession: true)
+    case .success(let list):
+      await strays(list, recovery, inspection)
+    }
+  }
+
+  /// Sessions that no account on the list names.
+  private mutating func strays(
+    _ list: AccountsList, _ recovery: AccountsRecovery, _ inspection: VaultInspection
+  ) async {
+    let strays = await recovery.strays(beside: list)
+    let known = strays.filter { recovery.account(of: $0.digest) != nil }
+    if !known.isEmpty {
+      add(
+        "accounts", "the list of accounts does not name \(known.count) session(s) that are stored", .fix,
+        [.rebuildList],
+        hidesSession: true)
+    }
+    for stray in strays where recovery.account(of: stray.digest) == nil && stray.condition == .sealed {
+      add(
+        "accounts", "no account is known for the session in \(stray.digest.prefix(8))….vault", .setAside,
+        [.renameVaultFile(stray.name)], hidesSession: true)
+    }
+    if list.accounts.contains(where: { Account($0) == nil && AccountsRecovery.server(of: $0.id) != nil }) {
+      add("accounts", "an account on the list has no usable server", .fix, [.rebuildList])
+    }
+  }
+}
+#endif

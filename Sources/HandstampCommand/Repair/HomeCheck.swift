@@ -1,0 +1,201 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampVaults
+
+/// Looks for what is damaged, missing or in the wrong place in an installation, and changes nothing. What `status` says, what hints
+/// name and what `doctor` does come from here, so that they agree.
+struct HomeCheck: Sendable {
+  let home: Home
+  private(set) var damages: [Damage] = []
+
+  private init(of home: Home) { self.home = home }
+
+  static func damages(of home: Home) async -> [Damage] {
+    var check = HomeCheck(of: home)
+    guard check.folder(), check.owner() else { return check.damages }
+    check.plainFiles()
+    guard check.vaultFolder() else { return check.damages }
+    check.files()
+    await check.vaults()
+    return check.damages
+  }
+
+  /// Only what may hide a session that is stored.
+  static func hidden(in home: Home) async -> [Damage] { await damages(of: home).filter(\.hidesSession) }
+
+  mutating func add(
+    _ check: String, _ words: String, _ cure: Damage.Cure, _ steps: [Damage.Step] = [], hidesSession: Bool = false
+  ) {
+    damages.append(Damage(check: check, words: words, cure: cure, steps: steps, hidesSession: hidesSession))
+  }
+
+  // MARK: The home
+
+  /// Whether there is anything more to look at.
+  private mutating func folder() -> Bool {
+    guard let facts = FileFacts(home.path) else { return false }
+    guard isFolder(home.path) else {
+      let what = facts.isRegular ? "a file" : "something else"
+      add(
+        "home", "\(what) is in the place of the folder \(home.path)",
+        .run("mv \(shellWord(home.path)) \(shellWord(free(home.path + ".aside")))"), hidesSession: true)
+      return false
+    }
+    return checkMode(of: home.path, "home")
+  }
+
+  /// A folder of one's own that is open to others, or closed to oneself. Whether one can look into it.
+  private mutating func checkMode(of path: String, _ check: String) -> Bool {
+    guard let facts = FileFacts((path as NSString).resolvingSymlinksInPath), facts.owner == getuid() else {
+      if access(path, R_OK | W_OK | X_OK) == 0 { return true }
+      add(
+        Damage.owner, "\(path) belongs to another user", .run("sudo chown -R \"$(id -u)\" \(shellWord(home.path))"),
+        hidesSession: true)
+      return false
+    }
+    if facts.mode & 0o022 != 0 {
+      add(
+        check, "others may write to \(path): \(facts.modeText)", .fix, [.mode(path, 0o700)],
+        hidesSession: check == "vault_folder")
+      // No vault is read out of such a folder.
+      return check != "vault_folder"
+    } else if facts.mode & 0o700 != 0o700 {
+      add(check, "\(path) is closed to its owner: \(facts.modeText)", .fix, [.mode(path, 0o700)], hidesSession: true)
+      return access(path, R_OK | X_OK) == 0
+    }
+    return true
+  }
+
+  /// Whether everything is this user's own, or can be used all the same: a command that was run by `sudo` may have left its own.
+  private mutating func owner() -> Bool {
+    let names = ["device", "settings.json", "folders", "leaving", "oauth", "refusals", "vault"]
+    let inside = ((try? FileManager.default.contentsOfDirectory(atPath: home.vaultFolder)) ?? []).map { "vault/\($0)" }
+    let foreign = (names + inside.sorted()).first { name in
+      guard let facts = FileFacts("\(home.path)/\(name)"), facts.isRegular || facts.isFolder else { return false }
+      return facts.owner != getuid() && access("\(home.path)/\(name)", R_OK | W_OK) != 0
+    }
+    guard let foreign else { return true }
+    add(
+      Damage.owner, "\(home.path)/\(foreign) belongs to another user",
+      .run("sudo chown -R \"$(id -u)\" \(shellWord(home.path))"), hidesSession: true)
+    return false
+  }
+
+  private mutating func plainFiles() {
+    // What a new one is drawn for.
+    if let why = home.deviceDamage { plain(home.devicePath, "device", why) }
+    if let why = home.settingsDamage { plain(home.settingsPath, "settings", why, [.rebuildSettings]) }
+    for (name, check) in [
+      ("leaving", "sign_outs"), ("folders", "folders"), ("oauth", "oauth"), ("refusals", "refresh"),
+    ] {
+      let path = "\(home.path)/\(name)"
+      guard FileFacts(path) != nil else { continue }
+      guard isFolder(path) else {
+        let isDecision = name == "folders" || name == "oauth"
+        add(check, "\(path) is not a folder", isDecision ? .setAside : .fix, [.rename(path)])
+        continue
+      }
+      for file in ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() {
+        let path = "\(path)/\(file)"
+        guard file.hasSuffix(".json"), let why = damage(of: path, name) else { continue }
+        switch name {
+        // How an account is signed in to, and which one is used in a folder, only the person knows.
+        case "folders", "oauth": plain(path, check, why, cure: .setAside)
+        default: plain(path, check, why)
+        }
+      }
+    }
+  }
+
+  private func damage(of path: String, _ kind: String) -> String? {
+    switch PlainFile.read(path) {
+    case .absent: return nil
+    case .unreadable(let why): return why
+    case .content(let bytes):
+      let (data, decoder) = (Data(bytes), JSONDecoder())
+      let isGood =
+        switch kind {
+        case "leaving": (try? decoder.decode(Departures.Departure.self, from: data)) != nil
+        case "folders": (try? decoder.decode(FolderRules.Rule.self, from: data)) != nil
+        case "oauth": (try? decoder.decode(OAuthRecord.self, from: data)) != nil
+        default: (try? decoder.decode(RefusedRefresh.self, from: data)) != nil
+        }
+      return isGood ? nil : "it is damaged"
+    }
+  }
+
+  private mutating func plain(
+    _ path: String, _ check: String, _ why: String, _ more: [Damage.Step] = [], cure: Damage.Cure = .fix
+  ) {
+    if let facts = FileFacts(path), facts.isRegular, facts.mode & 0o600 != 0o600, facts.owner == getuid() {
+      return add(check, "\(path) is closed to its owner: \(facts.modeText)", .fix, [.mode(path, 0o600)])
+    }
+    add(check, "\(path) cannot be read: \(why)", cure, [.rename(path)] + more)
+  }
+
+  // MARK: The folder of the vaults
+
+  private mutating func vaultFolder() -> Bool {
+    let path = home.vaultFolder
+    guard let facts = FileFacts(path) else { return false }
+    guard isFolder(path) else {
+      let isLink = !facts.isRegular && (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil
+      let words =
+        isLink
+        ? "\(path) is a symbolic link that leads to no folder; is its disk mounted?"
+        : "something else is in the place of the folder \(path)"
+      add("vault_folder", words, .setAside, [.rename(path)], hidesSession: true)
+      return false
+    }
+    return checkMode(of: path, "vault_folder")
+  }
+
+  /// Files whose content does not matter, or is looked at by others: that they are files, and whose.
+  private mutating func files() {
+    let folder = home.vaultFolder
+    for name in ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted() {
+      let path = "\(folder)/\(name)"
+      guard let facts = FileFacts(path) else { continue }
+      guard facts.isRegular else {
+        let isPlaceholder = HomeCheck.endings.contains { name.hasSuffix($0) }
+        if isPlaceholder { add("vault_folder", "\(name) is not a file", .fix, [.renameVaultFile(name)]) }
+        continue
+      }
+      let isSecret = name.hasSuffix(".vault") || name == "vault.key"
+      let hidesSession = isSecret || name == FileAccountsIndex.fileName
+      guard facts.owner == getuid() else { continue }
+      let check = name == "vault.key" ? "key_file" : name.hasSuffix(".vault") ? "vault_file" : "vault_folder"
+      if facts.mode & 0o600 != 0o600 {
+        add(
+          check, "\(name) is closed to its owner: \(facts.modeText)", .fix, [.mode(path, 0o600)],
+          hidesSession: hidesSession
+        )
+      } else if isSecret, facts.mode & 0o077 != 0 {
+        add(
+          check, "others can read \(name): \(facts.modeText)", .fix, [.mode(path, 0o600)],
+          hidesSession: name == "vault.key")
+      }
+    }
+  }
+
+  private static let endings = [
+    ".lock", ".sign-in", ".room", ".audit", ".audit-older", ".audit-torn", ".audit-lock", ".changed",
+  ]
+
+  private func isFolder(_ path: String) -> Bool {
+    var isFolder: ObjCBool = false
+    return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
+  }
+
+  /// The first of `path`, `path-2` … that is free.
+  private func free(_ path: String) -> String {
+    var (candidate, number) = (path, 1)
+    while FileFacts(candidate) != nil {
+      number += 1
+      candidate = "\(path)-\(number)"
+    }
+    return candidate
+  }
+}
+#endif

@@ -1,0 +1,54 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// What is at a path where a small file should be. Looking never waits: a pipe in its place is not read. Symbolic links are
+/// followed.
+package enum PlainFile: Sendable, Hashable {
+  case content([UInt8])
+  case absent
+  /// Something is there, and it cannot be read; why.
+  case unreadable(String)
+
+  package static func read(_ path: String, limit: Int = 8 << 20) -> PlainFile {
+    do throws(PosixError) {
+      let descriptor = try retried(path) { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+      let file = PosixFile(descriptor: descriptor)
+      do {
+        guard try file.status().isRegular else {
+          return .unreadable(FileStatus.isFolder(path) ? "it is a folder" : "it is not a file")
+        }
+        let bytes = try file.readAll(limit: limit)
+        return bytes.count > limit ? .unreadable("it is too large") : .content(bytes)
+      } catch {
+        return .unreadable("input or output error")
+      }
+    } catch {
+      switch error.code {
+      case ENOENT, ENOTDIR:
+        return FileStatus.isAnything(path) ? .unreadable("it is a symbolic link to nothing") : .absent
+      case EACCES, EPERM: return .unreadable("no permission")
+      case ELOOP: return .unreadable("it is a symbolic link to itself")
+      case ENXIO: return .unreadable("it is not a file")
+      default: return .unreadable("error \(error.code)")
+      }
+    }
+  }
+}
+
+extension FileStatus {
+  fileprivate static func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return fstatat(AT_FDCWD, path, &status, 0) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// Also a symbolic link that leads nowhere.
+  fileprivate static func isAnything(_ path: String) -> Bool {
+    var status = stat()
+    return fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0
+  }
+}

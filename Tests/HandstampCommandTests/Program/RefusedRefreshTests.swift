@@ -1,0 +1,140 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampVaults
+import Testing
+
+@testable import HandstampCommand
+
+extension Processes {
+  /// A server whose answer to a refresh decides nothing: the session is kept, the person is told, and a sign-in leads out.
+  @Suite struct `A refresh that is refused without a reason` {
+    struct Answer: Sendable {
+      var status: Int
+      var body = ""
+      var type = "text/plain"
+      var code: String?
+      var isRefusal: Bool { status < 500 }
+    }
+
+    private static let answers = [
+      Answer(status: 400), Answer(status: 400, body: "<html>Bad Request</html>", type: "text/html"),
+      Answer(status: 400, body: #"{"message":"no"}"#, type: "application/json"),
+      Answer(status: 400, body: #"{"error":"invalid_request"}"#, type: "application/json", code: "invalid_request"),
+      Answer(status: 401), Answer(status: 403, body: "<html>Forbidden</html>", type: "text/html"), Answer(status: 404),
+      Answer(status: 410), Answer(status: 500),
+    ]
+
+    @Test(arguments: answers.indices)
+    func `is told with what the server answered and since when, and a sign-in leads out`(number: Int) async throws {
+      let answer = Self.answers[number]
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        stage.wire.saysTokensLast(0)
+        try await stage.run(["refresh"], on: stage.first)
+        let session = try await stage.session(of: stage.first).id
+        stage.wire.answersRefreshes(
+          with: TransportResponse(
+            status: answer.status, headers: [HeaderField("Content-Type", answer.type)], body: Array(answer.body.utf8)))
+
+        let exit: ExitReason = answer.isRefusal ? .signInNeeded : .network
+        let token = try await stage.run(["token"], on: stage.first, expecting: exit)
+        let code = answer.code.map { "the error \($0)" } ?? "no error code"
+        expectRefusal(
+          token, exit,
+          saying: answer.isRefusal
+            ? "\(stage.address.text) has refused to refresh this session with \(answer.status) and \(code), since "
+            : "has answered the refresh of this session with \(answer.status) and no tokens, since ",
+          hint: "run: handstamp login")
+        #expect(try await stage.session(of: stage.first).id == session, "an answer that decides nothing ends nothing")
+
+        // Two hours pass: every process tells from when on.
+        let note = try await self.note(of: stage)
+        let now = SystemClock().now().wall
+        var older = try JSONDecoder().decode(RefusedRefresh.self, from: Data(contentsOf: note))
+        older.since = now.advanced(by: .seconds(-7200))
+        try JSONEncoder().encode(older).write(to: note)
+        let second = try await stage.run(["refresh"], on: stage.first, expecting: exit)
+        #expect(second.words.contains("since \(older.since) (2 h"), "\(second.words)")
+
+        let request = try await stage.run(["request", "/v1/me"], on: stage.first, expecting: exit)
+        #expect(request.words.contains("with \(answer.status) and "), "\(request.words)")
+
+        let status = try object(try await stage.run(["status", "--json"], on: stage.first).out)
+        #expect(status["state"] as? String == "signed_in")
+        let failure = try #require(status["refreshFailure"] as? [String: Any])
+        #expect(failure["status"] as? Int == answer.status)
+        #expect(failure["error"] as? String == answer.code)
+        #expect(failure["sinceEpoch"] as? Int64 == older.since.seconds)
+        let shown = try await stage.run(["status"], on: stage.first)
+        #expect(shown.out.contains("with \(answer.status) and ") && shown.out.contains("(2 h"), "\(shown.out)")
+        #expect(!shown.out.contains("the next use gets a new one"))
+        #expect(shown.words.contains("hint: run: handstamp login"))
+        try await stage.run(["status", "--check"], on: stage.first, expecting: answer.isRefusal ? .signInNeeded : .ok)
+        let doctor = try await stage.run(["doctor"], on: stage.first, expecting: .failure)
+        #expect(doctor.out.contains("with \(answer.status) and "))
+        #expect(doctor.out.contains("hint: run: handstamp login --account \(stage.email)"))
+
+        let login = try await stage.run(["login", stage.email], on: stage.first, input: stage.password + "\n")
+        #expect(login.words.contains("signing in again") && login.words.contains("signed in as"), "\(login.words)")
+        #expect(try await stage.session(of: stage.first).id != session)
+        try await stage.run(["token"], on: stage.first)
+        let after = try object(try await stage.run(["status", "--json"], on: stage.first).out)
+        #expect(after["refreshFailure"] == nil)
+        #expect(!FileManager.default.fileExists(atPath: note.path), "nothing is left of it")
+      }
+    }
+
+    @Test func `is forgotten when the next refresh brings tokens; a server that is gone refuses nothing`() async throws
+    {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        stage.wire.saysTokensLast(0)
+        try await stage.run(["refresh"], on: stage.first)
+        stage.wire.answersRefreshes(with: TransportResponse(status: 404))
+        try await stage.run(["token"], on: stage.first, expecting: .signInNeeded)
+        stage.wire.answersRefreshes(with: nil)
+        stage.wire.saysTokensLast(nil)
+        try await stage.run(["token"], on: stage.first)
+        #expect(try object(try await stage.run(["status", "--json"], on: stage.first).out)["refreshFailure"] == nil)
+        let login = try await stage.run(["login", stage.email], on: stage.first)
+        #expect(login.words.contains("already"), "\(login.words)")
+
+        stage.wire.saysTokensLast(0)
+        try await stage.run(["refresh"], on: stage.first)
+        try await stage.server.stop()
+        let token = try await stage.run(["token"], on: stage.first, expecting: .network)
+        expectRefusal(token, .network, saying: "no answer from", hint: "see to the network")
+        #expect(try object(try await stage.run(["status", "--json"], on: stage.first).out)["refreshFailure"] == nil)
+      }
+    }
+
+    /// The one note of the first device.
+    private func note(of stage: Stage) async throws -> URL {
+      let folder = stage.first.path + "/refusals"
+      let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+      #expect(names.count == 1)
+      return URL(fileURLWithPath: "\(folder)/\(try #require(names.first))")
+    }
+  }
+
+  @Suite struct `A row of refused refreshes` {
+    @Test func `begins with its first answer, and anew when refusals follow failures of another kind`() {
+      let (session, other) = (SessionID("s"), SessionID("t"))
+      func at(_ seconds: Int64) -> UnixTime { UnixTime(seconds: seconds) }
+      let first = RefusedRefresh.next(after: nil, TokenEndpointAnswer(status: 400), session: session, at: at(1))
+      let second = RefusedRefresh.next(
+        after: first, TokenEndpointAnswer(status: 404, error: "x"), session: session, at: at(2))
+      #expect(second.since == at(1) && second.last == at(2) && second.status == 404 && second.error == "x")
+      let third = RefusedRefresh.next(after: second, TokenEndpointAnswer(status: 503), session: session, at: at(3))
+      #expect(third.since == at(3) && !third.isRefusal)
+      #expect(
+        RefusedRefresh.next(after: third, TokenEndpointAnswer(status: 500), session: other, at: at(4)).since == at(4))
+      for status in [407, 408, 425, 429, 200, 302, 500] {
+        #expect(
+          !RefusedRefresh.next(after: nil, TokenEndpointAnswer(status: status), session: session, at: at(1)).isRefusal)
+      }
+    }
+  }
+}
+#endif
