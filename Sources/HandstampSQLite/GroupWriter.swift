@@ -102,22 +102,21 @@ final class GroupWriter: Sendable {
     return ended
   }
 
-  /// The same results, after the ends among them were written to the log.
+  /// The same results, after the ends and notes of the clock among them were written to their files.
   private func logged(
     _ jobs: [Job], _ results: [Result<[StoredEvent], RegistryStoreError>], _ ended: [LoggedEnd]
   ) -> [Result<[StoredEvent], RegistryStoreError>] {
-    do throws(RegistryOpenError) {
-      for case (let job, .success) in zip(jobs, results) {
-        for case .noteClock(var note, let expecting) in job.changes {
-          note.revision = expecting.map { $0 + 1 } ?? 0
-          try clock?.write(note)
-        }
-      }
-      try ends?.append(ended)
-    } catch {
+    var results = results
+    do throws(RegistryOpenError) { try ends?.append(ended) } catch {
       // The database has these ends, and the log gets them with the next end or at the next start.
-      return zip(jobs, results).map { job, result in
-        job.changes.contains { $0.endedSession != nil } ? .failure(.unavailable("\(error)")) : result
+      for (index, job) in jobs.enumerated() where job.changes.contains(where: { $0.endedSession != nil }) {
+        results[index] = .failure(.unavailable("\(error)"))
+      }
+    }
+    for (index, job) in jobs.enumerated() {
+      guard case .success = results[index], let note = job.changes.compactMap(\.clockNote).last else { continue }
+      do throws(RegistryOpenError) { try clock?.write(note) } catch {
+        results[index] = .failure(.unavailable("\(error)"))
       }
     }
     return results
@@ -156,6 +155,15 @@ extension RegistryChange {
       .noteClock, .moveTimes:
       nil
     }
+  }
+}
+
+extension RegistryChange {
+  /// The note of the clock as it is stored by this change; `nil` for any other change.
+  var clockNote: ClockNote? {
+    guard case .noteClock(var note, let expecting) = self else { return nil }
+    note.revision = expecting.map { $0 + 1 } ?? 0
+    return note
   }
 }
 

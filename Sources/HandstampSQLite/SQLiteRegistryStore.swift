@@ -37,6 +37,7 @@ public final class SQLiteRegistryStore: RegistryStore {
     if creating { try PrivateFile.touch(path) }
     guard let identity = FileIdentity(path: path) else { throw .databaseMissing(path: path) }
     ends = endLog.map { EndLog(path: $0, instance: keys.instance) }
+    let clock = clockFile.map { ClockFile(path: $0, instance: keys.instance) }
     let (logged, known): (EndLog.Contents, [LoggedEnd])
     do {
       if !creating { try SQLiteRegistryStore.requireBound(path) }
@@ -54,7 +55,7 @@ public final class SQLiteRegistryStore: RegistryStore {
       }
       known = all
       endedAgain = living.isEmpty ? 0 : try pool.write { db in try ChangeWriter(db: db).endAgain(living) }
-      if let kept = try clockFile.map(ClockFile.init(path:))?.read() {
+      if let kept = try clock?.read() {
         try pool.write { db in try ChangeWriter(db: db).catchUp(with: kept) }
       }
     } catch let error as RegistryOpenError {
@@ -73,7 +74,7 @@ public final class SQLiteRegistryStore: RegistryStore {
     try ends?.append(Array(Set(known).subtracting(logged.ends)).sorted { $0.end.at < $1.end.at })
     place = DatabasePlace(path: path)
     guard FileIdentity(path: path) == identity else { throw .unavailable("\(path) was replaced while it was opened") }
-    writer = GroupWriter(pool, at: place, clock: clockFile.map(ClockFile.init(path:)), ends: ends)
+    writer = GroupWriter(pool, at: place, clock: clock, ends: ends)
     reader = GroupReader(pool, at: place)
   }
 
@@ -119,9 +120,7 @@ public final class SQLiteRegistryStore: RegistryStore {
     _ changes: [RegistryChange], events: [RegistryEvent]
   ) async throws(RegistryStoreError) -> [StoredEvent] {
     let stored = try await writer.write(changes, events).get()
-    for case .noteClock(_, let expecting) in changes {
-      newestNote.withLock { $0 = max($0, expecting.map { $0 + 1 } ?? 0) }
-    }
+    for note in changes.compactMap(\.clockNote) { newestNote.withLock { $0 = max($0, note.revision) } }
     return stored
   }
 

@@ -62,6 +62,20 @@ import Testing
     try restored.close()
   }
 
+  @Test func `leaves its clock to no other server`() async throws {
+    let folder = try Folder()
+    let store = try folder.server.open().store
+    _ = try await store.write([.noteClock(ClockNote(at: start), expecting: nil)], events: [])
+    try store.close()
+    // Started anew, with everything moved away but the clock.
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name != "clock" {
+      try FileManager.default.removeItem(atPath: folder.path + "/" + name)
+    }
+    let other = try folder.server.open().store
+    #expect(try await other.clockNote() == nil)
+    try other.close()
+  }
+
   @Test func `is told when it is closed`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store

@@ -46,7 +46,7 @@ extension CredentialHelper {
       guard CredentialHelper.isServed(server, hosts, own: nil) else { try leaveNotFound() }
       return try token.secret.withExposed { try show($0, for: server) }
     }
-    // A registry that is none of ours is the common case, and needs no account.
+    // Most registries are served by other helpers: that is found out without an account.
     let book = try await AccountBook(of: try Home.current())
     let own = try? account.chosen(book).server
     guard CredentialHelper.isServed(server, hosts, own: own) else { try leaveNotFound() }

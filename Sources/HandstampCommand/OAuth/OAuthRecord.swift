@@ -72,7 +72,7 @@ extension Home {
     try await secretFile(of: account).writeAsking(bytes)
   }
 
-  /// Writes it down, or that there is none; the client's secret goes with it.
+  /// Writes it down; `nil` removes it, and the client's secret with it.
   func save(_ record: OAuthRecord?, of account: AccountID) throws(Refusal) {
     let path = oauthPath(of: account)
     guard let record else {

@@ -47,6 +47,14 @@ extension Processes {
       Place(path: "", states: [.empty, .fifo, .link, .open], losesFirst: true, losesSecond: true),
     ]
 
+    /// Of the states of a place; a third of them, another one at each place, unless there is time for all.
+    private static func states(of number: Int) -> [Wrong] {
+      let all = places[number].states
+      guard ProcessInfo.processInfo.environment["HANDSTAMP_DEEP"] == nil else { return all }
+      let some = all.enumerated().filter { ($0.offset + number).isMultiple(of: 3) }.map(\.element)
+      return some.isEmpty ? Array(all.prefix(1)) : some
+    }
+
     @Test(arguments: places.indices)
     func `has one way out, which the hint names`(number: Int) async throws {
       let place = Self.places[number]
@@ -55,7 +63,7 @@ extension Processes {
         try await stage.signUp(stage.first, email: other)
         try await stage.signUp(stage.first)
         try await stage.signUp(stage.second, email: "eve@example.org")
-        for state in place.states {
+        for state in Self.states(of: number) {
           let walk = try await Walk(stage, place, state, number: number, other: other)
           try await walk.run()
         }

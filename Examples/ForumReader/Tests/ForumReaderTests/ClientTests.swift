@@ -130,7 +130,7 @@ import Testing
     #expect(
       await refused() == Ban(reason: "Posted a bad pun. User has been banned until Nov 3, 2026.", end: end))
     #expect(site.requests.last?.url == Site.base + "banlist.php?userid=42&actfilt=-1")
-    // The list is not for the banned, is none, has another member's alone, or is out of reach.
+    // The list is refused to banned members, is another page, names another member only, or cannot be reached.
     site.answer("private.php", try OldPage.text("ban-link"))
     site.answer("banlist.php", try OldPage.text("ban-link"))
     #expect(await refused() == Ban(listed: "42"))

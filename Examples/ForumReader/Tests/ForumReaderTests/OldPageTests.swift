@@ -197,7 +197,7 @@ import Testing
     ("<p>You are banned until Nov. 3, 2026. Come back then.", Ban(end: "Nov. 3, 2026")),
     ("<p>Banned until next Tuesday. Reason follows.", Ban(end: "next Tuesday")), ("<p>Banned until", Ban(reason: "")),
     ("<p>Reason:</p><p>Puns</p>", Ban(reason: "Puns")), ("<p>Reason:</p>", Ban()),
-    // What somebody did for good, or until some day, is no end.
+    // A date in the reason is not the end of the ban.
     (
       "<p>Reason: permanently late, until Nov 3, 2020</p><p>Until: Dec 1, 2026</p>",
       Ban(reason: "permanently late, until Nov 3, 2020", end: "Dec 1, 2026")
@@ -205,7 +205,7 @@ import Testing
     ("<p class=reason>Puns forever</p><p class=until>Never</p>", Ban(.permanent, reason: "Puns forever")),
     ("<p class=reason>Puns forever</p><p class=until>Dec 1, 2026</p>", Ban(reason: "Puns forever", end: "Dec 1, 2026")),
     ("<div class=inner><h1>Banned</h1>Go away</div>", Ban(reason: "Banned Go away")), ("", Ban()),
-    // The way to the reason is none.
+    // A link to the reason is not the reason.
     ("<div id=content><h1>BANNED</h1><a href='/banlist.php?userid=7'>Why?</a></div>", Ban(listed: "7")),
   ])
   func `tells of a ban what it says in so many words`(text: String, ban: Ban) throws {

@@ -7,7 +7,7 @@ enum BodyTags {
   /// More of them are no page, and reading each costs time.
   static let limit = 8
 
-  /// The first ``limit`` tags, each from its `<` to its `>`. What stands in a comment, a script or a title is none.
+  /// The first ``limit`` tags, each from its `<` to its `>`. Those in comments, scripts and titles do not count.
   static func find(in page: [UInt8]) -> [Range<Int>] {
     var scanner = Scanner(page: page)
     var tags: [Range<Int>] = []
@@ -43,7 +43,7 @@ enum BodyTags {
           if place < page.count, Scanner.isLetter(page[place]) { _ = endTag() } else { skip(past: ">", from: place) }
         case let byte where Scanner.isLetter(byte):
           let name = page[place...].prefix { !Scanner.endsName($0) }.map { $0 | 0x20 }
-          // A tag without an end is none, and nothing follows it.
+          // A tag without an end does not count, and no other can follow it.
           guard endTag() else { return nil }
           let range = start..<place
           if Scanner.texts.contains(name) { skipText(of: name) }

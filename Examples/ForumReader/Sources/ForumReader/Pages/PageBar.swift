@@ -63,7 +63,7 @@ struct PageBar {
           if word == "of" || word == "/" { total = number } else { others.append(number) }
         }
       }
-      // A number that is no link is where one is; where several are none, that says nothing.
+      // The current page's number is not a link; where several are not, it cannot be told.
       if Set(others).count == 1 { current = others.first }
     }
   }
