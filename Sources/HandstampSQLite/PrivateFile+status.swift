@@ -18,7 +18,7 @@ extension PrivateFile {
   /// In bytes; `nil` where there is no file.
   static func size(_ path: String) -> Int? {
     var status = stat()
-    return stat(path, &status) == 0 ? Int(status.st_size) : nil
+    return fstatat(AT_FDCWD, path, &status, 0) == 0 ? Int(status.st_size) : nil
   }
 
   static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
@@ -32,7 +32,7 @@ struct FileIdentity: Sendable, Hashable {
   /// `nil` where there is no file, or none that can be seen.
   init?(path: String) {
     var status = stat()
-    guard stat(path, &status) == 0 else { return nil }
+    guard fstatat(AT_FDCWD, path, &status, 0) == 0 else { return nil }
     self.init(status)
   }
 

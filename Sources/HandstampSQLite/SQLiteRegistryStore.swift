@@ -179,15 +179,15 @@ public final class SQLiteRegistryStore: RegistryStore {
   /// - Throws: also when it is older than one that was seen before: another content was copied into the file. From then on nothing
   ///   is answered, until the next start looks at it anew.
   @concurrent public func clockNote() async throws(RegistryStoreError) -> ClockNote? {
+    // What had been seen before the reading began is the least that it must find.
+    let least = newestNote.withLock { $0 }
     let note = try await read { db in
       try Row.fetchOne(try db.cachedStatement(sql: "SELECT at, doubted_since, revision FROM clock"))
         .map(ClockNote.init(row:))
     }
-    let wentBack = newestNote.withLock { newest in
-      defer { newest = max(newest, note?.revision ?? -1) }
-      return (note?.revision ?? -1) < newest
-    }
-    guard wentBack else { return note }
+    let found = note?.revision ?? -1
+    newestNote.withLock { $0 = max($0, found) }
+    guard found < least else { return note }
     place.giveUp()
     throw .unavailable("another content was copied into the database: start anew")
   }

@@ -57,10 +57,12 @@ public struct SessionServer: Sendable {
     self.mailer = mailer
     let note = try await registry.clockNote()
     let (clock, correction) = ServerClock.starting(after: note, configuration)
-    if let correction {
-      // Where it was not written, another server has done it.
-      _ = try await registry.note(
-        ClockNote(at: correction.instant.wall), after: note, moving: correction.span, by: correction.distance)
+    var former = note
+    while let correction, former?.doubtedSince != nil {
+      let right = ClockNote(at: correction.instant.wall)
+      if try await registry.note(right, after: former, moving: correction.span, by: correction.distance) { break }
+      // Another server has noted something meanwhile: perhaps that there is no doubt any more.
+      former = try await registry.clockNote()
     }
     self.clock = clock
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
@@ -82,7 +84,7 @@ public struct SessionServer: Sendable {
   public var responder: some HTTPResponder<ServerContext> { router.buildResponder() }
 
   /// The whole server as Hummingbird runs it. Prefer ``run(host:port:stoppingOnSignals:onReady:)``: it also ends event
-  /// streams when it is told to stop.
+  /// streams when it is told to stop, looks for sessions that are over, and lets a clock that jumped count again.
   public func application(
     address: BindAddress, onReady: @escaping @Sendable (any Channel) async -> Void = { _ in }
   ) -> some ApplicationProtocol {

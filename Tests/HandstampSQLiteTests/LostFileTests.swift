@@ -62,6 +62,23 @@ import Testing
     try restored.close()
   }
 
+  @Test func `is not taken for one because notes are written while others are read`() async throws {
+    let folder = try Folder()
+    let store = try folder.server.open().store
+    _ = try await store.write([.noteClock(ClockNote(at: start), expecting: nil)], events: [])
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<32 {
+        group.addTask { while try await store.clockNote()?.revision ?? 0 < 100 {} }
+      }
+      for number in Int64(0)..<100 {
+        _ = try await store.write([.noteClock(ClockNote(at: start), expecting: number)], events: [])
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await store.clockNote()?.revision == 100)
+    try store.close()
+  }
+
   @Test func `leaves its clock to no other server`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store

@@ -76,7 +76,7 @@ struct AccountBook: Sendable {
     if let name { return try account(named: name) }
     if let account = try usual() { return account }
     guard !accounts.isEmpty else { throw .nobody }
-    throw Refusal(.signInNeeded, "no account is active", hint: "run: handstamp switch \(choices)")
+    throw Refusal(.signInNeeded, "no account is active of \(choices)", hint: "run: handstamp switch NAME")
   }
 
   /// By tag, by id, by name, by the part of an address before its @; the first of these that fits anything decides.

@@ -27,6 +27,16 @@ struct SignInAttempt {
       throw Refusal(.vault, "no session can be stored here: \(first.words)", hint: hint)
     }
     book = try await AccountBook(of: home)
+    // The key of the vaults may be locked, or out of reach: the server would end the former session for one that cannot be stored.
+    for account in book.accounts {
+      switch await home.vault(of: account.id).read() {
+      case .trouble(.locked): throw Refusal(VaultTrouble.locked)
+      case .trouble(.unavailable(let why)): throw Refusal(VaultTrouble.unavailable(why))
+      case .value, .accessOnly: break
+      case .absent, .trouble: continue
+      }
+      break
+    }
     let named: Account?
     if let account { named = try book.account(account) } else { named = nil }
     self.named = named

@@ -29,6 +29,10 @@ extension HomeCheck {
   /// Whether the key is in the file beside the vaults; and whether it is confirmed that another store has none.
   private mutating func note() async -> (isKeyBeside: Bool, isKeyLost: Bool) {
     let name = VaultKeyPlace.noteName
+    // Closed to its owner, which is a damage of its own: behind it everything may be well.
+    if let facts = FileFacts("\(home.vaultFolder)/\(name)"), facts.isRegular, facts.mode & 0o600 != 0o600 {
+      return (false, false)
+    }
     do throws(Refusal) {
       switch try home.keyStore() {
       case .file: return (true, false)

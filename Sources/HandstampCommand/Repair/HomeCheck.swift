@@ -96,6 +96,10 @@ struct HomeCheck: Sendable {
         add(check, "\(path) is not a folder", isDecision ? .setAside : .fix, [.rename(path)])
         continue
       }
+      if let facts = FileFacts(path), facts.mode & 0o700 != 0o700, facts.owner == getuid() {
+        add(check, "\(path) is closed to its owner: \(facts.modeText)", .fix, [.mode(path, 0o700)])
+        continue
+      }
       for file in ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() {
         let path = "\(path)/\(file)"
         guard file.hasSuffix(".json"), let why = damage(of: path, name) else { continue }

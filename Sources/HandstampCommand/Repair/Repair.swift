@@ -22,6 +22,8 @@ struct Repair: Sendable {
       guard !damages.isEmpty else { break }
       var steps: [Damage.Step] = []
       for step in damages.flatMap(\.steps) where !steps.contains(step) { steps.append(step) }
+      // What is closed is opened first, and looked at anew: nothing is set aside because of what it hides.
+      if steps.contains(where: \.isMode) { steps.removeAll { !$0.isMode } }
       // What is made anew is made of what is in its place by then.
       for step in steps where !step.isRebuild { try await repair.take(step, in: home) }
       for step in steps where step.isRebuild { try await repair.take(step, in: home) }
@@ -67,13 +69,20 @@ struct Repair: Sendable {
       guard case .success(let list) = await home.index.read() else { return }
       let active = (list.active.flatMap { list[$0] } ?? list.accounts.first).flatMap { Account($0) }
       guard let active else { return }
-      try home.save(Settings(server: active.server, formerServers: nil, hasList: true))
+      var settings = Settings(server: active.server, formerServers: nil, hasList: true)
+      // The list may be lost one day, and be made anew by them.
+      for server in list.accounts.compactMap({ Account($0)?.server }) where settings.servers?.contains(server) != true {
+        settings.servers = (settings.servers ?? []) + [server]
+      }
+      try home.save(settings)
       done.append("wrote \(home.path)/settings.json anew")
     }
   }
 }
 
 extension Damage.Step {
+  fileprivate var isMode: Bool { if case .mode = self { true } else { false } }
+
   fileprivate var isRebuild: Bool {
     switch self {
     case .rebuildList, .rebuildSettings: true

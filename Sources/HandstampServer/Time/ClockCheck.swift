@@ -110,6 +110,18 @@ struct ClockCheck: Sendable, Hashable {
       instant: instant, span: min(doubt.since, expected)...expected, distance: instant.wall.since(expected))
   }
 
+  /// Counts on from a later time, which another server in the same doubt counts by: a session that one of them wrote down must not lie
+  /// ahead of the other's time for long.
+  mutating func catchUp(with time: UnixTime, at instant: Instant) {
+    guard var doubt else { return }
+    let lag = time.since(expected(at: instant))
+    // What is further away is of another doubt.
+    guard lag > .zero, lag <= .seconds(300) else { return }
+    doubt.distance -= lag
+    self.doubt = doubt
+    anchor = Instant(wall: time, uptime: instant.uptime)
+  }
+
   /// Whether the wall clock is doubted.
   var isDoubted: Bool { doubt != nil }
 

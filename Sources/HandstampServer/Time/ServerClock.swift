@@ -23,6 +23,9 @@ final class ServerClock: Sendable {
     }
   }
 
+  /// How old another server's note may be when it is looked at.
+  private static let longestSweep = Duration.seconds(120)
+
   private struct State: Sendable {
     var check: ClockCheck
     /// Whether the store's note has shown the present doubt: one that shows none after that tells that another server has found
@@ -77,8 +80,9 @@ final class ServerClock: Sendable {
   private var instant: ClockCheck.Instant { ServerClock.instant(wall, uptime) }
 
   /// What time it is. Logs when the clock has jumped, or came back.
-  func read() -> Reading {
-    let instant = instant
+  func read() -> Reading { judge(instant) }
+
+  private func judge(_ instant: ClockCheck.Instant) -> Reading {
     let (now, verdict) = state.withLock { $0.check.read(instant) }
     switch verdict {
     case .agreed, .doubted(_, isNew: false): break
@@ -94,13 +98,18 @@ final class ServerClock: Sendable {
   /// Takes in what the store's note says. Returns whether another server on the store has found the clock right.
   func follow(_ note: ClockNote?) -> Bool {
     let instant = instant
+    _ = judge(instant)
     let isSettled = state.withLock { state in
-      guard state.check.isDoubted else { return false }
-      guard note?.doubtedSince == nil else {
+      guard state.check.isDoubted, let note else { return false }
+      guard note.doubtedSince == nil else {
         state.isDoubtNoted = true
+        state.check.catchUp(with: note.at, at: instant)
         return false
       }
-      guard state.isDoubtNoted, let correction = state.check.adopt(at: instant) else { return false }
+      // What it found right must be what this server's clock shows: that may have jumped once more, or be another machine's.
+      let age = instant.wall.since(note.at)
+      let isThisClock = age >= .zero - ClockCheck.tolerance && age <= ServerClock.longestSweep
+      guard isThisClock, state.isDoubtNoted, let correction = state.check.adopt(at: instant) else { return false }
       (state.isDoubtNoted, state.rest) = (false, correction)
       return true
     }
@@ -112,6 +121,7 @@ final class ServerClock: Sendable {
   /// doubted.
   func next() -> (note: ClockNote, correction: ClockCheck.Correction?) {
     let instant = instant
+    _ = judge(instant)
     return state.withLock { state in
       guard state.isDoubtNoted, let correction = state.check.correction(at: instant) else {
         return (state.check.note(at: instant), nil)

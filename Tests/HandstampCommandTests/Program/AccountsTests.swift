@@ -146,7 +146,7 @@ extension Processes {
         #expect(!(try await stage.run(["accounts"], on: stage.first).out.contains("bob")))
         expectRefusal(
           try await stage.run(["token"], on: stage.first, expecting: .signInNeeded), .signInNeeded,
-          saying: "no account is active", hint: "handstamp switch \(ada)")
+          saying: "no account is active of \(ada)", hint: "handstamp switch NAME")
         #expect(try await stage.person(stage.first, "--account", ada) == ada)
         try await stage.signUp(stage.first, email: "carol@example.org")
         try await stage.run(["logout", "--all"], on: stage.first)

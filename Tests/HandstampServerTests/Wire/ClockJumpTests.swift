@@ -135,6 +135,55 @@ import Testing
     #expect(try await store.clockNote()?.doubtedSince == nil)
   }
 
+  @Test func `adopts no clock of its own that another server has not found right`() async throws {
+    let (store, first, second) = (FaultyStore(), TestClock(), TestClock())
+    var random = SystemRandomNumberGenerator()
+    let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
+    func server(_ clock: TestClock) async throws -> SessionServer {
+      try await SessionServer(
+        configuration: ServerConfiguration(
+          issuer: "https://id.example.org", now: { clock.now }, uptime: { clock.uptime }),
+        registry: Registry(store: store, mint: mint), keys: SigningKeys())
+    }
+    // Two machines: the clock of one of them jumps.
+    let (one, other) = (try await server(first), try await server(second))
+    for server in [one, other] { _ = try await server.checkClock() }
+    for clock in [first, second] { clock.advance(by: .seconds(1)) }
+    first.jump(by: day * 100)
+    #expect(try await !one.checkClock())
+    #expect(try await !other.checkClock())
+    #expect(try await store.clockNote()?.doubtedSince == nil)
+    #expect(try await !one.followClock())
+    #expect(one.now() == second.now)
+  }
+
+  @Test func `counts with other servers in doubt by one time`() async throws {
+    let (store, clock) = (FaultyStore(), TestClock())
+    var random = SystemRandomNumberGenerator()
+    let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
+    let registry = Registry(store: store, mint: mint)
+    func server() async throws -> SessionServer {
+      try await SessionServer(
+        configuration: ServerConfiguration(
+          issuer: "https://id.example.org", now: { clock.now }, uptime: { clock.uptime }),
+        registry: registry, keys: SigningKeys())
+    }
+    let past = ClockNote(at: clock.now.advanced(by: .zero - day))
+    #expect(try await registry.note(past, after: nil))
+    let first = try await server()
+    #expect(try await !first.checkClock())
+    clock.advance(by: .seconds(47))
+    let second = try await server()
+    #expect(first.now().since(second.now()) == .seconds(47))
+    #expect(try await !first.checkClock())
+    #expect(try await !second.followClock())
+    #expect(first.now() == second.now())
+    clock.advance(by: .seconds(600))
+    #expect(try await first.checkClock())
+    #expect(try await second.followClock())
+    #expect(second.now() == clock.now)
+  }
+
   @Test func `compares its clock at start with the last time in the registry`() async throws {
     let store = FaultyStore()
     let clock = TestClock()
