@@ -64,6 +64,20 @@ extension Processes {
       }
     }
 
+    @Test func `that is not given lets no sign-in take the place of the session`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        try await seal(stage, with: "a long passphrase")
+        let right = try file("a long passphrase\n", "right", in: stage)
+        for arguments in [["login", stage.email], ["login", stage.email, "--force"]] {
+          let outcome = try await Rig.handstamp(arguments, home: stage.first.path, input: stage.password + "\n")
+          #expect(outcome.status == ExitReason.vault.rawValue, "\(outcome.words)")
+        }
+        // The server was asked for nothing: it would have ended the stored session for one that cannot be stored.
+        _ = try await run("refresh", on: stage, passphrase: right)
+      }
+    }
+
     @Test func `that nobody gives, or a wrong one, signs nobody out`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
