@@ -106,7 +106,7 @@ final class EndLog: Sendable {
     title = "handstamp-ends 1 \(instance)\n"
   }
 
-  /// What the log holds; it is made where there is none.
+  /// What the log holds; a missing one is made.
   func read() throws(RegistryOpenError) -> Contents {
     _ = try PrivateFile.create(path, Data(title.utf8))
     guard let (data, _) = try PrivateFile.read(path, limit: .max) else { throw .unavailable("\(path) comes and goes") }

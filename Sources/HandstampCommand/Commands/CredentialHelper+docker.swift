@@ -30,7 +30,7 @@ extension CredentialHelper {
       _ = Terminal.input()
     case "list":
       let listed = hosts.map { ($0.text, username) }
-      try print(Dictionary(listed) { first, _ in first })
+      try answer(Dictionary(listed) { first, _ in first })
     case "version": Terminal.out("docker-credential-handstamp \(HandstampTool.version)")
     default:
       throw Refusal(
@@ -81,10 +81,10 @@ extension CredentialHelper {
   }
 
   private func show(_ token: String, for server: String) throws {
-    try print(Credentials(ServerURL: server, Username: username, Secret: token))
+    try answer(Credentials(ServerURL: server, Username: username, Secret: token))
   }
 
-  private func print(_ value: some Encodable) throws {
+  private func answer(_ value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     Terminal.out(String(decoding: try encoder.encode(value), as: UTF8.self))

@@ -14,7 +14,7 @@ struct CredentialHelper: SessionCommand {
 
         git config credential.https://git.example.org.helper "!handstamp credential-helper --host git.example.org"
 
-      get answers git with a token; store keeps nothing; erase makes the next get refresh that token, and signs nobody out
+      get answers git with a token; store keeps nothing; erase makes the next get refresh that token, and ends no session
 
       kubectl prints an ExecCredential, for the exec section of a user in a kubeconfig (interactiveMode: IfAvailable)
 

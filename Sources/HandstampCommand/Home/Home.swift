@@ -65,7 +65,7 @@ struct Home: Sendable, Hashable {
     }
   }
 
-  /// Why the settings cannot be read; `nil`: they can, or there are none yet.
+  /// Why the settings cannot be read; `nil`: they can, or nothing was saved so far.
   var settingsDamage: String? {
     if case .failure(let why) = storedSettings { why.words } else { nil }
   }
@@ -117,7 +117,7 @@ struct Home: Sendable, Hashable {
     }
   }
 
-  /// Why the name of this installation cannot be read; `nil`: it can, or there is none yet.
+  /// Why the name of this installation cannot be read; `nil`: it can, or was not drawn so far.
   var deviceDamage: String? {
     if case .failure(let why) = storedDevice { why.words } else { nil }
   }

@@ -2,8 +2,8 @@
 import HandstampCore
 
 extension Refusal {
-  /// With the way out that the state of the installation's files asks for. Where a session is stored that cannot be read, it
-  /// is never said that there is none.
+  /// With the way out that the state of the installation's files asks for. A session that is stored and cannot be
+  /// read is never denied.
   func explained(in home: Home) async -> Refusal {
     let isNobody = code == Refusal.nobody.code && message == Refusal.nobody.message
     guard concernsHome || isNobody else { return self }
@@ -13,7 +13,7 @@ extension Refusal {
     return Refusal(code, message, hint: hint)
   }
 
-  /// Where a session is stored, or may be, that cannot be read; `nil`: there is none.
+  /// Where a session is stored, or may be, that cannot be read; `nil`: every one can.
   static func hidden(in home: Home) async -> Refusal? { Refusal(hiding: await HomeCheck.damages(of: home)) }
 
   /// `nil`: none of `damages` hides a session.

@@ -250,7 +250,7 @@ extension Processes {
         return content
       }
 
-      /// The same file of the second device, where somebody else is signed in.
+      /// The same file of the second device, where another person is signed in.
       private func foreign() throws -> Data {
         guard place.path.hasSuffix(".vault") else {
           return try Data(contentsOf: URL(fileURLWithPath: "\(stage.second.path)/\(place.path)"))

@@ -50,7 +50,7 @@ import Testing
       // As oidc-agent and git-credential-oauth send it.
       #expect(try await ask("open:").status == 200)
       #expect(try await ask("open:", "client_id=open").status == 200)
-      for credentials in ["shut:", "open:x", "open", ":", "nobody:", "shut:wrong"] {
+      for credentials in ["shut:", "open:x", "open", ":", "unknown:", "shut:wrong"] {
         let answer = try await ask(credentials)
         #expect(answer.status == 401, "\(credentials)")
         #expect(answer.json["error"] == "invalid_client")

@@ -35,7 +35,7 @@ options.add_argument("--agree", action="store_true", help="devices are let in at
 options.add_argument("--bare-401", action="store_true", help="the answer to every revocation, which is not done")
 options.add_argument("--life", type=int, default=600)
 options.add_argument("--redirect", help="the whole redirect URI, and the only one")
-options.add_argument("--catch-all", action="store_true", help="every path that is none has a page of HTML, with a 200")
+options.add_argument("--catch-all", action="store_true", help="any unknown path is answered with a page of HTML and 200")
 options.add_argument("--userinfo", action="store_true")
 options.add_argument("--introspect", action="store_true", help="for public clients as well")
 options.add_argument("--no-revocation", action="store_true")
