@@ -21,6 +21,21 @@ import Testing
     }
   }
 
+  /// A server on a store that others may use as well, with a clock of its own or a shared one.
+  func server(
+    on store: FaultyStore, _ mint: TokenMint, _ clock: TestClock, limits: RegistryLimits = RegistryLimits()
+  ) async throws -> SessionServer {
+    try await SessionServer(
+      configuration: ServerConfiguration(
+        issuer: "https://id.example.org", now: { clock.now }, uptime: { clock.uptime }),
+      registry: Registry(store: store, mint: mint, limits: limits), keys: SigningKeys())
+  }
+
+  func freshMint() throws -> TokenMint {
+    var random = SystemRandomNumberGenerator()
+    return TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
+  }
+
   @Test(arguments: [100, -100]) func `ends no session, and refuses none`(days: Int) async throws {
     try await run(RegistryLimits(absoluteLimit: .seconds(86_400), idleLimit: .seconds(3600))) { test in
       let phone = try await test.signUp(device: "phone")
@@ -99,16 +114,11 @@ import Testing
     seconds: Int64
   ) async throws {
     let (store, clock) = (FaultyStore(), TestClock())
-    var random = SystemRandomNumberGenerator()
-    let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
-    let configuration = ServerConfiguration(
-      issuer: "https://id.example.org", now: { clock.now }, uptime: { clock.uptime })
-    let registry = Registry(
-      store: store, mint: mint, limits: RegistryLimits(absoluteLimit: nil, idleLimit: .seconds(86_400)))
-    func server() async throws -> SessionServer {
-      try await SessionServer(configuration: configuration, registry: registry, keys: SigningKeys())
-    }
+    let mint = try freshMint()
+    let limits = RegistryLimits(absoluteLimit: nil, idleLimit: .seconds(86_400))
+    func server() async throws -> SessionServer { try await self.server(on: store, mint, clock, limits: limits) }
     let (first, second) = (try await server(), try await server())
+    let registry = first.registry
     for server in [first, second] { _ = try await server.checkClock() }
     let account = try await registry.openAccount(email: nil, username: "Ada", passwordHash: nil, now: first.now())
     clock.advance(by: .seconds(1))
@@ -137,16 +147,9 @@ import Testing
 
   @Test func `adopts no clock of its own that another server has not found right`() async throws {
     let (store, first, second) = (FaultyStore(), TestClock(), TestClock())
-    var random = SystemRandomNumberGenerator()
-    let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
-    func server(_ clock: TestClock) async throws -> SessionServer {
-      try await SessionServer(
-        configuration: ServerConfiguration(
-          issuer: "https://id.example.org", now: { clock.now }, uptime: { clock.uptime }),
-        registry: Registry(store: store, mint: mint), keys: SigningKeys())
-    }
+    let mint = try freshMint()
     // Two machines: the clock of one of them jumps.
-    let (one, other) = (try await server(first), try await server(second))
+    let (one, other) = (try await server(on: store, mint, first), try await server(on: store, mint, second))
     for server in [one, other] { _ = try await server.checkClock() }
     for clock in [first, second] { clock.advance(by: .seconds(1)) }
     first.jump(by: day * 100)
@@ -159,21 +162,14 @@ import Testing
 
   @Test func `counts with other servers in doubt by one time`() async throws {
     let (store, clock) = (FaultyStore(), TestClock())
-    var random = SystemRandomNumberGenerator()
-    let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
+    let mint = try freshMint()
     let registry = Registry(store: store, mint: mint)
-    func server() async throws -> SessionServer {
-      try await SessionServer(
-        configuration: ServerConfiguration(
-          issuer: "https://id.example.org", now: { clock.now }, uptime: { clock.uptime }),
-        registry: registry, keys: SigningKeys())
-    }
     let past = ClockNote(at: clock.now.advanced(by: .zero - day))
     #expect(try await registry.note(past, after: nil))
-    let first = try await server()
+    let first = try await server(on: store, mint, clock)
     #expect(try await !first.checkClock())
     clock.advance(by: .seconds(47))
-    let second = try await server()
+    let second = try await server(on: store, mint, clock)
     #expect(first.now().since(second.now()) == .seconds(47))
     #expect(try await !first.checkClock())
     #expect(try await !second.followClock())
@@ -187,8 +183,7 @@ import Testing
   @Test func `compares its clock at start with the last time in the registry`() async throws {
     let store = FaultyStore()
     let clock = TestClock()
-    var random = SystemRandomNumberGenerator()
-    let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
+    let mint = try freshMint()
     let keys = SigningKeys()
 
     func run(trusting: Bool = false, _ body: (SessionServer, WireClient) async throws -> Void) async throws {
