@@ -87,7 +87,8 @@ let package = Package(
   ],
   targets: [
     // MARK: For apps
-    .target(name: "HandstampCore", swiftSettings: strict),
+    .target(name: "HandstampModel", swiftSettings: strict),
+    .target(name: "HandstampCore", dependencies: ["HandstampModel"], swiftSettings: strict),
     .target(name: "HandstampRegistry", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
     .target(name: "HandstampOAuth", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
     .target(name: "HandstampVaults", dependencies: ["HandstampCore", crypto, scrypt], swiftSettings: strict),

@@ -1,2 +1,2 @@
-@_exported public import HandstampCore
+@_exported public import HandstampModel
 @_exported public import HandstampVaults

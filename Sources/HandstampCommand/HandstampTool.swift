@@ -79,6 +79,7 @@ struct HandstampTool: AsyncParsableCommand {
 }
 #else
 import Foundation
+import HandstampCore
 
 /// The program of a build without traits.
 @main struct HandstampTool {

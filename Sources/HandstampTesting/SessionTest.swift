@@ -1,5 +1,5 @@
 public import Handstamp
-public import HandstampCore
+import HandstampCore
 public import HandstampVaults
 
 /// An app's session, with everything around it under a test's control.

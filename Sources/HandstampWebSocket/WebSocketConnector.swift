@@ -1,7 +1,7 @@
 #if WebSocket
 import Foundation
 public import Handstamp
-public import HandstampCore
+import HandstampCore
 import NIOCore
 import NIOHTTP1
 import NIOPosix

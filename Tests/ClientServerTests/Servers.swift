@@ -1,4 +1,5 @@
 #if Programs
+import HandstampCore
 import Foundation
 import Handstamp
 import HandstampAsyncHTTP

@@ -1,6 +1,7 @@
 import Foundation
 import Handstamp
 import HandstampCookies
+import HandstampCore
 import HandstampTesting
 import HandstampVaults
 import Testing

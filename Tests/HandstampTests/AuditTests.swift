@@ -1,3 +1,4 @@
+import HandstampCore
 import Foundation
 import Handstamp
 import HandstampTesting

@@ -1,5 +1,6 @@
 import Foundation
 import Handstamp
+import HandstampCore
 import HandstampTesting
 import HandstampVaults
 import Testing

@@ -1,4 +1,5 @@
 import Handstamp
+import HandstampCore
 import HandstampTesting
 import Testing
 

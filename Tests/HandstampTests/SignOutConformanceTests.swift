@@ -1,3 +1,4 @@
+import HandstampCore
 import Foundation
 @testable import Handstamp
 import HandstampTesting

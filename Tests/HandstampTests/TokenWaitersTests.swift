@@ -1,3 +1,4 @@
+import HandstampCore
 import HandstampTesting
 import Testing
 

@@ -1,3 +1,4 @@
+import HandstampCore
 import Foundation
 
 /// A call under its policy of failures.

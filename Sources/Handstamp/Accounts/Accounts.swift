@@ -1,4 +1,5 @@
 public import Foundation
+public import HandstampCore
 public import Observation
 
 /// Several accounts on one device: the list, the active one, and a session for each.
@@ -94,7 +95,7 @@ public final class Accounts<Content: Sendable> {
     tag: String? = nil, remember: Bool = true, _ perform: () async throws -> Grant
   ) async throws(SessionError) -> AccountID {
     let turn = SignInTurn { [index] () async throws(VaultTrouble) in
-      try await index.lockSignIn(within: SignInTurn.patience)
+      try await index.lockSignIn(within: SignInTurn.patience)?.unlock
     }
     defer { turn.end() }
     let grant: Grant

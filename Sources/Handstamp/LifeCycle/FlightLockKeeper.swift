@@ -1,3 +1,5 @@
+public import HandstampCore
+
 /// Knows which flight locks this program holds, so that they can be given up before the system suspends it. A program that is
 /// suspended with a lock in a group container is ended by iOS (0xDEAD10CC), and would keep its extensions waiting.
 ///

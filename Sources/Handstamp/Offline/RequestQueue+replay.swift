@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// Sending what waits.
 extension RequestQueue {
   /// Sends what waits, in order, until the queue is empty or something stands in the way. Whoever asks meanwhile gets the

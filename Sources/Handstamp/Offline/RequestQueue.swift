@@ -1,4 +1,5 @@
 import Foundation
+import HandstampCore
 public import HandstampVaults
 
 /// Where a ``RequestQueue`` keeps what waits.

@@ -1,3 +1,5 @@
+public import HandstampCore
+
 /// Stands in front of sessions: no token leaves until the person at the device has shown that they are there.
 ///
 /// ```swift

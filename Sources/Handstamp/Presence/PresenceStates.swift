@@ -1,3 +1,4 @@
+import HandstampCore
 /// The states of a ``PresenceLock``, for any number of observers.
 ///
 /// Every `for await` starts with the state of that moment and sees each later one once, in order. Ends when the lock goes

@@ -1,3 +1,5 @@
+import HandstampCore
+
 extension SessionController {
   /// Hands `token` out only when somebody was shown to be there.
   ///

@@ -1,4 +1,5 @@
 public import Foundation
+import HandstampCore
 
 /// Speaks with Handstamp's own session server.
 public struct ServerBackend: AccountBackend {

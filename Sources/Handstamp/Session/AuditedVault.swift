@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// A vault and an audit log that know of each other: every edit takes along how far the log has come, and what the vault
 /// knows of that goes to the log, which can tell by it that it was cut.
 struct AuditedVault: Vault {

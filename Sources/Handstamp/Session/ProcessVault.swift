@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// A vault as one program uses it: a session that is not to be remembered lives in memory, in front of the vault, and leaves
 /// there only what tells the server of its end.
 ///

@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// When the session was used last.
 extension SessionController {
   /// Somebody used the session: moves the idle limit. From any thread, for every touch: it reads a clock and takes a small

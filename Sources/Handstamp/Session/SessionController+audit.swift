@@ -1,3 +1,5 @@
+package import HandstampCore
+
 extension SessionController {
   /// Returns when everything that has happened until now is in the audit log. For programs that are about to exit.
   public func auditWritten() async {
@@ -8,7 +10,7 @@ extension SessionController {
   }
 
   /// Takes down what happened beside the session, such as a clean-up or a switch of accounts, in its order.
-  public nonisolated func record(_ entry: AuditEntry) {
+  package nonisolated func record(_ entry: AuditEntry) {
     if audit != nil { auditQueue.yield(.entry(entry)) }
   }
 }

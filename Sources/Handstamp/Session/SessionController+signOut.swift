@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// The ways to end a session, and what became of it.
 extension SessionController {
   /// How long a sign-out waits for clean-up steps before it reports those that are still under way.

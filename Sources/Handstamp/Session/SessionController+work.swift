@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// Performing what the machine decided.
 extension SessionController {
   /// The one way in: decide, derive the snapshot, perform. Never suspends.

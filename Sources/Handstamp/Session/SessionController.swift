@@ -1,4 +1,5 @@
 import Foundation
+public import HandstampCore
 /// Drives one account's session: owns its tokens, refreshes them once for everybody who asks, and ends it.
 ///
 /// It performs what ``SessionMachine`` decides and decides nothing itself; there is no `await` between reading the machine
@@ -173,9 +174,9 @@ public actor SessionController {
     let waiter = nextWaiter()
     await post(.signIn(waiter))
     let turn = SignInTurn { [self] () async throws(VaultTrouble) in
-      if remember { return try await vault.lockSignIn(within: SignInTurn.patience) }
+      if remember { return try await vault.lockSignIn(within: SignInTurn.patience).unlock }
       // One that is not remembered makes no file, and begins also where none can be written.
-      return await isSessionStored() ? try? await vault.lockSignIn(within: SignInTurn.patience) : nil
+      return await isSessionStored() ? (try? await vault.lockSignIn(within: SignInTurn.patience))?.unlock : nil
     }
     defer { turn.end() }
     let result: Result<Grant, SessionError>

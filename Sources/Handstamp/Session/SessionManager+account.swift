@@ -1,3 +1,4 @@
+import HandstampCore
 /// What a person does with their account, for backends that offer it: an ``AccountBackend``. With any other these throw
 /// ``SessionError/unsupported(_:)``.
 extension SessionManager {

@@ -1,4 +1,5 @@
 public import Foundation
+public import HandstampCore
 public import Observation
 
 /// Shows one account's session to a user interface.

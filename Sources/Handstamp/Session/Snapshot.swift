@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// What can be read without waiting, derived from the machine whenever its token changes.
 struct Snapshot: Sendable {
   /// The current token and its header; nothing while nobody is signed in.

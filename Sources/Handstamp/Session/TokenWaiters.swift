@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// Those who wait for a token, in groups: who needs the same waits for the same answer, and only the first of a group asks
 /// the machine.
 ///

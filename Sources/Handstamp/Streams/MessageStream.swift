@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// Messages for a signed-in account over a ``MessageConnection``, such as a WebSocket, for as long as the session lasts.
 ///
 /// It keeps its connection by the same rules as ``AuthenticatedStream``. Where a message's id is and how a server is asked to

@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// Makes the connections of a live stream: what server-sent events and WebSocket do differently.
 protocol StreamConnector: Sendable {
   associatedtype Message: Sendable

@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// Performs what a ``StreamMachine`` decides, for one reader; decides nothing itself.
 actor StreamDriver<Connector: StreamConnector> {
   typealias Messages = AsyncThrowingStream<Connector.Message, any Error>

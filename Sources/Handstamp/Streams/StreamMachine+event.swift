@@ -1,3 +1,5 @@
+import HandstampCore
+
 extension StreamMachine {
   /// One connection. Never used twice.
   struct Link: Sendable, Hashable, Comparable {

@@ -1,3 +1,5 @@
+import HandstampCore
+
 /// What a live stream does next, over server-sent events and WebSocket alike: when it connects, which connection counts, which
 /// messages are new. Knows nothing of clocks, networks or tokens.
 ///

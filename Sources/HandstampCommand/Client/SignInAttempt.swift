@@ -50,7 +50,8 @@ struct SignInAttempt {
     }
     identity = try Client.identity(at: self.server, home: home, deviceName: deviceName)
     let vault = SealedFileVault(folder: home.vaultFolder, account: AccountID("sign-in at \(self.server.text)"))
-    turn = SignInTurn { () async throws(VaultTrouble) in try await vault.lockSignIn(within: SignInTurn.patience) }
+    turn = SignInTurn { () async throws(VaultTrouble) in try await vault.lockSignIn(within: SignInTurn.patience).unlock
+    }
   }
 
   /// The account that is meant, if it is at this server and signed in to by OAuth, with how.

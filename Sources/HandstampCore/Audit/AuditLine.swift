@@ -5,21 +5,21 @@
 ///
 /// The code covers every byte before `,"mac":`; what follows has one form only, so that no byte can be changed unseen.
 /// Members that are not known are passed over: newer programs may write more.
-public struct AuditLine: Sendable, Hashable {
+package struct AuditLine: Sendable, Hashable {
   /// No line is longer, whatever the entry holds.
-  public static let limit = 4096
+  package static let limit = 4096
   /// Ids and words are cut to this many bytes, escapes included.
   static let textLimit = 512
   private static let codeMember = Array(#","mac":""#.utf8)
   private static let codeCount = 43
 
-  public var record: AuditRecord
+  package var record: AuditRecord
   /// What the code was made of.
-  public var covered: [UInt8]
-  public var code: AuditCode
+  package var covered: [UInt8]
+  package var code: AuditCode
 
   /// Writes `record` down; `authenticate` makes the code.
-  public init(_ record: AuditRecord, authenticate: ([UInt8]) -> AuditCode) {
+  package init(_ record: AuditRecord, authenticate: ([UInt8]) -> AuditCode) {
     var json = FlatJSON()
     json.add("seq", record.sequence)
     json.add("at", record.entry.at.description)
@@ -38,7 +38,7 @@ public struct AuditLine: Sendable, Hashable {
   }
 
   /// Reads a line, without its line break, and takes nothing of it on trust. Nothing unless it has the form of a record.
-  public init?(_ line: some Collection<UInt8>) {
+  package init?(_ line: some Collection<UInt8>) {
     let line = Array(line)
     let tail = AuditLine.codeMember.count + AuditLine.codeCount + 2
     guard line.count <= AuditLine.limit, line.count > tail else { return nil }
@@ -64,9 +64,9 @@ public struct AuditLine: Sendable, Hashable {
   }
 
   /// The line, with its line break.
-  public var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     covered + AuditLine.codeMember + Array(code.description.utf8) + Array("\"}\n".utf8)
   }
 
-  public var head: AuditHead { AuditHead(sequence: record.sequence, code: code) }
+  package var head: AuditHead { AuditHead(sequence: record.sequence, code: code) }
 }

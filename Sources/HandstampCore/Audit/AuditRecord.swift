@@ -1,16 +1,16 @@
 /// One entry as it stands in a log, with its place in the chain.
-public struct AuditRecord: Sendable, Hashable {
+package struct AuditRecord: Sendable, Hashable {
   /// 1, 2, 3 …, without a gap, across all processes.
-  public var sequence: UInt64
-  public var entry: AuditEntry
+  package var sequence: UInt64
+  package var entry: AuditEntry
   /// Which program wrote it.
-  public var writer: AuditWriter
+  package var writer: AuditWriter
   /// In a record of a rotation: the first number that is still kept. Smaller ones may be gone.
-  public var kept: UInt64?
+  package var kept: UInt64?
   /// The code of the record before.
-  public var previous: AuditCode
+  package var previous: AuditCode
 
-  public init(
+  package init(
     sequence: UInt64, entry: AuditEntry, writer: AuditWriter, kept: UInt64? = nil, previous: AuditCode
   ) {
     self.sequence = sequence
@@ -22,12 +22,12 @@ public struct AuditRecord: Sendable, Hashable {
 }
 
 /// Which program, in which process.
-public struct AuditWriter: Sendable, Hashable {
-  public var program: String
+package struct AuditWriter: Sendable, Hashable {
+  package var program: String
   /// The process's number on its machine.
-  public var process: Int64
+  package var process: Int64
 
-  public init(program: String, process: Int64) {
+  package init(program: String, process: Int64) {
     self.program = program
     self.process = process
   }

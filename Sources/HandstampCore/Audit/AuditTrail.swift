@@ -1,7 +1,7 @@
 /// An audit log as it was found, and what is to be held of it.
-public struct AuditTrail: Sendable, Hashable {
+package struct AuditTrail: Sendable, Hashable {
   /// What checking the chain came to.
-  public enum Verdict: Sendable, Hashable {
+  package enum Verdict: Sendable, Hashable {
     /// Nothing was changed and nothing is missing; the last `newer` records are newer than the head that was stored, so
     /// a cut among them could not be seen.
     case intact(newer: UInt64)
@@ -11,7 +11,7 @@ public struct AuditTrail: Sendable, Hashable {
     case cut(after: UInt64, head: UInt64)
   }
 
-  public enum Break: String, Sendable, Hashable, Codable {
+  package enum Break: String, Sendable, Hashable, Codable {
     /// A line that is no record.
     case unreadable
     /// The record's code does not fit its content: it was changed, or written with another key.
@@ -25,24 +25,24 @@ public struct AuditTrail: Sendable, Hashable {
   }
 
   /// One line of the log.
-  public struct Item: Sendable, Hashable {
+  package struct Item: Sendable, Hashable {
     /// Nothing when the line is no record.
-    public var record: AuditRecord?
+    package var record: AuditRecord?
     /// Whether the chain holds up to and with this line.
-    public var isIntact: Bool
+    package var isIntact: Bool
   }
 
   /// All lines that are there, oldest first; those behind a break are to be taken with care.
-  public private(set) var items: [Item] = []
-  public private(set) var verdict = Verdict.intact(newer: 0)
+  package private(set) var items: [Item] = []
+  package private(set) var verdict = Verdict.intact(newer: 0)
   /// The bytes of a last line that never came to its end, after a kill or a power cut. No sign of a change: the next entry
   /// sets them aside.
-  public private(set) var tornBytes = 0
+  package private(set) var tornBytes = 0
 
   /// Checks `bytes`, all that there is of a log, against `head`, which was stored apart from it.
   ///
   /// - Parameter authenticate: the code of what a line covers.
-  public init(_ bytes: [UInt8], head: AuditHead?, authenticate: ([UInt8]) -> AuditCode) {
+  package init(_ bytes: [UInt8], head: AuditHead?, authenticate: ([UInt8]) -> AuditCode) {
     var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     tornBytes = lines.popLast()?.count ?? 0
     var chain = Chain()

@@ -1,6 +1,6 @@
 extension SessionMachine {
   /// What is to be done about an event, in this order.
-  public enum Effect: Sendable, Hashable {
+  package enum Effect: Sendable, Hashable {
     // Announcements: done at once, they never suspend.
     case publish(SessionState)
     case audit(AuditEntry)
@@ -29,7 +29,7 @@ extension SessionMachine {
   }
 
   /// How a sign-in or a sign-out went.
-  public enum SignedOutcome: Sendable, Hashable {
+  package enum SignedOutcome: Sendable, Hashable {
     case signedIn(SignedIn)
     case signedOut
     /// Signed out here, but the store could not take it down; it is tried again.
@@ -38,29 +38,5 @@ extension SessionMachine {
     case renewed
     /// It had been replaced by somebody else before: the newest is in use now, and may have to be replaced in its turn.
     case renewedElsewhere
-  }
-}
-
-/// What an app shows.
-public enum SessionState: Sendable, Hashable {
-  /// The vault has not answered yet.
-  case restoring
-  /// Nobody is signed in; how the last session ended, if one did.
-  case signedOut(EndReason?)
-  case signedIn(SignedIn)
-  /// It cannot be known, or not be used, for this reason. Nothing was erased; ``SessionError/recovery`` is the way on.
-  case unavailable(SessionError)
-}
-
-/// The facts of a live session. No secret among them.
-public struct SignedIn: Sendable, Hashable {
-  public var session: SessionID
-  public var profile: Profile
-  public var startedAt: UnixTime
-
-  public init(session: SessionID, profile: Profile, startedAt: UnixTime) {
-    self.session = session
-    self.profile = profile
-    self.startedAt = startedAt
   }
 }

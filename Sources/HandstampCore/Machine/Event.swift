@@ -1,34 +1,34 @@
 extension SessionMachine {
   /// One piece of work that has been asked for; its answer names it.
-  public struct Operation: Sendable, Hashable, Comparable, CustomStringConvertible {
-    public let number: UInt64
-    public init(_ number: UInt64) { self.number = number }
-    public static func < (left: Self, right: Self) -> Bool { left.number < right.number }
-    public var description: String { "#\(number)" }
+  package struct Operation: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package let number: UInt64
+    package init(_ number: UInt64) { self.number = number }
+    package static func < (left: Self, right: Self) -> Bool { left.number < right.number }
+    package var description: String { "#\(number)" }
   }
 
   /// One caller who waits for a token, or one command that waits for its outcome. Never used twice.
-  public struct Waiter: Sendable, Hashable, Comparable {
-    public let number: UInt64
-    public init(_ number: UInt64) { self.number = number }
-    public static func < (left: Self, right: Self) -> Bool { left.number < right.number }
+  package struct Waiter: Sendable, Hashable, Comparable {
+    package let number: UInt64
+    package init(_ number: UInt64) { self.number = number }
+    package static func < (left: Self, right: Self) -> Bool { left.number < right.number }
   }
 
   /// What a caller needs of a token.
-  public struct Need: Sendable, Hashable {
+  package struct Need: Sendable, Hashable {
     /// How long it must last yet. More than a token's life is clamped, see ``SessionMachine/clamp(_:toLife:)``.
-    public var validity: Duration
+    package var validity: Duration
     /// The token that an API refused: any other will do.
-    public var refused: AccessToken?
+    package var refused: AccessToken?
 
-    public init(validity: Duration = .zero, refused: AccessToken? = nil) {
+    package init(validity: Duration = .zero, refused: AccessToken? = nil) {
       self.validity = validity
       self.refused = refused
     }
   }
 
   /// How a refresh was answered.
-  public enum RefreshAnswer: Sendable, Hashable {
+  package enum RefreshAnswer: Sendable, Hashable {
     case granted(Grant)
     /// The definitive rejection of `ROTATION.md`, with the server's reason.
     case rejected(EndReason)
@@ -42,7 +42,7 @@ extension SessionMachine {
   }
 
   /// A timer; starting one again replaces the former.
-  public enum Timer: Int, Sendable, Hashable, Comparable, CaseIterable {
+  package enum Timer: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// The refresh ahead of expiry.
     case refresh
     /// The next attempt of a refresh.
@@ -62,11 +62,11 @@ extension SessionMachine {
     /// The most that the end of a session waits for the vault.
     case end
 
-    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
   }
 
   /// Everything that can happen to a session.
-  public enum Event: Sendable, Hashable {
+  package enum Event: Sendable, Hashable {
     /// The program began.
     case start
     /// Another process may have written to the vault, or the vault may have been unlocked.

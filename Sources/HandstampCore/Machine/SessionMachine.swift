@@ -5,16 +5,16 @@
 /// Rule 3: an event that makes no sense here changes nothing, never traps, and comes back as ``Effect/ignored``: the
 /// network answers late, and that is not a bug.
 /// Rule 4: nothing that depends on work follows it in one list; it comes out of the event that answers the work.
-public struct SessionMachine: Sendable, Hashable {
-  public let policy: SessionPolicy
+package struct SessionMachine: Sendable, Hashable {
+  package let policy: SessionPolicy
   /// Whether the server knows rotation keys. If not, a refresh is never asked for without the flight lock.
-  public let keepsRotationKeys: Bool
+  package let keepsRotationKeys: Bool
   /// The clean-up steps that this program can do.
-  public let cleanups: [Cleanup]
+  package let cleanups: [Cleanup]
   /// The process id that its attempts are noted with.
-  public let process: Int32
+  package let process: Int32
   /// Raised by every sign-in and sign-out; what belongs to an older one comes to nothing.
-  public internal(set) var epoch: UInt64 = 0
+  package internal(set) var epoch: UInt64 = 0
 
   var phase: Phase = .dormant
   /// Callers who wait for a token.
@@ -57,7 +57,7 @@ public struct SessionMachine: Sendable, Hashable {
   /// Those that are: a look that was under way may still show them.
   var doneChores: [SessionID: Set<String>] = [:]
 
-  public init(
+  package init(
     policy: SessionPolicy = SessionPolicy(), keepsRotationKeys: Bool = true, cleanups: [Cleanup] = [],
     process: Int32 = 0
   ) {
@@ -233,7 +233,7 @@ public struct SessionMachine: Sendable, Hashable {
   }
 
   /// Takes an event and says what is to be done about it.
-  public mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
+  package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
     decide(event, at: now) + releaseLockOfUnsaved() + tellOfLateSuccessors(at: now)
   }
 
@@ -281,15 +281,15 @@ public struct SessionMachine: Sendable, Hashable {
   }
 
   /// What an app shows now.
-  public var state: SessionState { published }
+  package var state: SessionState { published }
 
   /// The access token that may go out now; nothing while nobody is signed in and behind the fence of a sign-out.
-  public var access: StoredAccess? {
+  package var access: StoredAccess? {
     if case .live(let live) = phase { live.access } else { nil }
   }
 
   /// Whether an access token with that lifetime serves a caller who needs `validity` more of it.
-  public static func serves(_ lifetime: Lifetime?, for validity: Duration, at now: Moment) -> Bool {
+  package static func serves(_ lifetime: Lifetime?, for validity: Duration, at now: Moment) -> Bool {
     guard let lifetime else { return true }
     let remaining = lifetime.remaining(at: now)
     return remaining > .zero && remaining >= clamp(validity, toLife: lifetime.duration)
@@ -301,7 +301,7 @@ public struct SessionMachine: Sendable, Hashable {
   /// |---|---|---|
   /// | 60 s | 1 h | 60 s |
   /// | 10 min | 60 s | 48 s |
-  public static func clamp(_ validity: Duration, toLife life: Duration) -> Duration {
+  package static func clamp(_ validity: Duration, toLife life: Duration) -> Duration {
     min(validity, life / 5 * 4)
   }
 }

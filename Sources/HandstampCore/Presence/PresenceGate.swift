@@ -1,8 +1,8 @@
 /// Whether tokens may be handed out, as a value: knows no clock and asks nobody itself. It begins closed.
 ///
 /// Time is uptime that counts sleep. A clock that runs back closes the gate: an interval must not become longer by it.
-public struct PresenceGate: Sendable, Hashable {
-  public let policy: PresencePolicy
+package struct PresenceGate: Sendable, Hashable {
+  package let policy: PresencePolicy
   /// When somebody was last shown to be there; nothing while closed.
   private var openedAt: Duration?
   /// The latest time that was seen.
@@ -13,22 +13,22 @@ public struct PresenceGate: Sendable, Hashable {
   /// How often the gate was closed on purpose.
   private var closings: UInt64 = 0
 
-  public init(_ policy: PresencePolicy) { self.policy = policy }
+  package init(_ policy: PresencePolicy) { self.policy = policy }
 
   /// What lets one call through, until the gate is closed on purpose.
-  public struct Pass: Sendable, Hashable {
+  package struct Pass: Sendable, Hashable {
     fileprivate let closings: UInt64
   }
 
   /// What a call has to do.
-  public enum Asked: Sendable, Hashable {
+  package enum Asked: Sendable, Hashable {
     /// Put this question to the person.
     case begin(UInt64)
     /// Wait for the question that is being asked.
     case join
   }
 
-  public mutating func isOpen(at uptime: Duration) -> Bool {
+  package mutating func isOpen(at uptime: Duration) -> Bool {
     if let seen, uptime < seen { openedAt = nil }
     seen = uptime
     switch policy {
@@ -40,25 +40,25 @@ public struct PresenceGate: Sendable, Hashable {
   }
 
   /// How long the gate stays open yet; nothing when it is closed, or without an end.
-  public mutating func remaining(at uptime: Duration) -> Duration? {
+  package mutating func remaining(at uptime: Duration) -> Duration? {
     guard isOpen(at: uptime), case .window(let length) = policy, let openedAt else { return nil }
     return length - (uptime - openedAt)
   }
 
-  public mutating func state(at uptime: Duration) -> PresenceState {
+  package mutating func state(at uptime: Duration) -> PresenceState {
     if isOpen(at: uptime) { return .open }
     return question == nil ? .locked : .confirming
   }
 
   /// A pass for a call that comes now; nothing while the gate is closed.
-  public mutating func pass(at uptime: Duration) -> Pass? {
+  package mutating func pass(at uptime: Duration) -> Pass? {
     isOpen(at: uptime) ? Pass(closings: closings) : nil
   }
 
-  public func accepts(_ pass: Pass) -> Bool { pass.closings == closings }
+  package func accepts(_ pass: Pass) -> Bool { pass.closings == closings }
 
   /// Somebody must be shown to be there. One question serves all who ask while it is open.
-  public mutating func ask() -> Asked {
+  package mutating func ask() -> Asked {
     if question != nil { return .join }
     lastQuestion += 1
     question = lastQuestion
@@ -66,7 +66,7 @@ public struct PresenceGate: Sendable, Hashable {
   }
 
   /// They were there: a pass for all who waited. Nothing when the question is not being asked any more.
-  public mutating func confirmed(_ number: UInt64, at uptime: Duration) -> Pass? {
+  package mutating func confirmed(_ number: UInt64, at uptime: Duration) -> Pass? {
     guard end(number) else { return nil }
     seen = max(seen ?? uptime, uptime)
     switch policy {
@@ -78,28 +78,19 @@ public struct PresenceGate: Sendable, Hashable {
 
   /// They were not. False when the question is not being asked any more.
   @discardableResult
-  public mutating func end(_ number: UInt64) -> Bool {
+  package mutating func end(_ number: UInt64) -> Bool {
     guard question == number else { return false }
     question = nil
     return true
   }
 
   /// Nobody waits for the answer any more.
-  public mutating func takeBack() { question = nil }
+  package mutating func takeBack() { question = nil }
 
   /// Closes the gate: at once, for calls that are on their way as well.
-  public mutating func close() {
+  package mutating func close() {
     openedAt = nil
     question = nil
     closings += 1
   }
-}
-
-/// Whether tokens are handed out.
-public enum PresenceState: Sendable, Hashable {
-  /// Somebody must be shown to be there first.
-  case locked
-  /// They are being asked.
-  case confirming
-  case open
 }

@@ -1,5 +1,5 @@
 public import Handstamp
-public import HandstampCore
+import HandstampCore
 public import Observation
 
 /// What ``AccountSwitcherModel`` needs; an `Accounts` is one.

@@ -1,5 +1,5 @@
 public import Handstamp
-public import HandstampCore
+import HandstampCore
 
 /// What ``AuthViewModel`` needs; a `SessionManager` is one, and a preview or a test brings its own.
 @MainActor public protocol AuthService: AnyObject {

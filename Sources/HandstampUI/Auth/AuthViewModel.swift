@@ -1,5 +1,5 @@
 public import Handstamp
-public import HandstampCore
+import HandstampCore
 public import Observation
 
 /// What ``AuthView`` shows and does: signing in, signing up, resetting a password, as a guest and with Apple.

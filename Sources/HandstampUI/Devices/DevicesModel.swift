@@ -1,5 +1,5 @@
 public import Handstamp
-public import HandstampCore
+import HandstampCore
 public import Observation
 
 /// What ``DevicesView`` shows and does: the account's devices, live, and ending one or all others.

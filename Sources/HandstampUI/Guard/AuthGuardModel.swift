@@ -1,5 +1,5 @@
 public import Handstamp
-public import HandstampCore
+import HandstampCore
 public import Observation
 
 /// What ``AuthGuardView`` shows.

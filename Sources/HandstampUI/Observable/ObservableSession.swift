@@ -1,6 +1,6 @@
 #if canImport(Combine) || OpenCombine
 public import Handstamp
-public import HandstampCore
+import HandstampCore
 import Observation
 
 #if canImport(Combine)

@@ -92,7 +92,7 @@ public final class FileAuditLog: AuditLog {
   /// | lines cut from the end that no edit of the vault had followed yet | nothing |
   ///
   /// - Throws: what keeps the vault or its key from being read; without them nothing can be checked.
-  @concurrent public func trail() async throws(VaultTrouble) -> AuditTrail {
+  @concurrent package func trail() async throws(VaultTrouble) -> AuditTrail {
     // Before the log: that one is never behind.
     let head: AuditHead?
     switch await vault.read() {
@@ -104,7 +104,7 @@ public final class FileAuditLog: AuditLog {
   }
 
   /// The same, against a head that was kept elsewhere.
-  @concurrent public func trail(head: AuditHead?) async throws(VaultTrouble) -> AuditTrail {
+  @concurrent package func trail(head: AuditHead?) async throws(VaultTrouble) -> AuditTrail {
     guard let folder = try vault.place.open() else { return AuditTrail([], head: head) { _ in .none } }
     try await vault.key.find()
     guard let key = try vault.key.load(for: folder) else {

@@ -1,4 +1,5 @@
 #if Programs
+import HandstampCore
 import Testing
 
 @testable import HandstampServer

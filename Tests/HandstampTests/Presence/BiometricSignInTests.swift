@@ -1,3 +1,4 @@
+import HandstampCore
 import Handstamp
 import HandstampTesting
 import HandstampVaults

@@ -11,21 +11,24 @@ public final class SignInTurn: Sendable {
 
   @TaskLocal package static var current: SignInTurn?
 
-  private typealias Waiting = Task<Result<(any FlightLock)?, VaultTrouble>, Never>
+  /// Gives a lock back.
+  package typealias Release = @Sendable () -> Void
+
+  private typealias Waiting = Task<Result<Release?, VaultTrouble>, Never>
 
   private enum State: Sendable {
     case free
     case waiting(Waiting)
-    case taken((any FlightLock)?)
+    case taken(Release?)
     /// Whatever it brought is stored, or of no use.
     case over
   }
 
-  private let lock: @Sendable () async -> Result<(any FlightLock)?, VaultTrouble>
+  private let lock: @Sendable () async -> Result<Release?, VaultTrouble>
   private let state = Locked(State.free)
 
   /// - Parameter lock: takes the lock; `nil` where the sign-in goes on without.
-  package init(_ lock: @escaping @Sendable () async throws(VaultTrouble) -> (any FlightLock)?) {
+  package init(_ lock: @escaping @Sendable () async throws(VaultTrouble) -> Release?) {
     self.lock = { do throws(VaultTrouble) { return .success(try await lock()) } catch { return .failure(error) } }
   }
 
@@ -57,7 +60,7 @@ public final class SignInTurn: Sendable {
     } onCancel: {
       waiting.cancel()
     }
-    let unwanted = state.withLock { state -> (any FlightLock)? in
+    let unwanted = state.withLock { state -> Release? in
       switch state {
       case .waiting: break
       // By another task of this sign-in, which waited for the same.
@@ -71,7 +74,7 @@ public final class SignInTurn: Sendable {
       }
       return nil
     }
-    unwanted?.unlock()
+    unwanted?()
     if case .failure(let trouble) = result { throw .storage(trouble) }
   }
 
@@ -105,6 +108,6 @@ public final class SignInTurn: Sendable {
       state = new
       return former
     }
-    if case .taken(let lock) = former { lock?.unlock() }
+    if case .taken(let release) = former { release?() }
   }
 }
