@@ -16,6 +16,7 @@ let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto"
 /// scrypt. Only where passphrases are: on Apple's systems it would bring a second library of cryptography into every app.
 let scrypt: Target.Dependency = .product(
   name: "_CryptoExtras", package: "swift-crypto", condition: .when(platforms: [.linux]))
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let openCombine: Target.Dependency = .product(
   name: "OpenCombine", package: "OpenCombine", condition: .when(platforms: [.linux], traits: ["OpenCombine"]))
 
@@ -72,6 +73,7 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-crypto", "3.12.3"..<"5.0.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     // Below: only with traits.
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
@@ -79,7 +81,6 @@ let package = Package(
     .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -96,7 +97,9 @@ let package = Package(
     .target(
       name: "HandstampSecretService", dependencies: ["HandstampCore", "HandstampVaults", "CHandstampSecret"],
       swiftSettings: strict),
-    .target(name: "Handstamp", dependencies: ["HandstampCore", "HandstampVaults", crypto], swiftSettings: strict),
+    .target(
+      name: "Handstamp", dependencies: ["HandstampCore", "HandstampModel", "HandstampVaults", crypto, logging],
+      swiftSettings: strict),
     .target(name: "HandstampCookies", dependencies: ["HandstampCore"], swiftSettings: strict),
     .target(name: "HandstampData", dependencies: ["HandstampCore"] + grdb("Data"), swiftSettings: strict),
     .target(name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore", openCombine], swiftSettings: strict),
@@ -212,7 +215,8 @@ let package = Package(
       dependencies: ["HandstampData", "HandstampCore", "HandstampTesting", "DataProbe"] + grdb("Data"),
       swiftSettings: strict),
     .testTarget(
-      name: "HandstampTests", dependencies: ["Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
+      name: "HandstampTests",
+      dependencies: ["Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting", logging],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampUITests",

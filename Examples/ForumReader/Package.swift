@@ -27,15 +27,15 @@ let package = Package(
       name: "CHTML", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"]), .brew(["libxml2"])]),
     .target(
       name: "ForumReader",
-      dependencies: ["CHTML", grdb] + handstamp("Handstamp", "HandstampCore", "HandstampCookies", "HandstampData"),
+      dependencies: ["CHTML", grdb] + handstamp("Handstamp", "HandstampCookies", "HandstampData"),
       swiftSettings: strict),
     .executableTarget(
       name: "forum",
-      dependencies: ["ForumReader"] + handstamp("Handstamp", "HandstampCookies", "HandstampData", "HandstampVaults"),
+      dependencies: ["ForumReader"] + handstamp("Handstamp", "HandstampCookies", "HandstampData"),
       swiftSettings: strict),
     .executableTarget(
       name: "forum-bench",
-      dependencies: ["ForumReader"] + handstamp("HandstampCookies", "HandstampCore", "HandstampData"),
+      dependencies: ["ForumReader"] + handstamp("Handstamp", "HandstampCookies", "HandstampData"),
       swiftSettings: strict),
     .testTarget(
       name: "ForumReaderTests",

@@ -1,7 +1,8 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// A package of a stranger: it has Handstamp by URL and version, and hands its own traits on. `make outside` names a clone.
+// A third-party package that depends on Handstamp by URL and version, and forwards its own traits. `make outside` uses
+// a clone.
 let url = Context.environment["HANDSTAMP_URL"] ?? "https://github.com/example/handstamp"
 let traits = ["AsyncHTTPClient", "Data", "LoopbackRedirect", "Programs", "SQLite", "Server", "WebSocket"]
 

@@ -4,27 +4,28 @@ public import HandstampCore
 import NIOCore
 import NIOHTTP1
 
-/// Carries requests by AsyncHTTPClient: without redirects, cookies, a cache or a proxy.
+/// A transport based on AsyncHTTPClient, without redirects, cookies, caching or proxies.
 ///
-/// Nothing is started before the first request. A request that is given up is cancelled on the wire as well, which makes
-/// this the transport of choice on Linux. A connection that cannot be had is reported at once: whoever asks knows better
-/// when to try again.
+/// No client is started before the first request. Cancelling a request also cancels it on the wire, which makes this
+/// the preferred transport on Linux. A failure to connect is reported immediately, so that the caller decides when to
+/// retry.
 public final class AsyncHTTPTransport: Transport {
-  /// One for the whole program, which needs not be shut down.
+  /// A process-wide shared instance. It does not need to be shut down.
   public static let shared = AsyncHTTPTransport()
 
-  /// Its connections are kept open for the next requests.
+  /// Keeps its connections open for later requests.
   private let kept: Client
-  /// Its connections carry one request each.
+  /// Uses each connection for a single request.
   private let single: Client
 
-  /// - Parameter connectTimeout: how long to wait for a connection. Default 10 s; a request's own time-out counts as well.
+  /// - Parameter connectTimeout: The time limit for connecting, 10 s by default. A request's own timeout applies as
+  ///   well.
   public init(connectTimeout: Duration = .seconds(10)) {
     kept = Client(connectTimeout: connectTimeout)
     single = Client(connectTimeout: connectTimeout)
   }
 
-  /// Closes all connections. Requests that are under way fail, later ones as well.
+  /// Closes all connections. Requests in flight and later requests fail.
   public func shutdown() async {
     await kept.shutdown()
     await single.shutdown()
@@ -40,14 +41,14 @@ public final class AsyncHTTPTransport: Transport {
   @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
     let response = try await head(of: request)
     let chunks = Chunks(response.body, of: self)
-    // Pulled by whoever reads, so that a slow reader slows the sender down and a cancelled one ends the request.
+    // Pulled by the reader, so that a slow reader slows down the sender and a cancelled reader ends the request.
     let body = AsyncThrowingStream<[UInt8], any Error> { try await chunks.next() }
     return TransportStream(status: Int(response.status.code), headers: response.fields, body: body)
   }
 
   private func head(of request: TransportRequest) async throws(TransportError) -> HTTPClientResponse {
     var outgoing = try HTTPClientRequest(request)
-    // Closed after the answer, so that the next request finds none that is kept.
+    // Closes the connection after the response, so that the next request does not reuse it.
     if !request.mayReuseConnection { outgoing.headers.replaceOrAdd(name: "Connection", value: "close") }
     let client = try (request.mayReuseConnection ? kept : single).started()
     do {
@@ -58,7 +59,7 @@ public final class AsyncHTTPTransport: Transport {
   }
 }
 
-/// An `HTTPClient` that is started when it is needed.
+/// An `HTTPClient` that is started on first use.
 private final class Client: Sendable {
   private enum State: Sendable {
     case idle
@@ -71,7 +72,7 @@ private final class Client: Sendable {
   init(connectTimeout: Duration) { self.connectTimeout = connectTimeout }
 
   deinit {
-    // The client insists on it.
+    // The client must be shut down before it is deallocated.
     if case .started(let client) = state.withLock({ $0 }) { client.shutdown { _ in } }
   }
 
@@ -107,19 +108,19 @@ private final class Client: Sendable {
 }
 
 extension TimeAmount {
-  /// Rounded down to nanoseconds; what is too long counts as a century.
+  /// Rounded down to nanoseconds; limited to a century.
   init(_ duration: Duration) {
     let (seconds, attoseconds) = duration.components
     self = .nanoseconds(min(max(seconds, 0), 3_200_000_000) * 1_000_000_000 + attoseconds / 1_000_000_000)
   }
 }
 
-/// The body of an answer, for one reader at a time.
-// Unchecked: the iterator is used only between raising and lowering the flag.
+/// The body of a response, for one reader at a time.
+// Unchecked: the iterator is used only while the flag is set.
 private final class Chunks: @unchecked Sendable {
   private let isInUse = Locked(false)
   private var iterator: HTTPClientResponse.Body.AsyncIterator
-  /// Lives as long as somebody reads: it shuts its connections down when it goes away.
+  /// Keeps the transport alive while its body is read: it closes its connections on `deinit`.
   private let owner: AsyncHTTPTransport
 
   init(_ body: HTTPClientResponse.Body, of owner: AsyncHTTPTransport) {
@@ -129,7 +130,7 @@ private final class Chunks: @unchecked Sendable {
 
   func next() async throws -> [UInt8]? {
     guard isInUse.withLock({ isInUse in !exchange(&isInUse, with: true) }) else {
-      throw TransportError.invalidRequest("two readers of one stream")
+      throw TransportError.invalidRequest("the stream already has a reader")
     }
     defer { isInUse.withLock { $0 = false } }
     do { return try await iterator.next().map { Array($0.readableBytesView) } } catch { throw TransportError(error) }

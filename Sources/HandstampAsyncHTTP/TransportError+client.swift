@@ -5,7 +5,7 @@ import NIOCore
 import NIOPosix
 
 extension TransportError {
-  /// What went wrong, in words without addresses and bodies.
+  /// Describes the failure without addresses and bodies.
   init(_ error: any Error) {
     switch error {
     case let error as TransportError: self = error
@@ -14,11 +14,11 @@ extension TransportError {
     case let error as NIOConnectionError:
       let causes = error.connectionErrors.map { $0.error } + [error.dnsAError, error.dnsAAAAError].compactMap { $0 }
       self = .notConnected(causes.lazy.compactMap { ($0 as? IOError)?.cause }.first ?? "the host cannot be found")
-    // This one comes of connecting alone.
+    // ECONNREFUSED occurs only while connecting.
     case let error as IOError where error.errnoCode == ECONNREFUSED: self = .notConnected(error.cause)
-    case let error as IOError: self = .unreachable(error.cause)
-    case is ChannelError: self = .unreachable("the connection broke")
-    default: self = .unreachable(String(describing: type(of: error)))
+    case let error as IOError: self = .connectionLost(error.cause)
+    case is ChannelError: self = .connectionLost("the connection broke")
+    default: self = .connectionLost(String(describing: type(of: error)))
     }
   }
 
@@ -26,25 +26,25 @@ extension TransportError {
     switch error {
     case .cancelled, .requestStreamCancelled: self = .cancelled
     case .connectTimeout, .getConnectionFromPoolTimeout, .tlsHandshakeTimeout:
-      self = .notConnected("no connection in time")
+      self = .notConnected("connecting timed out")
     case .deadlineExceeded, .readTimeout, .writeTimeout: self = .timedOut
-    case .invalidURL, .emptyHost, .emptyScheme, .missingSocketPath: self = .invalidRequest("the address is none")
+    case .invalidURL, .emptyHost, .emptyScheme, .missingSocketPath: self = .invalidRequest("not a valid URL")
     case .alreadyShutdown: self = .notConnected("the transport has been shut down")
-    case .remoteConnectionClosed: self = .unreachable("the connection broke")
+    case .remoteConnectionClosed: self = .connectionLost("the connection broke")
     default:
-      // Cases with a payload, which may hold what was sent.
+      // Cases with a payload, which may contain parts of the request.
       switch error.shortDescription {
       case let text where text.contains("header"):
-        self = .invalidRequest("a header field with characters that none may have")
-      case let text where text.contains("scheme"): self = .invalidRequest("the address is none")
-      case let text: self = .unreachable(text)
+        self = .invalidRequest("invalid character in a header field")
+      case let text where text.contains("scheme"): self = .invalidRequest("not a valid URL")
+      case let text: self = .connectionLost(text)
       }
     }
   }
 }
 
 extension IOError {
-  /// `Connection refused`, and the like.
+  /// The reason in lower case, such as `connection refused`.
   fileprivate var cause: String {
     String(cString: strerror(errnoCode)).lowercased()
   }

@@ -5,15 +5,15 @@ import NIOCore
 import NIOHTTP1
 
 extension HTTPClientRequest {
-  /// The request as the client sends it.
+  /// Converts a request for the client.
   ///
-  /// - Throws: ``TransportError/invalidRequest(_:)`` for a method that is none, and for any address but `http` and `https`;
-  ///   header fields are checked by the client.
+  /// - Throws: ``TransportError/invalidRequest(_:)`` for an invalid method, and for any URL scheme but `http` and
+  ///   `https`; header fields are checked by the client.
   init(_ request: TransportRequest) throws(TransportError) {
     let scheme = request.url.prefix { $0 != ":" }.lowercased()
-    guard scheme == "http" || scheme == "https" else { throw .invalidRequest("the address is none: \(request)") }
+    guard scheme == "http" || scheme == "https" else { throw .invalidRequest("not a valid URL: \(request)") }
     guard !request.method.isEmpty, request.method.utf8.allSatisfy(isTokenCharacter) else {
-      throw .invalidRequest("the method is none")
+      throw .invalidRequest("not a valid method")
     }
     self.init(url: request.url)
     method = HTTPMethod(rawValue: request.method)
@@ -22,7 +22,7 @@ extension HTTPClientRequest {
   }
 }
 
-/// RFC 9110 section 5.6.2.
+/// Whether a byte is a token character (RFC 9110 section 5.6.2).
 private func isTokenCharacter(_ byte: UInt8) -> Bool {
   switch byte {
   case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -35,10 +35,10 @@ private func isTokenCharacter(_ byte: UInt8) -> Bool {
 extension HTTPClientResponse {
   var fields: [HeaderField] { headers.map { HeaderField($0.name, $0.value) } }
 
-  /// The whole body.
+  /// Returns the whole body.
   ///
-  /// - Throws: ``TransportError/tooLarge`` as soon as it is known, by its announced length or by what has come;
-  ///   ``TransportError/timedOut`` when it is not there by `deadline`.
+  /// - Throws: ``TransportError/tooLarge`` as soon as the announced length or the bytes received exceed `limit`;
+  ///   ``TransportError/timedOut`` if the body is incomplete at `deadline`.
   func collected(upTo limit: Int, by deadline: ContinuousClock.Instant) async throws(TransportError) -> [UInt8] {
     if let length = headers.first(name: "content-length").flatMap({ Int($0) }), length > limit { throw .tooLarge }
     let body = body

@@ -1,5 +1,5 @@
 #if !AsyncHTTPClient
-// For a package that links HandstampAsyncHTTP and does not ask for its trait: a build error that says so.
+// Turns a missing trait in a package that links HandstampAsyncHTTP into a build error with the fix.
 
 @available(*, unavailable, message: "add traits: [\"AsyncHTTPClient\"] to the dependency on handstamp")
 public enum AsyncHTTPTransport {}

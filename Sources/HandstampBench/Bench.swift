@@ -2,23 +2,22 @@
 import ArgumentParser
 import Foundation
 
-/// The program `HandstampBench`: measures in one run what the project promises to be fast at, each figure beside its
-/// target.
+/// The program `HandstampBench`: measures all performance figures with a target in one run.
 ///
-/// A figure that misses its target is marked and no failure: machines are noisy, and whoever compares runs needs the table.
-/// Everything happens on loopback and in one temporary folder, which is gone afterwards.
+/// A missed target is marked but is not a failure: machines are noisy, and comparing runs requires the whole table. Everything
+/// happens on loopback and in one temporary folder, which is deleted afterwards.
 @main
 struct Bench: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "HandstampBench",
-    abstract: "measures what Handstamp promises to be fast at",
+    abstract: "measure Handstamp's performance against its targets",
     discussion: """
       takes about a minute; the table goes to stdout, progress to stderr
-      exits with 0 also when a target is missed
+      exits with 0 even if a target is missed
       """)
 
   @Flag(help: "print JSON instead of a table") var json = false
-  @Option(help: ArgumentHelp("only these parts", valueName: "part")) var only: [Part] = []
+  @Option(help: ArgumentHelp("measure only this part; repeatable", valueName: "part")) var only: [Part] = []
 
   enum Part: String, CaseIterable, ExpressibleByArgument {
     case tokens, waiters, observers, accounts, vault, command, server, flood
@@ -31,7 +30,7 @@ struct Bench: AsyncParsableCommand {
     for part in Part.allCases where only.isEmpty || only.contains(part) {
       Progress.say(part.rawValue)
       do { try await measure(part, in: folder, into: &report) } catch {
-        report.notes.append("\(part.rawValue): not measured to the end: \(error)")
+        report.notes.append("\(part.rawValue): measurement failed: \(error)")
       }
     }
     report.finish()
@@ -52,7 +51,7 @@ struct Bench: AsyncParsableCommand {
   }
 }
 
-/// A folder of one run.
+/// The temporary folder of one run.
 struct TemporaryFolder {
   let path: String
 
@@ -65,13 +64,13 @@ struct TemporaryFolder {
   func remove() { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// Why a part could not be measured: what was measured was not what it should have been.
+/// A failed measurement: the measured operation did not return the expected result.
 struct BenchFault: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }
 }
 
-/// Words for whoever waits, on stderr.
+/// Progress messages on stderr.
 enum Progress {
   static func say(_ text: String) { FileHandle.standardError.write(Data("· \(text)\n".utf8)) }
 }
@@ -80,7 +79,7 @@ import Foundation
 
 @main struct Bench {
   static func main() {
-    FileHandle.standardError.write(Data("HandstampBench: nothing in this build\nhint: make bench\n".utf8))
+    FileHandle.standardError.write(Data("HandstampBench: not in this build\nhint: run: make bench\n".utf8))
     exit(1)
   }
 }

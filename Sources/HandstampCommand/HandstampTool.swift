@@ -1,46 +1,48 @@
 #if Programs
 import ArgumentParser
 
-/// The program `handstamp`: signs someone in at a terminal and hands out tokens that work.
+/// The `handstamp` program: signs the user in at a terminal and supplies valid access tokens.
 @main
 struct HandstampTool: AsyncParsableCommand {
   static let version = "unreleased"
 
   static let configuration = CommandConfiguration(
     commandName: "handstamp",
-    abstract: "signs in, stays signed in, and hands out tokens that work",
+    abstract: "sign in, stay signed in, and get valid access tokens",
     discussion: """
-      data goes to stdout, words go to stderr; --json is there on everything that reads
-      secrets are read from stdin or at a prompt, never from arguments
+      data goes to stdout, messages go to stderr; every command that reads accepts --json
+      secrets are read from stdin or a prompt, never from arguments
+      --verbose writes one line to stderr for each decision of the session, without secrets
 
       environment:
-        HANDSTAMP_HOME    the folder of vault, locks and settings, together (default: $XDG_STATE_HOME/handstamp,
-                          which is ~/.local/state/handstamp unless set)
-        HANDSTAMP_ACCOUNT the account to use, whichever is set for the folder or the active one; --account comes before it
-        HANDSTAMP_TOKEN   an access token that is used instead of the session's, and never stored
-        HANDSTAMP_PASSPHRASE_FILE a file for its owner alone, with the passphrase that opens the vaults in its first line
+        HANDSTAMP_HOME    folder for the vaults, locks and settings (default: $XDG_STATE_HOME/handstamp, which is
+                          ~/.local/state/handstamp unless set)
+        HANDSTAMP_ACCOUNT account to use instead of the folder's or the active one; --account takes precedence
+        HANDSTAMP_TOKEN   access token to use instead of the session's; never stored
+        HANDSTAMP_PASSPHRASE_FILE file, readable by its owner only, with the passphrase of the vaults in its first line
 
       exit codes:
         0   done
         1   failed
         2   cancelled
         4   sign-in needed
-        5   the vault is locked or cannot be used
-        6   no answer from the server, try again later
-        64  wrong usage
-        126, 127  what exec was to run cannot be run, or is not there
+        5   vault locked or unavailable
+        6   no answer from the server; try again later
+        7   the client or the server is not set up correctly
+        64  usage error
+        126, 127  the program given to exec cannot be run, or was not found
       """,
     version: version,
     subcommands: [
       Signup.self, Login.self, Accounts.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self,
       CredentialHelper.self, Watch.self,
-      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Store.self, Doctor.self, Serve.self, Tour.self,
+      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Serve.self, Tour.self,
     ])
 
   static func main() async {
     Inheritance.remember()
     let arguments = CredentialHelper.arranged(
-      Array(CommandLine.arguments.dropFirst()), program: CommandLine.arguments.first ?? "")
+      Verbosity.take(from: Array(CommandLine.arguments.dropFirst())), program: CommandLine.arguments.first ?? "")
     do {
       var command = try await asyncParseAsRoot(Revoke.arranged(arguments))
       if var command = command as? any AsyncParsableCommand {
@@ -53,14 +55,14 @@ struct HandstampTool: AsyncParsableCommand {
     }
   }
 
-  /// What explains the command that was meant.
+  /// The command that prints help for the subcommand that was typed.
   private static var help: String {
     let known = configuration.subcommands.compactMap { $0.configuration.commandName ?? "\($0)".lowercased() }
     let meant = CommandLine.arguments.dropFirst().first { known.contains($0) }
     return meant.map { "handstamp \($0) --help" } ?? "handstamp --help"
   }
 
-  /// Says what went wrong and ends the program with the code for it.
+  /// Prints the error and its hint, then exits with the matching code.
   private static func leave(_ error: any Error) async -> Never {
     var refusal: Refusal
     switch error {
@@ -72,16 +74,20 @@ struct HandstampTool: AsyncParsableCommand {
       refusal = Refusal(.usage, plain(message(for: error)), hint: "see: \(help)")
     }
     if let home = try? Home.current() { refusal = await refusal.explained(in: home) }
-    Terminal.say("handstamp: \(refusal.message)")
-    Terminal.say("hint: \(refusal.hint)")
-    exit(withError: ExitCode(refusal.code.rawValue))
+    if CommandLine.arguments.contains("--json") {
+      Terminal.say(ErrorDocument(refusal).line)
+    } else {
+      Terminal.say("handstamp: \(refusal.message)")
+      Terminal.say("hint: \(refusal.hint)")
+    }
+    exit(withError: ExitCode(refusal.exit.rawValue))
   }
 }
 #else
 import Foundation
 import HandstampCore
 
-/// The program of a build without traits.
+/// The program in a build without traits.
 @main struct HandstampTool {
   static func main() {
     let text = "handstamp: this build has no commands\nhint: swift build --enable-all-traits --product handstamp\n"

@@ -1,5 +1,5 @@
 #if !Data
-// For a package that links HandstampData and does not ask for its trait: a build error that says so.
+// Turns a missing trait in a package that links HandstampData into a build error with the fix.
 
 @available(*, unavailable, message: "add traits: [\"Data\"] to the dependency on handstamp")
 public enum DataStore {}

@@ -27,7 +27,7 @@ extension ForumWorld {
     )
   }
 
-  /// The threads that the person has bookmarked, the one of the latest post first.
+  /// The user's bookmarked threads, the one with the latest post first.
   func bookmarks(page: Int, _ person: Person) -> [UInt8] {
     let marked = bookmarks(of: person).sorted { $0 % 1000 < $1 % 1000 }
     let total = max(1, (marked.count + 39) / 40)
@@ -38,7 +38,7 @@ extension ForumWorld {
       "\(Markup.links(page, of: total, "bookmarkthreads.php?action=view"))<table id=forum>\(rows.joined())</table>")
   }
 
-  /// Whether there is such a thread.
+  /// Returns whether the thread exists.
   func hasThread(_ id: Int) -> Bool {
     id % 1000 < ForumWorld.threadsPerForum && ForumWorld.categories.flatMap(\.forums).contains { $0.id == id / 1000 }
   }
@@ -55,10 +55,10 @@ extension ForumWorld {
         ? "<a class=x href=#>X</a>"
         : "<a class=x href=#>X</a><a class=count href=#><b>\(ForumWorld.postsPerThread - seen)</b></a>"
     }
-    // Five hours lie between one thread's last post and the next one's; nobody has answered the first for long.
+    // The last posts of consecutive threads are five hours apart; the first thread has had no reply for a while.
     let hours = number == 0 ? 9 : 700 - 5 * number
     let (day, hour) = (1 + hours / 24, hours % 24)
-    // A space before a day of one digit, and the mark that a change of charset has left in its place.
+    // A space before a one-digit day, and the character that a change of charset has left in place of a space.
     let time =
       "\(hour < 10 ? "0" : "")\(hour):30 Jan\(number % 2 == 0 ? "\u{BF}" : " ")\(day < 10 ? " " : "")\(day), 2026"
     return """
@@ -77,7 +77,7 @@ extension ForumWorld {
     let page = max(1, min(page, total))
     let seen = seen(person, id) ?? 0
     let posts = ((page - 1) * 40 + 1...min(page * 40, ForumWorld.postsPerThread)).map { index -> String in
-      // Somebody whom nobody wants to read: without a number, and never marked as seen.
+      // A post of an ignored member: without an index, and never marked as seen.
       if index % 40 == 13 {
         return
           "<table class=\"post ignored\" id=post\(id * 100 + index)><tr><td class=\"userinfo userid-13\"><dl><dt class=author>Mallory</dl><td class=postbody>You ignore this member.</table>"
@@ -141,7 +141,7 @@ extension ForumWorld {
   private static let reason = "Posted a bad pun"
   private static let end = "November 3, 2027"
 
-  /// What a banned member finds after signing in: why and until when.
+  /// The page that a banned member sees after signing in: the reason and the end of the ban.
   static func banned() -> [UInt8] {
     Markup.page(
       user: nil, classes: "banned",
@@ -149,7 +149,7 @@ extension ForumWorld {
     )
   }
 
-  /// What one finds everywhere else: only the way to the list of bans.
+  /// The page that a banned member sees everywhere else: only a link to the list of bans.
   static func bannedInPassing(_ person: Person) -> [UInt8] {
     Markup.page(
       user: nil, classes: "banned",

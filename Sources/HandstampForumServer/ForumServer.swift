@@ -6,7 +6,8 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// `HandstampForumServer [port] [file for sessions]`: a forum of the old kind to try the forum reader on, on loopback alone. It is no example of how to write one.
+/// `HandstampForumServer [port] [file for sessions]`: an old-style forum for trying out the forum reader, on loopback only.
+/// It is not an example of how to write a forum.
 @main
 struct ForumServer {
   static func main() async throws {
@@ -76,10 +77,10 @@ struct ForumRoutes: Sendable {
       if let outage { return outage }
       let fields = try await form(request)
       guard let found = world.signIn(fields["username"] ?? "", fields["password"] ?? "") else {
-        return html(Markup.error("Sign in failed", "That name and that password do not fit."))
+        return html(Markup.error("Sign in failed", "The name or the password is wrong."))
       }
       if found.isBanned {
-        // As forums do: the cookie comes along.
+        // As real forums do, set the cookie as well.
         return html(ForumWorld.banned(), cookie(found.session))
       }
       return Response(status: .found, headers: cookie(found.session).adding(.location, "/index.php"))
@@ -96,7 +97,7 @@ struct ForumRoutes: Sendable {
 
   // MARK: Answers
 
-  /// The page for a member; a guest is told to sign in, and loses a cookie that means nothing.
+  /// Returns the page for a member. A guest is asked to sign in, and an invalid cookie is deleted.
   private func member(
     _ request: Request, andBanned: Bool = false, _ page: (ForumWorld.Person) -> [UInt8]?
   ) -> Response {
@@ -107,10 +108,10 @@ struct ForumRoutes: Sendable {
       return html(Markup.error("Members only", text), leaving(request))
     }
     if !andBanned, let banned = banned(person) { return banned }
-    return html(page(person) ?? Markup.error("Not found", "Nothing of that number.", user: person))
+    return html(page(person) ?? Markup.error("Not found", "There is nothing with that number.", user: person))
   }
 
-  /// What a banned member sees instead; `nil` for others.
+  /// Returns the page that a banned member sees instead, or `nil` for others.
   private func banned(_ person: ForumWorld.Person) -> Response? {
     world.isBanned(person) ? html(ForumWorld.bannedInPassing(person)) : nil
   }
@@ -141,7 +142,7 @@ struct ForumRoutes: Sendable {
     HTTPFields().adding(.setCookie, "bbuserid=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/")
   }
 
-  /// The cookie of a session that is over is taken away.
+  /// Returns headers that delete the cookie of a session that has ended.
   private func leaving(_ request: Request) -> HTTPFields {
     session(request) != nil && world.person(session(request)) == nil ? forgetting : [:]
   }
@@ -161,7 +162,7 @@ struct ForumRoutes: Sendable {
     request.uri.queryParameters[name].flatMap { Int($0) } ?? 0
   }
 
-  /// A form in windows-1252.
+  /// Parses a form in windows-1252.
   private func form(_ request: Request) async throws -> [String: String] {
     let body = try await request.body.collect(upTo: 64 << 10)
     let text = String(buffer: body)
@@ -201,7 +202,7 @@ import Foundation
 
 @main struct ForumServer {
   static func main() {
-    FileHandle.standardError.write(Data("HandstampForumServer: nothing in this build\nhint: make forum\n".utf8))
+    FileHandle.standardError.write(Data("HandstampForumServer: not in this build\nhint: run: make forum\n".utf8))
     exit(1)
   }
 }

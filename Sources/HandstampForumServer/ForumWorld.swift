@@ -2,13 +2,13 @@
 import Foundation
 import HandstampCore
 
-/// What the forum knows: people, sessions, what they have read. Its threads are made up on the spot, always the same.
+/// The forum's data: users, sessions, and read positions. Threads are generated on demand and always the same.
 final class ForumWorld: Sendable {
   struct Person: Sendable {
     var id: Int
     var name: String
     var password: String
-    /// Until when; `nil`: may write.
+    /// The end of the user's probation; `nil` if there is none.
     var probation: String?
   }
   enum Condition: String, Sendable { case up, down, closed }
@@ -17,14 +17,14 @@ final class ForumWorld: Sendable {
     var sessions: [String: Int] = [:]
     var banned: Set<String> = []
     var seen: [String: Int] = [:]
-    /// Threads, by person.
+    /// Bookmarked threads by user ID.
     var bookmarks: [Int: Set<Int>] = [:]
     var condition = Condition.up
-    /// How long a login cookie lasts, in seconds.
+    /// Lifetime of a login cookie, in seconds.
     var cookieLife = 365 * 86_400
   }
   private let content = Locked(Content())
-  /// Where the sessions are kept, so that a restart is an outage and no sign-out.
+  /// The file that stores the sessions, so that a restart signs no users out.
   private let file: String?
 
   init(file: String?) {
@@ -67,7 +67,7 @@ final class ForumWorld: Sendable {
 
   func isBanned(_ person: Person) -> Bool { content.withLock { $0.banned.contains(person.name) } }
 
-  /// A new session for the person who knows the password; `nil` for anyone else.
+  /// Signs a user in. Returns `nil` if the name or the password is wrong.
   func signIn(_ name: String, _ password: String) -> (person: Person, session: String, isBanned: Bool)? {
     content.withLock { content in
       guard let person = content.people.first(where: { $0.name == name && $0.password == password }) else { return nil }
@@ -79,7 +79,7 @@ final class ForumWorld: Sendable {
     }
   }
 
-  /// A command from beside the forum: `state=down`, `kick=ada`, `ban=ada`, `probate=ada`, `pardon=ada`, `life=3600`.
+  /// Carries out a control command: `state=down`, `kick=ada`, `ban=ada`, `probate=ada`, `pardon=ada`, `life=3600`.
   func obey(_ command: String, _ value: String) -> Bool {
     content.withLock { content in
       switch command {

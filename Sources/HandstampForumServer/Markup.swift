@@ -1,5 +1,5 @@
 #if Programs
-/// Pages as old forums write them: unclosed tags, raw ampersands, windows-1252, and elements before the body's tag.
+/// Pages like those of old forums: unclosed tags, raw ampersands, windows-1252, and elements before the body tag.
 enum Markup {
   static func page(
     user: ForumWorld.Person?, classes: String = "", forum: Int? = nil, thread: Int? = nil, _ content: String
@@ -36,7 +36,7 @@ enum Markup {
       "<div class=standard><h2>\(escaped(title))</h2><div class=inner>\(text)</div></div>")
   }
 
-  /// The bar of a list's pages: a menu of them all.
+  /// The page bar of a list, with a menu of all pages.
   static func menu(_ current: Int, of total: Int, _ address: String) -> String {
     guard total > 1 else { return "<div class=\"pages top\"></div>" }
     func link(_ page: Int, _ title: String, _ mark: String) -> String {
@@ -53,7 +53,7 @@ enum Markup {
       """
   }
 
-  /// The same bar without a menu.
+  /// The page bar of a list, with links instead of a menu.
   static func links(_ current: Int, of total: Int, _ address: String) -> String {
     let pages = (1...total).map { $0 == current ? "[\($0)]" : "<a href=\"\(address)&pagenumber=\($0)\">\($0)</a>" }
     return "<div class=\"pages top\">Pages (\(total)): \(pages.joined(separator: " "))</div>"
@@ -63,7 +63,7 @@ enum Markup {
     text.map { $0 == "<" ? "&lt;" : $0 == "&" ? "&amp;" : $0 == "\"" ? "&quot;" : String($0) }.joined()
   }
 
-  /// What windows-1252 lacks becomes a reference.
+  /// Encodes text in windows-1252. Other characters become character references.
   private static func windows1252(_ text: String) -> [UInt8] {
     let marks: [Unicode.Scalar: UInt8] = ["€": 0x80, "…": 0x85, "‘": 0x91, "’": 0x92, "“": 0x93, "”": 0x94, "–": 0x96]
     var bytes: [UInt8] = []

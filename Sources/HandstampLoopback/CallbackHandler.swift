@@ -3,7 +3,7 @@ import HandstampCore
 import NIOCore
 import NIOHTTP1
 
-/// Answers one connection of a browser.
+/// Handles one connection from a browser.
 final class CallbackHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -15,15 +15,15 @@ final class CallbackHandler: ChannelInboundHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard case .head(let head) = unwrapInboundIn(data) else { return }
     switch head.method == .GET ? desk.take(head.uri) : .elsewhere {
-    case .taken: answer(context, .ok, "You can close this window and go back to the program.")
-    case .unknown: answer(context, .badRequest, "Nobody waits for this answer. Begin again in the program.")
-    case .elsewhere: answer(context, .notFound, "There is nothing here.")
+    case .taken: answer(context, .ok, "You can close this window and return to the app.")
+    case .unknown: answer(context, .badRequest, "This sign-in link is no longer active. Start again from the app.")
+    case .elsewhere: answer(context, .notFound, "Page not found.")
     }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-  /// A page that runs nothing, loads nothing, and tells nobody the address it stands at: the code is in it.
+  /// Answers with a page that runs nothing, loads nothing, and sends no referrer, because its URL contains the code.
   private func answer(_ context: ChannelHandlerContext, _ status: HTTPResponseStatus, _ words: String) {
     let page = ByteBuffer(
       string: """

@@ -1,7 +1,7 @@
 #if LoopbackRedirect
 import Foundation
 
-/// A redirect address on this very machine, as it is registered at an authorization server (RFC 8252 section 7.3).
+/// A redirect URI on this machine, as registered with an authorization server (RFC 8252 section 7.3).
 ///
 /// | text | listens on |
 /// |---|---|
@@ -9,26 +9,27 @@ import Foundation
 /// | `http://localhost:8085` | 127.0.0.1 and ::1, port 8085 |
 /// | `http://[::1]/back` | ::1, any free port |
 public struct LoopbackAddress: Sendable, Hashable {
-  /// Scheme and host, as they were written.
+  /// Scheme and host, as written.
   private let origin: String
-  /// As it was written; may be empty.
+  /// The path as written; may be empty.
   private let writtenPath: String
-  /// `nil`: any free port.
+  /// The port; `nil` means any free port.
   public let port: Int?
-  /// The addresses to listen on; the first one must be there.
+  /// The addresses to listen on. Only the first is required.
   let hosts: [String]
 
-  /// Why a text is not such an address.
+  /// The reason that a text is not a loopback address.
   public struct Invalid: Error, Sendable, Hashable {
     public let reason: String
   }
 
-  /// - Throws: ``Invalid`` for anything but `http` to `127.0.0.1`, `[::1]` or `localhost`, and for an address with a user, a
-  ///   query or a fragment: redirects add their own query (RFC 6749 section 4.1.2), and may have no fragment (section 3.1.2).
+  /// - Throws: ``Invalid`` for anything but `http` to `127.0.0.1`, `[::1]` or `localhost`, and for an address with a
+  ///   user, a query or a fragment: redirects add their own query (RFC 6749 section 4.1.2), and must not have a
+  ///   fragment (section 3.1.2).
   public init(parsing text: String) throws(Invalid) {
     guard text.utf8.allSatisfy({ (33...126).contains($0) }), let parts = URLComponents(string: text),
       parts.scheme != nil, let host = parts.host, let start = text.range(of: "://")
-    else { throw Invalid(reason: "it is not a URL") }
+    else { throw Invalid(reason: "not a valid URL") }
     guard parts.scheme?.lowercased() == "http" else { throw Invalid(reason: "its scheme is not http") }
     guard parts.user == nil, parts.query == nil, parts.fragment == nil else {
       throw Invalid(reason: "it has a user, a query or a fragment")
@@ -46,13 +47,13 @@ public struct LoopbackAddress: Sendable, Hashable {
     let rest = text[start.upperBound...]
     writtenPath = String(rest[(rest.firstIndex(of: "/") ?? rest.endIndex)...])
     let written = rest.prefix { $0 != "/" }
-    // Without its port, which is put back as it was.
+    // Without the port, which is appended later.
     let bare = parts.port == nil ? written : written[..<(written.lastIndex(of: ":") ?? written.endIndex)]
     origin = String(text[..<start.upperBound] + bare)
-    guard parts.port != nil || !written.hasSuffix(":") else { throw Invalid(reason: "it is not a URL") }
+    guard parts.port != nil || !written.hasSuffix(":") else { throw Invalid(reason: "not a valid URL") }
   }
 
-  /// `127.0.0.1`, any free port.
+  /// An address on `127.0.0.1`, any free port.
   init(_ trusted: String) {
     origin = "http://127.0.0.1"
     writtenPath = String(trusted.dropFirst(origin.count))
@@ -60,7 +61,7 @@ public struct LoopbackAddress: Sendable, Hashable {
     hosts = ["127.0.0.1"]
   }
 
-  /// The path that a browser asks for.
+  /// The path that a browser requests.
   var path: String { writtenPath.isEmpty ? "/" : writtenPath }
 
   func text(port: Int) -> String { "\(origin):\(port)\(writtenPath)" }

@@ -5,8 +5,8 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// Catches the redirect of a sign-in on a port of this very machine (RFC 8252 section 7.3), for programs that no system brings
-/// redirects to.
+/// Receives the redirect of a sign-in on a port of this machine (RFC 8252 section 7.3), for programs to which the
+/// system cannot deliver redirects.
 ///
 /// ```swift
 /// let receiver = try await LoopbackReceiver.listen { url in print("open \(url)") }
@@ -14,36 +14,38 @@ import NIOPosix
 /// await receiver.close()
 /// ```
 ///
-/// It listens on this machine alone, on any free port unless one is named, and takes one answer: the one that names the `state`
-/// of the page that was opened. Whatever else knocks, a browser that wants an icon or a program that guesses, changes nothing.
+/// It listens on the loopback interface only, on any free port unless one is given, and accepts one response: the one
+/// with the `state` of the opened page. Other requests, such as a browser fetching an icon or a program guessing, have
+/// no effect.
 ///
-/// RFC 8252 asks servers to allow any port there, and many compare the whole address instead: for those,
-/// ``listen(at:open:)`` takes the address that is registered.
+/// RFC 8252 requires servers to allow any port, but many compare the whole address instead. For those,
+/// ``listen(at:open:)`` takes the registered address.
 public final class LoopbackReceiver: RedirectReceiver {
-  /// What the page is asked to come back to, such as `http://127.0.0.1:49152/callback`.
+  /// The redirect URI to send to the server, such as `http://127.0.0.1:49152/callback`.
   public let redirectURI: String
   private let opening: @Sendable (String) async -> Void
   private let channels: [any Channel]
   private let desk: Desk
 
-  /// Begins to listen on 127.0.0.1.
+  /// Starts listening on 127.0.0.1.
   ///
   /// - Parameters:
-  ///   - path: as it is registered at the server, with a slash at its beginning.
-  ///   - open: shows the page, such as by starting a browser, and its address to the person in any case.
-  /// - Throws: ``HandstampCore/RedirectError/unavailable(_:)`` when no port can be listened on.
+  ///   - path: The path registered with the server, with a leading slash.
+  ///   - open: Opens the page, in a browser for example, and always shows its address to the user.
+  /// - Throws: ``HandstampCore/RedirectError/unavailable(_:)`` if no port is available.
   public static func listen(
     path: String = "/callback", open: @escaping @Sendable (_ page: String) async -> Void
   ) async throws(RedirectError) -> LoopbackReceiver {
     try await listen(at: LoopbackAddress("http://127.0.0.1" + path), open: open)
   }
 
-  /// Begins to listen at a redirect address as it is registered at the server.
+  /// Starts listening at a redirect address registered with the server.
   ///
   /// - Parameters:
-  ///   - address: its port is taken as it is; without one, any free port.
-  ///   - open: shows the page, such as by starting a browser, and its address to the person in any case.
-  /// - Throws: ``HandstampCore/RedirectError/unavailable(_:)`` when the port cannot be listened on; the text says why.
+  ///   - address: The registered address. Without a port, any free port is used.
+  ///   - open: Opens the page, in a browser for example, and always shows its address to the user.
+  /// - Throws: ``HandstampCore/RedirectError/unavailable(_:)`` if listening on the port fails; the text states the
+  ///   reason.
   public static func listen(
     at address: LoopbackAddress, open: @escaping @Sendable (_ page: String) async -> Void
   ) async throws(RedirectError) -> LoopbackReceiver {
@@ -53,7 +55,8 @@ public final class LoopbackReceiver: RedirectReceiver {
     var channels = [first]
     for host in address.hosts.dropFirst() {
       do throws(BindFailure) { channels.append(try await channel(on: host, port: port, desk)) } catch {
-        // A machine without IPv6 has no such address; on another one, a different program must not get the answer.
+        // A machine without IPv6 has no such address. Otherwise, a program that holds it could receive the response
+        // instead.
         guard error.code == EADDRINUSE else { continue }
         for channel in channels { try? await channel.close() }
         throw .unavailable(LoopbackReceiver.words(error, port: port))
@@ -73,7 +76,7 @@ public final class LoopbackReceiver: RedirectReceiver {
   private static func channel(on host: String, port: Int, _ desk: Desk) async throws(BindFailure) -> any Channel {
     do {
       return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        // The former sign-in's connections may still be in TIME_WAIT. A port that is listened on is refused nevertheless.
+        // Connections of the previous sign-in may be in TIME_WAIT. A port in use is still refused.
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
         .childChannelInitializer { child in
           child.eventLoop.makeCompletedFuture {
@@ -88,11 +91,11 @@ public final class LoopbackReceiver: RedirectReceiver {
   }
 
   private static func words(_ failure: BindFailure, port: Int) -> String {
-    guard port != 0 else { return "no port of this machine can be listened on" }
+    guard port != 0 else { return "cannot listen on any port of this machine" }
     switch failure.code {
     case EADDRINUSE: return "port \(port) of this machine is in use by another program"
-    case EACCES, EPERM: return "port \(port) of this machine is not for programs of ordinary users"
-    default: return "port \(port) of this machine cannot be listened on"
+    case EACCES, EPERM: return "port \(port) of this machine is reserved for privileged programs"
+    default: return "cannot listen on port \(port) of this machine"
     }
   }
 
@@ -111,7 +114,7 @@ public final class LoopbackReceiver: RedirectReceiver {
     from authorizationURL: String, callbackScheme: String
   ) async throws(RedirectError) -> Secret {
     guard let state = Callback(authorizationURL)?["state"], !state.isEmpty else {
-      throw .unavailable("the page has no state to tell its answer by")
+      throw .unavailable("the authorization URL has no state parameter")
     }
     let answers = desk.expect(state)
     await opening(authorizationURL)
@@ -122,14 +125,14 @@ public final class LoopbackReceiver: RedirectReceiver {
     throw .cancelled
   }
 
-  /// Stops to listen. Whoever still waits hears that nothing came.
+  /// Stops listening. A pending `receive` throws `RedirectError.cancelled`.
   public func close() async {
     desk.close()
     for channel in channels { try? await channel.close() }
   }
 }
 
-/// What knocks, against what is waited for.
+/// Matches incoming requests with the expected response.
 final class Desk: Sendable {
   enum Verdict: Sendable { case taken, elsewhere, unknown }
 
@@ -143,7 +146,7 @@ final class Desk: Sendable {
 
   init(path: String) { self.path = path }
 
-  /// The answer to the page with that state; a former one is waited for no longer.
+  /// Returns the response to the page with this state. Any earlier wait ends.
   func expect(_ state: String) -> AsyncStream<String> {
     let (answers, continuation) = AsyncStream.makeStream(of: String.self)
     let former: AsyncStream<String>.Continuation? = content.withLock { content in
@@ -162,11 +165,11 @@ final class Desk: Sendable {
     }?.finish()
   }
 
-  /// - Parameter target: as it stands in the request's line.
+  /// - Parameter target: The target of the request line.
   func take(_ target: String) -> Verdict {
     guard target.prefix(while: { $0 != "?" }) == path else { return .elsewhere }
     let waiting: AsyncStream<String>.Continuation? = content.withLock { content in
-      // Compared as secrets are: another program of this machine may try to guess it.
+      // Compared in constant time, as secrets are: another program on this machine may try to guess it.
       guard let state = content.state, let named = Callback(target)?["state"], Secret(named) == Secret(state) else {
         return nil
       }
@@ -180,7 +183,7 @@ final class Desk: Sendable {
   }
 }
 
-/// The query of an address.
+/// The query of a URL.
 struct Callback {
   private let items: [URLQueryItem]
 

@@ -1,5 +1,5 @@
 #if !LoopbackRedirect
-// For a package that links HandstampLoopback and does not ask for its trait: a build error that says so.
+// Turns a missing trait in a package that links HandstampLoopback into a build error with the fix.
 
 @available(*, unavailable, message: "add traits: [\"LoopbackRedirect\"] to the dependency on handstamp")
 public enum LoopbackReceiver {}

@@ -1,7 +1,7 @@
 import Foundation
 public import HandstampCore
 
-/// Speaks with any OAuth 2 or OpenID Connect server.
+/// The backend of any OAuth 2 or OpenID Connect server.
 ///
 /// ```swift
 /// let client = OAuthClient(issuer: "https://id.example.org", id: "forum", scopes: ["openid", "offline_access"])
@@ -9,24 +9,25 @@ public import HandstampCore
 /// try await session.signIn { try await identity.signIn(through: browser, redirectURI: "org.example.forum:/signed-in") }
 /// ```
 ///
-/// ## What cannot be promised here
-/// Such a server knows nothing of rotation keys. A refresh is therefore never asked for without the flight lock, its loser
-/// adopts what the winner stored, and nothing is sent before the newest token has been read. What remains: a server that
-/// rotates refresh tokens and allows no second use takes a repeat after a *lost answer* for a thief's, and ends the session.
-/// No client can prevent that. Servers with a grace period, and those that do not rotate, are not concerned; nor is
-/// Handstamp's own server through its `ServerBackend`.
+/// ## Limits
+/// Such a server does not support rotation keys. A refresh therefore always runs under the refresh lock, other processes adopt
+/// the tokens that it stored, and no refresh is sent before the newest token has been read. One risk remains: a server that
+/// rotates refresh tokens and allows no second use treats a repeat after a *lost response* as token reuse, and ends the
+/// session. No client can prevent that. Servers with a grace period, servers that do not rotate, and Handstamp's own server
+/// through its `ServerBackend` are not affected.
 public struct OAuthBackend: Backend {
+  /// The registration of the app at the server.
   public let client: OAuthClient
   let transport: any Transport
   let source: MetadataSource
   let prover: DPoPProver?
   let time: OAuthTime
 
-  /// Finds nothing out before the first request.
+  /// Creates a backend. Sends nothing before the first request.
   ///
   /// - Parameters:
-  ///   - transport: as the token endpoint is reached. No ``DPoPTransport``: that is for APIs.
-  ///   - proving: binds every token to a key (RFC 9449). A server that does not is then an error.
+  ///   - transport: the transport to the token endpoint. Not a ``DPoPTransport``: that is for APIs.
+  ///   - proving: binds every token to a key (RFC 9449); tokens that are not bound are then an error. `nil` for bearer tokens.
   public init(
     _ client: OAuthClient, transport: any Transport, proving prover: DPoPProver? = nil, time: OAuthTime = .system
   ) {
@@ -37,95 +38,90 @@ public struct OAuthBackend: Backend {
     source = MetadataSource(issuer: client.issuer, transport: transport, prover: prover)
   }
 
-  /// What the server says of itself; asked for once.
+  /// Returns the server's metadata, which is fetched once.
+  ///
+  /// - Throws: ``HandstampModel/SessionError/requestFailed(_:retryAfter:)`` if the server cannot be reached,
+  ///   ``HandstampModel/SessionError/invalidResponse(_:)`` or ``HandstampModel/SessionError/unsupported(_:)`` if there is no
+  ///   usable metadata.
   @concurrent public func metadata() async throws(SessionError) -> ServerMetadata { try await source.metadata() }
 
   // MARK: Backend
 
-  public var keepsRotationKeys: Bool { false }
-  public var authority: String? { client.issuer }
+  public var abilities: BackendAbilities { BackendAbilities(sessionAuthority: client.issuer) }
 
-  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
+  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
     do throws(RefreshProblem) {
       let answer = try await refreshed(token)
-      return .success(Grant(tokens: answer.tokens, session: answer.session_id))
+      return .granted(TokenResponse(tokens: answer.tokens, session: answer.session_id))
     } catch {
-      return .failure(error.failure)
+      return error.result
     }
   }
 
-  @concurrent public func revoke(_ handle: RevocationHandle) async throws(SessionError) {
-    // A server that has no such endpoint now had one when the handle was taken.
+  @concurrent public func revoke(_ handle: RevocationHandle) async -> RevocationResult {
     let response: TransportResponse
-    do throws(SessionError) {
-      guard let endpoint = try await metadata().revocationEndpoint else { throw .unreachable(retryAfter: nil) }
-      response = try await post([("token", handle.secret)], to: endpoint)
+    do throws(PostFailure) {
+      // A server without such an endpoint now had one when the handle was stored.
+      guard
+        let endpoint = try await prepared({ () async throws(SessionError) in try await metadata() }).revocationEndpoint
+      else { throw PostFailure(failure: .preparation(.unsupported("revocation"))) }
+      response = try await send([("token", handle.secret)], to: endpoint, timeout: .seconds(20))
     } catch {
-      // The endpoint itself has not answered.
-      if case .invalidAnswer = error { throw .unreachable(retryAfter: nil) }
-      throw error
+      return .noDecision(error.failure, retryAfter: error.retryAfter)
     }
     let object = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any]
-    switch RevocationAnswer(response, isJSONObject: object != nil, error: object?["error"] as? String) {
-    case .ended: return
-    case .refused(let code): throw .refused(code: code, detail: nil)
-    case .undecided: throw RevocationAnswer.error(status: response.status, retryAfter: response.retryAfter)
-    }
+    return RevocationResult(
+      response, isJSONObject: object != nil, error: object?["error"] as? String, retryAfter: response.retryAfter)
   }
 
   // MARK: The token endpoint
 
-  /// One refresh (RFC 6749 section 6), for less than what was granted, if scopes or a resource are named. It is sent once, and
-  /// its answer is waited for until the task is cancelled.
+  /// Sends one refresh (RFC 6749 section 6), with a narrower scope or resource if given. It is sent once, and the response is
+  /// awaited until the task is cancelled.
   func refreshed(
     _ token: RefreshToken, scopes: [String] = [], resource: String? = nil
   ) async throws(RefreshProblem) -> TokenAnswer {
     var fields = [("grant_type", Secret("refresh_token")), ("refresh_token", token.secret)]
     if !scopes.isEmpty { fields.append(("scope", Secret(scopes.joined(separator: " ")))) }
     if let resource { fields.append(("resource", Secret(resource))) }
-    let endpoint: String
-    do throws(SessionError) { endpoint = try await metadata().tokenEndpoint } catch {
-      throw RefreshProblem(failure: RefreshFailure(beforeSending: error), error: error)
-    }
     let response: TransportResponse
     do throws(PostFailure) {
+      let endpoint = try await prepared { () async throws(SessionError) in try await metadata() }.tokenEndpoint
       response = try await send(fields, to: endpoint, timeout: OAuthBackend.patience)
     } catch {
-      throw RefreshProblem(
-        failure: error.wasSent ? RefreshFailure(error.error) : RefreshFailure(beforeSending: error.error),
-        error: error.error)
+      throw RefreshProblem(result: .noDecision(error.failure, retryAfter: error.retryAfter))
     }
-    guard response.status == 200 else { throw RefreshProblem(response) }
+    guard response.status == 200 else { throw RefreshProblem(response, at: time.now()) }
     do throws(SessionError) { return try TokenAnswer(response.body, isBound: prover != nil) } catch {
       throw RefreshProblem(unusable: response.body, error: error, sent: token)
     }
   }
 
-  /// Longer than any answer is waited for: the caller counts the time in which the program ran, and cancels.
+  /// Longer than any response is awaited: the caller measures the time in which the program ran, and cancels.
   private static let patience: Duration = .seconds(24 * 3600)
 
-  /// Exchanges what a person brought about for tokens.
+  /// Exchanges the result of the user's sign-in for tokens.
   func exchange(
     _ fields: [(String, Secret)], nonce: String?
-  ) async throws(SessionError) -> Grant {
+  ) async throws(SessionError) -> TokenResponse {
     let metadata = try await metadata()
     var fields = fields
     for resource in client.resources { fields.append(("resource", Secret(resource))) }
     return try await SignInTurn.take { [fields] () async throws(SessionError) in
       let response = try await post(fields, to: metadata.tokenEndpoint)
-      guard response.status == 200 else { throw SessionError(asking: response) }
+      guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
       let answer = try TokenAnswer(response.body, isBound: prover != nil)
       let handle = answer.revocation_handle ?? (metadata.revocationEndpoint == nil ? nil : answer.refresh_token)
       let served = response.header("Date").flatMap { HTTPDate.time($0) }
-      return Grant(
+      return TokenResponse(
         tokens: answer.tokens, session: answer.session_id,
         profile: try await profile(answer, metadata, nonce: nonce, served: served),
-        revocation: handle.map { RevocationHandle($0) }, authority: metadata.issuer)
+        revocation: handle.map { RevocationHandle($0) }, issuer: metadata.issuer)
     }
   }
 
-  /// Who signed in: as the answer says, its ID token, or the userinfo endpoint. A server that tells in none of these ways has
-  /// one account as far as this device can tell: it goes by the issuer's name.
+  /// Returns the signed-in user: from the response, its ID token, or the userinfo endpoint. A server that offers none of these
+  /// has a single account as far as this device can tell, which is named after the issuer.
   private func profile(
     _ answer: TokenAnswer, _ metadata: ServerMetadata, nonce: String?, served: UnixTime?
   ) async throws(SessionError) -> Profile {
@@ -146,24 +142,34 @@ public struct OAuthBackend: Backend {
       let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
       let response: TransportResponse
       do throws(TransportError) { response = try await sender.send(bare) } catch { throw SessionError(error) }
-      guard response.status == 200 else { throw SessionError(asking: response) }
-      guard let info = UserInfo(response.body) else { throw .invalidAnswer("nobody's user information") }
+      guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
+      guard let info = UserInfo(response.body) else { throw .invalidResponse("the user information has no subject") }
       return info.profile
     }
     return Profile(id: AccountID(metadata.issuer), name: String(metadata.issuer.drop { $0 != ":" }.dropFirst(3)))
   }
 
-  /// Sends a form as this client; with a proof where tokens are bound, and once more where the server wants its nonce in it.
+  /// Sends a form as this client; with a proof if tokens are bound, and again if the server requires its nonce in it.
   func post(_ fields: [(String, Secret)], to endpoint: String) async throws(SessionError) -> TransportResponse {
     do throws(PostFailure) { return try await send(fields, to: endpoint, timeout: .seconds(20)) } catch {
-      throw error.error
+      throw SessionError(error.failure, retryAfter: error.retryAfter)
+    }
+  }
+
+  /// A step before a request is sent.
+  private func prepared<Success>(
+    _ step: () async throws(SessionError) -> Success
+  ) async throws(PostFailure) -> Success {
+    do throws(SessionError) { return try await step() } catch {
+      var retryAfter: Duration?
+      if case .requestFailed(_, let wait) = error { retryAfter = wait }
+      throw PostFailure(failure: .preparation(error), retryAfter: retryAfter)
     }
   }
 
   private struct PostFailure: Error {
-    var error: SessionError
-    /// Whether the server may have received it.
-    var wasSent: Bool
+    var failure: RequestFailure
+    var retryAfter: Duration?
   }
 
   private func send(
@@ -173,10 +179,9 @@ public struct OAuthBackend: Backend {
       HeaderField("Accept", "application/json"), HeaderField("Content-Type", "application/x-www-form-urlencoded"),
     ]
     var fields = fields.map { (name: $0.0, value: $0.1) }
-    let takesBasic: Bool
-    do throws(SessionError) {
-      takesBasic = client.secret == nil ? false : try await metadata().takesBasicAuthentication(at: endpoint)
-    } catch { throw PostFailure(error: error, wasSent: false) }
+    let takesBasic = try await prepared { () async throws(SessionError) in
+      client.secret == nil ? false : try await metadata().takesBasicAuthentication(at: endpoint)
+    }
     if let secret = client.secret, takesBasic {
       headers.append(HeaderField("Authorization", client.basicAuthentication(secret)))
     } else {
@@ -186,32 +191,27 @@ public struct OAuthBackend: Backend {
     let body = FormBody(fields).bytes
     for isLast in [false, true] {
       var headers = headers
-      do throws(SessionError) {
-        if let prover { headers.append(HeaderField("DPoP", try prover.proof(method: "POST", url: endpoint))) }
-      } catch { throw PostFailure(error: error, wasSent: false) }
+      if let prover {
+        headers.append(
+          HeaderField(
+            "DPoP",
+            try await prepared { () async throws(SessionError) in try prover.proof(method: "POST", url: endpoint) }))
+      }
       let request = TransportRequest(
         method: "POST", url: endpoint, headers: headers, body: body, timeout: timeout, answerLimit: 1 << 20,
         mayReuseConnection: false)
-      if SendingTime.isOver() { throw PostFailure(error: .unreachable(retryAfter: nil), wasSent: false) }
+      if SendingTime.isOver() {
+        throw PostFailure(failure: .network(.notConnected("the program was suspended before the request was sent")))
+      }
       let response: TransportResponse
       do throws(TransportError) { response = try await transport.send(request) } catch {
-        throw PostFailure(error: SessionError(error), wasSent: error.mayHaveSent)
+        throw PostFailure(failure: .network(error))
       }
       prover?.learn(from: response.headers, of: endpoint)
       if !isLast, prover != nil, DPoPProver.wantsNonce(response) { continue }
       return response
     }
-    throw PostFailure(error: .unreachable(retryAfter: nil), wasSent: true)
-  }
-}
-
-extension TransportError {
-  /// Whether a byte of the request may have been handed to the system.
-  fileprivate var mayHaveSent: Bool {
-    switch self {
-    case .notConnected, .invalidRequest: false
-    case .unreachable, .timedOut, .cancelled, .tooLarge: true
-    }
+    throw PostFailure(failure: .network(.timedOut))
   }
 }
 

@@ -1,20 +1,21 @@
 import Foundation
 public import HandstampCore
 
-/// What an authorization server knows an app by, and what the app asks it for.
+/// The registration of an app at an authorization server, and the access that it requests.
 public struct OAuthClient: Sendable, Hashable {
-  /// The server's issuer: an `https` URL, exactly as its metadata writes it (RFC 8414 section 2); `http` on loopback alone.
+  /// The server's issuer: an `https` URL, exactly as in its metadata (RFC 8414 section 2); `http` only on loopback.
   public var issuer: String
-  /// The `client_id` that the server's operator gave out.
+  /// The `client_id` that the server assigned.
   public var id: String
-  /// For a confidential client. What an app ships to its users' devices is no secret: leave it out there.
+  /// The secret of a confidential client; `nil` (the default) for a public one. A secret that ships with an app to its users'
+  /// devices is not secret: leave it out there.
   public var secret: Secret?
-  /// What a sign-in asks for. Most servers issue a refresh token only with `offline_access` among them.
+  /// The scopes that a sign-in requests. Most servers issue a refresh token only with `offline_access` among them.
   public var scopes: [String]
   /// The APIs that the token is for (RFC 8707): absolute URLs.
   public var resources: [String]
-  /// More parameters of the authorization request, such as `prompt` or a server's own `audience`. Those of the protocol
-  /// itself cannot be changed by it.
+  /// Additional parameters of the authorization request, such as `prompt` or a server's own `audience`. They cannot override
+  /// the protocol's own parameters.
   public var parameters: [String: String]
 
   public init(
@@ -31,7 +32,7 @@ public struct OAuthClient: Sendable, Hashable {
 }
 
 extension OAuthClient {
-  /// The value of `Authorization` by which a confidential client shows its secret (RFC 6749 section 2.3.1): both parts are
+  /// Returns the `Authorization` value with which a confidential client authenticates (RFC 6749 section 2.3.1): both parts are
   /// form-encoded first.
   func basicAuthentication(_ secret: Secret) -> String {
     let text = secret.withExposed { Address.escaped(id) + ":" + Address.escaped($0) }

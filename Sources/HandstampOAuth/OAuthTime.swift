@@ -1,8 +1,9 @@
 import Foundation
 public import HandstampCore
 
-/// Where sign-ins read the time, and what they wait by.
+/// The clock of sign-ins.
 public struct OAuthTime: Sendable {
+  /// Returns the current time.
   public var now: @Sendable () -> UnixTime
   /// Returns after the duration, or throws when its task is cancelled.
   public var sleep: @Sendable (Duration) async throws -> Void
@@ -12,7 +13,7 @@ public struct OAuthTime: Sendable {
     self.sleep = sleep
   }
 
-  /// The device's.
+  /// The device's clock.
   public static let system = OAuthTime(
     now: { UnixTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) },
     sleep: { try await Task.sleep(for: $0) })

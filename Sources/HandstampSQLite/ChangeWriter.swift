@@ -4,8 +4,9 @@ import GRDB
 import HandstampCore
 import HandstampRegistry
 
-/// Makes the changes of one write, inside a transaction. Throws ``RegistryStoreError`` for an answer, and anything else for
-/// trouble.
+/// Makes the changes of one write, inside a transaction.
+///
+/// Throws ``RegistryStoreError`` for results that the caller has to handle, and other errors for failures of the database.
 struct ChangeWriter {
   let db: Database
 
@@ -24,13 +25,13 @@ struct ChangeWriter {
     case .expectAccount(let id, let revision):
       let stored = try Int64.fetchOne(
         try db.cachedStatement(sql: "SELECT revision FROM account WHERE id = ?"), arguments: [id.rawValue])
-      guard let stored else { throw RegistryStoreError.missing }
-      guard stored == revision else { throw RegistryStoreError.changed }
-    case .createTicket(let ticket): try insert(ticket)
-    case .useTicket(let id):
+      guard let stored else { throw RegistryStoreError.notFound }
+      guard stored == revision else { throw RegistryStoreError.conflict }
+    case .createOneTimeToken(let ticket): try insert(ticket)
+    case .redeemOneTimeToken(let id):
       try run("DELETE FROM ticket WHERE id = ?", [Data(id.bytes)])
-      if db.changesCount == 0 { throw RegistryStoreError.missing }
-    case .voidTickets(let purpose, let subject):
+      if db.changesCount == 0 { throw RegistryStoreError.notFound }
+    case .voidOneTimeTokens(let purpose, let subject):
       try run("DELETE FROM ticket WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
     case .noteClock(let note, let expecting): try self.note(note, expecting)
     case .moveTimes(let span, let distance): try move(span, by: distance.wholeMilliseconds)
@@ -39,13 +40,13 @@ struct ChangeWriter {
 
   private func note(_ note: ClockNote, _ expecting: Int64?) throws {
     let stored = try Int64.fetchOne(try db.cachedStatement(sql: "SELECT revision FROM clock"))
-    guard stored == expecting else { throw RegistryStoreError.changed }
+    guard stored == expecting else { throw RegistryStoreError.conflict }
     try run(
       "INSERT OR REPLACE INTO clock (only, at, doubted_since, revision) VALUES (1, ?, ?, ?)",
       [note.at.milliseconds, note.doubtedSince?.milliseconds, expecting.map { $0 + 1 } ?? 0])
   }
 
-  /// Takes a note that is newer than the database's: an older copy of that was put back.
+  /// Stores a note that is newer than the database's, which was then restored from an older copy.
   func catchUp(with kept: ClockNote) throws {
     let stored = try Int64.fetchOne(db, sql: "SELECT revision FROM clock") ?? -1
     guard stored < kept.revision else { return }
@@ -54,7 +55,7 @@ struct ChangeWriter {
       [kept.at.milliseconds, kept.doubtedSince?.milliseconds, kept.revision])
   }
 
-  /// Moves what lies in `span` of the times of living sessions and of tickets.
+  /// Moves the times of live sessions and of one-time tokens that lie in `span`.
   private func move(_ span: ClosedRange<UnixTime>, by distance: Int64) throws {
     let times = [span.lowerBound.milliseconds, span.upperBound.milliseconds]
     func moved(_ column: String, if time: String) -> String {
@@ -67,7 +68,7 @@ struct ChangeWriter {
       WHERE ended_at IS NULL AND (last_seen_at BETWEEN ?1 AND ?2 OR rotated_at BETWEEN ?1 AND ?2
         OR created_at BETWEEN ?1 AND ?2)
       """, times + [distance])
-    // The earlier of the two, where there are both; SQLite's `min` is NULL as soon as one is.
+    // The earlier of the two, if there are both; SQLite's `min` is NULL if either is.
     let expiry = """
       min(coalesce(absolute_expiry, last_seen_at + idle_limit), coalesce(last_seen_at + idle_limit, absolute_expiry))
       """
@@ -77,7 +78,7 @@ struct ChangeWriter {
       times + [distance])
   }
 
-  /// Ends what a log says has ended, where the session is living. Returns how many.
+  /// Ends the sessions that the log lists as ended and the database as live. Returns how many.
   func endAgain(_ ends: [LoggedEnd]) throws -> Int {
     var count = 0
     for logged in ends {
@@ -106,7 +107,7 @@ struct ChangeWriter {
 
   private func update(_ row: SessionRow, _ expecting: Int64) throws {
     let key: [(any DatabaseValueConvertible)?] = [Data(row.session.bytes), row.account.rawValue, expecting]
-    // A refresh changes none of the columns that the index by device is about. Left alone, it need not be written.
+    // A refresh changes no columns of the device index. If they are not set, the index does not have to be written.
     if row.end == nil {
       try run(
         """
@@ -140,7 +141,7 @@ struct ChangeWriter {
   }
 
   private func end(_ id: SessionID, _ end: SessionEnd) throws {
-    guard let session = SessionBytes(id) else { throw RegistryStoreError.missing }
+    guard let session = SessionBytes(id) else { throw RegistryStoreError.notFound }
     try run(
       """
       UPDATE session SET ended_at = ?, end_reason = ?, push_token = NULL, revision = revision + 1
@@ -149,16 +150,16 @@ struct ChangeWriter {
     if db.changesCount == 0 { throw try refusal(session) }
   }
 
-  /// Why a session could not be changed.
+  /// Returns why a session could not be changed.
   private func refusal(_ session: SessionBytes) throws -> RegistryStoreError {
     let known = try Int64.fetchOne(
       try db.cachedStatement(sql: "SELECT 1 FROM session WHERE id = ?"), arguments: [Data(session.bytes)])
-    return known == nil ? .missing : .changed
+    return known == nil ? .notFound : .conflict
   }
 
   private func insert(_ record: AccountRecord) throws {
-    // SQLite ends a text there: two ids would be one.
-    guard !record.id.rawValue.utf8.contains(0) else { throw RegistryStoreError.unavailable("an id contains NUL") }
+    // SQLite would truncate the text there, so that two IDs could be equal.
+    guard !record.id.rawValue.utf8.contains(0) else { throw RegistryStoreError.unavailable("an ID contains NUL") }
     try run(
       "INSERT INTO account (\(AccountRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
       [
@@ -181,7 +182,7 @@ struct ChangeWriter {
     if db.changesCount == 1 { return }
     let known = try Int64.fetchOne(
       try db.cachedStatement(sql: "SELECT 1 FROM account WHERE id = ?"), arguments: [record.id.rawValue])
-    throw known == nil ? RegistryStoreError.missing : RegistryStoreError.changed
+    throw known == nil ? RegistryStoreError.notFound : RegistryStoreError.conflict
   }
 
   private func insert(_ event: RegistryEvent) throws -> EventID {
@@ -194,9 +195,9 @@ struct ChangeWriter {
     return EventID(rawValue: db.lastInsertedRowID)
   }
 
-  private func insert(_ ticket: Ticket) throws {
+  private func insert(_ ticket: OneTimeTokenRecord) throws {
     try run(
-      "INSERT INTO ticket (\(Ticket.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO ticket (\(OneTimeTokenRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       [
         Data(ticket.id.bytes), ticket.purpose.rawValue, ticket.subject, ticket.account?.rawValue,
         ticket.email?.normalised, ticket.email?.typed, ticket.username, bytes(ticket.passwordHash), ticket.payload,
@@ -207,7 +208,7 @@ struct ChangeWriter {
   private func bytes(_ secret: Secret?) -> Data? { secret?.withExposedBytes { Data($0) } }
 
   private func stored(_ counter: UInt64) throws -> Int64 {
-    guard let counter = Int64(exactly: counter) else { throw RegistryStoreError.unavailable("a counter is too great") }
+    guard let counter = Int64(exactly: counter) else { throw RegistryStoreError.unavailable("a counter is too large") }
     return counter
   }
 
@@ -216,8 +217,8 @@ struct ChangeWriter {
       as DatabaseError
     {
       switch error.extendedResultCode {
-      case .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_UNIQUE: throw RegistryStoreError.exists
-      case .SQLITE_CONSTRAINT_FOREIGNKEY: throw RegistryStoreError.missing
+      case .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_UNIQUE: throw RegistryStoreError.alreadyExists
+      case .SQLITE_CONSTRAINT_FOREIGNKEY: throw RegistryStoreError.notFound
       default: throw error
       }
     }

@@ -3,12 +3,12 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 
-/// The last note of the clock, in a file outside the database, which an older copy of the database leaves alone.
+/// The last clock note, in a file outside the database, so that restoring an older copy of the database does not affect it.
 struct ClockFile {
   let path: String
   let instance: InstanceID
 
-  /// `nil` where there is no file, or not one of this server that makes sense: the database's note counts then.
+  /// Returns `nil` if there is no file, or it is invalid or another server's. Then the database's note is used.
   func read() throws(RegistryOpenError) -> ClockNote? {
     guard let (data, _) = try PrivateFile.read(path, limit: 1 << 12) else { return nil }
     let words = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isWhitespace)

@@ -2,10 +2,10 @@
 import HandstampCore
 import HandstampRegistry
 
-/// The files of an open database, as they stood when it was opened.
+/// The identity of a database's files when it was opened.
 ///
-/// SQLite goes on with a file that was deleted or replaced: it would acknowledge writes that no later start finds, and a new
-/// connection would read another database. So each answer is given only while the files stand where they stood.
+/// SQLite keeps using a file that was deleted or replaced: it would acknowledge writes that are lost at the next start, and a
+/// new connection would read another database. So results are returned only while the files are still the same.
 final class DatabasePlace: Sendable {
   private let path: String
   private let database: FileIdentity?
@@ -18,18 +18,18 @@ final class DatabasePlace: Sendable {
     log = FileIdentity(path: path + "-wal")
   }
 
-  /// What is wrong with the files now; `nil` while they are the same as before.
+  /// The error if the files have changed; `nil` while they are the same.
   var trouble: RegistryStoreError? {
-    if isGivenUp.withLock({ $0 }) { return .unavailable("another content was copied into \(path)") }
+    if isGivenUp.withLock({ $0 }) { return .unavailable("the contents of \(path) were replaced") }
     for (path, identity) in [(path, database), (path + "-wal", log)] {
       guard let identity else { continue }
-      guard let present = FileIdentity(path: path) else { return .unavailable("\(path) is gone") }
+      guard let present = FileIdentity(path: path) else { return .unavailable("\(path) is missing") }
       guard present == identity else { return .unavailable("\(path) was replaced by another file") }
     }
     return nil
   }
 
-  /// From now on there is trouble: the file is the same, and what is in it is not.
+  /// Makes ``trouble`` permanent: the file is the same, but its contents were replaced.
   func giveUp() { isGivenUp.withLock { $0 = true } }
 }
 #endif

@@ -12,16 +12,16 @@ import Glibc
 import Musl
 #endif
 
-/// The end of a session, as the log of ends keeps it.
+/// The end of a session, as recorded in the log of ended sessions.
 struct LoggedEnd: Hashable {
   let session: SessionBytes
   let end: SessionEnd
-  /// When the session would be over by itself: from then on the entry says nothing new. `nil`: never.
+  /// When the session would have expired, after which the entry is no longer needed. `nil` if never.
   let expiry: UnixTime?
 }
 
 extension LoggedEnd {
-  /// `nil` for a session that was over by itself when it ended: it is so in every back-up, too.
+  /// Returns `nil` for a session that had expired when it ended: it has expired in every backup, too.
   init?(of session: SessionBytes, in db: Database) throws {
     let sql = "SELECT id, ended_at, end_reason, expiry FROM session WHERE id = ? AND \(LoggedEnd.counts)"
     let found = try Row.fetchOne(try db.cachedStatement(sql: sql), arguments: [Data(session.bytes)])
@@ -29,7 +29,7 @@ extension LoggedEnd {
     self = row
   }
 
-  /// All that a database has.
+  /// Returns all ends in the database.
   static func all(in db: Database) throws -> [LoggedEnd] {
     try Row.fetchAll(db, sql: "SELECT id, ended_at, end_reason, expiry FROM session WHERE \(counts)")
       .map(LoggedEnd.init(row:))
@@ -45,24 +45,24 @@ extension LoggedEnd {
     expiry = try columns.optionalTime()
   }
 
-  /// Whose session it is, if the database has it as living.
+  /// Returns the session's account if the database has the session as live.
   func livingAccount(in db: Database) throws -> AccountID? {
     let sql = "SELECT account FROM session WHERE id = ? AND ended_at IS NULL"
     return try String.fetchOne(try db.cachedStatement(sql: sql), arguments: [Data(session.bytes)]).map { AccountID($0) }
   }
 
-  /// One line, its newline included.
+  /// The entry as one line, including the newline.
   var line: String {
     "\(session.id) \(end.at.milliseconds) \(expiry.map { String($0.milliseconds) } ?? "-") \(end.reason.rawValue)\n"
   }
 
-  /// Reads what ``line`` wrote, without the newline; `nil` for anything else.
+  /// Parses a ``line`` without the newline. Returns `nil` for anything else.
   init?(line: Substring) {
     let fields = line.split(separator: " ", omittingEmptySubsequences: false)
     guard fields.count == 4, let session = SessionBytes(SessionID(String(fields[0]))), let at = Int64(fields[1]),
       !fields[3].isEmpty
     else { return nil }
-    // Of a newer version, or damaged: the session has ended all the same.
+    // The reason is from a newer version, or damaged; the session has ended all the same.
     let reason = EndReason(rawValue: String(fields[3])) ?? .rejected
     switch (fields[2], Int64(fields[2])) {
     case ("-", _): expiry = nil
@@ -74,16 +74,16 @@ extension LoggedEnd {
   }
 }
 
-/// The ends of sessions, in a file outside the database: when an older copy of the database is put back, no session comes
-/// back to life that was signed out since.
+/// The log of ended sessions, in a file outside the database, so that restoring an older copy of the database revives no
+/// session that was signed out since.
 ///
-/// Text, a line for each end, after a line that names the instance. It is only ever appended to, and rewritten without the
-/// entries that say nothing any more. Several processes may append to one log.
+/// A text file: a line with the instance, then one line per end. Entries are only appended; a rewrite drops those that are no
+/// longer needed. Several processes may append to one log.
 final class EndLog: Sendable {
-  /// What a log was found to hold.
+  /// The contents of a log.
   struct Contents {
     var ends: [LoggedEnd] = []
-    /// The lines that made no sense: they were cut or changed.
+    /// Invalid lines, which were truncated or changed.
     var unreadable: [Substring] = []
   }
 
@@ -92,13 +92,13 @@ final class EndLog: Sendable {
   private let state = Locked(State())
 
   private struct State {
-    /// Those that could not be written yet.
+    /// The entries that could not be written yet.
     var waiting: [LoggedEnd] = []
-    /// The size, in bytes, above which the log is worth a rewriting.
+    /// The size, in bytes, above which the log is rewritten.
     var limit = EndLog.least
   }
 
-  /// No log below this many bytes is rewritten.
+  /// Minimum size for a rewrite, in bytes.
   private static let least = 64 << 10
 
   init(path: String, instance: InstanceID) {
@@ -106,14 +106,14 @@ final class EndLog: Sendable {
     title = "handstamp-ends 1 \(instance)\n"
   }
 
-  /// What the log holds; a missing one is made.
+  /// Reads the log, and creates it if it is missing.
   func read() throws(RegistryOpenError) -> Contents {
     _ = try PrivateFile.create(path, Data(title.utf8))
-    guard let (data, _) = try PrivateFile.read(path, limit: .max) else { throw .unavailable("\(path) comes and goes") }
+    guard let (data, _) = try PrivateFile.read(path, limit: .max) else { throw .unavailable("\(path) disappeared") }
     return try contents(of: data)
   }
 
-  /// Writes ends down, durably, and with them those that could not be written before.
+  /// Durably appends ends, including those that could not be written before.
   func append(_ ends: [LoggedEnd]) throws(RegistryOpenError) {
     let all = state.withLock { state in
       state.waiting += ends
@@ -121,20 +121,20 @@ final class EndLog: Sendable {
     }
     guard !all.isEmpty else { return }
     try withLog { file throws(RegistryOpenError) in
-      // A line that a crash has cut must not swallow the next one.
+      // A line truncated by a crash must not swallow the next one.
       let size = lseek(file, 0, SEEK_END)
       var last: UInt8 = 0
       let isCut = size > 0 && pread(file, &last, 1, size - 1) == 1 && last != UInt8(ascii: "\n")
-      // An empty one was made by hand, or emptied by a program that keeps logs short.
+      // An empty log was created by hand, or truncated by log rotation.
       let start = size == 0 ? title : isCut ? "\n" : ""
       try PrivateFile.append(Data((start + all.map(\.line).joined()).utf8), to: file, path)
     }
-    // They were appended in this order, and none was taken away meanwhile.
+    // They were appended in this order, and none has been removed in the meantime.
     state.withLock { $0.waiting.removeFirst(all.count) }
   }
 
-  /// Rewrites a log that has grown to twice its size since the last time, without the entries of sessions that would be over at
-  /// `now` by themselves.
+  /// Rewrites a log that has doubled in size since the last rewrite, without the entries of sessions that would have expired at
+  /// `now`.
   func compact(now: UnixTime) throws(RegistryOpenError) {
     let size = PrivateFile.size(path) ?? 0
     guard size > state.withLock({ $0.limit }) else { return }
@@ -152,12 +152,12 @@ final class EndLog: Sendable {
   private func contents(of data: Data) throws(RegistryOpenError) -> Contents {
     let text = String(decoding: data, as: UTF8.self)
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-    // What follows the last newline was cut by a crash, and never acknowledged.
+    // Text after the last newline was truncated by a crash, and never acknowledged.
     lines.removeLast()
     if lines.first.map({ $0 + "\n" == title }) == true {
       lines.removeFirst()
     } else {
-      // Without its first line it may have been cut by hand; with another one it is another server's.
+      // A log without its first line may have been edited by hand; one with another first line belongs to another server.
       guard lines.first.map({ LoggedEnd(line: $0) != nil }) ?? data.isEmpty else { throw .endLogForeign(path: path) }
     }
     var contents = Contents()
@@ -174,7 +174,7 @@ final class EndLog: Sendable {
         _ = try PrivateFile.create(path, Data(title.utf8))
         continue
       }
-      // A process that was stopped while it writes must not stop all writes of the others.
+      // A process suspended during a write must not block the writes of the others.
       let isCurrent = try PrivateFile.locked(path, within: .seconds(5)) { file throws(RegistryOpenError) in
         // Another process may have replaced it between opening and locking.
         guard FileIdentity(descriptor: file) == FileIdentity(path: path) else { return false }

@@ -3,17 +3,17 @@ import GRDB
 import HandstampCore
 import HandstampRegistry
 
-/// Answers reads that come together on one connection, one after the other, without a transaction and a change of threads for
-/// each: a refresh asks for one row, and most of the time went into asking.
+/// Runs concurrent reads one after the other on one connection, without a transaction and a thread switch for each: a refresh
+/// reads one row, and that overhead took most of the time.
 ///
-/// A read begins after it was asked for and is a single statement, so it sees every commit that was acknowledged before.
+/// A read starts after it was requested and is a single statement, so it sees every commit that was acknowledged before.
 final class GroupReader: Sendable {
-  /// Reads, and says how to answer: with the trouble that the database turned out to be in meanwhile, if there is any.
+  /// Runs a read and returns a closure that completes it, given an error of the database's files, if any.
   private typealias Job = @Sendable (Result<Database, any Error>) -> @Sendable (RegistryStoreError?) -> Void
 
-  /// The most connections that read at once; below the pool's own limit, so that no thread waits for one.
+  /// Maximum number of connections that read at once; below the pool's own limit, so that no thread waits for one.
   private static let lanes = 4
-  /// How many may wait for each connection before another one helps.
+  /// Number of waiting reads per connection above which another connection is used.
   private static let patience = 16
 
   private struct Queue {
@@ -64,7 +64,7 @@ final class GroupReader: Sendable {
       }
       if jobs.isEmpty { return }
       let answers = jobs.map { $0(access) }
-      // After the reads: the connection may have been opened for them, on whatever file stood there.
+      // Check after the reads: the connection may have been opened for them, on a file that was replaced.
       let trouble = place.trouble
       for answer in answers { answer(trouble) }
     }

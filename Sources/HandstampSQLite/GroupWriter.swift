@@ -3,10 +3,10 @@ import GRDB
 import HandstampCore
 import HandstampRegistry
 
-/// Gathers writes that come while another one is being synced, and makes them in one transaction, with one sync. Each caller
-/// waits for the commit that holds its own write; when that fails, none of them is told of a success.
+/// Collects writes that arrive while another one is being synced, and makes them in one transaction, with one sync. Each caller
+/// waits for the commit with its own write; if the commit fails, all of its writes fail.
 final class GroupWriter: Sendable {
-  /// The most writes of one transaction: what comes later waits no longer than that many.
+  /// Maximum number of writes per transaction, which bounds the wait of later ones.
   static let batch = 256
 
   private struct Job {
@@ -45,12 +45,12 @@ final class GroupWriter: Sendable {
         return (true, !queue.isDraining)
       }
       guard accepted else { return done.resume(returning: .failure(.unavailable("the store is closed"))) }
-      // The pool's own queue: no thread of the cooperative pool ever waits for the disk.
+      // Use the pool's own queue, so that no thread of the cooperative pool waits for the disk.
       if first { pool.asyncWriteWithoutTransaction { db in self.drain(db) } }
     }
   }
 
-  /// Takes no more writes. Those that were taken are finished by the time that the pool has closed.
+  /// Refuses further writes. Accepted writes are finished by the time the pool has closed.
   func close() {
     queue.withLock { $0.isClosed = true }
   }
@@ -81,7 +81,7 @@ final class GroupWriter: Sendable {
         if ends != nil { ended = try logEntries(jobs, results, db) }
         return .commit
       }
-      // SQLite does not notice that its file was deleted: what was committed there is lost.
+      // SQLite does not notice that its file was deleted; commits to it are lost.
       if let trouble = place.trouble { return jobs.map { _ in .failure(trouble) } }
       return logged(jobs, results, ended)
     } catch {
@@ -89,7 +89,7 @@ final class GroupWriter: Sendable {
     }
   }
 
-  /// What the log of ends must get of writes that were made.
+  /// Returns the log entries for the sessions that successful writes ended.
   private func logEntries(
     _ jobs: [Job], _ results: [Result<[StoredEvent], RegistryStoreError>], _ db: Database
   ) throws -> [LoggedEnd] {
@@ -102,13 +102,13 @@ final class GroupWriter: Sendable {
     return ended
   }
 
-  /// The same results, after the ends and notes of the clock among them were written to their files.
+  /// Writes the log entries and clock notes of successful writes to their files. Returns the results, failed where that failed.
   private func logged(
     _ jobs: [Job], _ results: [Result<[StoredEvent], RegistryStoreError>], _ ended: [LoggedEnd]
   ) -> [Result<[StoredEvent], RegistryStoreError>] {
     var results = results
     do throws(RegistryOpenError) { try ends?.append(ended) } catch {
-      // The database has these ends, and the log gets them with the next end or at the next start.
+      // The database has these ends; the log gets them with the next end or at the next start.
       for (index, job) in jobs.enumerated() where job.changes.contains(where: { $0.endedSession != nil }) {
         results[index] = .failure(.unavailable("\(error)"))
       }
@@ -122,10 +122,10 @@ final class GroupWriter: Sendable {
     return results
   }
 
-  /// One write of many. Only its own changes are taken back when the answer is no.
+  /// Makes one of the writes. If it fails, only its own changes are rolled back.
   private func perform(_ job: Job, _ db: Database) throws -> Result<[StoredEvent], RegistryStoreError> {
     let writer = ChangeWriter(db: db)
-    // A single statement takes itself back.
+    // A single statement is atomic by itself.
     if job.changes.count + job.events.count <= 1 {
       do { return .success(try writer.write(job.changes, job.events)) } catch let answer as RegistryStoreError {
         return .failure(answer)
@@ -151,7 +151,8 @@ extension RegistryChange {
     switch self {
     case .endSession(let id, _): SessionBytes(id)
     case .replaceSession(let row, _): row.end == nil ? nil : row.session
-    case .createSession, .createAccount, .replaceAccount, .expectAccount, .createTicket, .useTicket, .voidTickets,
+    case .createSession, .createAccount, .replaceAccount, .expectAccount, .createOneTimeToken, .redeemOneTimeToken,
+      .voidOneTimeTokens,
       .noteClock, .moveTimes:
       nil
     }
@@ -159,7 +160,7 @@ extension RegistryChange {
 }
 
 extension RegistryChange {
-  /// The note of the clock as it is stored by this change; `nil` for any other change.
+  /// The clock note that this change stores; `nil` for any other change.
   var clockNote: ClockNote? {
     guard case .noteClock(var note, let expecting) = self else { return nil }
     note.revision = expecting.map { $0 + 1 } ?? 0
@@ -168,15 +169,15 @@ extension RegistryChange {
 }
 
 extension RegistryStoreError {
-  /// What went wrong, without statements and without values: those may hold what people wrote.
+  /// Describes a failure without statements and values, which may contain user data.
   static func trouble(_ error: any Error) -> RegistryStoreError {
     switch error {
     case let error as RegistryStoreError: error
     case let error as DatabaseError:
       .unavailable("SQLite: \(error.message ?? "error") (\(error.extendedResultCode.rawValue))")
-    case is UnreadableRow: .unavailable("a stored row makes no sense")
+    case is UnreadableRow: .unavailable("a stored row is not valid")
     case is CancellationError: .unavailable("cancelled")
-    default: .unavailable("the database cannot be used")
+    default: .unavailable("the database is not usable")
     }
   }
 }

@@ -3,7 +3,7 @@ import Foundation
 public import HandstampCore
 public import HandstampRegistry
 
-/// What a server needs besides its database, and never keeps in it: which instance it is, and the keys of its tokens.
+/// The data that a server needs besides its database and never stores in it: its instance ID and the keys of its tokens.
 public struct ServerKeys: Sendable {
   public let instance: InstanceID
   public let master: MasterKeys
@@ -13,7 +13,7 @@ public struct ServerKeys: Sendable {
     self.master = master
   }
 
-  /// A new instance with one key, of the system's randomness.
+  /// Creates a new instance with one key, from the system's random source.
   public static func drawn() throws(MasterKeysError) -> ServerKeys {
     var random = SystemRandomNumberGenerator()
     return ServerKeys(
@@ -22,7 +22,7 @@ public struct ServerKeys: Sendable {
   }
 }
 
-/// The file that holds ``ServerKeys``: JSON, mode 0600, created once and never overwritten but to note that it is in use.
+/// The file with ``ServerKeys``: JSON, mode 0600, created once and overwritten only to mark it as in use.
 public struct KeyFile: Sendable {
   public let path: String
 
@@ -30,16 +30,16 @@ public struct KeyFile: Sendable {
 
   struct Contents {
     var keys: ServerKeys
-    /// Whether a database was made for it: from then on, a missing database is a mistake and not a beginning.
+    /// Whether a database was created for the keys. From then on, a missing database is an error and not a first start.
     var inUse: Bool
   }
 
-  /// The keys; nothing when there is no file. Never replaces a file that it cannot read.
+  /// Returns the keys, or `nil` if there is no file. Never replaces a file that it cannot read.
   public func load() throws(RegistryOpenError) -> ServerKeys? { try read()?.keys }
 
-  /// The keys that the text of a key file names, for those who keep it elsewhere: in the environment, or with a secret manager.
+  /// Returns the keys in the text of a key file that is stored elsewhere, such as in the environment or a secret manager.
   ///
-  /// - Parameter name: what to call the place in an error.
+  /// - Parameter name: the name of that place, for errors.
   public static func keys(text: Secret, named name: String) throws(RegistryOpenError) -> ServerKeys {
     try KeyFile(path: name).contents(of: text.withExposedBytes { Data($0) }).keys
   }
@@ -53,7 +53,7 @@ public struct KeyFile: Sendable {
   private func contents(of data: Data) throws(RegistryOpenError) -> Contents {
     let document: Document
     do { document = try JSONDecoder().decode(Document.self, from: data) } catch {
-      throw .keyFileInvalid(path: path, "it is not what a key file looks like")
+      throw .keyFileInvalid(path: path, "it is not a key file")
     }
     guard document.format == Document.format else {
       throw .keyFileInvalid(path: path, "its format \(document.format) is unknown")
@@ -61,12 +61,12 @@ public struct KeyFile: Sendable {
     return Contents(keys: try keys(of: document), inUse: document.inUse)
   }
 
-  /// Writes keys where there is no file; otherwise what is there counts.
+  /// Creates the file with these keys, unless it exists. Returns the contents of the file.
   func create(_ keys: ServerKeys) throws(RegistryOpenError) -> Contents {
     if try PrivateFile.create(path, try encoded(Contents(keys: keys, inUse: false))) {
       return Contents(keys: keys, inUse: false)
     }
-    guard let contents = try read() else { throw .unavailable("\(path) comes and goes") }
+    guard let contents = try read() else { throw .unavailable("\(path) disappeared") }
     return contents
   }
 
@@ -80,12 +80,12 @@ public struct KeyFile: Sendable {
     var instance: String
     var inUse: Bool
     var current: String
-    /// Base64, by name.
+    /// The keys in Base64, by ID.
     var keys: [String: Data]
   }
 
   private func keys(of document: Document) throws(RegistryOpenError) -> ServerKeys {
-    guard !document.instance.isEmpty else { throw .keyFileInvalid(path: path, "it names no instance") }
+    guard !document.instance.isEmpty else { throw .keyFileInvalid(path: path, "it has no instance ID") }
     var keys: [KeyID: Secret] = [:]
     for (name, bytes) in document.keys { keys[KeyID(name)] = Secret(bytes: bytes) }
     do throws(MasterKeysError) {
@@ -93,8 +93,8 @@ public struct KeyFile: Sendable {
       return ServerKeys(instance: InstanceID(document.instance), master: master)
     } catch {
       switch error {
-      case .missing(let id): throw .keyFileInvalid(path: path, "the current key \(id) is not in it")
-      case .badName(let id): throw .keyFileInvalid(path: path, "\(id) is no name of a key")
+      case .missing(let id): throw .keyFileInvalid(path: path, "it does not contain the current key \(id)")
+      case .badName(let id): throw .keyFileInvalid(path: path, "\(id) is not a valid key ID")
       case .tooShort(let id): throw .keyFileInvalid(path: path, "the key \(id) is too short")
       }
     }
@@ -109,7 +109,7 @@ public struct KeyFile: Sendable {
       current: master.current.rawValue, keys: keys)
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    do { return try encoder.encode(document) } catch { throw .unavailable("the keys cannot be written as JSON") }
+    do { return try encoder.encode(document) } catch { throw .unavailable("cannot encode the keys as JSON") }
   }
 }
 #endif

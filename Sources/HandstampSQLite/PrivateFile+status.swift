@@ -1,5 +1,5 @@
 #if SQLite
-// Without Foundation, whose Linux version brings a `stat` of its own.
+// Without Foundation, whose Linux version has its own `stat`.
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -9,13 +9,13 @@ import Musl
 #endif
 
 extension PrivateFile {
-  /// The permission bits of an open file; `nil` when the system does not tell.
+  /// Returns the permission bits of an open file, or `nil` if they cannot be determined.
   static func mode(of file: Int32) -> UInt32? {
     var status = stat()
     return fstat(file, &status) == 0 ? UInt32(status.st_mode) & 0o777 : nil
   }
 
-  /// In bytes; `nil` where there is no file.
+  /// Returns the size of a file in bytes, or `nil` if it does not exist.
   static func size(_ path: String) -> Int? {
     var status = stat()
     return fstatat(AT_FDCWD, path, &status, 0) == 0 ? Int(status.st_size) : nil
@@ -24,19 +24,19 @@ extension PrivateFile {
   static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 }
 
-/// Which file stands at a path: its device and its number there.
+/// The identity of a file: its device and inode number.
 struct FileIdentity: Sendable, Hashable {
   private let device: UInt64
   private let number: UInt64
 
-  /// `nil` where there is no file, or none that can be seen.
+  /// Returns `nil` if the file does not exist or is not accessible.
   init?(path: String) {
     var status = stat()
     guard fstatat(AT_FDCWD, path, &status, 0) == 0 else { return nil }
     self.init(status)
   }
 
-  /// Of an open file.
+  /// The identity of an open file.
   init?(descriptor: Int32) {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { return nil }

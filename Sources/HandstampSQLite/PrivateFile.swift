@@ -9,16 +9,16 @@ import Glibc
 import Musl
 #endif
 
-/// Files that their owner alone can read, and writes of them that a power cut leaves whole.
+/// Files that only their owner can read, with atomic writes that survive a power failure.
 enum PrivateFile {
-  /// Creates the folder for its owner alone, where it is missing.
+  /// Creates a folder that only its owner can access, if it is missing.
   static func createFolder(_ path: String) throws(RegistryOpenError) {
     guard mkdir(path, 0o700) != 0, errno == EEXIST else { return }
   }
 
-  /// Creates a file of that content, durably. False when there is one already; then nothing was changed.
+  /// Durably creates a file with this content. Returns `false` and changes nothing if it already exists.
   ///
-  /// It appears whole or not at all: it is written under another name and linked, which fails where something is.
+  /// The file is created atomically: it is written under another name and then linked, which fails if the path exists.
   static func create(_ path: String, _ bytes: Data) throws(RegistryOpenError) -> Bool {
     let draft = try write(bytes, beside: path)
     defer { unlink(draft) }
@@ -30,7 +30,7 @@ enum PrivateFile {
     return true
   }
 
-  /// Puts new content in the place of a file, durably.
+  /// Durably and atomically replaces a file.
   static func replace(_ path: String, _ bytes: Data) throws(RegistryOpenError) {
     let draft = try write(bytes, beside: path)
     guard rename(draft, path) == 0 else {
@@ -41,7 +41,7 @@ enum PrivateFile {
     try syncFolder(of: path)
   }
 
-  /// Creates an empty file where there is none.
+  /// Creates an empty file if there is none.
   static func touch(_ path: String) throws(RegistryOpenError) {
     let file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
     guard file >= 0 else {
@@ -52,7 +52,7 @@ enum PrivateFile {
     try syncFolder(of: path)
   }
 
-  /// The content and the mode; nothing when there is no file.
+  /// Returns the content and the mode of a file, or `nil` if it does not exist.
   static func read(_ path: String, limit: Int) throws(RegistryOpenError) -> (Data, mode: UInt32)? {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else {
@@ -84,14 +84,14 @@ enum PrivateFile {
     return (content, mode)
   }
 
-  /// Writes to the end of an open file, durably.
+  /// Durably appends to an open file.
   static func append(_ bytes: Data, to file: Int32, _ path: String) throws(RegistryOpenError) {
     guard lseek(file, 0, SEEK_END) >= 0, writeAll(bytes, to: file), sync(file) else { throw failure("write", path) }
   }
 
-  /// Runs `body` with that file open, while no other process does the same with it. The file is made where it is missing.
+  /// Runs `body` with the file open and exclusively locked. Creates the file if it is missing.
   ///
-  /// - Parameter limit: how long to wait for the others; `nil`: for as long as it takes.
+  /// - Parameter limit: how long to wait for the lock; `nil` waits indefinitely.
   static func locked<Value>(
     _ path: String, within limit: Duration? = nil, _ body: (_ file: Int32) throws(RegistryOpenError) -> Value
   ) throws(RegistryOpenError) -> Value {
@@ -146,7 +146,7 @@ enum PrivateFile {
 
   private static func sync(_ file: Int32) -> Bool {
     #if canImport(Darwin)
-    // fsync of macOS leaves the data in the disk's cache.
+    // On macOS, fsync leaves the data in the disk's cache.
     if fcntl(file, F_FULLFSYNC) == 0 { return true }
     #endif
     return fsync(file) == 0

@@ -3,17 +3,17 @@ import GRDB
 import HandstampCore
 import HandstampRegistry
 
-/// Forgets what is over, inside a transaction.
+/// Deletes old data, inside a transaction.
 struct Pruning {
   let db: Database
 
-  /// Each statement looks at no more rows than an index leads it to, and takes at most `limit`.
+  /// Each statement uses an index to find its rows, and deletes at most `limit`.
   func prune(_ retention: Retention, limit: Int) throws -> Int {
-    // Events stand in the order of time: the oldest ones are looked at, and no others.
+    // Events are ordered by time, so only the oldest ones are read.
     let events = try delete(
       "DELETE FROM event WHERE id IN (SELECT id FROM event ORDER BY id LIMIT ?) AND at < ?",
       [limit, retention.eventsBefore.milliseconds])
-    // What has no limit of its own is compared by its end, moved by the same span.
+    // Sessions without an expiry count as expired ``Retention/unlimited`` after their end.
     let unlimited = retention.now.advanced(by: .zero - retention.unlimited)
     let sessions = try delete(
       """

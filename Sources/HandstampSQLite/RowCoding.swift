@@ -4,7 +4,7 @@ import GRDB
 import HandstampCore
 import HandstampRegistry
 
-/// Reads the columns of a row one after the other. A value of another type is an error and never a trap.
+/// Reads the columns of a row in order. A value of the wrong type is an error, never a trap.
 struct Columns {
   private let row: Row
   private var next = 0
@@ -40,7 +40,7 @@ struct Columns {
   }
 }
 
-/// A stored row that makes no sense: written by hand, or by a newer version.
+/// A stored row that is not valid, because it was edited by hand or written by a newer version.
 struct UnreadableRow: Error {}
 
 extension SessionRow {
@@ -99,13 +99,13 @@ extension AccountRecord {
   }
 }
 
-extension Ticket {
+extension OneTimeTokenRecord {
   static let columns =
     "id, purpose, subject, account, email, email_typed, username, password_hash, payload, created_at, expires_at"
 
   init(row: Row) throws {
     var columns = Columns(row)
-    guard let id = TicketID(try columns.value(Data.self)) else { throw UnreadableRow() }
+    guard let id = OneTimeTokenID(try columns.value(Data.self)) else { throw UnreadableRow() }
     let purpose: Purpose = try columns.word()
     let subject = try columns.value(String.self)
     let account = try columns.optional(String.self).map { AccountID($0) }
@@ -133,7 +133,7 @@ extension StoredEvent {
 }
 
 extension Duration {
-  /// Whole milliseconds, toward zero.
+  /// The duration in whole milliseconds, rounded toward zero.
   var wholeMilliseconds: Int64 {
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)

@@ -4,33 +4,34 @@ import GRDB
 public import HandstampCore
 public import HandstampRegistry
 
-/// The list of sessions in one SQLite file.
+/// A registry store in one SQLite file.
 ///
-/// Write-ahead log with `synchronous=FULL`: every commit is synced before it is acknowledged. Writes that come together
-/// share a commit. One row per session, updated in place. The file is for its owner alone.
+/// It uses the write-ahead log with `synchronous=FULL`: every commit is synced before it is acknowledged. Concurrent writes
+/// share a commit. Each session is one row, updated in place. Only the file's owner can access it.
 public final class SQLiteRegistryStore: RegistryStore {
   private let pool: DatabasePool
   private let writer: GroupWriter
   private let reader: GroupReader
   private let ends: EndLog?
   private let place: DatabasePlace
-  /// The revision of the newest note of the clock that was seen here.
+  /// The highest revision of the clock note seen by this store.
   private let newestNote = Locked<Int64>(-1)
 
-  /// How many sessions the log of ends ended again when the store was opened: an older copy of the database was put back.
+  /// How many sessions were ended again from the log of ended sessions at opening, after an older copy of the database was
+  /// restored.
   public let endedAgain: Int
-  /// How many lines of the log of ends could not be read.
+  /// How many lines of the log of ended sessions could not be read.
   public let unreadableEnds: Int
 
-  /// Opens the database at `path` and brings its tables up to date. Refuses one that belongs to other keys.
+  /// Opens the database at `path` and migrates its tables. Refuses a database that belongs to other keys.
   ///
   /// - Parameters:
-  ///   - creating: whether the database may be missing or empty, and is made then. Only right the first time: with an empty
-  ///     database beside keys in use, every client's token would be refused for good.
-  ///   - clockFile: the path of a file that has the last note of the clock as well: a copy of the database that is put back is not
-  ///     taken for the time that it was made at. `nil`: no such file.
-  ///   - endLog: the path of the log of ended sessions, which is made when it is missing. `nil`: no log is kept, and an older
-  ///     copy of the database that is put back revives what ended since.
+  ///   - creating: whether to create the database if it is missing or empty. Use it only the first time: with an empty
+  ///     database and keys that were in use, every client's token would be refused permanently.
+  ///   - clockFile: the path of a file that also holds the last clock note, so that the time of a restored copy of the
+  ///     database is not mistaken for the current time. `nil` disables it.
+  ///   - endLog: the path of the log of ended sessions, which is created if it is missing. If `nil`, there is no log, and
+  ///     restoring an older copy of the database revives sessions that ended since.
   public init(
     path: String, keys: ServerKeys, creating: Bool = false, clockFile: String? = nil, endLog: String? = nil
   ) throws(RegistryOpenError) {
@@ -42,14 +43,14 @@ public final class SQLiteRegistryStore: RegistryStore {
     do {
       if !creating { try SQLiteRegistryStore.requireBound(path) }
       pool = try DatabasePool(path: path, configuration: SQLiteRegistryStore.configuration)
-      // The pool itself sets NORMAL when it turns the log on, so this comes after.
+      // The pool sets NORMAL when it enables the write-ahead log, so this has to come after.
       try pool.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }
       let migrator = Schema.migrator
       guard try !pool.read(migrator.hasBeenSuperseded) else { throw RegistryOpenError.newerFormat(path: path) }
       try migrator.migrate(pool)
       try pool.write { db in try Schema.bind(db, to: keys, path: path) }
       logged = try ends?.read() ?? EndLog.Contents()
-      // What is read is read without keeping another server from writing: there may be many, and few that matter.
+      // Read without blocking the writes of other servers: there may be many entries, and only a few matter.
       let (living, all) = try pool.read { [ends = logged.ends] db in
         (try ends.filter { try $0.livingAccount(in: db) != nil }, endLog == nil ? [] : try LoggedEnd.all(in: db))
       }
@@ -70,10 +71,10 @@ public final class SQLiteRegistryStore: RegistryStore {
       throw .unavailable("cannot open \(path)")
     }
     unreadableEnds = logged.unreadable.count
-    // What a crash kept from the log, and what ended before there was one.
+    // Add the ends that a crash kept out of the log, and those from before there was a log.
     try ends?.append(Array(Set(known).subtracting(logged.ends)).sorted { $0.end.at < $1.end.at })
     place = DatabasePlace(path: path)
-    guard FileIdentity(path: path) == identity else { throw .unavailable("\(path) was replaced while it was opened") }
+    guard FileIdentity(path: path) == identity else { throw .unavailable("\(path) was replaced during opening") }
     writer = GroupWriter(pool, at: place, clock: clock, ends: ends)
     reader = GroupReader(pool, at: place)
   }
@@ -84,7 +85,7 @@ public final class SQLiteRegistryStore: RegistryStore {
     configuration.busyMode = .timeout(5)
     configuration.label = "handstamp registry"
     configuration.prepareDatabase { db in
-      // Without it, macOS reports a sync before the disk has done it.
+      // Without this, macOS reports a sync before the data is on disk.
       try db.execute(sql: "PRAGMA fullfsync = ON")
     }
     return configuration
@@ -100,11 +101,11 @@ public final class SQLiteRegistryStore: RegistryStore {
     guard isBound else { throw RegistryOpenError.databaseEmpty(path: path) }
   }
 
-  /// Finishes the writes that were taken, moves them from the write-ahead log into the database file, and closes it: a copy of
-  /// that file alone is whole then. Whatever comes later is `unavailable`.
+  /// Finishes accepted writes, moves them from the write-ahead log into the database file, and closes it. After that, a copy of
+  /// that file alone is complete, and further calls throw `unavailable`.
   ///
-  /// - Throws: when the file is not whole, as while another process has it open: nothing is lost then as long as the `-wal` file
-  ///   stays beside it; or when it no longer stands where it was opened.
+  /// - Throws: ``RegistryStoreError`` if the file is not complete, for example because another process has it open (nothing
+  ///   is lost as long as the `-wal` file stays beside it), or if it was deleted or replaced.
   public func close() throws(RegistryStoreError) {
     writer.close()
     let trouble = place.trouble
@@ -152,10 +153,10 @@ public final class SQLiteRegistryStore: RegistryStore {
     try await account("identity", identity.key)
   }
 
-  @concurrent public func ticket(_ id: TicketID) async throws(RegistryStoreError) -> Ticket? {
+  @concurrent public func ticket(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
     try await read { db in
-      let statement = try db.cachedStatement(sql: "SELECT \(Ticket.columns) FROM ticket WHERE id = ?")
-      return try Row.fetchOne(statement, arguments: [Data(id.bytes)]).map(Ticket.init(row:))
+      let statement = try db.cachedStatement(sql: "SELECT \(OneTimeTokenRecord.columns) FROM ticket WHERE id = ?")
+      return try Row.fetchOne(statement, arguments: [Data(id.bytes)]).map(OneTimeTokenRecord.init(row:))
     }
   }
 
@@ -163,7 +164,7 @@ public final class SQLiteRegistryStore: RegistryStore {
     do {
       let count = try await pool.write { db in try Pruning(db: db).prune(retention, limit: max(limit, 0)) }
       if count == 0, let ends {
-        // On the queue of writes: it waits for the disk.
+        // On the writer's queue, because it waits for the disk.
         try await pool.writeWithoutTransaction { _ in try ends.compact(now: retention.now) }
       }
       return count
@@ -174,12 +175,12 @@ public final class SQLiteRegistryStore: RegistryStore {
     }
   }
 
-  /// The last note of the clock.
+  /// Returns the last clock note.
   ///
-  /// - Throws: also when it is older than one that was seen before: another content was copied into the file. From then on nothing
-  ///   is answered, until the next start looks at it anew.
+  /// - Throws: ``RegistryStoreError``, also if the note is older than one seen before, because the contents of the file were
+  ///   replaced. From then on every call fails until the next start.
   @concurrent public func clockNote() async throws(RegistryStoreError) -> ClockNote? {
-    // What had been seen before the reading began is the least that it must find.
+    // The read must find at least the revision that was seen before it started.
     let least = newestNote.withLock { $0 }
     let note = try await read { db in
       try Row.fetchOne(try db.cachedStatement(sql: "SELECT at, doubted_since, revision FROM clock"))
@@ -189,7 +190,7 @@ public final class SQLiteRegistryStore: RegistryStore {
     newestNote.withLock { $0 = max($0, found) }
     guard found < least else { return note }
     place.giveUp()
-    throw .unavailable("another content was copied into the database: start anew")
+    throw .unavailable("the contents of the database were replaced: restart the server")
   }
 
   @concurrent public func events(
@@ -204,7 +205,7 @@ public final class SQLiteRegistryStore: RegistryStore {
   }
 
   @concurrent public func lastEventID() async throws(RegistryStoreError) -> EventID {
-    // Of the table of sequences: it remembers the newest event also when that was deleted.
+    // The sequence table remembers the newest event even after it was deleted.
     let id = try await read { db in
       try Int64.fetchOne(
         try db.cachedStatement(sql: "SELECT seq FROM sqlite_sequence WHERE name = 'event'"))
@@ -222,7 +223,7 @@ public final class SQLiteRegistryStore: RegistryStore {
   }
 
   private func account(_ column: String, _ value: String) async throws(RegistryStoreError) -> AccountRecord? {
-    // SQLite ends a text there, and would find what begins alike.
+    // SQLite would truncate the text there, and find a row with that prefix.
     guard !value.utf8.contains(0) else { return nil }
     return try await read { db in
       let sql = "SELECT \(AccountRecord.columns) FROM account WHERE \(column) = ?"
@@ -237,7 +238,7 @@ public final class SQLiteRegistryStore: RegistryStore {
   }
 }
 
-/// How the database is kept.
+/// The effective settings of the database.
 public struct StoreSettings: Sendable, Hashable {
   /// 2 is `FULL`: every commit is synced.
   public var synchronous: Int
@@ -247,7 +248,7 @@ public struct StoreSettings: Sendable, Hashable {
 }
 
 extension SQLiteRegistryStore {
-  /// The settings of the connection that writes, as SQLite tells them.
+  /// Returns the settings of the writing connection, as reported by SQLite.
   @concurrent public func settings() async throws(RegistryStoreError) -> StoreSettings {
     do {
       return try await pool.writeWithoutTransaction { db in

@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import HandstampRegistry
 
-/// The tables, and how they came to be. A migration that was released is never changed.
+/// The tables and their migrations. A released migration is never changed.
 enum Schema {
   static var migrator: DatabaseMigrator {
     var migrator = DatabaseMigrator()
@@ -83,7 +83,7 @@ enum Schema {
     CREATE INDEX event_account ON event (account, id);
     """
 
-  /// Accounts of other identity providers, tickets, push tokens, and what pruning looks for.
+  /// Adds accounts of other identity providers, one-time tokens, push tokens, and the indexes for pruning.
   private static let second = """
     ALTER TABLE account ADD COLUMN identity TEXT;
     CREATE UNIQUE INDEX account_identity ON account (identity) WHERE identity IS NOT NULL;
@@ -109,7 +109,7 @@ enum Schema {
     CREATE INDEX ticket_expiry ON ticket (expires_at);
     """
 
-  /// Sessions of other clients, and what tickets of theirs carry.
+  /// Adds sessions of other clients, and the payload of their one-time tokens.
   private static let third = """
     ALTER TABLE session ADD COLUMN client TEXT;
     ALTER TABLE session ADD COLUMN scope TEXT;
@@ -117,7 +117,7 @@ enum Schema {
     ALTER TABLE ticket ADD COLUMN payload TEXT NOT NULL DEFAULT '';
     """
 
-  /// What the server's clock was last seen to show; at first, the latest time that anything was written down with.
+  /// Adds the last reading of the server's clock, which starts as the latest stored time.
   private static let fourth = """
     CREATE TABLE clock (
       only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -135,16 +135,16 @@ enum Schema {
     ) WHERE latest IS NOT NULL;
     """
 
-  /// Whether a database was bound to keys. It is not changed, and need not be one of ours.
+  /// Returns whether a database was bound to keys. Does not change it; it may be any SQLite database.
   static func isBound(_ db: Database) throws -> Bool {
     try db.tableExists("instance") && String.fetchOne(db, sql: "SELECT id FROM instance") != nil
   }
 
-  /// Binds a new database to its keys, and refuses one that is bound to others. Keys that were added are noted.
+  /// Binds a new database to its keys, and refuses one that is bound to others. Records added keys.
   static func bind(_ db: Database, to keys: ServerKeys, path: String) throws {
     if let id = try String.fetchOne(db, sql: "SELECT id FROM instance") {
       guard id == keys.instance.rawValue else {
-        throw RegistryOpenError.wrongKeys(path: path, "the database is of instance \(id), the keys of \(keys.instance)")
+        throw RegistryOpenError.wrongKeys(path: path, "the database belongs to \(id), the keys to \(keys.instance)")
       }
     } else {
       try db.execute(sql: "INSERT INTO instance (only, id) VALUES (1, ?)", arguments: [keys.instance.rawValue])
@@ -154,7 +154,7 @@ enum Schema {
       if let stored = try Data.fetchOne(db, sql: "SELECT value FROM key_check WHERE kid = ?", arguments: [id.rawValue])
       {
         guard stored == Data(value) else {
-          throw RegistryOpenError.wrongKeys(path: path, "the key \(id) is another than before")
+          throw RegistryOpenError.wrongKeys(path: path, "the key \(id) has changed")
         }
       } else {
         try db.execute(

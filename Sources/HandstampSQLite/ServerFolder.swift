@@ -1,22 +1,22 @@
 #if SQLite
 import HandstampRegistry
 
-/// A server's folder: `keys.json`, `registry.sqlite`, `ends.log` and `clock`, which belong together.
+/// A server's folder with `keys.json`, `registry.sqlite`, `ends.log` and `clock`, which belong together.
 ///
 /// | keys | database | opening |
 /// |---|---|---|
 /// | missing | missing | creates both |
-/// | there, never used | missing or empty | creates the database |
-/// | there, in use | missing or empty | refuses: with an empty database all clients would be signed out |
-/// | missing | there | refuses: with new keys all clients would be signed out |
-/// | there | there | opens, if the two belong together |
+/// | present, never used | missing or empty | creates the database |
+/// | present, in use | missing or empty | refuses: with an empty database all clients would be signed out |
+/// | missing | present | refuses: with new keys all clients would be signed out |
+/// | present | present | opens, if the two belong together |
 ///
-/// Keys that are handed in, as those of ``KeyFile/keys(text:)``, count as in use: nothing in them can be changed when their
-/// database is made, so ``createDatabase(keys:)`` makes it, once.
+/// Keys passed in by the caller, such as those of ``KeyFile/keys(text:named:)``, count as in use: they cannot be marked as
+/// used when their database is created, so ``createDatabase(keys:)`` creates it, once.
 ///
-/// `ends.log` has the end of each session that a copy of the database may still show as living, `clock` the time when it was last
-/// looked at. To restore a back-up, put the database back and leave the other files where they are: opening ends those sessions
-/// again, and those that have expired since stay so.
+/// `ends.log` records the end of each session that a copy of the database may still show as live, `clock` the last clock
+/// note. To restore a backup, replace the database and keep the other files: opening ends those sessions again, and sessions
+/// that have expired since stay expired.
 public struct ServerFolder: Sendable {
   public let path: String
 
@@ -27,9 +27,9 @@ public struct ServerFolder: Sendable {
   /// The log of ended sessions.
   public var endLogPath: String { path + "/ends.log" }
 
-  /// Opens the store and reads the keys. Servers that open one folder at once wait for each other here.
+  /// Opens the store and reads the keys. Servers that open the same folder at once wait for each other here.
   ///
-  /// - Parameter keys: the keys, where they are kept elsewhere than in the folder; `nil`: those of ``keyFile``.
+  /// - Parameter keys: the keys, if they are stored outside the folder; `nil` uses ``keyFile``.
   public func open(keys: ServerKeys? = nil) throws(RegistryOpenError) -> (store: SQLiteRegistryStore, keys: ServerKeys)
   {
     try PrivateFile.createFolder(path)
@@ -39,8 +39,8 @@ public struct ServerFolder: Sendable {
     }
   }
 
-  /// Makes the database for keys that are kept elsewhere than in the folder. Where there is one already, nothing changes, and
-  /// it must be of these keys.
+  /// Creates the database for keys that are stored outside the folder. An existing database is not changed, and must belong to
+  /// these keys.
   public func createDatabase(keys: ServerKeys) throws(RegistryOpenError) {
     try PrivateFile.createFolder(path)
     try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
@@ -68,7 +68,7 @@ public struct ServerFolder: Sendable {
   }
 
   private func drawnKeys() throws(RegistryOpenError) -> ServerKeys {
-    do throws(MasterKeysError) { return try ServerKeys.drawn() } catch { throw .unavailable("no key could be drawn") }
+    do throws(MasterKeysError) { return try ServerKeys.drawn() } catch { throw .unavailable("cannot create a key") }
   }
 }
 #endif

@@ -1,5 +1,5 @@
 #if !SQLite
-// For a package that links HandstampSQLite and does not ask for its trait: a build error that says so.
+// A helpful build error for packages that link HandstampSQLite without enabling its trait.
 
 @available(*, unavailable, message: "add traits: [\"SQLite\"] to the dependency on handstamp")
 public enum SQLiteRegistryStore {}

@@ -2,18 +2,18 @@ import CHandstampSecret
 import Dispatch
 import HandstampCore
 
-/// Runs a blocking call on a thread of its own and waits for it until `limit` is over. Then the call is cancelled, and if it
-/// goes on nevertheless, nobody waits for it.
+/// Runs a blocking call on a thread of its own and waits for at most `limit`. The call is then cancelled, and abandoned
+/// if it continues nevertheless.
 func withDeadline<Answer: Sendable>(
   _ limit: Duration, _ library: SecretLibrary,
-  _ body: @escaping @Sendable (OpaquePointer?) throws(VaultTrouble) -> Answer
-) async throws(VaultTrouble) -> Answer {
+  _ body: @escaping @Sendable (OpaquePointer?) throws(VaultError) -> Answer
+) async throws(VaultError) -> Answer {
   let call = Call<Answer>(library)
   let result = await withCheckedContinuation { continuation in
     call.begin(continuation)
     // One queue per call: a call that never ends must not hold up the next.
     DispatchQueue(label: "handstamp.secret-service", qos: .userInitiated).async {
-      do throws(VaultTrouble) { call.end(.success(try body(call.cancellable))) } catch { call.end(.failure(error)) }
+      do throws(VaultError) { call.end(.success(try body(call.cancellable))) } catch { call.end(.failure(error)) }
     }
     let (seconds, attoseconds) = max(limit, .zero).components
     let nanoseconds = min(seconds, 86_400) * 1_000_000_000 + attoseconds / 1_000_000_000
@@ -24,10 +24,10 @@ func withDeadline<Answer: Sendable>(
   return try result.get()
 }
 
-/// One call, and who waits for it.
+/// A call and its waiter.
 // Unchecked: a GCancellable may be used by any thread, and everything else is under the lock.
 private final class Call<Answer: Sendable>: @unchecked Sendable {
-  typealias Waiter = CheckedContinuation<Result<Answer, VaultTrouble>, Never>
+  typealias Waiter = CheckedContinuation<Result<Answer, VaultError>, Never>
 
   let cancellable: OpaquePointer?
   private let library: SecretLibrary
@@ -42,7 +42,7 @@ private final class Call<Answer: Sendable>: @unchecked Sendable {
 
   func begin(_ continuation: Waiter) { waiter.withLock { $0 = continuation } }
 
-  func end(_ result: Result<Answer, VaultTrouble>) {
+  func end(_ result: Result<Answer, VaultError>) {
     let continuation = waiter.withLock { waiter in
       defer { waiter = nil }
       return waiter

@@ -1,6 +1,6 @@
 import HandstampCore
 
-/// A key as text, two digits for a byte.
+/// A key as text, two digits per byte.
 enum Hexadecimal {
   static func text(_ bytes: some Collection<UInt8>) -> [CChar] {
     let digits = Array("0123456789abcdef".utf8)
@@ -13,7 +13,7 @@ enum Hexadecimal {
     return text
   }
 
-  /// Nothing for what is no such text. White space at the end, as a person may have pasted it, does not matter.
+  /// Returns the bytes, or `nil` if the text is not valid. Ignores trailing white space, which is easily pasted along.
   static func bytes(_ text: some BidirectionalCollection<UInt8>) -> Secret? {
     var rest = text[...]
     while let last = rest.last, [9, 10, 13, 32].contains(last) { rest.removeLast() }

@@ -1,31 +1,31 @@
 import CHandstampSecret
 import HandstampCore
 
-/// libsecret, once it was found.
-// Unchecked: a table that is filled once, before anybody sees it.
+/// libsecret, once found.
+// Unchecked: a table that is filled once, before it is shared.
 struct SecretLibrary: @unchecked Sendable {
   let functions: UnsafePointer<HSLibrary>
 
-  init() throws(VaultTrouble) {
+  init() throws(VaultError) {
     guard let found = handstamp_secret_library() else {
-      throw .unavailable("the secret store: libsecret is not installed")
+      throw .unavailable("libsecret is not installed")
     }
     functions = found
   }
 }
 
-/// The calls to the secret store. They block, and belong on a thread of their own.
+/// The calls to the secret store. They block, so make them on a thread of their own.
 final class SecretServiceConnection {
   private let library: UnsafePointer<HSLibrary>
   private let service: OpaquePointer
   private let cancellable: OpaquePointer?
 
-  init(_ library: SecretLibrary, _ cancellable: OpaquePointer?) throws(VaultTrouble) {
+  init(_ library: SecretLibrary, _ cancellable: OpaquePointer?) throws(VaultError) {
     let library = library.functions
     self.library = library
     self.cancellable = cancellable
     try attempt(library) { error in
-      // 2: the session bus. It must not end the process when it goes away, as GIO has it by default.
+      // 2: the session bus. By GIO's default, losing it would end the process.
       guard let bus = library.pointee.g_bus_get_sync(2, cancellable, error) else { return false }
       library.pointee.g_dbus_connection_set_exit_on_close(bus, 0)
       library.pointee.g_object_unref(bus)
@@ -33,7 +33,7 @@ final class SecretServiceConnection {
     }
     var found: OpaquePointer?
     try attempt(library) { error in
-      // 1 << 1: with a session, so that secrets can be had.
+      // 1 << 1: with a session, which is needed to read secrets.
       found = library.pointee.secret_service_get_sync(1 << 1, cancellable, error)
       return found != nil
     }
@@ -43,18 +43,18 @@ final class SecretServiceConnection {
 
   deinit { library.pointee.g_object_unref(UnsafeMutableRawPointer(service)) }
 
-  /// Hands out the items that have this name and nothing else.
+  /// Passes the items with exactly this name to `body`.
   ///
-  /// - Throws: ``VaultTrouble/locked`` when any item is that a search by name finds. What a locked one is called in full
-  ///   cannot be seen: it may be the one.
+  /// - Throws: ``VaultError/locked`` if a search by name finds any locked item. The other attributes of a locked item
+  ///   are hidden, so it may be the one.
   func withItems<Answer>(
-    named name: String, _ body: ([OpaquePointer]) throws(VaultTrouble) -> Answer
-  ) throws(VaultTrouble) -> Answer {
+    named name: String, _ body: ([OpaquePointer]) throws(VaultError) -> Answer
+  ) throws(VaultError) -> Answer {
     let attributes = attributes(name)
     defer { library.pointee.g_hash_table_unref(attributes) }
     var list: UnsafeMutablePointer<HSList>?
     try attempt(library) { error in
-      // 1 << 1: all of them. Not unlocked, so that nobody is asked for a password.
+      // 1 << 1: all of them, without unlocking, so that the user is not asked for a password.
       list = library.pointee.secret_service_search_sync(
         service, handstamp_secret_schema, attributes, 1 << 1, cancellable, error)
       return error?.pointee == nil
@@ -71,7 +71,7 @@ final class SecretServiceConnection {
     return try body(exact)
   }
 
-  /// Whether an item has our attribute and no other but the schema's name: a search finds those that have more, too.
+  /// Whether an item has only our attribute and the schema's name: searches also find items with additional attributes.
   private func isExact(_ item: OpaquePointer, _ name: String) -> Bool {
     guard let table = library.pointee.secret_item_get_attributes(item) else { return false }
     defer { library.pointee.g_hash_table_unref(table) }
@@ -81,29 +81,29 @@ final class SecretServiceConnection {
       && library.pointee.g_hash_table_size(table) == (schema == nil ? 1 : 2)
   }
 
-  func secret(of item: OpaquePointer) throws(VaultTrouble) -> Secret {
+  func secret(of item: OpaquePointer) throws(VaultError) -> Secret {
     try attempt(library) { library.pointee.secret_item_load_secret_sync(item, cancellable, $0) != 0 }
     guard let value = library.pointee.secret_item_get_secret(item) else { throw .locked }
     defer { library.pointee.secret_value_unref(value) }
     var count = 0
     guard let text = library.pointee.secret_value_get(value, &count) else {
-      throw .unavailable("the key in the secret store is empty")
+      throw .wrongKey("the key in the secret store is empty")
     }
     let secret = text.withMemoryRebound(to: UInt8.self, capacity: count) {
       Hexadecimal.bytes(UnsafeBufferPointer(start: $0, count: count))
     }
-    guard let secret else { throw .unavailable("the key in the secret store is none of ours") }
+    guard let secret else { throw .wrongKey("the item in the secret store is not a handstamp key") }
     return secret
   }
 
-  func store(_ key: Secret, named name: String) throws(VaultTrouble) {
+  func store(_ key: Secret, named name: String) throws(VaultError) {
     let attributes = attributes(name)
     defer { library.pointee.g_hash_table_unref(attributes) }
     var text = key.withExposedBytes { Hexadecimal.text($0) }
     defer { for index in text.indices { text[index] = 0 } }
-    // As text, because some stores show and copy nothing else.
+    // As text, because some stores can only show and copy text.
     guard let value = library.pointee.secret_value_new(text, text.count, "text/plain") else {
-      throw .unavailable("the secret store takes no key")
+      throw .unavailable("the secret store cannot hold the key")
     }
     defer { library.pointee.secret_value_unref(value) }
     try attempt(library) {
@@ -113,18 +113,18 @@ final class SecretServiceConnection {
     }
   }
 
-  func remove(_ item: OpaquePointer) throws(VaultTrouble) {
+  func remove(_ item: OpaquePointer) throws(VaultError) {
     try attempt(library) { library.pointee.secret_item_delete_sync(item, cancellable, $0) != 0 }
   }
 
-  /// Whether the default collection is locked; nothing when there is none.
-  func isLocked() throws(VaultTrouble) -> Bool? {
+  /// Whether the default collection is locked; `nil` if there is none.
+  func isLocked() throws(VaultError) -> Bool? {
     guard let collection = try defaultCollection() else { return nil }
     defer { library.pointee.g_object_unref(UnsafeMutableRawPointer(collection)) }
     return library.pointee.secret_collection_get_locked(collection) != 0
   }
 
-  func setLocked(_ isLocked: Bool) throws(VaultTrouble) {
+  func setLocked(_ isLocked: Bool) throws(VaultError) {
     guard let collection = try defaultCollection() else {
       throw .unavailable("the secret store has no default collection")
     }
@@ -139,11 +139,11 @@ final class SecretServiceConnection {
         : library.pointee.secret_service_unlock_sync(service, &objects, cancellable, nil, error)
       return error?.pointee == nil
     }
-    // A prompt that was declined is no error.
+    // Declining the prompt is not reported as an error.
     guard changed > 0 else { throw .locked }
   }
 
-  private func defaultCollection() throws(VaultTrouble) -> OpaquePointer? {
+  private func defaultCollection() throws(VaultError) -> OpaquePointer? {
     var collection: OpaquePointer?
     try attempt(library) { error in
       collection = library.pointee.secret_collection_for_alias_sync(service, "default", 0, cancellable, error)
@@ -152,7 +152,7 @@ final class SecretServiceConnection {
     return collection
   }
 
-  /// To be unreferenced.
+  /// The caller must release the result.
   private func attributes(_ name: String) -> OpaquePointer? {
     let call = library.pointee
     let table = call.g_hash_table_new_full(call.g_str_hash, call.g_str_equal, call.g_free, call.g_free)
@@ -161,11 +161,11 @@ final class SecretServiceConnection {
   }
 }
 
-/// Makes a call that says whether it went well, and why it did not.
+/// Makes a call that returns success or sets an error, and throws that error.
 private func attempt(
   _ library: UnsafePointer<HSLibrary>,
   _ body: (UnsafeMutablePointer<UnsafeMutablePointer<HSError>?>?) -> Bool
-) throws(VaultTrouble) {
+) throws(VaultError) {
   var error: UnsafeMutablePointer<HSError>?
   let isDone = body(&error)
   defer { library.pointee.g_clear_error(&error) }

@@ -1,26 +1,26 @@
 public import HandstampCore
-public import HandstampVaults
+import HandstampVaults
 
-/// A vault's key in the desktop's secret store: the Secret Service of freedesktop.org, which gnome-keyring, KWallet and
-/// KeePassXC speak, by libsecret.
+/// A vault key in the desktop's secret store, accessed with libsecret: the Secret Service of freedesktop.org, which is
+/// implemented by gnome-keyring, KWallet and KeePassXC.
 ///
 /// ```swift
 /// let key = KeptKey(in: SecretServiceKey(name: "org.example.forum"))
-/// let vault = SealedFileVault(folder: folder, account: account, key: .kept(key))
+/// let vault = SealedFileVault(folder: folder, account: account, key: .managed(by: key))
 /// ```
-/// The store keeps one small key, and the sealed file what changes with every refresh: a file can be replaced in one durable
-/// step, and an item of a secret store cannot.
+/// The secret store keeps one small key, and the sealed file keeps the data that changes with every refresh: files can
+/// be replaced atomically and durably, items of a secret store cannot.
 ///
-/// - A locked store is ``VaultTrouble/locked``, never an absent key. Nothing here asks for a password but ``unlock()``.
-/// - Every call has a deadline, also while a prompt that nobody answers is open; then the store is
-///   ``VaultTrouble/unavailable(_:)``, as it is without a session bus.
-/// - An item counts by exactly its attributes, when it is read and when it is removed. Attributes are no secret.
-/// - Every program of the same user can read the key while the store is unlocked: it protects a disk, and a locked session,
-///   not one program from another.
+/// - A locked store is ``VaultError/locked``, never an absent key. Only ``unlock()`` asks for a password.
+/// - Every call has a deadline, even while an unanswered prompt is open; after that the store is
+///   ``VaultError/unavailable(_:)``, as it is without a session bus.
+/// - Items are read and removed only if their attributes match exactly. Attributes are not secret.
+/// - While the store is unlocked, every program of the same user can read the key: it protects the disk and a locked
+///   desktop session, but not programs from each other.
 public struct SecretServiceKey: VaultKeyStore, Hashable {
-  /// What the item is known by, such as a program's name. One name for one folder of vaults.
+  /// The name of the item, such as the program's. Use one name per folder of vaults.
   public let name: String
-  /// The longest that a call takes. Default 3 s.
+  /// The time limit of a call. Default 3 s.
   public let deadline: Duration
 
   public init(name: String, deadline: Duration = .seconds(3)) {
@@ -28,14 +28,14 @@ public struct SecretServiceKey: VaultKeyStore, Hashable {
     self.deadline = deadline
   }
 
-  @concurrent public func load() async throws(VaultTrouble) -> Secret? {
-    try await ask { service throws(VaultTrouble) in
-      try service.withItems(named: name) { items throws(VaultTrouble) in
+  @concurrent public func load() async throws(VaultError) -> Secret? {
+    try await ask { service throws(VaultError) in
+      try service.withItems(named: name) { items throws(VaultError) in
         var found: Secret?
         for item in items {
           let secret = try service.secret(of: item)
           guard found == nil || found == secret else {
-            throw .unavailable("the secret store holds several keys named \(name)")
+            throw .wrongKey("the secret store holds several keys named \(name)")
           }
           found = secret
         }
@@ -44,46 +44,46 @@ public struct SecretServiceKey: VaultKeyStore, Hashable {
     }
   }
 
-  /// Into the default collection.
-  @concurrent public func store(_ key: Secret) async throws(VaultTrouble) {
-    try await ask { service throws(VaultTrouble) in try service.store(key, named: name) }
+  /// Stores the key in the default collection.
+  @concurrent public func store(_ key: Secret) async throws(VaultError) {
+    try await ask { service throws(VaultError) in try service.store(key, named: name) }
   }
 
-  /// Removes the key from every collection. Whoever still has vaults that were sealed with it has lost them.
+  /// Removes the key from every collection. Vaults sealed with it are lost.
   ///
-  /// - Throws: ``VaultTrouble/locked`` when one of the collections is.
-  @concurrent public func remove() async throws(VaultTrouble) {
-    try await ask { service throws(VaultTrouble) in
-      try service.withItems(named: name) { items throws(VaultTrouble) in
+  /// - Throws: ``VaultError/locked`` if one of the collections is locked.
+  @concurrent public func remove() async throws(VaultError) {
+    try await ask { service throws(VaultError) in
+      try service.withItems(named: name) { items throws(VaultError) in
         for item in items { try service.remove(item) }
       }
     }
   }
 
-  /// Whether the default collection is locked; nothing when there is none.
-  @concurrent public func isLocked() async throws(VaultTrouble) -> Bool? {
-    try await ask { service throws(VaultTrouble) in try service.isLocked() }
+  /// Whether the default collection is locked; `nil` if there is none.
+  @concurrent public func isLocked() async throws(VaultError) -> Bool? {
+    try await ask { service throws(VaultError) in try service.isLocked() }
   }
 
   /// Locks the default collection, for all programs.
-  @concurrent public func lock() async throws(VaultTrouble) {
-    try await ask { service throws(VaultTrouble) in try service.setLocked(true) }
+  @concurrent public func lock() async throws(VaultError) {
+    try await ask { service throws(VaultError) in try service.setLocked(true) }
   }
 
-  /// Unlocks the default collection; the store may ask the person for their password.
+  /// Unlocks the default collection; the store may ask the user for a password.
   ///
-  /// - Parameter limit: how long they may take.
-  /// - Throws: ``VaultTrouble/locked`` when they declined, or nobody could be asked.
-  @concurrent public func unlock(within limit: Duration = .seconds(60)) async throws(VaultTrouble) {
-    try await ask(within: limit) { service throws(VaultTrouble) in try service.setLocked(false) }
+  /// - Parameter limit: The time limit for the user.
+  /// - Throws: ``VaultError/locked`` if the user declines or cannot be asked.
+  @concurrent public func unlock(within limit: Duration = .seconds(60)) async throws(VaultError) {
+    try await ask(within: limit) { service throws(VaultError) in try service.setLocked(false) }
   }
 
   private func ask<Answer: Sendable>(
     within limit: Duration? = nil,
-    _ body: @escaping @Sendable (SecretServiceConnection) throws(VaultTrouble) -> Answer
-  ) async throws(VaultTrouble) -> Answer {
+    _ body: @escaping @Sendable (SecretServiceConnection) throws(VaultError) -> Answer
+  ) async throws(VaultError) -> Answer {
     let library = try SecretLibrary()
-    return try await withDeadline(limit ?? deadline, library) { cancellable throws(VaultTrouble) in
+    return try await withDeadline(limit ?? deadline, library) { cancellable throws(VaultError) in
       try body(try SecretServiceConnection(library, cancellable))
     }
   }

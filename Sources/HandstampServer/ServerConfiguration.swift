@@ -3,67 +3,68 @@ import Foundation
 public import HandstampCore
 public import Logging
 
-/// What an operator decides about a session server.
+/// The configuration of a session server.
 public struct ServerConfiguration: Sendable {
-  /// How accounts come to be.
+  /// How accounts are created.
   public enum SignUp: String, Sendable, Hashable, CaseIterable {
-    /// A session at once. An address that has an account already is told so: not for servers open to the world.
+    /// Signing up starts a session at once. The response reveals whether an address has an account, so do not use this on
+    /// public servers.
     case open
-    /// The same answer for every address; the account, and its session, come with the link of a mail.
+    /// The response is the same for every address. The one-time token in the mail creates the account and its session.
     case confirmed
-    /// Nobody can sign up.
+    /// Signing up is disabled.
     case closed
   }
 
-  /// The `iss` of every token, and its audience: the address under which the server is known, an `https` URL without a
-  /// slash at its end. It does not need to be the address that the server listens on.
+  /// The `iss` of every token, and its audience: the server's public address, an `https` URL without a trailing slash. It may
+  /// differ from the address that the server listens on.
   public var issuer: String
-  /// The `client_id` of the tokens that the first-party API gives out (RFC 9068 section 2.2).
+  /// The `client_id` of the tokens that the first-party API issues (RFC 9068 section 2.2).
   public var clientID: String
-  /// How long an access token is good. From 1 s; what is shorter counts as 1 s. Default 10 min.
+  /// Lifetime of an access token, at least 1 s; shorter values count as 1 s. Default 10 min.
   public var accessTokenLife: Duration
   public var signUp: SignUp
-  /// The other programs that people may let in to their accounts.
+  /// Other OAuth clients that users can allow to access their accounts.
   public var clients: [ConfiguredClient]
-  /// Whom mails are from. Nothing: `handstamp@` and the host of the issuer.
+  /// The sender of mails. `nil` uses `handstamp@` and the issuer's host.
   public var mailFrom: String?
-  /// What a mail's link looks like, with `{token}` and, if wanted, `{action}`, which is `confirm` or `reset`: an address of
-  /// the operator's app or page. Nothing: mails have a code to be typed in.
+  /// A template for links in mails, with `{token}` and optionally `{action}` (`confirm` or `reset`): an address of the
+  /// operator's app or page. If `nil`, mails contain a code to enter instead.
   public var mailLink: String?
-  /// The least time between two mails of one kind to one address; a request in between has the same answer, and no mail.
+  /// Minimum time between two mails of one kind to one address. A request in between gets the same response, but sends no mail.
   public var mailInterval: Duration
-  /// How many mails may wait to be written; more are answered 503.
+  /// Maximum number of mails in the queue; further requests are answered 503.
   public var mailQueue: Int
-  /// What apps read at `GET /v1/app-config`: a JSON object of the operator's.
+  /// The operator's JSON object, which apps read at `GET /v1/app-config`.
   public var appConfig: String
   public var passwordHashing: Argon2Parameters
   /// How many passwords are hashed at once.
   public var hashingThreads: Int
-  /// How many hashes may wait beside those; more are answered 503.
+  /// How many further hashes may wait; more are answered 503.
   public var hashingQueue: Int
-  /// The largest body of a request, in bytes.
+  /// Maximum size of a request body, in bytes.
   public var bodyLimit: Int
-  /// The pause after which a silent event stream says that it is alive.
+  /// Time without an event after which an event stream sends a heartbeat.
   public var heartbeat: Duration
-  /// How long open requests have to end when the server is told to stop.
+  /// How long open requests may take to finish when the server shuts down.
   public var shutdownLimit: Duration
-  /// How often sessions that ended by themselves are looked for.
+  /// How often expired sessions are looked for.
   public var sweepInterval: Duration
   /// A connection without a request for this long is closed.
   public var idleConnectionLimit: Duration
   public var logger: Logger
-  /// The wall clock. A jump of it decides nothing, see ``uptime``.
+  /// The wall clock. Jumps are ignored at first, see ``uptime``.
   public var now: @Sendable () -> UnixTime
-  /// A clock that only ever goes on, from any beginning: what the wall clock is compared with. When that jumps, by more than ten
-  /// seconds, the time before counts, carried on by this clock, until both have agreed for ten minutes.
+  /// A monotonic clock with an arbitrary start, to compare the wall clock with. When the wall clock jumps by more than 10 s,
+  /// the previous time is continued by this clock, until both have agreed for 10 min.
   public var uptime: @Sendable () -> Duration
-  /// Whether the wall clock counts at start, although the last time in the registry makes it look wrong.
+  /// Whether to use the wall clock at start even if the last time in the registry makes it look wrong.
   public var trustsClock: Bool
 
   /// - Parameters:
-  ///   - hashingThreads: `nil`: one core is left for everything else, where there are several.
-  ///   - now: the wall clock; `nil`: the machine's.
-  ///   - uptime: what it is compared with; `nil`: the machine's own, or, beside a `now` of one's own, the same as that.
+  ///   - hashingThreads: `nil` leaves one core for everything else, if there are several.
+  ///   - now: the wall clock; `nil` uses the machine's.
+  ///   - uptime: the monotonic clock; `nil` uses the machine's, or `now` itself if that is given.
   public init(
     issuer: String = "http://localhost",
     clientID: String = "handstamp",
@@ -108,7 +109,7 @@ public struct ServerConfiguration: Sendable {
     self.idleConnectionLimit = idleConnectionLimit
     self.logger = logger
     self.now = now ?? { .current }
-    // A clock of one's own that comes alone agrees with itself.
+    // A custom wall clock without an uptime agrees with itself.
     switch (uptime, now) {
     case (let uptime?, _): self.uptime = uptime
     case (nil, let now?): self.uptime = { .milliseconds(now().milliseconds) }
@@ -117,7 +118,7 @@ public struct ServerConfiguration: Sendable {
     self.trustsClock = trustsClock
   }
 
-  /// Whom mails are from.
+  /// The sender of mails.
   var sender: String {
     mailFrom ?? "handstamp@" + (URLComponents(string: issuer)?.host ?? "localhost")
   }

@@ -2,10 +2,10 @@
 public import Hummingbird
 public import NIOCore
 
-/// What travels with one request.
+/// The context of one request.
 public struct ServerContext: RequestContext {
   public var coreContext: CoreRequestContextStorage
-  /// The connection: a test or a demonstration may close it to lose an answer on the wire.
+  /// The connection. Tests and demos close it to lose a response on the wire.
   public let channel: any Channel
 
   public init(source: ApplicationRequestContextSource) {

@@ -7,13 +7,13 @@ import ServiceLifecycle
 import UnixSignals
 
 extension SessionServer {
-  /// Serves until the task is cancelled or, with `stoppingOnSignals`, until SIGTERM or SIGINT arrives. Open event streams
-  /// end then, other requests have ``ServerConfiguration/shutdownLimit`` to finish.
+  /// Runs the server until the task is cancelled or, with `stoppingOnSignals`, until SIGTERM or SIGINT arrives. Then open event
+  /// streams end, and other requests have ``ServerConfiguration/shutdownLimit`` to finish.
   ///
   /// - Parameters:
-  ///   - port: 0 for any free one.
-  ///   - onReady: is called once, with the port, when connections are accepted.
-  /// - Throws: when the port cannot be had.
+  ///   - port: 0 for any free port.
+  ///   - onReady: called once, with the port, when the server accepts connections.
+  /// - Throws: if the port is not available.
   public func run(
     host: String = "127.0.0.1", port: Int = 0, stoppingOnSignals: Bool = false,
     onReady: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
@@ -23,9 +23,9 @@ extension SessionServer {
     try await group.run()
   }
 
-  /// Starts to serve beside the caller and returns when connections are accepted. End it with ``RunningServer/stop()``.
+  /// Starts the server in the background and returns when it accepts connections. Stop it with ``RunningServer/stop()``.
   ///
-  /// - Throws: when the port cannot be had.
+  /// - Throws: if the port is not available.
   public func start(host: String = "127.0.0.1", port: Int = 0) async throws -> RunningServer {
     let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
     let group = serviceGroup(host: host, port: port, signals: []) { continuation.yield($0) }
@@ -44,7 +44,7 @@ extension SessionServer {
     let application = application(address: .hostname(host, port: port)) { channel in
       await onReady(channel.localAddress?.port ?? port)
     }
-    // Services are told to stop last to first: the streams end before the server waits for its connections.
+    // Services shut down last to first: the streams end before the server waits for its connections.
     var configuration = ServiceGroupConfiguration(
       services: [
         MailFinisher(desk: desk), application, Sweeper(server: self), EventRelay(server: self), StreamStopper(hub: hub),
@@ -56,26 +56,26 @@ extension SessionServer {
   }
 }
 
-/// A server that serves beside its starter.
+/// A server running in the background.
 public struct RunningServer: Sendable {
   public let host: String
   public let port: Int
   fileprivate let group: ServiceGroup
   fileprivate let serving: Task<Void, any Error>
 
-  /// Without a slash at its end.
+  /// The server's URL, without a trailing slash.
   public var url: String { "http://\(host):\(port)" }
 
-  /// Stops gracefully and returns when everything has ended.
+  /// Shuts the server down gracefully and returns when it has stopped.
   ///
-  /// - Throws: what made the server end by itself earlier.
+  /// - Throws: the error that stopped the server earlier, if any.
   public func stop() async throws {
     await group.triggerGracefulShutdown()
     try await serving.value
   }
 }
 
-/// Ends the event streams when the server is told to stop: they would never end by themselves.
+/// Ends the event streams when the server shuts down; they would not end otherwise.
 private struct StreamStopper: Service, CustomStringConvertible {
   let hub: EventHub
   var description: String { "StreamStopper" }

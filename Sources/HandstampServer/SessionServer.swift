@@ -7,8 +7,7 @@ public import NIOCore
 
 /// The session server: sign-up, sign-in, refresh, sessions and events over HTTP, on top of a ``Registry``.
 ///
-/// It keeps nothing of its own but open event streams: any number of them may serve one store, and one that is started
-/// anew carries on.
+/// Its only state is open event streams: any number of servers may share one store, and a server can be restarted at any time.
 public struct SessionServer: Sendable {
   public let configuration: ServerConfiguration
   public let registry: Registry
@@ -29,12 +28,13 @@ public struct SessionServer: Sendable {
   private let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
 
   /// - Parameters:
-  ///   - keys: what access tokens are signed with.
-  ///   - mailer: where mails go. Without one nobody can reset a password.
-  ///   - apple: how Sign in with Apple is taken. Nothing: it is not.
-  ///   - middlewares: see every request first, and every answer last: tests hold or lose answers there.
-  /// - Throws: ``RegistryError`` when the registry cannot be read, ``AppConfigFault`` when the app configuration is no JSON object, ``MailSetUpFault`` when addresses are to be
-  ///   confirmed without a mailer, or when mails would have no usable sender; ``ClientFault`` when two clients have one id.
+  ///   - keys: the keys that sign access tokens.
+  ///   - mailer: delivers mails. Without one, passwords cannot be reset.
+  ///   - apple: settings for Sign in with Apple; `nil` disables it.
+  ///   - middlewares: see every request first and every response last, so that tests can delay or drop responses.
+  /// - Throws: ``RegistryError`` if the registry cannot be read, ``AppConfigFault`` if the app configuration is not a JSON
+  ///   object, ``MailSetUpFault`` if confirmed sign-up has no mailer or the sender of mails is not usable, and ``ClientFault``
+  ///   if two clients have the same ID.
   public init(
     configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
     apple: AppleSignIn? = nil,
@@ -61,7 +61,7 @@ public struct SessionServer: Sendable {
     while let correction, former?.doubtedSince != nil {
       let right = ClockNote(at: correction.instant.wall)
       if try await registry.note(right, after: former, moving: correction.span, by: correction.distance) { break }
-      // Another server has noted something meanwhile: perhaps that there is no doubt any more.
+      // Another server has written a note in the meantime, perhaps that the doubt has ended.
       former = try await registry.clockNote()
     }
     self.clock = clock
@@ -80,11 +80,11 @@ public struct SessionServer: Sendable {
     appConfig = try FixedDocument(appConfig: configuration.appConfig)
   }
 
-  /// Answers requests without a socket, for measurements and for tests of many requests.
+  /// Responds to requests without a socket, for measurements and for tests with many requests.
   public var responder: some HTTPResponder<ServerContext> { router.buildResponder() }
 
-  /// The whole server as Hummingbird runs it. Prefer ``run(host:port:stoppingOnSignals:onReady:)``: it also ends event
-  /// streams when it is told to stop, looks for sessions that are over, and lets a clock that jumped count again.
+  /// The server as a Hummingbird application. Prefer ``run(host:port:stoppingOnSignals:onReady:)``, which also ends event
+  /// streams on shutdown, looks for expired sessions, and accepts a clock that jumped once it runs steadily.
   public func application(
     address: BindAddress, onReady: @escaping @Sendable (any Channel) async -> Void = { _ in }
   ) -> some ApplicationProtocol {
@@ -108,16 +108,16 @@ public struct SessionServer: Sendable {
   }
 }
 
-/// Why a server cannot write the mails that its configuration asks for.
+/// A reason why a server cannot send the mails that its configuration requires.
 public enum MailSetUpFault: Error, Sendable, Hashable {
-  /// Addresses are to be confirmed, and there is no mailer.
+  /// Sign-up has to be confirmed by mail, but there is no mailer.
   case noMailer
-  /// Mails would be from something that is no plain address.
+  /// The sender of mails is not a plain address.
   case badSender
 }
 
 extension SessionServer: CustomStringConvertible, CustomReflectable {
-  /// The issuer alone: the rest holds keys, and descriptions end up in logs.
+  /// Only the issuer: other properties hold keys, and descriptions end up in logs.
   public var description: String { "session server of \(configuration.issuer)" }
   public var customMirror: Mirror { Mirror(self, children: ["issuer": configuration.issuer]) }
 }

@@ -4,12 +4,12 @@ import HandstampRegistry
 import Logging
 import ServiceLifecycle
 
-/// Writes down now and then that sessions are over which nobody used in time, so that their account's streams hear of it. Such
-/// a session is refused without it, too. And forgets what was over for long, in batches, so that no write waits for many.
+/// Periodically marks expired sessions as ended, so that their account's event streams report it, and prunes old data in
+/// batches, so that other writes do not wait long. Expired sessions are refused even before they are marked.
 struct Sweeper: Service, CustomStringConvertible {
   let server: SessionServer
   private static let batch = 500
-  /// Services are logged by this.
+  /// The name of the service in logs.
   var description: String { "Sweeper" }
 
   func run() async throws {
@@ -20,14 +20,14 @@ struct Sweeper: Service, CustomStringConvertible {
     _ = try? await server.checkClock()
   }
 
-  /// The time between two sweeps. Each second the store's note of the clock is looked at: another server may have found the clock
-  /// right, and a database in which an older content was copied is noticed by it. Returns whether to go on.
+  /// Waits until the next sweep. Reads the store's clock note every second: another server may have confirmed the clock, and
+  /// the read detects a database whose contents were replaced by an older copy. Returns `false` if the task was cancelled.
   private func pause() async -> Bool {
     let end = ContinuousClock.now + server.configuration.sweepInterval
     while ContinuousClock.now < end {
       let left = min(end - ContinuousClock.now, .seconds(1))
       guard (try? await Task.sleep(for: left)) != nil else { return false }
-      // Trouble is told to the requests, and logged by the next sweep.
+      // Failures are reported to requests, and logged by the next sweep.
       _ = try? await server.followClock()
     }
     return true
@@ -35,7 +35,7 @@ struct Sweeper: Service, CustomStringConvertible {
 
   func sweep() async {
     do throws(RegistryError) {
-      // Other servers on the store hear of it within a second: nothing is ended before they have.
+      // Other servers on the store learn of it within a second; do not end any session before then.
       if try await server.checkClock() { return }
       while true {
         let outcome = try await server.registry.expire(now: server.now(), limit: Sweeper.batch)

@@ -1,5 +1,5 @@
 #if !Server
-// For a package that links HandstampServer and does not ask for its trait: a build error that says so.
+// A helpful build error for packages that link HandstampServer without enabling its trait.
 
 @available(*, unavailable, message: "add traits: [\"Server\"] to the dependency on handstamp")
 public enum SessionServer {}

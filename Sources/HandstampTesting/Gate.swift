@@ -1,6 +1,6 @@
 import HandstampCore
 
-/// Something that tasks wait at until it is opened.
+/// A gate at which tasks wait until it is opened.
 public final class Gate: Sendable {
   private struct Content: Sendable {
     var isOpen = false
@@ -12,7 +12,7 @@ public final class Gate: Sendable {
 
   public init() {}
 
-  /// Waits until the gate is open; returns at once when it is.
+  /// Waits until the gate is open; returns immediately if it is.
   public func wait() async {
     await withCheckedContinuation { continuation in
       let ready = content.withLock { content in
@@ -27,7 +27,7 @@ public final class Gate: Sendable {
     }
   }
 
-  /// Waits until that many have come to the gate.
+  /// Waits until `count` tasks have arrived at the gate.
   public func arrivals(_ count: Int) async {
     await withCheckedContinuation { continuation in
       let isThere = content.withLock { content in
@@ -38,7 +38,7 @@ public final class Gate: Sendable {
     }
   }
 
-  /// Lets everybody through, now and later.
+  /// Opens the gate for all tasks, now and later.
   public func open() {
     let waiting = content.withLock { content in
       content.isOpen = true

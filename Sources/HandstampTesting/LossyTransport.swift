@@ -1,35 +1,35 @@
 public import HandstampCore
 
-/// A network that loses, doubles and delays what another transport would carry, by seed or by order.
+/// A network that loses, doubles and delays requests on their way to another transport, by seed or on command.
 ///
 /// ```swift
-/// let network = LossyTransport(URLSessionTransport(), seed: 7, odds: .bad)   // as bad as a train
+/// let network = LossyTransport(URLSessionTransport(), seed: 7, odds: .bad)   // as bad as on a train
 /// network.expect(.answerLost)                                               // the next one, whatever the seed says
 /// let server = ServerBackend(baseURL: url, device: device, transport: network)
 /// ```
 public final class LossyTransport: Transport {
-  /// What becomes of one request.
+  /// The fate of a request.
   public enum Fate: Sendable, Hashable {
     case carried
-    /// It never arrives: ``TransportError/timedOut``.
+    /// The request never arrives: ``TransportError/timedOut``.
     case requestLost
-    /// It arrives and is carried out; the answer is lost: ``TransportError/timedOut``.
+    /// The request is carried out, but the response is lost: ``TransportError/timedOut``.
     case answerLost
-    /// It arrives twice, one after the other; the first answer comes back.
+    /// The request arrives twice in a row; the first response is returned.
     case doubled
-    /// It leaves that much later, by the transport's clock.
+    /// The request is sent after this delay, by the transport's clock.
     case delayed(Duration)
-    /// It arrives, and this comes back instead of the answer, as from a proxy or a captive portal.
+    /// The request arrives, but this response is returned instead, as by a proxy or a captive portal.
     case answered(TransportResponse)
   }
 
-  /// How likely each fate is, from 0 to 1. What is left of 1 is carried as it should be.
+  /// The probability of each fate, from 0 to 1. The remaining requests are carried normally.
   public struct Odds: Sendable, Hashable {
     public var requestLost: Double
     public var answerLost: Double
     public var doubled: Double
     public var delayed: Double
-    /// Delays are between nothing and this.
+    /// The maximum delay; the minimum is zero.
     public var longestDelay: Duration
 
     public init(
@@ -45,7 +45,7 @@ public final class LossyTransport: Transport {
 
     /// Everything arrives.
     public static let good = Odds()
-    /// Every second request meets something.
+    /// Every second request is lost or doubled.
     public static let bad = Odds(requestLost: 0.15, answerLost: 0.2, doubled: 0.15)
   }
 
@@ -61,8 +61,9 @@ public final class LossyTransport: Transport {
   private let content: Locked<Content>
 
   /// - Parameters:
-  ///   - seed: the same seed gives the same fates, in the order in which requests are sent.
-  ///   - clock: what delays are measured by; with a ``ManualClock`` a request leaves when the test moves it.
+  ///   - seed: Determines the fates in the order of requests.
+  ///   - clock: The clock that measures delays; with a ``ManualClock``, delayed requests leave when the test advances
+  ///     it.
   public init(
     _ base: any Transport, seed: UInt64 = 0, odds: Odds = .good, clock: any SessionClock = ManualClock()
   ) {
@@ -72,10 +73,10 @@ public final class LossyTransport: Transport {
     content = Locked(Content(random: SplitMix64(state: seed)))
   }
 
-  /// The next request meets this; several queue up.
+  /// Sets the fate of the next request; several calls queue up.
   public func expect(_ fate: Fate) { content.withLock { $0.expected.append(fate) } }
 
-  /// What every request so far met, in their order.
+  /// The fates of all requests so far, in order.
   public var fates: [Fate] { content.withLock { $0.met } }
 
   @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
@@ -98,7 +99,7 @@ public final class LossyTransport: Transport {
     }
   }
 
-  /// A stream whose request or answer is lost does not open; one that is doubled opens once.
+  /// A stream whose request or response is lost does not open; a doubled one opens once.
   @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
     switch draw() {
     case .carried, .doubled: return try await base.open(request)

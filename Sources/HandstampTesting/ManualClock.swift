@@ -1,7 +1,7 @@
 public import HandstampCore
 
-/// A clock that stands still until it is moved. Whoever sleeps on it wakes when it has passed their time, in the order of
-/// their times.
+/// A clock that stands still until it is moved. Sleeping tasks wake in the order of their deadlines once those have
+/// passed.
 public final class ManualClock: SessionClock {
   private struct Sleeper: Sendable {
     var id: UInt64
@@ -24,10 +24,10 @@ public final class ManualClock: SessionClock {
   public func now() -> Moment { content.withLock { $0.now } }
   public func uptime() -> Duration { content.withLock { $0.now.uptime } }
 
-  /// How many tasks sleep on this clock.
+  /// The number of tasks sleeping on this clock.
   public var sleeperCount: Int { content.withLock { $0.sleepers.count } }
 
-  /// Waits until at least that many tasks sleep on this clock: then moving it wakes them.
+  /// Waits until at least `count` tasks sleep on this clock, so that moving it wakes them.
   public func sleepers(_ count: Int) async {
     await withCheckedContinuation { continuation in
       let isThere = content.withLock { content in
@@ -38,17 +38,17 @@ public final class ManualClock: SessionClock {
     }
   }
 
-  /// Moves both clocks forward and wakes whoever's time has come.
+  /// Moves both clocks forward, and wakes the tasks whose deadlines have passed.
   public func advance(by duration: Duration) {
     move { $0.advanced(by: duration) }
   }
 
-  /// Moves the wall clock alone, as a person or a time server does.
+  /// Moves only the wall clock, as a user or a time server would.
   public func setWall(_ wall: UnixTime) {
     move { Moment(boot: $0.boot, uptime: $0.uptime, wall: wall) }
   }
 
-  /// Starts the device anew: another boot, uptime from zero, the wall clock `duration` later.
+  /// Restarts the device: a new boot, uptime near zero, and the wall clock `duration` later.
   public func reboot(after duration: Duration = .seconds(30)) {
     move { Moment(boot: $0.boot &+ 1, uptime: .seconds(1), wall: $0.wall.advanced(by: duration)) }
   }

@@ -1,7 +1,7 @@
-/// Comes back after whoever else wants to run has run, at whatever priority. For tests that look again and again: with
-/// `Task.yield()` they would keep everybody of a lower priority from running, and wait for ever for what those do.
+/// Returns after all other runnable tasks of any priority have run. For tests that poll: with `Task.yield()` they would
+/// starve tasks of lower priority, and wait forever for their results.
 package func othersFirst() async {
-  // A continuation, because the priority of whoever awaits a task goes over to it.
+  // A continuation rather than a task, because awaiting a task raises its priority.
   await withCheckedContinuation { continuation in
     Task.detached(priority: .background) { continuation.resume() }
   }

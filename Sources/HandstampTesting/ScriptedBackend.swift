@@ -1,53 +1,52 @@
 public import HandstampCore
 
-/// A server that answers as a test says.
+/// A server with scripted answers.
 public final class ScriptedBackend: Backend {
-  /// Answers the call with this number, from 1, for this pair.
+  /// Answers the call with this number, counted from 1, for the given pair.
   public typealias Script =
-    @Sendable (_ call: Int, _ token: RefreshToken, _ key: RotationKey) async -> Result<Grant, RefreshFailure>
+    @Sendable (_ call: Int, _ token: RefreshToken, _ key: RotationKey) async -> RefreshResult
 
   private struct Content: Sendable {
     var calls: [(token: RefreshToken, key: RotationKey)] = []
-    var inTheAir = 0
-    var mostInTheAir = 0
+    var inFlight = 0
+    var maxInFlight = 0
     var revoked: [RevocationHandle] = []
-    var revocationError: SessionError?
+    var revocationResult = RevocationResult.ended
   }
   private let content = Locked(Content())
   private let script: Script
-  public let keepsRotationKeys: Bool
+  public let abilities: BackendAbilities
 
-  public init(keepsRotationKeys: Bool = true, _ script: @escaping Script) {
-    self.keepsRotationKeys = keepsRotationKeys
+  public init(supportsRotationKeys: Bool = true, _ script: @escaping Script) {
+    abilities = BackendAbilities(rotationKeys: supportsRotationKeys)
     self.script = script
   }
 
-  /// The pairs that were sent, in order.
+  /// The pairs sent, in order.
   public var calls: [(token: RefreshToken, key: RotationKey)] { content.withLock { $0.calls } }
-  /// The most refreshes that were in the air at once.
-  public var mostInTheAir: Int { content.withLock { $0.mostInTheAir } }
-  /// The handles that were presented while revocation worked.
+  /// The maximum number of refreshes in flight at once.
+  public var maxInFlight: Int { content.withLock { $0.maxInFlight } }
+  /// The handles presented while revocation worked.
   public var revoked: [RevocationHandle] { content.withLock { $0.revoked } }
 
-  /// What `revoke` throws from now on; nothing lets it work again.
-  public func failRevocations(with error: SessionError?) { content.withLock { $0.revocationError = error } }
+  /// Answers every revocation with this result from now on.
+  public func answerRevocations(with result: RevocationResult) { content.withLock { $0.revocationResult = result } }
 
-  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
+  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
     let call = content.withLock { content in
       content.calls.append((token, key))
-      content.inTheAir += 1
-      content.mostInTheAir = max(content.mostInTheAir, content.inTheAir)
+      content.inFlight += 1
+      content.maxInFlight = max(content.maxInFlight, content.inFlight)
       return content.calls.count
     }
-    defer { content.withLock { $0.inTheAir -= 1 } }
+    defer { content.withLock { $0.inFlight -= 1 } }
     return await script(call, token, key)
   }
 
-  @concurrent public func revoke(_ handle: RevocationHandle) async throws(SessionError) {
-    let error = content.withLock { content in
-      if content.revocationError == nil { content.revoked.append(handle) }
-      return content.revocationError
+  @concurrent public func revoke(_ handle: RevocationHandle) async -> RevocationResult {
+    content.withLock { content in
+      if content.revocationResult == .ended { content.revoked.append(handle) }
+      return content.revocationResult
     }
-    if let error { throw error }
   }
 }

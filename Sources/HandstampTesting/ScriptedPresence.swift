@@ -1,10 +1,10 @@
 public import HandstampCore
 
-/// Asks nobody: answers by a script. Counts how often it was asked, and how often at a time.
+/// A scripted presence check. Counts all questions and the maximum at a time.
 ///
 /// ```swift
-/// let person = ScriptedPresence()                                 // is there, every time
-/// let nobody = ScriptedPresence { _ in .declined }
+/// let present = ScriptedPresence()                                // confirms every time
+/// let declining = ScriptedPresence { _ in .declined }
 /// let late = ScriptedPresence { _ in await gate.wait(); return nil }
 /// ```
 public final class ScriptedPresence: UserPresence {
@@ -16,13 +16,13 @@ public final class ScriptedPresence: UserPresence {
   private let content = Locked(Content())
   private let answer: @Sendable (Int) async -> PresenceError?
 
-  /// - Parameter answer: what comes of the question with that number, from 1; nothing means that somebody is there.
+  /// - Parameter answer: The answer to the question with this number, counted from 1; `nil` confirms presence.
   public init(_ answer: @escaping @Sendable (Int) async -> PresenceError? = { _ in nil }) { self.answer = answer }
 
-  /// What the person was told, each time.
+  /// The reasons shown to the user, in order.
   public var reasons: [String] { content.withLock { $0.reasons } }
 
-  /// The most questions that there were at one time.
+  /// The maximum number of questions at a time.
   public var mostAtOnce: Int { content.withLock { $0.mostAtOnce } }
 
   @concurrent public func confirm(_ reason: String) async throws(PresenceError) {

@@ -2,9 +2,9 @@ public import Handstamp
 import HandstampCore
 public import HandstampVaults
 
-/// An app's session, with everything around it under a test's control.
+/// An app's session, with its environment under a test's control.
 ///
-///     @Test func `a lost answer signs nobody out`() async throws {
+///     @Test func `a lost response does not sign the user out`() async throws {
 ///       let test = try SessionTest()
 ///       try await test.signIn("ada")
 ///       await test.server.loseNextAnswer()
@@ -14,12 +14,12 @@ public import HandstampVaults
 public final class SessionTest: Sendable {
   public let clock: ManualClock
   public let server: TestServer
-  /// Outlives every relaunch, as a real one does.
+  /// Outlives every relaunch, as a real vault does.
   public let vault: MemoryVault
   private let policy: SessionPolicy
   private let current: Locked<SessionController>
 
-  /// - Parameter policy: By default without timers, and with retries that come at once: the test moves the clock.
+  /// - Parameter policy: By default without timers, and with immediate retries, so that the test controls the clock.
   public init(
     policy: SessionPolicy = SessionPolicy(
       refresh: RefreshPolicy(aheadOfExpiry: false), retry: RetryPolicy(base: .zero))
@@ -28,32 +28,32 @@ public final class SessionTest: Sendable {
     server = try TestServer(clock: clock)
     vault = MemoryVault()
     self.policy = policy
-    current = Locked(SessionController(vault: vault, backend: server, policy: policy, clock: clock))
+    current = Locked(SessionController(backend: server, vault: vault, policy: policy, clock: clock))
   }
 
-  /// The running program's session.
+  /// The session of the running program.
   public var session: SessionController { current.withLock { $0 } }
 
-  /// Signs `name` in on the test server.
+  /// Signs in `name` on the test server.
   @discardableResult
   public func signIn(_ name: String) async throws -> SignedIn {
     let server = server
     return try await session.signIn { try await server.signIn(name) }
   }
 
-  /// A token of the running program.
+  /// Returns a token of the running program.
   public func token() async throws -> AccessToken { try await session.token() }
 
-  /// Starts the program anew: memory is gone, the vault is there.
+  /// Restarts the program: memory is lost, the vault remains.
   @discardableResult
   public func relaunch() -> SessionController {
-    let new = SessionController(vault: vault, backend: server, policy: policy, clock: clock)
+    let new = SessionController(backend: server, vault: vault, policy: policy, clock: clock)
     current.withLock { $0 = new }
     return new
   }
 
-  /// A second program that shares the vault, such as an extension.
+  /// Starts a second program that shares the vault, such as an extension.
   public func secondProcess() -> SessionController {
-    SessionController(vault: vault, backend: server, policy: policy, clock: clock)
+    SessionController(backend: server, vault: vault, policy: policy, clock: clock)
   }
 }

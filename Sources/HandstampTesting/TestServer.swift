@@ -1,21 +1,21 @@
 public import HandstampCore
 import HandstampRegistry
 
-/// A session server in memory, under the real rules of rotation, whose answers a test may lose, hold back or spoil.
+/// A session server in memory with the real rotation rules, whose responses a test may lose, delay or corrupt.
 ///
-/// It is a ``Backend``; signing in is ``signIn(_:)``.
+/// It is a ``Backend``; sign in with ``signIn(_:)``.
 public actor TestServer: Backend {
-  /// What happens to the answer of a refresh.
+  /// The fate of a refresh.
   public enum Trouble: Sendable, Hashable {
-    /// The server carries the refresh out, and its answer is lost.
+    /// The server carries out the refresh, but its response is lost.
     case answerLost
     /// The request never arrives.
     case requestLost
-    /// The server says so instead, and carries nothing out.
-    case refused(RefreshFailure)
+    /// The server answers this instead, and carries out nothing.
+    case answered(RefreshResult)
   }
 
-  /// How many refreshes rotated a token, and how many were repeats of one.
+  /// The number of refreshes that rotated a token, and of those that repeated one.
   public private(set) var rotations = 0
   public private(set) var repeats = 0
   private var troubles: [Trouble] = []
@@ -25,7 +25,7 @@ public actor TestServer: Backend {
   private let clock: any SessionClock
   private let life: Duration
 
-  /// - Parameter life: How long its access tokens last.
+  /// - Parameter life: The lifetime of access tokens.
   public init(clock: any SessionClock, life: Duration = .seconds(600)) throws {
     self.clock = clock
     self.life = life
@@ -34,16 +34,16 @@ public actor TestServer: Backend {
     registry = Registry(store: MemoryRegistryStore(), mint: TokenMint(keys))
   }
 
-  // MARK: What a test does
+  // MARK: Controls for tests
 
-  /// The next refresh meets this; several queue up.
+  /// Sets the fate of the next refresh; several calls queue up.
   public func expect(_ trouble: Trouble) { troubles.append(trouble) }
 
-  /// Loses the answer to the next refresh, after it was carried out.
+  /// Loses the response to the next refresh, after it was carried out.
   public func loseNextAnswer() { expect(.answerLost) }
 
-  /// Signs a person in who needs no password. The account is made when it is first used.
-  public func signIn(_ name: String, device: String = "test") async throws -> Grant {
+  /// Signs in a user without a password. The account is created on first use.
+  public func signIn(_ name: String, device: String = "test") async throws -> TokenResponse {
     let now = clock.now().wall
     let account: AccountRecord
     if let known = accounts[name] {
@@ -54,8 +54,8 @@ public actor TestServer: Backend {
     }
     let session = try await registry.createSession(
       for: account, device: DeviceInfo(id: DeviceID(device), name: device, platform: "test"), now: now)
-    return Grant(
-      tokens: TokenSet(access: mintAccess(), life: life, refresh: session.refreshToken), session: session.row.id,
+    return TokenResponse(
+      tokens: TokenSet(access: mintAccess(), expiresIn: life, refresh: session.refreshToken), session: session.row.id,
       profile: Profile(id: account.id, name: name), revocation: session.revocationHandle)
   }
 
@@ -65,51 +65,54 @@ public actor TestServer: Backend {
     _ = try await registry.end(session, of: row.account, reason: reason, now: clock.now().wall)
   }
 
-  /// Whether the session lasts.
+  /// Whether the session is live.
   public func isLive(_ session: SessionID) async throws -> Bool {
     try await registry.isLive(session, now: clock.now().wall)
   }
 
   // MARK: Backend
 
-  public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
+  public nonisolated var abilities: BackendAbilities { BackendAbilities(rotationKeys: true) }
+
+  public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
     let trouble = troubles.isEmpty ? nil : troubles.removeFirst()
     switch trouble {
-    case .requestLost: return .failure(.unreachable(retryAfter: nil))
-    case .refused(let error): return .failure(error)
+    case .requestLost: return .noDecision(.network(.timedOut))
+    case .answered(let result): return result
     case .answerLost, nil: break
     }
     let outcome: RefreshOutcome
     do { outcome = try await registry.refresh(token, key: key.wireText, now: clock.now().wall) } catch {
-      return .failure(.unreachable(retryAfter: nil))
+      return .noDecision(.server(.init(status: 503)))
     }
     let answer = answer(to: outcome)
-    return trouble == .answerLost ? .failure(.unreachable(retryAfter: nil)) : answer
+    return trouble == .answerLost ? .noDecision(.network(.timedOut)) : answer
   }
 
-  public func revoke(_ handle: RevocationHandle) async throws(SessionError) {
+  public func revoke(_ handle: RevocationHandle) async -> RevocationResult {
     do { _ = try await registry.revoke(handle.secret, now: clock.now().wall) } catch {
-      throw .unreachable(retryAfter: nil)
+      return .noDecision(.server(.init(status: 503)))
     }
+    return .ended
   }
 
-  private func answer(to outcome: RefreshOutcome) -> Result<Grant, RefreshFailure> {
+  private func answer(to outcome: RefreshOutcome) -> RefreshResult {
     switch outcome {
     case .issued(let issue):
       switch issue.course {
       case .rotated, .fastForwarded: rotations += 1
       case .repeated: repeats += 1
       }
-      return .success(
-        Grant(
-          tokens: TokenSet(access: mintAccess(), life: life, refresh: issue.refreshToken), session: issue.row.id))
-    case .superseded: return .failure(.rolledBack)
-    case .ended(_, let reason): return .failure(.rejected(reason))
-    case .theft: return .failure(.rejected(.misused))
-    case .forged, .otherClient: return .failure(.rejected(.rejected))
-    // Of another client's session, or without the proof: nothing that an app of its own would meet.
-    case .otherProof, .notGranted: return .failure(.unreachable(retryAfter: nil))
-    case .invalidRequest: return .failure(.refused(code: "invalid_request"))
+      return .granted(
+        TokenResponse(
+          tokens: TokenSet(access: mintAccess(), expiresIn: life, refresh: issue.refreshToken), session: issue.row.id))
+    case .superseded: return .superseded
+    case .ended(_, let reason): return .rejected(reason)
+    case .theft: return .rejected(.tokenReuseDetected)
+    case .forged, .otherClient: return .rejected(.rejected)
+    // For a token of another client, or without the proof: cases that an app does not meet with its own tokens.
+    case .otherProof, .notGranted: return .noDecision(.server(.init(status: 400)))
+    case .invalidRequest: return .noDecision(.configuration(.init(status: 400, error: "invalid_request")))
     }
   }
 

@@ -6,7 +6,7 @@ import NIOHTTP1
 import NIOSSL
 import NIOWebSocket
 
-/// From a fresh connection to a WebSocket, or to the reason why there is none.
+/// Turns a new connection into a WebSocket, or reports the failure.
 enum Upgrade {
   static func future(
     on channel: any Channel, _ request: TransportRequest, _ address: WebSocketAddress, tls: NIOSSLContext?,
@@ -15,7 +15,7 @@ enum Upgrade {
     channel.eventLoop.makeCompletedFuture {
       let result = channel.eventLoop.makePromise(of: WebSocketConnection.self)
       channel.closeFuture.whenComplete { _ in
-        result.fail(MessageRefusal.transport(.unreachable("the connection broke")))
+        result.fail(MessageRefusal.transport(.connectionLost("the connection broke")))
       }
       let limit = channel.eventLoop.scheduleTask(deadline: deadline) {
         result.fail(MessageRefusal.transport(.timedOut))
@@ -38,7 +38,7 @@ enum Upgrade {
   ) throws {
     let pipeline = channel.pipeline.syncOperations
     if let tls {
-      // Names of hosts only: an address of numbers has none to show.
+      // SNI is for host names only, not for IP addresses.
       let name = address.host.allSatisfy { $0.isHexDigit || $0 == "." || $0 == ":" } ? nil : address.host
       try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name))
     }
@@ -66,13 +66,13 @@ enum Upgrade {
             try channel.pipeline.syncOperations.addHandler(RefusalHandler(result))
           }
         }))
-    // A server may speak at once, and what it says may come in one read with its answer. NIO's default drops that.
+    // The server's first message may arrive in one read with its response. NIO drops it by default.
     configuration.leftOverBytesStrategy = .forwardBytes
     _ = try pipeline.configureUpgradableHTTPClientPipeline(configuration: configuration)
   }
 }
 
-/// Reads the head of an answer that is no upgrade, and is done.
+/// Reads the head of a response that is not an upgrade, then closes.
 private final class RefusalHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPClientResponsePart
   private let result: EventLoopPromise<WebSocketConnection>

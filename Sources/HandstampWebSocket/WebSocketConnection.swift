@@ -4,7 +4,7 @@ import HandstampCore
 import NIOCore
 import NIOWebSocket
 
-/// One WebSocket.
+/// A WebSocket connection.
 final class WebSocketConnection: MessageConnection {
   let incoming: AsyncThrowingStream<IncomingMessage, any Error>
   let sink: Sink
@@ -31,7 +31,7 @@ final class WebSocketConnection: MessageConnection {
   @concurrent func ping() async throws(TransportError) { try await write(.ping, ByteBuffer()) }
 
   func close() {
-    // Told and not waited for: whoever closes has nothing more to hear.
+    // Does not wait for the server's close frame, since the caller expects no more messages.
     var code = channel.allocator.buffer(capacity: 2)
     code.write(webSocketErrorCode: .normalClosure)
     let frame = WebSocketFrame(fin: true, opcode: .connectionClose, maskKey: .random(), data: code)
@@ -43,11 +43,11 @@ final class WebSocketConnection: MessageConnection {
     do {
       try await channel.writeAndFlush(WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data))
     } catch {
-      throw .unreachable("the connection broke")
+      throw .connectionLost("the connection broke")
     }
   }
 
-  /// Where what arrives is put.
+  /// Receives incoming messages.
   struct Sink: Sendable {
     private let continuation: AsyncThrowingStream<IncomingMessage, any Error>.Continuation
 
@@ -55,7 +55,7 @@ final class WebSocketConnection: MessageConnection {
       self.continuation = continuation
     }
 
-    /// False when nobody reads fast enough.
+    /// Returns `false` if messages are not read fast enough.
     func put(_ message: IncomingMessage) -> Bool {
       if case .dropped = continuation.yield(message) { false } else { true }
     }
@@ -64,7 +64,7 @@ final class WebSocketConnection: MessageConnection {
   }
 }
 
-/// Takes frames apart.
+/// Decodes frames.
 final class WebSocketHandler: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
   typealias OutboundOut = WebSocketFrame
@@ -74,7 +74,7 @@ final class WebSocketHandler: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let frame = unwrapInboundIn(data)
-    // What a server sends is not masked (RFC 6455 section 5.1); NIO hands out the bytes as they came.
+    // Frames from a server are not masked (RFC 6455 section 5.1); NIO passes them on as received.
     let content = frame.unmaskedData
     switch frame.opcode {
     case .text: put(.message(.text(String(buffer: content))), context)
@@ -94,18 +94,18 @@ final class WebSocketHandler: ChannelInboundHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    sink.finish(.unreachable("the connection broke"))
+    sink.finish(.connectionLost("the connection broke"))
     context.fireChannelInactive()
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    sink.finish(.unreachable("the other side does not keep to RFC 6455"))
+    sink.finish(.connectionLost("the server violated RFC 6455"))
     context.close(promise: nil)
   }
 
   private func put(_ message: IncomingMessage, _ context: ChannelHandlerContext) {
     guard !sink.put(message) else { return }
-    sink.finish(.unreachable("nobody read in time"))
+    sink.finish(.connectionLost("messages were not read in time"))
     context.close(promise: nil)
   }
 }

@@ -1,18 +1,20 @@
 #if WebSocket
 import Foundation
 public import Handstamp
-import HandstampCore
+public import HandstampCore
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import NIOWebSocket
 
-/// Opens WebSockets (RFC 6455) by SwiftNIO, for a ``MessageStream``. `ws:` and `wss:`; no proxy, no extension.
+/// Opens WebSockets (RFC 6455) with SwiftNIO, for a ``MessageStream``. Supports `ws:` and `wss:`, but neither proxies
+/// nor extensions.
 public struct WebSocketConnector: MessageConnector {
-  /// The most bytes of one message; a longer one breaks the connection. Default 1 MiB.
+  /// The maximum size of a message in bytes; a longer one breaks the connection. Default 1 MiB.
   public var messageLimit: Int
-  /// The most messages that wait for a reader. More break the connection, and the stream resumes: nothing piles up.
+  /// The maximum number of unread messages. More of them break the connection, and the stream resumes: messages never
+  /// pile up.
   public var unreadLimit: Int
 
   public init(messageLimit: Int = 1 << 20, unreadLimit: Int = 1_024) {
@@ -20,7 +22,7 @@ public struct WebSocketConnector: MessageConnector {
     self.unreadLimit = unreadLimit
   }
 
-  /// The request's time is that for the server's answer to the upgrade.
+  /// Opens a connection. The request's timeout limits the wait for the server's response to the upgrade.
   @concurrent public func open(_ request: TransportRequest) async throws(MessageRefusal) -> any MessageConnection {
     let address = try WebSocketAddress(request.url)
     let group = MultiThreadedEventLoopGroup.singleton
@@ -45,13 +47,13 @@ extension MessageRefusal {
     case let error as MessageRefusal: self = error
     case is CancellationError: self = .transport(.cancelled)
     case ChannelError.connectTimeout: self = .transport(.timedOut)
-    case let error as IOError: self = .transport(.unreachable("error \(error.errnoCode)"))
-    default: self = .transport(.unreachable(String(describing: type(of: error))))
+    case let error as IOError: self = .transport(.connectionLost("error \(error.errnoCode)"))
+    default: self = .transport(.connectionLost(String(describing: type(of: error))))
     }
   }
 }
 
-/// Where a WebSocket is.
+/// The address of a WebSocket.
 struct WebSocketAddress {
   let isSecure: Bool
   let host: String
@@ -63,7 +65,7 @@ struct WebSocketAddress {
     guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
       ["ws", "wss"].contains(scheme),
       let host = parts.host, !host.isEmpty, parts.user == nil, (1...65_535).contains(parts.port ?? 1)
-    else { throw .transport(.invalidRequest("the address is none of a WebSocket")) }
+    else { throw .transport(.invalidRequest("not a valid WebSocket URL")) }
     isSecure = scheme == "wss"
     self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
     port = parts.port ?? (isSecure ? 443 : 80)
@@ -72,12 +74,12 @@ struct WebSocketAddress {
     authority = parts.port.map { "\(host):\($0)" } ?? host
   }
 
-  /// For the field `Host`.
+  /// The value of the `Host` field.
   let authority: String
 }
 
 extension Duration {
-  /// At most a century.
+  /// The duration in nanoseconds, limited to a century.
   var nanosecondsClamped: Int64 {
     let (seconds, attoseconds) = components
     return min(max(seconds, 0), 3_200_000_000) * 1_000_000_000 + attoseconds / 1_000_000_000

@@ -1,5 +1,5 @@
 #if !WebSocket
-// For a package that links HandstampWebSocket and does not ask for its trait: a build error that says so.
+// Turns a missing trait in a package that links HandstampWebSocket into a build error with the fix.
 
 @available(*, unavailable, message: "add traits: [\"WebSocket\"] to the dependency on handstamp")
 public enum WebSocketConnector {}

@@ -11,7 +11,7 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// The transports that ship; every promise of `Transport` is tested on each.
+/// The transports that ship with Handstamp; every promise of `Transport` is tested on each.
 enum Kind: String, CaseIterable, Sendable {
   case urlSession, asyncHTTPClient
 
@@ -25,7 +25,7 @@ enum Kind: String, CaseIterable, Sendable {
 
 let password = Secret("correct horse battery")
 
-/// A real session server on a free port, with a store in memory and a clock that stands still.
+/// A real session server on a free port, with an in-memory store and a clock that stands still.
 struct RealServer: Sendable {
   let url: URL
   let server: SessionServer
@@ -64,7 +64,7 @@ struct RealServer: Sendable {
   }
 }
 
-/// A server that behaves as no good server does.
+/// A misbehaving server.
 struct OddServer {
   static func run<Value>(
     _ routes: (Router<BasicRequestContext>) -> Void, _ body: (String) async throws -> Value

@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct `A transport` {
   @Test(arguments: Kind.allCases)
-  func `carries method, headers and body there, and status, headers and body back`(_ kind: Kind) async throws {
+  func `sends method, headers and body, and returns status, headers and body`(_ kind: Kind) async throws {
     try await OddServer.run { router in
       router.post("echo") { request, _ -> Response in
         let body = try await request.body.collect(upTo: 1 << 20)
@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test(arguments: Kind.allCases)
-  func `follows no redirect, so that no token goes where it points`(_ kind: Kind) async throws {
+  func `follows no redirect, so that no token is sent to its target`(_ kind: Kind) async throws {
     let reached = Counter()
     try await OddServer.run { router in
       router.get("target") { _, _ -> HTTPResponse.Status in
@@ -70,13 +70,13 @@ import Testing
   }
 
   @Test(arguments: Kind.allCases)
-  func `says what went wrong: nobody there, too slow, too much, no address, a broken header`(_ kind: Kind) async throws
+  func `distinguishes unreachable, too slow, too large, an invalid URL and an invalid header`(_ kind: Kind) async throws
   {
     let transport = kind.make()
     func failure(_ request: TransportRequest) async -> String {
       do throws(TransportError) { return "\(try await transport.send(request))" } catch {
         switch error {
-        case .unreachable: return "unreachable"
+        case .connectionLost: return "unreachable"
         case .notConnected: return "not connected"
         case .invalidRequest: return "invalid"
         case .timedOut, .cancelled, .tooLarge: return "\(error)"
@@ -113,7 +113,7 @@ import Testing
 
   /// On Linux, cancelling a URLSession task in this race hangs or crashes the process.
   @Test(arguments: Kind.allCases)
-  func `survives cancellations that race the answer`(_ kind: Kind) async throws {
+  func `survives cancellations that race the response`(_ kind: Kind) async throws {
     try await OddServer.run { router in
       router.get("quick") { _, _ in "quick" }
     } _: { url in
@@ -142,7 +142,7 @@ import Testing
   }
 
   @Test(arguments: Kind.allCases)
-  func `hands a stream out as it comes, and ends it when nobody reads`(_ kind: Kind) async throws {
+  func `delivers a stream as it arrives, and ends it when it has no reader`(_ kind: Kind) async throws {
     let gate = Gate()
     let ended = Gate()
     try await OddServer.run { router in

@@ -10,7 +10,7 @@ import NIOPosix
 import NIOWebSocket
 import Testing
 
-/// A real server of WebSockets: it hands out numbered messages, to whoever shows a token, from the one after that was named.
+/// A real WebSocket server: it sends numbered messages to clients with a token, starting after the given number.
 private final class NumberServer: Sendable {
   struct Visit: Sendable {
     var authorization: String?
@@ -22,7 +22,7 @@ private final class NumberServer: Sendable {
   private let refusals = Locked<[HTTPResponseStatus]>([])
   private let (arrivals, arrival) = AsyncStream.makeStream(of: Visit.self)
 
-  /// The answer to the upgrade waits for the first message, and goes out in one piece with it.
+  /// Delays the response to the upgrade until the first message, and sends both in one write.
   private let isSlow: Bool
 
   private init(isSlow: Bool) { self.isSlow = isSlow }
@@ -43,7 +43,7 @@ private final class NumberServer: Sendable {
     try await channel.close()
   }
 
-  /// The next one who was let in.
+  /// The next accepted connection.
   func next() async -> Visit? {
     for await visit in arrivals { return visit }
     return nil
@@ -86,7 +86,7 @@ extension NumberServer.Visit {
   }
 }
 
-/// Whoever is not let in is told so.
+/// Answers every refused upgrade.
 private final class RefusesTheRest: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -138,7 +138,7 @@ private final class AnswersPings: ChannelInboundHandler {
 
   private func session() async throws -> SessionController {
     let controller = SessionController(
-      vault: MemoryVault(), backend: ScriptedBackend { call, _, _ in .success(.sample(call)) },
+      backend: ScriptedBackend { call, _, _ in .granted(.sample(call)) }, vault: MemoryVault(),
       policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)), clock: clock)
     try await controller.signIn { .sample(0) }
     return controller
@@ -148,11 +148,11 @@ private final class AnswersPings: ChannelInboundHandler {
     MessageStream(
       url, controller: controller, connector: WebSocketConnector(),
       form: MessageStream.Form(id: { message in if case .text(let text) = message { text } else { nil } }),
-      // No pause, so that no clock need be moved.
+      // No pause, so that the clock does not need to move.
       options: StreamOptions(retry: RetryPolicy(base: .zero)))
   }
 
-  /// Pulls the messages by a task of its own.
+  /// Reads the messages in a task of its own.
   private func read(_ stream: MessageStream) -> AsyncThrowingStream<WireMessage, any Error>.AsyncIterator {
     let (messages, continuation) = AsyncThrowingStream.makeStream(of: WireMessage.self)
     let reading = Task {
@@ -167,7 +167,7 @@ private final class AnswersPings: ChannelInboundHandler {
     return messages.makeAsyncIterator()
   }
 
-  @Test func `arrive in order, with the token shown, and answers go back`() async throws {
+  @Test func `arrive in order, authenticated, and replies are sent back`() async throws {
     let controller = try await session()
     try await NumberServer.run { url, server in
       let stream = stream(url, controller)
@@ -183,7 +183,7 @@ private final class AnswersPings: ChannelInboundHandler {
     }
   }
 
-  @Test func `are not lost when they come in one piece with the answer to the upgrade`() async throws {
+  @Test func `are not lost if they arrive together with the upgrade response`() async throws {
     let controller = try await session()
     try await NumberServer.run(isSlow: true) { url, server in
       var messages = read(stream(url, controller))
@@ -193,7 +193,7 @@ private final class AnswersPings: ChannelInboundHandler {
     }
   }
 
-  @Test func `go on after a broken connection, after the message that came last`() async throws {
+  @Test func `resume after a broken connection, after the last message`() async throws {
     let controller = try await session()
     try await NumberServer.run { url, server in
       var messages = read(stream(url, controller))
@@ -210,7 +210,7 @@ private final class AnswersPings: ChannelInboundHandler {
     }
   }
 
-  @Test func `go on with a new token when the old one is refused`() async throws {
+  @Test func `continue with a new token when the old one is refused`() async throws {
     let controller = try await session()
     try await NumberServer.run { url, server in
       clock.advance(by: .seconds(60))
@@ -234,7 +234,7 @@ private final class AnswersPings: ChannelInboundHandler {
       await controller.signOut()
       do {
         while try await messages.next() != nil {}
-        Issue.record("the stream ended as if nothing had happened")
+        Issue.record("the stream ended without an error")
       } catch {
         #expect(error as? SessionError == .signedOut(.signedOut))
       }
@@ -242,7 +242,7 @@ private final class AnswersPings: ChannelInboundHandler {
     }
   }
 
-  @Test func `may come in parts, and are not longer than allowed`() async throws {
+  @Test func `may be fragmented, and may not exceed the limit`() async throws {
     try await NumberServer.run { url, server in
       let request = TransportRequest(
         method: "GET", url: url, headers: [HeaderField("Authorization", "Bearer access-x")])
@@ -255,7 +255,7 @@ private final class AnswersPings: ChannelInboundHandler {
       var texts: [IncomingMessage] = []
       do {
         for try await message in connection.incoming where message != .heartbeat { texts.append(message) }
-        Issue.record("an over-long message went by")
+        Issue.record("an overlong message was accepted")
       } catch {
         #expect(error is TransportError)
       }
@@ -263,7 +263,7 @@ private final class AnswersPings: ChannelInboundHandler {
     }
   }
 
-  @Test func `are refused with the server's status, or the network's word`() async throws {
+  @Test func `are refused with the server's status or the network's error`() async throws {
     try await NumberServer.run { url, _ in
       await #expect(throws: MessageRefusal.status(401, retryAfter: .seconds(7))) {
         try await WebSocketConnector().open(TransportRequest(method: "GET", url: url))
@@ -273,7 +273,7 @@ private final class AnswersPings: ChannelInboundHandler {
       try await WebSocketConnector().open(TransportRequest(method: "GET", url: "ws://127.0.0.1:1/"))
     }
     for url in ["http://a", "ws://", "nothing", "ws://a:99999/", "ws://u@a/"] {
-      await #expect(throws: MessageRefusal.transport(.invalidRequest("the address is none of a WebSocket"))) {
+      await #expect(throws: MessageRefusal.transport(.invalidRequest("not a valid WebSocket URL"))) {
         try await WebSocketConnector().open(TransportRequest(method: "GET", url: url))
       }
     }

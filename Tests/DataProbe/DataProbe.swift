@@ -1,4 +1,4 @@
-// A process that a test starts, and kills while it writes.
+// A process that a test starts, and kills while it is writing.
 #if Data
 import Foundation
 import GRDB
@@ -6,11 +6,11 @@ import HandstampCore
 import HandstampData
 
 @main struct DataProbe {
-  /// Writes rows until it is killed, several at a time; says the number of each as soon as it is acknowledged.
+  /// Writes rows concurrently until it is killed; prints the number of each as soon as it is acknowledged.
   static func main() async throws {
     let arguments = CommandLine.arguments
     guard arguments.count == 2 else { return }
-    let shelf = Shelf("row", key: ["number"])
+    let shelf = CachedTable("row", key: ["number"])
     let schema = StoreSchema(shelves: [shelf]) { migrator in
       migrator.registerMigration("1") { database in
         try database.execute(
@@ -39,7 +39,7 @@ import HandstampData
     }
   }
 
-  /// One whole line at a time.
+  /// Prints whole lines, one at a time.
   private static func say(_ text: String) {
     FileHandle.standardOutput.write(Foundation.Data((text + "\n").utf8))
   }

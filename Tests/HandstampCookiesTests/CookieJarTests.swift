@@ -14,8 +14,8 @@ extension CookieJar {
 }
 
 @Suite struct `A cookie jar` {
-  /// RFC 6265 section 3.1, the exchanges in their order.
-  @Test func `agrees with the examples of RFC 6265`() {
+  /// RFC 6265 section 3.1, the exchanges in order.
+  @Test func `follows the examples of RFC 6265`() {
     var jar = CookieJar()
     jar.set("SID=31d4d96e407aad42", from: "https://example.com/", at: noon)
     #expect(jar.sent(to: "https://example.com/") == "SID=31d4d96e407aad42")
@@ -38,14 +38,14 @@ extension CookieJar {
     #expect(jar.sent(to: "https://example.com/") == "SID=31d4d96e407aad42")
   }
 
-  /// RFC 6265 section 5.1.1, and what servers make of it.
+  /// RFC 6265 section 5.1.1, and the formats that servers really send.
   @Test(arguments: [
     ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
     ("Sun Nov  6 08:49:37 1994", 784_111_777), ("Wed, 09 Jun 2041 10:18:14 GMT", 2_254_385_894),
     ("Thu, 01-Jan-1970 00:00:01 GMT", 1), ("01 jan 70 00:00:00", 0), ("29 Feb 2000 0:0:0", 951_782_400),
     ("Mon, 01 Jan 1601 00:00:00 GMT", -11_644_473_600),
   ])
-  func `reads a date as browsers do`(text: String, seconds: Int64) {
+  func `parses a date as browsers do`(text: String, seconds: Int64) {
     #expect(CookieDate.parse(text) == UnixTime(seconds: seconds))
   }
 
@@ -54,7 +54,7 @@ extension CookieJar {
     "01 Jan 2000 24:00:00", "01 Jan 2000 00:60:00", "00 Jan 2000 00:00:00", "01 Foo 2000 00:00:00",
     "01 Jan 20000 00:00:00",
   ])
-  func `takes what is no date for none`(text: String) {
+  func `ignores an invalid date`(text: String) {
     #expect(CookieDate.parse(text) == nil)
   }
 
@@ -78,7 +78,7 @@ extension CookieJar {
   @Test(arguments: [
     ("/forum/index.php", "/forum"), ("/index.php", "/"), ("/", "/"), ("/a/b/", "/a/b"), ("", "/"), ("nothing", "/"),
   ])
-  func `gives a cookie the path of its page`(request: String, path: String) {
+  func `defaults a cookie's path to its page's`(request: String, path: String) {
     #expect(Cookie.defaultPath(of: request) == path)
   }
 
@@ -86,14 +86,14 @@ extension CookieJar {
     "a=1; Domain=com", "a=1; Domain=example.org", "a=1; Domain=ww.example.com", "a=1; Domain=.com", "=1", "a",
     "a=1\u{0}2", "a=1\r\nSet-Cookie: b=2", "a=1\tb", "a=" + String(repeating: "x", count: 4096),
   ])
-  func `refuses what may not be set`(line: String) {
+  func `refuses a cookie that may not be set`(line: String) {
     var jar = CookieJar()
     let isSet = jar.set(line, from: site, at: noon)
     #expect(!isSet)
     #expect(jar.cookies.isEmpty)
   }
 
-  @Test func `lets a longer life by Max-Age go before Expires, and a negative one end the cookie`() {
+  @Test func `prefers Max-Age to Expires, and deletes the cookie if it is negative`() {
     var jar = CookieJar()
     jar.set("a=1; Max-Age=60; Expires=Thu, 01-Jan-1970 00:00:01 GMT", from: site, at: noon)
     #expect(jar.cookie("a", for: site, at: noon.advanced(by: .seconds(60) - .milliseconds(1))) != nil)
@@ -104,12 +104,12 @@ extension CookieJar {
     #expect(jar.cookies.isEmpty)
   }
 
-  @Test func `measures an end by the server's clock`() {
+  @Test func `measures expiry by the server's clock`() {
     var jar = CookieJar()
     let response = TransportResponse(
       status: 200,
       headers: [
-        // This device is a year and more ahead.
+        // This device's clock is more than a year ahead.
         HeaderField("Date", "Thu, 14 Jan 2026 08:00:00 GMT"),
         HeaderField("Set-Cookie", "a=1; Expires=Thu, 14 Jan 2026 09:00:00 GMT"),
       ])
@@ -117,7 +117,7 @@ extension CookieJar {
     #expect(jar.cookie("a", for: site, at: noon)?.expires == noon.advanced(by: .seconds(3600)))
   }
 
-  @Test func `tells several lines of one header apart, joined or not`() {
+  @Test func `separates several Set-Cookie lines, joined or not`() {
     let lines = [
       "bbuserid=42; expires=Wed, 09-Jun-2041 10:18:14 GMT; path=/", "bbpassword=a,b=c; path=/; secure",
       "sessionhash=f00",
@@ -132,17 +132,17 @@ extension CookieJar {
     }
   }
 
-  @Test func `puts longer paths first, then older ones`() {
+  @Test func `sends cookies with longer paths first, then older ones`() {
     var jar = CookieJar()
     jar.set("b=root; Path=/", from: site, at: noon)
     jar.set("a=late; Path=/", from: site, at: noon.advanced(by: .seconds(1)))
     jar.set("c=deep; Path=/forum", from: site, at: noon.advanced(by: .seconds(2)))
-    // One that changes keeps its age.
+    // A cookie keeps its age when its value changes.
     jar.set("b=changed; Path=/", from: site, at: noon.advanced(by: .seconds(3)))
     #expect(jar.sent(to: site, at: noon.advanced(by: .seconds(4))) == "c=deep; b=changed; a=late")
   }
 
-  @Test func `keeps pages in the clear from what is for encrypted ones`() {
+  @Test func `keeps secure cookies from unencrypted pages`() {
     var jar = CookieJar()
     jar.set("sid=good; Secure; Path=/", from: site, at: noon)
     let clear = "http://www.example.com/"
@@ -153,7 +153,7 @@ extension CookieJar {
     #expect(jar.sent(to: site) == "sid=good")
   }
 
-  @Test func `is not pushed out of its session by a server that sets many`() {
+  @Test func `keeps its session cookie when a server sets many others`() {
     var jar = CookieJar()
     jar.set("bbuserid=42", from: site, at: noon)
     for number in 0..<1000 { jar.set("c\(number)=x", from: site, at: noon) }
@@ -162,7 +162,7 @@ extension CookieJar {
   }
 
   @Test(arguments: 0..<200 as Range<UInt64>)
-  func `comes back from the vault as it was, and takes no harm from any line`(seed: UInt64) {
+  func `round-trips through the vault, and survives any header line`(seed: UInt64) {
     var random = SplitMix64(state: seed)
     var jar = CookieJar()
     let letters = Array("ab=;, \t\"'éß.-_/\\\u{7f}\u{1}Domain=Path=Secure;Max-Age=9;Expires=Wed, 09 Jun 2041 10:18:14")
@@ -177,7 +177,7 @@ extension CookieJar {
     #expect(header.utf8.allSatisfy { $0 >= 32 && $0 != 127 })
   }
 
-  @Test func `keeps a secret to itself`() {
+  @Test func `never prints a secret`() {
     var jar = CookieJar()
     jar.set("bbpassword=hunter2", from: site, at: noon)
     var text = ""
@@ -193,7 +193,7 @@ extension CookieJar {
     "", "x", "ftp://a/", "https://", "https:///x", "https://u:p@h/", "https://h:0/", "https://h:99999/", "https://h:x/",
     "https://[::1/", "https://a b/",
   ])
-  func `is none without scheme and host`(text: String) {
+  func `needs a scheme and a host`(text: String) {
     #expect(WebAddress(text) == nil)
   }
 
@@ -203,12 +203,12 @@ extension CookieJar {
     ("../up", "https://h/up"), ("./a/../b/.", "https://h/forum/b/"), ("../../../x", "https://h/x"),
     ("//other/x", "https://other/x"), ("http://H:8080/", "http://h:8080/"), ("", "https://h/forum/show.php?t=1"),
   ])
-  func `resolves what a page links to`(reference: String, wanted: String) {
+  func `resolves a page's links`(reference: String, wanted: String) {
     #expect(WebAddress("https://h/forum/show.php?t=1")?.resolving(reference)?.text == wanted)
   }
 
   @Test(arguments: ["javascript:alert(1)", "mailto:a@b", "data:text/html,x"])
-  func `leads to no other kind of place`(reference: String) {
+  func `rejects links with another scheme`(reference: String) {
     #expect(WebAddress("https://h/")?.resolving(reference) == nil)
   }
 }

@@ -10,7 +10,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// A forum that knows people by a cookie. It answers as a test says.
+/// A forum that identifies users by a cookie. The test sets its responses.
 final class SmallForum: Transport {
   private struct Content: Sendable {
     var requests: [TransportRequest] = []
@@ -27,11 +27,11 @@ final class SmallForum: Transport {
   var sessions: Set<String> { content.withLock { $0.sessions } }
   func forgetEverybody() { content.withLock { $0.sessions = [] } }
   func goDown(_ isDown: Bool) { content.withLock { $0.isDown = isDown } }
-  /// The next request is answered like this.
+  /// Sets the response to the next request.
   func answer(_ response: TransportResponse) { content.withLock { $0.next.append(response) } }
 
   @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-    throw .unreachable("no streams")
+    throw .connectionLost("no streams")
   }
 
   @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
@@ -41,7 +41,7 @@ final class SmallForum: Transport {
       if !content.next.isEmpty { return content.next.removeFirst() }
       return SmallForum.page(request, &content)
     }
-    guard let response else { throw .unreachable("down") }
+    guard let response else { throw .connectionLost("down") }
     return response
   }
 
@@ -60,7 +60,7 @@ final class SmallForum: Transport {
         "", status: 302,
         [
           ("Location", "/index.php"),
-          // As URLSession joins them.
+          // Joined as URLSession joins them.
           (
             "Set-Cookie",
             "bbuserid=\(session); Max-Age=31536000; path=/; HttpOnly, bbstyle=2; expires=Wed, 09-Jun-2041 10:18:14 GMT; path=/"
@@ -111,12 +111,13 @@ extension CookieSite {
   private var backend: CookieBackend { CookieBackend(.small, transport: forum, clock: clock) }
 
   private func controller(_ vault: any Vault = MemoryVault()) -> SessionController {
-    SessionController(vault: vault, backend: backend, clock: clock)
+    SessionController(backend: backend, vault: vault, clock: clock)
   }
 
   private func client(_ controller: SessionController) throws -> APIClient {
     APIClient(
-      baseURL: try #require(URL(string: SmallForum.base)), controller: controller, transport: forum, failures: .once)
+      baseURL: try #require(URL(string: SmallForum.base)), controller: controller, transport: forum,
+      options: .init(retryPolicy: .once))
   }
 
   private func get(_ path: String = "index.php") -> TransportRequest {
@@ -129,7 +130,7 @@ extension CookieSite {
     return (controller, try client(controller))
   }
 
-  @Test func `begins with a form and two redirects' worth of cookies, and sends them from then on`() async throws {
+  @Test func `begins with a form, follows two redirects, and sends their cookies from then on`() async throws {
     let (controller, client) = try await signedIn()
     let page = try await client.respond(to: get())
     #expect(page.text == "hello u1")
@@ -144,64 +145,64 @@ extension CookieSite {
     #expect(facts.profile == Profile(id: AccountID("u1"), name: "Ada"))
   }
 
-  @Test func `is there again after a restart, from the vault`() async throws {
+  @Test func `is restored from the vault after a restart`() async throws {
     let vault = MemoryVault()
     _ = try await signedIn(vault)
     let page = try await client(controller(vault)).respond(to: get())
     #expect(page.text == "hello u1")
   }
 
-  @Test func `keeps nothing of a sign-in that fails`() async throws {
+  @Test func `keeps nothing from a failed sign-in`() async throws {
     let vault = MemoryVault()
     let controller = controller(vault)
     func failure(_ password: String) async -> SessionError? {
-      do throws(SessionError) {
+      do {
         try await controller.signIn { try await backend.signIn("ada", Secret(password)) }
         return nil
-      } catch { return error }
+      } catch { return error as? SessionError }
     }
     #expect(await failure("wrong") == .refused(code: "wrong_credentials", detail: nil))
-    // Banned: the cookie comes, the success does not.
+    // Banned: the cookie arrives, the success page does not.
     forum.answer(.page("you are banned", [("Set-Cookie", "bbuserid=7; path=/")]))
-    #expect(await failure("right") == .invalidAnswer("a page that is not known, with status 200"))
+    #expect(await failure("right") == .invalidResponse("an unknown page with status 200"))
     forum.answer(.page("closed"))
-    #expect(await failure("right") == .unreachable(retryAfter: nil))
+    #expect(await failure("right") == .requestFailed(.server(.init(status: 200))))
     forum.answer(.page("oops", status: 503))
-    #expect(await failure("right") == .unreachable(retryAfter: nil))
+    #expect(await failure("right") == .requestFailed(.server(.init(status: 503))))
     forum.answer(.page("hello u9"))
-    #expect(await failure("right") == .invalidAnswer("a success without the cookie bbuserid"))
+    #expect(await failure("right") == .invalidResponse("a successful sign-in without the cookie bbuserid"))
     forum.answer(.page("", status: 302, [("Location", "https://evil.example.com/")]))
-    #expect(await failure("right") == .invalidAnswer("the site sends to another origin"))
+    #expect(await failure("right") == .invalidResponse("the site redirects to another origin"))
     #expect(!forum.requests.contains { $0.url.contains("evil") })
     forum.goDown(true)
-    #expect(await failure("right") == .unreachable(retryAfter: nil))
+    #expect(await failure("right") == .requestFailed(.network(.connectionLost("down"))))
     #expect(await vault.read() == .absent)
   }
 
-  @Test func `ends when the server takes the cookie away, and says so`() async throws {
+  @Test func `ends with a reason when the server deletes the cookie`() async throws {
     let vault = MemoryVault()
     let (controller, client) = try await signedIn(vault)
     forum.forgetEverybody()
-    await #expect(throws: APIError.unauthorized(.rejected(.rejected))) { try await client.respond(to: get()) }
+    await #expect(throws: APIError.unauthorized(.sessionEnded(.rejected))) { try await client.respond(to: get()) }
     #expect(controller.state == .signedOut(.rejected))
     guard case .value(let entry) = await vault.read() else { throw TestFailure("no tombstone") }
     #expect(entry.session == nil && entry.tombstones.last?.reason == .rejected)
   }
 
-  @Test func `survives every answer that takes no cookie away`() async throws {
+  @Test func `survives every response that deletes no cookie`() async throws {
     let (controller, client) = try await signedIn()
     for status in [200, 302, 401, 403, 404, 429, 500, 503] {
       forum.answer(.page("garbage", status: status, [("Set-Cookie", "other=1; path=/, broken, =;;")]))
-      _ = try? await client.respond(to: get(), failures: .once)
+      _ = try? await client.respond(to: get(), retryPolicy: .once)
     }
-    // A cookie of that name elsewhere is another cookie.
+    // A cookie of that name on another host is another cookie.
     forum.answer(.page("x", [("Set-Cookie", "bbuserid=; Max-Age=0; path=/admin")]))
     _ = try await client.respond(to: get())
     #expect(try await client.respond(to: get()).text == "hello u1")
     #expect(controller.state.isSignedIn)
   }
 
-  @Test func `ends at the cookie's own end, and a tick before that it does not`() async throws {
+  @Test func `ends when the cookie expires, and not a tick before`() async throws {
     let (controller, client) = try await signedIn()
     clock.advance(by: .seconds(31_536_000) - .milliseconds(1))
     #expect(try await client.respond(to: get()).text == "hello u1")
@@ -209,11 +210,11 @@ extension CookieSite {
     let count = forum.requests.count
     await #expect(throws: APIError.unauthorized(.signedOut(.expired))) { try await client.respond(to: get()) }
     #expect(controller.state == .signedOut(.expired))
-    // Only the word to the server went out.
+    // Only the sign-out request was sent.
     #expect(forum.requests.dropFirst(count).allSatisfy { $0.url.hasSuffix("logout.php") })
   }
 
-  @Test func `keeps what an answer changes, also across a restart and with many at once`() async throws {
+  @Test func `keeps cookies changed by a response, also across a restart and under concurrency`() async throws {
     let vault = MemoryVault()
     let (_, client) = try await signedIn(vault)
     for number in 0..<8 {
@@ -228,33 +229,33 @@ extension CookieSite {
     for number in 0..<8 { #expect(sent.contains("c\(number)=\(number)")) }
   }
 
-  @Test func `is signed out here at once, and at the server when it can be reached`() async throws {
+  @Test func `is signed out here at once, and at the server once it is reachable`() async throws {
     let (controller, _) = try await signedIn()
     forum.goDown(true)
     let report = await controller.signOut()
     #expect(report.notDurable == nil)
     #expect(forum.sessions == ["u1"])
-    // The next attempt has been put off.
+    // The next attempt is scheduled for later.
     await clock.sleepers(1)
     forum.goDown(false)
-    await controller.nudge()
-    #expect(await controller.endsDelivered(within: .seconds(1_000_000)))
+    await controller.retryPendingWork()
+    #expect(await controller.flushRevocations(timeout: .seconds(1_000_000)))
     #expect(forum.sessions == [])
   }
 
-  @Test func `knows nothing of another account's jar`() async throws {
+  @Test func `does not see another account's jar`() async throws {
     let (first, second) = (MemoryVault(), MemoryVault())
     let (ada, _) = try await signedIn(first)
     let (_, bob) = try await signedIn(second)
     await ada.signOut()
-    // Or the forum may hear of it after the next request.
-    #expect(await ada.endsDelivered(within: .seconds(1_000_000)))
+    // Otherwise the sign-out might reach the forum only after the next request.
+    #expect(await ada.flushRevocations(timeout: .seconds(1_000_000)))
     #expect(try await bob.respond(to: get()).text == "hello u2")
     #expect(forum.requests.last?.headers.first(named: "Cookie")?.contains("u1") == false)
   }
 
-  @Test @MainActor func `is shown by the same manager as any other`() async throws {
-    let manager = SessionManager<String>(
+  @Test @MainActor func `works with the same manager as any other session`() async throws {
+    let manager = SessionManager<CookieBackend, String>(
       backend: backend, vault: MemoryVault(), baseURL: try #require(URL(string: SmallForum.base)), transport: forum,
       clock: clock
     ) { client in
@@ -270,7 +271,7 @@ extension CookieSite {
     #expect(!manager.isAuthenticated)
   }
 
-  @Test func `gives no header and no stream to whoever expects a bearer`() async throws {
+  @Test func `offers neither a bearer header nor a stream`() async throws {
     let (controller, _) = try await signedIn()
     var request = URLRequest(url: try #require(URL(string: SmallForum.base)))
     await #expect(throws: SessionError.self) { try await controller.authorize(&request) }

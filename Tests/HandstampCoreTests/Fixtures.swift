@@ -1,26 +1,26 @@
 import HandstampCore
 import HandstampTesting
 
-/// A point of time that tests count from.
+/// The instant that tests count from.
 let noon = Moment(boot: 7, uptime: .seconds(10_000), wall: UnixTime(seconds: 1_800_000_000))
 
 extension RotationKey {
   static func sample(_ number: UInt8) -> RotationKey? { RotationKey(bytes: [UInt8](repeating: number, count: 16)) }
 }
 
-/// A machine with a vault, a lock and a clock beside it, driven by hand: effects that a test does not answer wait in
+/// A machine with a vault, a lock and a clock, driven by hand: effects that a test does not answer stay in
 /// `pending`.
 struct Bench {
   typealias Machine = SessionMachine
   var machine: SessionMachine
   var now = noon
   var vault: VaultEntry?
-  /// What the next vault operations answer instead of doing their work.
-  var vaultTrouble: VaultTrouble?
+  /// The results of the next vault operations, in place of the real ones.
+  var vaultTrouble: VaultError?
   var effects: [Machine.Effect] = []
   var asked: [(operation: Machine.Operation, token: RefreshToken, key: RotationKey)] = []
   var results: [Machine.Waiter: Result<StoredAccess, SessionError>] = [:]
-  var outcomes: [Machine.Waiter: Result<Machine.SignedOutcome, SessionError>] = [:]
+  var outcomes: [Machine.Waiter: Result<Machine.CommandOutcome, SessionError>] = [:]
   var states: [SessionState] = []
   var timers: [Machine.Timer: (ticket: UInt64, after: Duration, due: Moment)] = [:]
   var lockIsFree = true
@@ -28,14 +28,14 @@ struct Bench {
   private var waiters: UInt64 = 0
   private var queue: [Machine.Effect] = []
 
-  /// Clean-up steps that were asked for and not answered.
+  /// Clean-up steps that were requested and not yet answered.
   var cleaning: [(ended: EndedSession, step: String)] = []
 
   init(
-    policy: SessionPolicy = SessionPolicy(), vault: VaultEntry? = nil, keepsRotationKeys: Bool = true,
+    policy: SessionPolicy = SessionPolicy(), vault: VaultEntry? = nil, supportsRotationKeys: Bool = true,
     cleanups: [Cleanup] = []
   ) {
-    machine = SessionMachine(policy: policy, keepsRotationKeys: keepsRotationKeys, cleanups: cleanups)
+    machine = SessionMachine(policy: policy, supportsRotationKeys: supportsRotationKeys, cleanups: cleanups)
     self.vault = vault
   }
 
@@ -44,7 +44,7 @@ struct Bench {
     return Machine.Waiter(waiters)
   }
 
-  /// Handles `event` without doing the work that it asks for.
+  /// Handles `event` without performing its effects.
   @discardableResult
   mutating func handle(_ event: Machine.Event) -> [Machine.Effect] {
     let new = machine.handle(event, at: now)
@@ -65,10 +65,10 @@ struct Bench {
     return new
   }
 
-  /// What was asked of the vault is answered by the test itself.
+  /// The test answers the vault operations itself.
   mutating func takeWork() -> Machine.Effect? { queue.isEmpty ? nil : queue.removeFirst() }
 
-  /// Handles `event` and does the work of vault and lock until none is left.
+  /// Handles `event` and performs all effects on vault and lock.
   mutating func run(_ event: Machine.Event) {
     handle(event)
     work()
@@ -106,7 +106,7 @@ struct Bench {
     }
   }
 
-  mutating func signIn(_ grant: Grant = .sample(0)) {
+  mutating func signIn(_ grant: TokenResponse = .sample(0)) {
     let waiter = waiter()
     handle(.signIn(waiter))
     run(.signInAnswered(waiter, .success(grant), fallback: SessionID("fallback")))
@@ -126,7 +126,7 @@ struct Bench {
     return waiter
   }
 
-  /// Answers the clean-up step that was asked for first.
+  /// Answers the oldest pending clean-up step.
   mutating func clean(succeeding: Bool = true) {
     guard !cleaning.isEmpty else { return }
     let (ended, step) = cleaning.removeFirst()
@@ -138,7 +138,7 @@ struct Bench {
     run(.answered(asked.removeFirst().operation, answer))
   }
 
-  /// Moves the clock to the timer's time, if that is still to come, and lets it fire.
+  /// Moves the clock forward to the timer, if it is in the future, and fires it.
   mutating func fire(_ timer: Machine.Timer) {
     guard let (ticket, _, due) = timers.removeValue(forKey: timer) else { return }
     if due.uptime > now.uptime { now = due }

@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite struct `What is cleaned up after a session` {
+@Suite struct `The clean-up after a session` {
   static let steps = [
     Cleanup("memory", .always), Cleanup("jar", .cookies), Cleanup("settings", .preferences),
     Cleanup("store", .database),
@@ -21,7 +21,7 @@ import Testing
     (.everything, ["memory", "jar", "settings", "store"]),
     (.everything.keeping(.always), ["memory", "jar", "settings", "store"]),
   ])
-  func `is what the plan says`(_ plan: SignOutPlan, _ names: [String]) {
+  func `follows the plan`(_ plan: SignOutPlan, _ names: [String]) {
     var bench = signedIn()
     bench.signOut(.signedOut, plan)
     #expect(bench.cleaning.map(\.step) == names)
@@ -30,15 +30,15 @@ import Testing
 
   @Test(arguments: [
     (EndReason.revoked, ["memory", "jar", "settings"]), (.accountClosed, ["memory", "jar", "settings", "store"]),
-    (.misused, ["memory", "jar"]), (.expired, ["memory", "jar"]),
+    (.tokenReuseDetected, ["memory", "jar"]), (.expired, ["memory", "jar"]),
   ])
-  func `follows the reason when nobody chose a plan`(_ reason: EndReason, _ names: [String]) {
+  func `follows the reason if no plan was given`(_ reason: EndReason, _ names: [String]) {
     var bench = signedIn()
     bench.run(.ended(SessionID("s1"), reason))
     #expect(bench.cleaning.map(\.step) == names)
   }
 
-  @Test func `begins after everybody was told, and before the sign-out is over`() throws {
+  @Test func `begins after the sign-out is published, and before it finishes`() throws {
     var bench = signedIn()
     bench.effects = []
     let command = bench.signOut()
@@ -55,7 +55,7 @@ import Testing
     #expect(order == ["publish", "cancel", "clean", "clean", "clean", "finish", "revoke"])
   }
 
-  @Test func `tells whose it was`() {
+  @Test func `names the account`() {
     var bench = signedIn()
     bench.signOut()
     #expect(
@@ -63,7 +63,7 @@ import Testing
         == EndedSession(session: SessionID("s1"), account: AccountID("ada"), reason: .signedOut))
   }
 
-  @Test func `is finished at the next launch when the program died, step by step`() {
+  @Test func `resumes step by step at the next launch after a crash`() {
     var bench = signedIn()
     bench.signOut()
     for left in [["memory", "jar", "settings"], ["jar", "settings"], ["settings"]] {
@@ -78,7 +78,7 @@ import Testing
     #expect(relaunched.cleaning.isEmpty)
   }
 
-  @Test func `leaves steps that another program knows to that one`() {
+  @Test func `leaves another program's steps to that program`() {
     var bench = signedIn()
     bench.signOut()
     var other = Bench(vault: bench.vault, cleanups: [Cleanup("jar", .cookies)])
@@ -88,7 +88,7 @@ import Testing
     #expect(other.vault?.tombstones.last?.steps == ["memory", "settings"])
   }
 
-  @Test func `is done in every program that showed the session`() {
+  @Test func `runs in every program that showed the session`() {
     let bench = signedIn()
     var other = Bench(vault: bench.vault, cleanups: [Cleanup("images", .cookies)])
     other.run(.start)
@@ -99,7 +99,7 @@ import Testing
     #expect(other.cleaning.map(\.step) == ["images"])
   }
 
-  @Test func `is tried again when it failed, a bounded number of times, and then when the network is back`() {
+  @Test func `is retried a bounded number of times, and again when the network is back`() {
     var bench = signedIn(policy: SessionPolicy(retry: RetryPolicy(attempts: 3)))
     bench.signOut(.signedOut, SignOutPlan())
     for _ in 0..<2 {
@@ -113,34 +113,34 @@ import Testing
     bench.clean(succeeding: false)
     #expect(bench.timers[.clean] == nil)
     #expect(bench.vault?.tombstones.last?.steps == ["memory"])
-    bench.run(.nudge)
+    bench.run(.conditionsChanged)
     bench.clean()
     #expect(bench.vault?.tombstones.last?.steps == [])
     #expect(bench.machine.chores.isEmpty)
   }
 
-  @Test func `happens also when the end could not be written`() {
+  @Test func `runs even if the tombstone could not be written`() {
     var bench = signedIn()
     bench.vaultTrouble = .unavailable("full")
     bench.signOut()
     #expect(bench.cleaning.map(\.step) == ["memory", "jar", "settings"])
     bench.vaultTrouble = nil
     bench.fire(.save)
-    // What was asked for is not asked for twice.
+    // Pending steps are not requested twice.
     #expect(bench.cleaning.count == 3)
     #expect(bench.vault?.tombstones.last?.steps == ["memory", "jar", "settings"])
   }
 
-  @Test func `spares the next session of the same account, not that of another`() {
+  @Test func `spares data of the same account's next session, but not another account's`() {
     var bench = signedIn()
     bench.signIn(.sample(0, session: "s2"))
     #expect(bench.cleaning.isEmpty)
-    var grant = Grant.sample(0, session: "s3")
+    var grant = TokenResponse.sample(0, session: "s3")
     grant.profile = Profile(id: AccountID("bob"), name: "Bob")
     bench.signIn(grant)
     #expect(bench.cleaning.map(\.step) == ["memory", "jar"])
     #expect(bench.cleaning.first?.ended.account == AccountID("ada"))
-    // And is done before that one begins.
+    // And it finishes before that session begins.
     #expect(bench.machine.access == nil)
     bench.clean()
     #expect(bench.machine.access == nil)
@@ -149,7 +149,7 @@ import Testing
     #expect(bench.vault?.session?.id == SessionID("s3"))
   }
 
-  @Test func `holds a sign-in up for ten seconds at the most`() {
+  @Test func `delays a sign-in for at most ten seconds`() {
     var bench = signedIn()
     bench.signOut()
     bench.signIn(.sample(0, session: "s2"))
@@ -157,14 +157,14 @@ import Testing
     #expect(bench.timers[.hold]?.after == .seconds(10))
     bench.fire(.hold)
     #expect(bench.machine.access?.token == AccessToken("access-s2-0"))
-    // What is still under way is the same person's, and what failed is not tried again.
+    // Unfinished steps belong to the same user, and failed ones are not retried.
     bench.clean(succeeding: false)
-    bench.run(.nudge)
+    bench.run(.conditionsChanged)
     #expect(bench.cleaning.count == 2)
     #expect(bench.vault?.tombstones.allSatisfy { $0.steps.isEmpty } == true)
   }
 
-  @Test func `never begins while somebody is signed in`() {
+  @Test func `never begins while a user is signed in`() {
     var bench = signedIn()
     _ = bench.apply(
       .bury(
@@ -172,13 +172,13 @@ import Testing
           session: SessionID("old"), reason: .signedOut, endedAt: noon, revocation: nil, account: AccountID("bob"),
           steps: ["jar"])))
     bench.run(.vaultChanged)
-    bench.run(.nudge)
+    bench.run(.conditionsChanged)
     #expect(bench.cleaning.isEmpty)
     bench.signOut(.signedOut, SignOutPlan())
     #expect(Set(bench.cleaning.map(\.step)) == ["jar", "memory"])
   }
 
-  @Test func `gives way to a sign-out while it holds a sign-in up`() {
+  @Test func `yields to a sign-out while it delays a sign-in`() {
     var bench = signedIn()
     bench.signOut()
     let attempt = bench.waiter()
@@ -186,14 +186,14 @@ import Testing
     bench.run(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("f")))
     bench.signOut()
     #expect(bench.outcomes[attempt] == .failure(.cancelled))
-    // Nobody has it: the server ends it.
+    // No process holds the session: the server ends it.
     #expect(bench.effects.contains(.revoke(SessionID("s2"), RevocationHandle("handle-s2"))))
     while !bench.cleaning.isEmpty { bench.clean() }
     #expect(bench.machine.access == nil)
     #expect(bench.vault?.session == nil)
   }
 
-  @Test func `can be asked for after the end, too`() {
+  @Test func `can also be requested after the end`() {
     var bench = signedIn(policy: SessionPolicy(absoluteLimit: .seconds(60)))
     bench.fire(.limit)
     while !bench.cleaning.isEmpty { bench.clean() }
@@ -203,7 +203,7 @@ import Testing
     #expect(bench.states.last == .signedOut(.signedOut))
   }
 
-  @Test func `keeps the tombstone until both are done, the steps and the telling`() {
+  @Test func `keeps the tombstone until both the steps and the revocation are done`() {
     var bench = signedIn()
     bench.signOut(.signedOut, SignOutPlan())
     bench.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
@@ -219,12 +219,12 @@ import Testing
 }
 
 @Suite struct `An idle limit` {
-  @Test func `spares who was active in another program`() {
+  @Test func `counts activity in another program`() {
     let policy = SessionPolicy(idleLimit: .seconds(900))
     var bench = Bench(policy: policy)
     bench.run(.start)
     bench.signIn()
-    // No signal tells of it.
+    // No signal reports it.
     _ = bench.apply(.touch(SessionID("s1"), at: noon.advanced(by: .seconds(600))))
     bench.fire(.limit)
     #expect(bench.machine.access != nil)
@@ -233,7 +233,7 @@ import Testing
     #expect(bench.states.last == .signedOut(.idle))
   }
 
-  @Test func `holds also when the vault cannot be read`() {
+  @Test func `also applies while the vault cannot be read`() {
     var bench = Bench(policy: SessionPolicy(idleLimit: .seconds(900)))
     bench.run(.start)
     bench.signIn()

@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite struct `A session machine at the ends of a session` {
+@Suite struct `A session machine when a session begins or ends` {
   private func signedIn(policy: SessionPolicy = SessionPolicy()) -> Bench {
     var bench = Bench(policy: policy)
     bench.run(.start)
@@ -28,7 +28,7 @@ import Testing
     #expect(order == ["vault", "state", "audit", "timer", "answer"])
   }
 
-  @Test func `publishes no sign-in that could not be stored, and gives it back to the server`() {
+  @Test func `publishes no sign-in that could not be stored, and revokes it at the server`() {
     var bench = Bench()
     bench.run(.start)
     bench.vaultTrouble = .unavailable("disk full")
@@ -39,7 +39,7 @@ import Testing
     #expect(bench.effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
   }
 
-  @Test func `hands out no token from the moment of the sign-out on`() {
+  @Test func `hands out no token once a sign-out has begun`() {
     var bench = signedIn()
     let waiter = bench.waiter()
     bench.handle(.signOut(waiter, .signedOut))
@@ -47,7 +47,7 @@ import Testing
     let caller = bench.waiter()
     bench.handle(.demand(caller, .init()))
     #expect(bench.failure(caller) == .signedOut(.signedOut))
-    // Nobody was told "done" before the tombstone is written.
+    // No caller hears "done" before the tombstone is written.
     #expect(bench.outcomes[waiter] == nil)
     bench.work()
     #expect(bench.outcomes[waiter] == .success(.signedOut))
@@ -55,7 +55,7 @@ import Testing
     #expect(bench.states.last == .signedOut(.signedOut))
   }
 
-  @Test func `unlocks after the tombstone, tells callers, cancels requests, and tells the server`() {
+  @Test func `writes the tombstone, answers callers, cancels requests, unlocks, then notifies the server`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.demand()
@@ -77,7 +77,7 @@ import Testing
     #expect(bench.failure(caller) == .signedOut(.signedOut))
   }
 
-  @Test func `is not brought back by a refresh that comes home late`() {
+  @Test func `stays signed out when a refresh completes late`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.demand()
@@ -88,7 +88,7 @@ import Testing
     #expect(bench.machine.access == nil)
   }
 
-  @Test func `gives back a sign-in that comes home after a sign-out`() {
+  @Test func `revokes a sign-in that completes after a sign-out`() {
     var bench = Bench()
     bench.run(.start)
     let waiter = bench.waiter()
@@ -100,7 +100,7 @@ import Testing
     #expect(bench.vault?.session == nil)
   }
 
-  @Test func `ends a session whose write was under way when the sign-out came`() {
+  @Test func `ends a session that was being written during the sign-out`() {
     var bench = Bench()
     bench.run(.start)
     let waiter = bench.waiter()
@@ -113,13 +113,13 @@ import Testing
     #expect(bench.states.last == .signedOut(.signedOut))
   }
 
-  @Test func `signs out here even when the store cannot take it down, says so, and tries again`() {
+  @Test func `signs out locally if the vault cannot be written, reports it, and retries`() {
     var bench = signedIn()
     bench.vaultTrouble = .unavailable("read-only")
     let waiter = bench.signOut()
     #expect(bench.outcomes[waiter] == .success(.signedOutNotDurably(.unavailable("read-only"))))
     #expect(bench.machine.access == nil)
-    // What is still in the vault does not come back.
+    // The session that is still in the vault is not restored.
     bench.vaultTrouble = nil
     bench.run(.vaultChanged)
     #expect(bench.states.last == .signedOut(.signedOut))
@@ -127,17 +127,17 @@ import Testing
     #expect(bench.vault?.session == nil)
   }
 
-  @Test func `ends on a definitive rejection of the token that is still stored, with the server's reason`() {
+  @Test func `ends on a definitive rejection of the stored token, with the server's reason`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.demand()
-    bench.answer(.rejected(.misused))
-    #expect(bench.failure(caller) == .rejected(.misused))
-    #expect(bench.states.last == .signedOut(.misused))
+    bench.answer(.rejected(.tokenReuseDetected))
+    #expect(bench.failure(caller) == .sessionEnded(.tokenReuseDetected))
+    #expect(bench.states.last == .signedOut(.tokenReuseDetected))
     #expect(bench.effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
   }
 
-  @Test func `carries on with the newer token when the vault moved before the rejection`() {
+  @Test func `carries on if the vault already held a newer token than the rejected one`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.demand()
@@ -150,19 +150,19 @@ import Testing
     #expect(bench.vault?.session != nil)
   }
 
-  @Test func `keeps everything when the store went back in time, and asks for sign-in`() {
+  @Test func `keeps everything if the vault was rolled back, and asks for sign-in`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.demand()
     bench.answer(.superseded)
-    #expect(bench.failure(caller) == .rolledBack)
-    #expect(bench.states.last == .unavailable(.rolledBack))
+    #expect(bench.failure(caller) == .storageOutdated)
+    #expect(bench.states.last == .unavailable(.storageOutdated))
     #expect(bench.vault?.session != nil)
-    // It does not go round in circles.
+    // It does not loop.
     bench.run(.vaultChanged)
     bench.demand()
     #expect(bench.asked.isEmpty)
-    // The newer store comes back: so does the session.
+    // The newer vault comes back, and so does the session.
     bench.vault?.session?.refresh = RefreshToken("newer")
     bench.vault?.revision += 1
     bench.run(.vaultChanged)
@@ -172,8 +172,8 @@ import Testing
     }
   }
 
-  @Test func `never ends because of the vault's troubles`() {
-    for trouble in [VaultTrouble.locked, .unavailable("gone"), .corrupt] {
+  @Test func `never ends because of a vault error`() {
+    for trouble in [VaultError.locked, .unavailable("gone"), .corrupt] {
       var bench = signedIn()
       bench.vaultTrouble = trouble
       bench.run(.vaultChanged)
@@ -188,7 +188,7 @@ import Testing
     }
   }
 
-  @Test func `follows another process's sign-out, with its reason, and its sign-in`() {
+  @Test func `follows another process's sign-out, with its reason, and its next sign-in`() {
     var bench = signedIn()
     _ = bench.apply(.endWhatever(.revoked, at: bench.now))
     bench.run(.vaultChanged)
@@ -202,7 +202,7 @@ import Testing
     #expect(bench.machine.access?.token == AccessToken("access-s2-0"))
   }
 
-  @Test func `still knows the reason when the server was told before it looked`() {
+  @Test func `still knows the reason if the server was notified before it read the vault`() {
     var bench = signedIn()
     _ = bench.apply(.endWhatever(.idle, at: bench.now))
     _ = bench.apply(.delivered(SessionID("s1")))
@@ -211,7 +211,7 @@ import Testing
     #expect(bench.states.last == .signedOut(.idle))
   }
 
-  @Test func `delivers an end until the server took it, also after a restart`() {
+  @Test func `retries a revocation until the server accepts it, also after a restart`() {
     var bench = signedIn()
     bench.signOut()
     bench.run(.revoked(SessionID("s1"), delivered: false, entropy: .max))
@@ -223,7 +223,7 @@ import Testing
     #expect(relaunched.machine.outbox.isEmpty)
   }
 
-  @Test func `waits for a vault that does not answer until its time is up, and says so`() {
+  @Test func `waits for an unresponsive vault until its timeout, and reports it`() {
     var bench = signedIn()
     let waiter = bench.waiter()
     bench.handle(.signOut(waiter, .signedOut))
@@ -234,13 +234,13 @@ import Testing
       return
     }
     #expect(bench.states.last == .signedOut(.signedOut))
-    // The edit was under way all the same.
+    // The edit was in progress all the same.
     bench.work()
     #expect(bench.vault?.session == nil)
     #expect(bench.vault?.tombstones.map(\.session) == [SessionID("s1")])
   }
 
-  @Test func `writes down again what a vault lost that could only remove the session`() {
+  @Test func `rewrites a tombstone lost by a vault that could only remove the session`() {
     var bench = signedIn()
     bench.vaultTrouble = .unavailable("full")
     let waiter = bench.signOut()
@@ -253,7 +253,7 @@ import Testing
     #expect(bench.machine.state == .signedOut(.signedOut))
   }
 
-  @Test func `clears no tombstone that names another handle than the server was told of`() {
+  @Test func `keeps a tombstone whose handle is not the one sent to the server`() {
     var bench = signedIn()
     bench.signOut()
     let newer = RevocationHandle("newer")
@@ -266,7 +266,7 @@ import Testing
     #expect(bench.vault?.tombstones.map(\.revocation) == [nil])
   }
 
-  @Test func `tells a server that answered without deciding after a minute, then after two, across restarts`() {
+  @Test func `retries an undecided revocation after one minute, then two, across restarts`() {
     var bench = signedIn()
     bench.signOut()
     let told = Bench.Machine.Effect.revoke(SessionID("s1"), RevocationHandle("handle-s1"))
@@ -275,16 +275,16 @@ import Testing
       var relaunched = Bench(vault: bench.vault)
       relaunched.now = bench.now.advanced(by: .seconds(60 * minutes - 1))
       relaunched.run(.start)
-      relaunched.run(.nudge)
+      relaunched.run(.conditionsChanged)
       #expect(!relaunched.effects.contains(told))
-      // It tells by itself when the time has come.
+      // It retries by itself when the delay has passed.
       #expect(relaunched.timers[.deliver]?.after == .seconds(1))
       bench = Bench(vault: bench.vault)
       bench.now = relaunched.now.advanced(by: .seconds(1))
       bench.run(.start)
       #expect(bench.effects.contains(told))
     }
-    // Where the clock was wrong, nothing is waited for.
+    // After a wrong clock, there is no wait.
     bench.run(.revoked(SessionID("s1"), delivered: false, isAnswered: true, entropy: 0))
     var set = Bench(vault: bench.vault)
     set.now = Moment(boot: 99, uptime: .seconds(1), wall: UnixTime(seconds: 1))
@@ -292,7 +292,7 @@ import Testing
     #expect(set.effects.contains(told))
   }
 
-  @Test func `goes on telling by itself when the delay is over`() {
+  @Test func `retries revocations by itself after the delay`() {
     var bench = signedIn()
     bench.signOut()
     bench.run(.revoked(SessionID("s1"), delivered: false, isAnswered: true, entropy: 0))
@@ -304,7 +304,7 @@ import Testing
 
   private struct Unanswered: Error {}
 
-  @Test func `does not adopt a session of another program that it passed over`() throws {
+  @Test func `does not adopt another program's session that it skipped`() throws {
     var bench = signedIn()
     let theirs = StoredSession(
       id: SessionID("s2"), profile: Profile(id: AccountID("bob"), name: "bob"), refresh: nil, revocation: nil,
@@ -323,17 +323,17 @@ import Testing
   }
 
   @Test(arguments: [(Duration.seconds(900) - .milliseconds(1), false), (.seconds(900), true)])
-  func `ends by inactivity, also when the program was not running`(idle: Duration, isOver: Bool) {
+  func `ends by inactivity, also while the program was not running`(idle: Duration, isOver: Bool) {
     let policy = SessionPolicy(idleLimit: .seconds(900))
     let bench = signedIn(policy: policy)
     var relaunched = Bench(policy: policy, vault: bench.vault)
-    // Another boot: only the wall clock can tell.
+    // Another boot: only the wall clock counts.
     relaunched.now = Moment(boot: 8, uptime: .seconds(5), wall: noon.wall.advanced(by: idle))
     relaunched.run(.start)
     #expect((relaunched.states.last == .signedOut(.idle)) == isOver)
   }
 
-  @Test func `takes a wall clock that jumped back for no time passed`() {
+  @Test func `counts no time when the wall clock jumps back`() {
     let policy = SessionPolicy(idleLimit: .seconds(900), absoluteLimit: .seconds(9000))
     let bench = signedIn(policy: policy)
     var relaunched = Bench(policy: policy, vault: bench.vault)
@@ -342,7 +342,7 @@ import Testing
     #expect(relaunched.machine.access != nil)
   }
 
-  @Test func `moves the idle limit with activity, and writes it down rarely`() {
+  @Test func `moves the idle limit with activity, and writes it rarely`() {
     var bench = signedIn(policy: SessionPolicy(idleLimit: .seconds(900)))
     let revision = bench.vault?.revision ?? 0
     for _ in 0..<100 {
@@ -357,14 +357,14 @@ import Testing
     #expect(bench.states.last == .signedOut(.idle))
   }
 
-  @Test func `ends by age whatever the activity`() {
+  @Test func `ends by age despite activity`() {
     var bench = signedIn(policy: SessionPolicy(absoluteLimit: .seconds(3600)))
     #expect(bench.timers[.limit]?.after == .seconds(3600))
     bench.fire(.limit)
     #expect(bench.states.last == .signedOut(.expired))
   }
 
-  @Test func `ignores events that make no sense, and changes nothing`() {
+  @Test func `ignores unexpected events, and changes nothing`() {
     var bench = signedIn()
     let before = bench.machine
     let nonsense: [SessionMachine.Event] = [
@@ -379,7 +379,7 @@ import Testing
     }
   }
 
-  @Test func `replaces the former session at a new sign-in and has it ended at the server`() {
+  @Test func `replaces the former session at a new sign-in and revokes it at the server`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.demand()

@@ -1,11 +1,11 @@
 import HandstampCore
 import Testing
 
-@Suite struct `A session machine among everything that can happen` {
-  /// Whatever comes, in whatever order, with answers nobody asked for: every caller is answered once, every lock given
-  /// back once, one refresh of a session is in the air, and nothing leaves while nobody is signed in.
+@Suite struct `A session machine under random events` {
+  /// Whatever the order of events, with unexpected answers among them: every caller is answered once, every lock is
+  /// released once, one refresh per session is in flight, and no request is sent while signed out.
   @Test(arguments: 0..<1000 as Range<UInt64>)
-  func `keeps its promises to its driver`(seed: UInt64) {
+  func `keeps its contract with its driver`(seed: UInt64) {
     var storm = Storm(seed: seed)
     for _ in 0..<500 { storm.step() }
     storm.calm()
@@ -13,7 +13,7 @@ import Testing
   }
 }
 
-/// A driver that does everything at random times, sometimes wrongly, and books what it was told.
+/// A driver that does everything at random times, sometimes wrongly, and records the effects it gets.
 private struct Storm {
   typealias Machine = SessionMachine
   var random: SplitMix
@@ -28,7 +28,7 @@ private struct Storm {
   var asked: [(operation: Machine.Operation, token: RefreshToken)] = []
   var revoking: [SessionID] = []
   var cleaning: [(session: SessionID, step: String)] = []
-  /// In some storms steps hang for ever once they are asked for.
+  /// In some runs, clean-up steps never finish.
   let hangs: Bool
   var timers: [Machine.Timer: UInt64] = [:]
   var callers: Set<Machine.Waiter> = []
@@ -44,7 +44,7 @@ private struct Storm {
       refresh: RefreshPolicy(aheadOfExpiry: seed % 3 != 0), retry: RetryPolicy(attempts: 2),
       idleLimit: seed % 4 == 0 ? .seconds(2000) : nil, absoluteLimit: seed % 5 == 0 ? .seconds(9000) : nil)
     machine = SessionMachine(
-      policy: policy, keepsRotationKeys: seed % 2 == 0,
+      policy: policy, supportsRotationKeys: seed % 2 == 0,
       cleanups: seed % 3 == 0
         ? []
         : [
@@ -58,12 +58,12 @@ private struct Storm {
     return numbers
   }
 
-  mutating func grant(session: SessionID?) -> Grant {
+  mutating func grant(session: SessionID?) -> TokenResponse {
     grants += 1
     let lives: [Duration?] = [nil, .zero, .seconds(60), .seconds(600), .seconds(3600)]
-    return Grant(
+    return TokenResponse(
       tokens: TokenSet(
-        access: AccessToken("a\(grants)"), life: lives[roll(5)],
+        access: AccessToken("a\(grants)"), expiresIn: lives[roll(5)],
         refresh: roll(9) == 0 ? nil : RefreshToken("r\(grants)")),
       session: session, profile: roll(12) == 0 ? nil : person(),
       revocation: roll(5) == 0 ? nil : RevocationHandle("h\(grants)"))
@@ -76,7 +76,7 @@ private struct Storm {
 
   mutating func key() -> RotationKey { RotationKey(from: &random) }
 
-  // MARK: What happens
+  // MARK: Events
 
   mutating func step() {
     now = now.advanced(by: .milliseconds(roll(20) == 0 ? roll(900_000) : roll(2000)))
@@ -85,7 +85,7 @@ private struct Storm {
     case 0: handle(.start)
     case 1: handle(.vaultChanged)
     case 2: handle(.activity)
-    case 3: handle(.nudge)
+    case 3: handle(.conditionsChanged)
     case 4, 5, 6:
       let caller = Machine.Waiter(number())
       callers.insert(caller)
@@ -123,8 +123,9 @@ private struct Storm {
     guard let command = signingIn.sorted().first else { return }
     signingIn.remove(command)
     let session = roll(6) == 0 ? machine.session ?? SessionID("s1") : SessionID("s\(number())")
-    let result: Result<Grant, SessionError> =
-      roll(4) == 0 ? .failure(.unreachable(retryAfter: nil)) : .success(grant(session: roll(5) == 0 ? nil : session))
+    let result: Result<TokenResponse, SessionError> =
+      roll(4) == 0
+      ? .failure(.requestFailed(.network(.timedOut))) : .success(grant(session: roll(5) == 0 ? nil : session))
     handle(.signInAnswered(command, result, fallback: session, remember: roll(4) != 0))
     if !machine.isSigningIn(command) { commands.remove(command) }
   }
@@ -183,10 +184,10 @@ private struct Storm {
     let (operation, _) = asked.remove(at: roll(asked.count))
     switch surely ? 0 : roll(8) {
     case 0...3: handle(.answered(operation, .granted(grant(session: nil))))
-    case 4: handle(.answered(operation, .rejected(.misused)))
+    case 4: handle(.answered(operation, .rejected(.tokenReuseDetected)))
     case 5: handle(.answered(operation, .superseded))
     case 6: handle(.answered(operation, .granted(grant(session: SessionID("foreign")))))
-    default: handle(.answered(operation, .none(retryAfter: nil, entropy: random.next())))
+    default: handle(.answered(operation, .noDecision(retryAfter: nil, entropy: random.next())))
     }
   }
 
@@ -204,7 +205,7 @@ private struct Storm {
 
   mutating func answerVault(surely: Bool = false) {
     guard !vaultQueue.isEmpty else { return }
-    let troubles: [VaultTrouble] = [.locked, .unavailable("full"), .corrupt]
+    let troubles: [VaultError] = [.locked, .unavailable("full"), .corrupt]
     let trouble = surely || roll(6) != 0 ? nil : troubles[roll(3)]
     switch vaultQueue.removeFirst() {
     case .read(let operation):
@@ -217,7 +218,7 @@ private struct Storm {
     case .edit(let operation, let edit):
       let outcome = trouble.map { VaultOutcome.failed($0) } ?? apply(edit)
       handle(.edited(operation, outcome, asOf: now))
-    default: faults.append("no work of the vault")
+    default: faults.append("not a vault effect")
     }
   }
 
@@ -232,36 +233,36 @@ private struct Storm {
     }
   }
 
-  // MARK: What must hold
+  // MARK: Invariants
 
   mutating func handle(_ event: Machine.Event) {
     for effect in machine.handle(event, at: now) {
       switch effect {
       case .resume(let waiters, _):
-        // A caller that is gone may not be answered, nor one that was answered before.
+        // A caller that has gone may not be answered, nor one that was already answered.
         for waiter in waiters where callers.remove(waiter) == nil { faults.append("resumed twice: \(event)") }
       case .finish(let command, _):
         if commands.remove(command) == nil { faults.append("finished twice: \(event)") }
       case .unlock(let operation):
-        if locksHeld.remove(operation) == nil { faults.append("unlocked what is not held: \(event)") }
+        if locksHeld.remove(operation) == nil { faults.append("released a lock that is not held: \(event)") }
       case .startTimer(let timer, let ticket, let delay):
         timers[timer] = ticket
-        if delay < .zero { faults.append("a timer in the past") }
+        if delay < .zero { faults.append("a timer set in the past") }
       case .lock(let operation, _): locksAsked.append(operation)
       case .askRefresh(let operation, let token, _):
         if asked.contains(where: { $0.token == token }) && machine.session == nil {
-          faults.append("asks while signed out")
+          faults.append("sent a request while signed out")
         }
         asked.append((operation, token))
-        if !machine.keepsRotationKeys, locksHeld.isEmpty { faults.append("asked without the lock") }
+        if !machine.supportsRotationKeys, locksHeld.isEmpty { faults.append("sent a request without the lock") }
       case .abandon(let operation): asked.removeAll { $0.operation == operation }
       case .read, .edit: vaultQueue.append(effect)
       case .revoke(let session, _):
-        if session == machine.session { faults.append("ends the session in use: \(event)") }
+        if session == machine.session { faults.append("ended the session in use: \(event)") }
         revoking.append(session)
       case .clean(let ended, let step):
-        if machine.session != nil { faults.append("cleans up after the session in use") }
-        if case .unavailable = machine.state { faults.append("cleans up while somebody may be signed in") }
+        if machine.session != nil { faults.append("cleaned up after the session in use") }
+        if case .unavailable = machine.state { faults.append("cleaned up while a user may be signed in") }
         cleaning.append((ended.session, step))
       case .publish, .audit, .cancelRequests, .ignored: break
       }
@@ -273,11 +274,11 @@ private struct Storm {
     if machine.session == nil, machine.access != nil { faults.append("a token without a session") }
   }
 
-  /// From now on everything works and is answered. Then nobody may be left waiting, and the vault shows what is shown.
+  /// From now on everything works and is answered. Then no caller may be left waiting, and the state matches the vault.
   mutating func calm() {
     handle(.start)
     handle(.vaultChanged)
-    handle(.nudge)
+    handle(.conditionsChanged)
     while !signingIn.isEmpty { answerSignIn() }
     for _ in 0..<40 {
       for _ in 0..<40 {
@@ -293,16 +294,16 @@ private struct Storm {
       }
       now = now.advanced(by: .seconds(5))
     }
-    if !callers.isEmpty { faults.append("\(callers.count) callers wait for ever in \(machine.state)") }
-    if !commands.isEmpty { faults.append("\(commands.count) commands wait for ever in \(machine.state)") }
+    if !callers.isEmpty { faults.append("\(callers.count) callers wait forever in \(machine.state)") }
+    if !commands.isEmpty { faults.append("\(commands.count) commands wait forever in \(machine.state)") }
     if case .signedOut = machine.state, !hangs, !machine.chores.isEmpty {
       faults.append("not cleaned up: \(machine.chores)")
     }
-    if !locksHeld.isEmpty { faults.append("locks are held for ever: \(locksHeld)") }
+    if !locksHeld.isEmpty { faults.append("locks are never released: \(locksHeld)") }
     let shown = machine.session
     handle(.vaultChanged)
     for _ in 0..<10 { answerVault(surely: true) }
-    if machine.session != shown { faults.append("showed \(String(describing: shown)), stored is \(vault)") }
+    if machine.session != shown { faults.append("the machine has \(String(describing: shown)), the vault \(vault)") }
   }
 }
 

@@ -2,20 +2,20 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-/// Orders of events that lost a session, brought one back, or left somebody waiting, until a review found them.
-@Suite struct `A session machine in unlucky orders` {
+/// Orders of events that once lost a session, restored one, or left a caller waiting.
+@Suite struct `A session machine in unlucky orderings` {
   typealias Machine = SessionMachine
 
-  private func signedIn(policy: SessionPolicy = SessionPolicy(), keepsRotationKeys: Bool = true) -> Bench {
-    var bench = Bench(policy: policy, keepsRotationKeys: keepsRotationKeys)
+  private func signedIn(policy: SessionPolicy = SessionPolicy(), supportsRotationKeys: Bool = true) -> Bench {
+    var bench = Bench(policy: policy, supportsRotationKeys: supportsRotationKeys)
     bench.run(.start)
     bench.signIn()
     return bench
   }
 
-  // MARK: Ends
+  // MARK: Sign-in and sign-out
 
-  @Test func `signs out also from a sign-in that was being written while an earlier sign-out was`() {
+  @Test func `also ends a sign-in that was being written during an earlier sign-out`() {
     var bench = signedIn()
     let first = bench.waiter()
     bench.handle(.signOut(first, .signedOut))
@@ -31,13 +31,13 @@ import Testing
     #expect(bench.vault?.session == nil)
     bench.run(.vaultChanged)
     #expect(bench.machine.access == nil)
-    // Both sessions are ended at the server.
+    // Both sessions are revoked at the server.
     for session in ["s1", "s2"] {
       #expect(bench.effects.contains(.revoke(SessionID(session), RevocationHandle("handle-\(session)"))))
     }
   }
 
-  @Test func `signs out also when a limit was ending a session that another process had replaced`() {
+  @Test func `signs out while a limit ends a session that another process had replaced`() {
     var bench = signedIn()
     var other = Bench(vault: bench.vault)
     other.run(.start)
@@ -52,7 +52,7 @@ import Testing
     #expect(bench.machine.access == nil)
   }
 
-  @Test func `keeps the sessions of two people apart when a sign-in overtakes the end of the former session`() {
+  @Test func `keeps two users' sessions apart if a sign-in overtakes the former session's end`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.demand()
@@ -65,13 +65,13 @@ import Testing
     #expect(bench.machine.session == SessionID("s2"))
     #expect(bench.failure(caller) == .signedOut(.revoked))
     #expect(bench.effects.contains(.cancelRequests))
-    // Whoever holds the lock for ever keeps every process from refreshing.
+    // A lock that is never released keeps every process from refreshing.
     #expect(bench.effects.contains { if case .unlock = $0 { true } else { false } })
   }
 
-  @Test func `keeps the sign-in that follows a sign-out which could not be written`() {
+  @Test func `keeps a sign-in that follows an unwritten sign-out`() {
     var bench = Bench(vault: signedIn().vault)
-    // Before the vault was read, nobody knows whose session it is.
+    // Before the vault was read, the account is unknown.
     bench.handle(.start)
     bench.vaultTrouble = .unavailable("busy")
     bench.signOut()
@@ -85,7 +85,7 @@ import Testing
     #expect(bench.machine.session == SessionID("s2"))
   }
 
-  @Test func `is not brought back by a locked vault after a sign-out that could not be written`() throws {
+  @Test func `stays signed out after an unwritten sign-out and a locked vault`() throws {
     let stored = signedIn().vault?.session
     var bench = Bench(vault: signedIn().vault)
     bench.handle(.start)
@@ -102,7 +102,7 @@ import Testing
     #expect(bench.states.last?.isSignedOut == true)
   }
 
-  @Test func `lets in who signed in elsewhere while a tombstone was owed`() {
+  @Test func `adopts another process's sign-in while a tombstone is pending`() {
     var bench = signedIn()
     bench.vaultTrouble = .unavailable("read-only")
     bench.signOut()
@@ -117,7 +117,7 @@ import Testing
     #expect(bench.machine.session == SessionID("s2"))
   }
 
-  @Test func `owes no tombstone any more after a second sign-out that was written`() {
+  @Test func `has no pending tombstone after a second sign-out was written`() {
     var bench = signedIn()
     bench.vaultTrouble = .unavailable("read-only")
     bench.signOut()
@@ -139,7 +139,7 @@ import Testing
     #expect(bench.machine.session == SessionID("s1"))
   }
 
-  @Test func `gives the lock back when the same session is signed in to again`() {
+  @Test func `releases the lock when the same session signs in again`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.demand()
@@ -152,7 +152,7 @@ import Testing
     #expect(bench.machine.session == SessionID("s1"))
   }
 
-  @Test func `answers callers also when a vault that went back in time could not be read in between`() {
+  @Test func `answers callers even if a rolled-back vault was unreadable in between`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.demand()
@@ -161,13 +161,13 @@ import Testing
     bench.run(.vaultChanged)
     bench.vaultTrouble = nil
     let caller = bench.demand()
-    #expect(bench.failure(caller) == .rolledBack)
-    #expect(bench.states.last == .unavailable(.rolledBack))
+    #expect(bench.failure(caller) == .storageOutdated)
+    #expect(bench.states.last == .unavailable(.storageOutdated))
   }
 
   // MARK: Refresh
 
-  @Test func `asks nobody when another process was faster while it waited for the lock`() {
+  @Test func `sends no request if another process refreshed while it waited for the lock`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.waiter()
@@ -193,25 +193,25 @@ import Testing
   }
 
   @Test(arguments: [Duration.zero, .milliseconds(1)])
-  func `does not ask without end when tokens are over as they come`(life: Duration) {
+  func `does not loop when tokens are expired on arrival`(life: Duration) {
     var bench = signedIn()
     bench.fire(.refresh)
     bench.answer(.granted(.sample(1, life: life)))
     #expect((bench.timers[.refresh]?.after ?? .zero) >= .seconds(5))
   }
 
-  @Test func `does not try without end while the vault cannot be written`() {
+  @Test func `does not loop while the vault cannot be written`() {
     var bench = signedIn()
     bench.vaultTrouble = .unavailable("full")
     bench.fire(.refresh)
     #expect((bench.timers[.refresh]?.after ?? .zero) >= .seconds(5))
-    // It comes back by itself.
+    // It recovers by itself.
     bench.vaultTrouble = nil
     bench.fire(.refresh)
     #expect(bench.asked.count == 1)
   }
 
-  @Test func `hands nobody the token that was refused, nor one that is over, once it could be written`() {
+  @Test func `hands out neither a refused nor an expired token once the vault is writable`() {
     var bench = signedIn(policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.demand()
@@ -226,12 +226,12 @@ import Testing
     #expect(bench.token(caller) == "access-s1-2")
   }
 
-  @Test func `says so when the server mints the refused token again`() {
+  @Test func `reports a server that issues the refused token again`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(100))
     let caller = bench.demand(.init(refused: AccessToken("access-s1-0")))
     bench.answer(.granted(.sample(0)))
-    #expect(bench.failure(caller) == .tokenRefused)
+    #expect(bench.failure(caller) == .tokenRejected)
   }
 
   // MARK: Limits

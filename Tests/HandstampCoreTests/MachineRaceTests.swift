@@ -2,12 +2,12 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite struct `Two things at once` {
+@Suite struct `Concurrent operations` {
   typealias Machine = SessionMachine
   static let steps = [Cleanup("memory", .always), Cleanup("store", .database)]
 
-  private func grant(_ account: String, session: String) -> Grant {
-    var grant = Grant.sample(0, session: session)
+  private func grant(_ account: String, session: String) -> TokenResponse {
+    var grant = TokenResponse.sample(0, session: session)
     grant.profile = Profile(id: AccountID(account), name: account)
     return grant
   }
@@ -19,7 +19,7 @@ import Testing
       startedAt: noon, activeAt: noon)
   }
 
-  @Test func `a sign-in before the vault has answered clears away another person's things first`() {
+  @Test func `a sign-in before the vault answers first clears another user's data`() {
     var bench = Bench(vault: VaultEntry(revision: 1, session: stored("ada", session: "s1")), cleanups: Self.steps)
     bench.handle(.start)
     let attempt = bench.waiter()
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test func `a sign-in before the start is done after it`() {
+  @Test func `a sign-in before the start runs after it`() {
     var bench = Bench(vault: VaultEntry(revision: 1, session: stored("ada", session: "s1")), cleanups: Self.steps)
     bench.signIn(grant("bob", session: "s2"))
     bench.run(.start)
@@ -44,12 +44,12 @@ import Testing
     #expect(bench.cleaning.isEmpty)
   }
 
-  @Test func `a sign-in waits ten seconds at the most when its predecessor's end met another program's sign-in`() {
+  @Test func `a sign-in waits at most ten seconds for a clean-up that met another sign-in`() {
     var bench = Bench(cleanups: Self.steps)
     bench.run(.start)
     bench.signIn(grant("ada", session: "s1"))
     bench.signOut()
-    // A step hangs; somebody else signs in all the same, and then a third person.
+    // A step hangs; a second user signs in all the same, and then a third.
     bench.signIn(grant("bob", session: "s2"))
     bench.fire(.hold)
     let attempt = bench.waiter()
@@ -62,7 +62,7 @@ import Testing
     #expect(bench.outcomes[attempt] != nil)
   }
 
-  @Test func `what another program's sign-in of the same person keeps is not erased at the next end`() {
+  @Test func `data kept for another program's session of the user is not erased at the next end`() {
     var bench = Bench(policy: SessionPolicy(retry: RetryPolicy(attempts: 1)), cleanups: Self.steps)
     bench.run(.start)
     bench.signIn(grant("ada", session: "s1"))
@@ -76,7 +76,7 @@ import Testing
     #expect(bench.cleaning.map(\.step) == ["memory"])
   }
 
-  @Test func `the session in use is not ended when it is signed in to again and that cannot be stored`() {
+  @Test func `the session in use survives signing in to it again when that cannot be stored`() {
     var bench = Bench()
     bench.run(.start)
     bench.signIn()
@@ -89,7 +89,7 @@ import Testing
     #expect(!bench.effects.contains(.revoke(SessionID("s1"), handle)))
   }
 
-  @Test func `a sign-out that cannot be written keeps its plan, also when nobody knows whose session it ends`() {
+  @Test func `an unwritten sign-out keeps its plan, even if its account is unknown`() {
     var bench = Bench(vault: VaultEntry(revision: 1, session: stored("ada", session: "s1")), cleanups: Self.steps)
     bench.vaultTrouble = .locked
     bench.run(.start)
@@ -100,7 +100,7 @@ import Testing
     #expect(bench.cleaning.map(\.step) == ["memory", "store"])
   }
 
-  @Test func `a sign-out that is written late spares who signed in after it`() {
+  @Test func `a sign-out that is written late spares a later sign-in`() {
     var bench = Bench(vault: VaultEntry(revision: 1, session: stored("ada", session: "s1")), cleanups: Self.steps)
     bench.vaultTrouble = .locked
     bench.run(.start)
@@ -114,7 +114,7 @@ import Testing
     #expect(bench.vault?.session?.id == SessionID("s2"))
   }
 
-  @Test func `a sign-out that is written late ends what another program had stored before it`() {
+  @Test func `a sign-out that is written late ends a session another program stored before it`() {
     var bench = Bench(cleanups: Self.steps)
     bench.run(.start)
     bench.signIn()
@@ -128,7 +128,7 @@ import Testing
     #expect(bench.machine.session == nil)
   }
 
-  @Test func `steps wait while a session that was left behind by its server is still stored`() {
+  @Test func `clean-up waits while a superseded session is still stored`() {
     var bench = Bench(vault: VaultEntry(revision: 1, session: stored("bob", session: "s1")), cleanups: Self.steps)
     bench.run(.start)
     _ = bench.apply(
@@ -139,8 +139,8 @@ import Testing
     bench.run(.vaultChanged)
     bench.demand()
     bench.answer(.superseded)
-    #expect(bench.machine.state == .unavailable(.rolledBack))
-    bench.run(.nudge)
+    #expect(bench.machine.state == .unavailable(.storageOutdated))
+    bench.run(.conditionsChanged)
     #expect(bench.cleaning.isEmpty)
   }
 }

@@ -2,8 +2,8 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite struct `A session machine that is asked for tokens` {
-  /// Signed in, with a token of ten minutes.
+@Suite struct `A session machine serving tokens` {
+  /// Signed in, with a token that lasts ten minutes.
   private func signedIn(policy: SessionPolicy = SessionPolicy()) -> Bench {
     var bench = Bench(policy: policy)
     bench.run(.start)
@@ -11,14 +11,14 @@ import Testing
     return bench
   }
 
-  @Test func `serves the token it has, without asking anybody`() {
+  @Test func `serves the token it has without a request`() {
     var bench = signedIn()
     let caller = bench.demand()
     #expect(bench.token(caller) == "access-s1-0")
     #expect(bench.asked.isEmpty)
   }
 
-  @Test func `asks once, whoever comes while the answer is out`() {
+  @Test func `sends one request for all callers that wait`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     let callers = (0..<100).map { _ in bench.demand() }
@@ -38,7 +38,7 @@ import Testing
     #expect((bench.token(caller) != nil) == serves)
   }
 
-  @Test func `clamps a validity above the token's life, and a fresh token satisfies any`() {
+  @Test func `clamps a validity above the token's lifetime, and a fresh token satisfies any`() {
     var bench = signedIn()
     let caller = bench.demand(.init(validity: .seconds(86_400)))
     #expect(bench.token(caller) == "access-s1-0")
@@ -48,7 +48,7 @@ import Testing
     #expect(bench.token(later) == "access-s1-1")
   }
 
-  @Test func `writes the rotation key down before the token goes out`() {
+  @Test func `stores the rotation key before it sends the token`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.effects = []
@@ -65,7 +65,7 @@ import Testing
     #expect(bench.vault?.session?.pendingKey == bench.asked.first?.key)
   }
 
-  @Test func `sends nothing when the key cannot be written`() {
+  @Test func `sends nothing if the key cannot be written`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.vaultTrouble = .unavailable("disk full")
@@ -74,12 +74,12 @@ import Testing
     #expect(bench.failure(caller) == .storage(.unavailable("disk full")))
   }
 
-  @Test func `repeats the same pair after no answer, and after a restart`() {
+  @Test func `repeats the same pair after a timeout, and after a restart`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.demand()
     let first = bench.asked[0]
-    bench.answer(.none(retryAfter: nil, entropy: .max))
+    bench.answer(.noDecision(retryAfter: nil, entropy: .max))
     bench.fire(.retry)
     #expect(bench.asked[0].token == first.token)
     #expect(bench.asked[0].key == first.key)
@@ -93,34 +93,34 @@ import Testing
     #expect(relaunched.asked[0].key == first.key)
   }
 
-  @Test func `stops asking after the attempts of its policy, keeps the session, and tells when to come again`() {
+  @Test func `stops after its policy's attempts, keeps the session, and says when to retry`() {
     var bench = signedIn(policy: SessionPolicy(retry: RetryPolicy(attempts: 3)))
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.demand()
     for _ in 0..<3 {
-      bench.answer(.none(retryAfter: .seconds(7), entropy: 0))
+      bench.answer(.noDecision(retryAfter: .seconds(7), entropy: 0))
       bench.fire(.retry)
     }
     #expect(bench.asked.isEmpty)
-    #expect(bench.failure(caller) == .unreachable(retryAfter: .seconds(7)))
+    #expect(bench.failure(caller) == .requestFailed(.network(.timedOut), retryAfter: .seconds(7)))
     #expect(bench.vault?.session != nil)
-    // Those who come at once are not sent again.
+    // Callers that return at once cause no request.
     let next = bench.demand()
-    #expect(bench.failure(next) == .unreachable(retryAfter: .seconds(7)))
+    #expect(bench.failure(next) == .requestFailed(.network(.timedOut), retryAfter: .seconds(7)))
     bench.now = bench.now.advanced(by: .seconds(7))
     bench.demand()
     #expect(bench.asked.count == 1)
   }
 
-  @Test func `goes on serving a token that still lasts while refreshing fails`() {
+  @Test func `keeps serving a valid token while refreshing fails`() {
     var bench = signedIn(policy: SessionPolicy(retry: RetryPolicy(attempts: 1)))
     bench.now = bench.now.advanced(by: .seconds(500))
     let caller = bench.demand(.init(validity: .seconds(300)))
-    bench.answer(.none(retryAfter: nil, entropy: 0))
+    bench.answer(.noDecision(retryAfter: nil, entropy: 0))
     #expect(bench.token(caller) == "access-s1-0")
   }
 
-  @Test func `hands a newer token to whoever had the old one refused, without a refresh`() {
+  @Test func `serves a newer token in place of a refused one, without a refresh`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(60))
     bench.demand(.init(refused: AccessToken("access-s1-0")))
@@ -131,15 +131,15 @@ import Testing
   }
 
   @Test(arguments: [(Duration.seconds(5) - .nanoseconds(1), true), (.seconds(5), false)])
-  func `is not driven around in circles by an API that refuses every token`(age: Duration, refuses: Bool) {
+  func `does not loop at an API that refuses every token`(age: Duration, refuses: Bool) {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: age)
     let caller = bench.demand(.init(refused: AccessToken("access-s1-0")))
-    #expect((bench.failure(caller) == .tokenRefused) == refuses)
+    #expect((bench.failure(caller) == .tokenRejected) == refuses)
     #expect(bench.asked.isEmpty == refuses)
   }
 
-  @Test func `adopts what another process was faster to refresh`() {
+  @Test func `adopts tokens that another process refreshed first`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.vault?.session?.refresh = RefreshToken("theirs")
@@ -151,7 +151,7 @@ import Testing
     #expect(bench.asked.isEmpty)
   }
 
-  @Test func `rotates nothing when what it waited for came by another way`() {
+  @Test func `does not rotate if new tokens arrived while it waited for the lock`() {
     var bench = signedIn(policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.waiter()
@@ -160,7 +160,7 @@ import Testing
       Issue.record("no lock was asked for")
       return
     }
-    // The signal of the winner's write arrives before the lock does.
+    // The signal of the other process's write arrives before the lock does.
     bench.vault?.session?.refresh = RefreshToken("theirs")
     bench.vault?.revision += 1
     bench.vault?.session?.access = StoredAccess(
@@ -175,13 +175,13 @@ import Testing
     #expect(bench.asked.isEmpty)
   }
 
-  @Test func `reads again when more than half a minute passed between reading and sending`() {
+  @Test func `reads again if over half a minute passed between reading and sending`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     let waiter = bench.waiter()
     var prepares = 0
     var next = bench.handle(.demand(waiter, .init()))
-    // Played by hand: the vault answered, then the process slept.
+    // By hand: the vault answered, then the process was suspended.
     while let effect = next.first(where: { if case .lock = $0 { true } else if case .edit = $0 { true } else { false } }
     ) {
       switch effect {
@@ -198,7 +198,7 @@ import Testing
     #expect(bench.asked.count == 1)
   }
 
-  @Test func `serves a refreshed token that could not be stored, retries the write, and rotates no further`() {
+  @Test func `serves refreshed tokens it could not store, retries the write, and rotates no further`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.demand()
@@ -211,14 +211,14 @@ import Testing
       Issue.record("\(String(describing: bench.failure(second)))")
       return
     }
-    #expect(words == "disk full; the new tokens are in this program's memory alone until the vault can be written")
+    #expect(words == "disk full; the new tokens are only in memory until the vault can be written")
     #expect(bench.asked.isEmpty)
     bench.vaultTrouble = nil
     bench.fire(.save)
     #expect(bench.vault?.session?.refresh == RefreshToken("refresh-s1-1"))
   }
 
-  @Test func `refreshes ahead of expiry, in a margin that short lives scale down`() {
+  @Test func `refreshes ahead of expiry, by a margin that shrinks with short lifetimes`() {
     let bench = signedIn()
     #expect(bench.timers[.refresh]?.after == .seconds(480))
     var short = Bench()
@@ -229,10 +229,10 @@ import Testing
     #expect(short.asked.count == 1)
   }
 
-  @Test func `says noRefreshToken when a session without one ends, and erases nothing`() {
+  @Test func `reports noRefreshToken when a session without one expires, and erases nothing`() {
     var bench = Bench()
     bench.run(.start)
-    var grant = Grant.sample(0)
+    var grant = TokenResponse.sample(0)
     grant.tokens.refresh = nil
     bench.signIn(grant)
     bench.now = bench.now.advanced(by: .seconds(600))
@@ -242,18 +242,28 @@ import Testing
     #expect(bench.vault?.session != nil)
   }
 
-  @Test func `takes somebody else's tokens for no answer`() {
+  @Test func `treats another account's tokens as no answer`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.demand()
     bench.answer(.granted(.sample(1, session: "s2")))
     #expect(bench.vault?.session?.refresh == RefreshToken("refresh-s1-0"))
     #expect(bench.timers[.retry] != nil)
+    var once = Bench(policy: SessionPolicy(retry: RetryPolicy(attempts: 1)))
+    once.run(.start)
+    once.signIn()
+    once.now = once.now.advanced(by: .seconds(600))
+    let caller = once.demand()
+    once.answer(.granted(.sample(1, session: "s2")))
+    guard case .requestFailed(.unusableTokens("they belong to another session", nil), _)? = once.failure(caller) else {
+      Issue.record("\(String(describing: once.failure(caller)))")
+      return
+    }
   }
 
-  @Test func `goes on without the flight lock where the server knows rotation keys, and never where it does not`() {
+  @Test func `continues without the refresh lock only if the server supports rotation keys`() {
     for keepsKeys in [true, false] {
-      var bench = Bench(keepsRotationKeys: keepsKeys)
+      var bench = Bench(supportsRotationKeys: keepsKeys)
       bench.run(.start)
       bench.signIn()
       bench.now = bench.now.advanced(by: .seconds(600))
@@ -266,7 +276,7 @@ import Testing
     }
   }
 
-  @Test func `lets one caller go without the others`() {
+  @Test func `lets one caller cancel without the others`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     let leaver = bench.demand()

@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite struct `A session whose server replaces what requests carry` {
+@Suite struct `A session whose server replaces the credential` {
   private let old = AccessToken("jar-0")
   private let new = AccessToken("jar-1")
   private let session = SessionID("s1")
@@ -11,13 +11,13 @@ import Testing
     var bench = Bench()
     bench.run(.start)
     bench.signIn(
-      Grant(
-        tokens: TokenSet(access: old, life: nil, refresh: refresh), session: session,
+      TokenResponse(
+        tokens: TokenSet(access: old, expiresIn: nil, refresh: refresh), session: session,
         profile: Profile(id: AccountID("ada"), name: "Ada"), revocation: RevocationHandle(old.secret)))
     return bench
   }
 
-  @Test func `keeps the new one, and what ends the session with it`() {
+  @Test func `keeps the new one, and its handle`() {
     var bench = signedIn()
     let waiter = bench.waiter()
     bench.handle(.renewed(waiter, session, from: old, to: new))
@@ -31,7 +31,7 @@ import Testing
     #expect(bench.states == [.signedOut(nil), bench.states.last])
   }
 
-  @Test func `says who was second, and uses what the first one brought`() {
+  @Test func `rejects the second replacement and uses the first`() {
     var bench = signedIn()
     let other = AccessToken("jar-of-another-program")
     _ = bench.apply(.renew(session, holding: old, with: StoredAccess(token: other, lifetime: nil)))
@@ -44,7 +44,7 @@ import Testing
     #expect(bench.outcomes[again] == .success(.renewedElsewhere))
   }
 
-  @Test func `serves by what could not be written, and writes it when it can`() {
+  @Test func `uses a credential it could not store, and stores it later`() {
     var bench = signedIn()
     bench.vaultTrouble = .unavailable("disk full")
     let newest = AccessToken("jar-2")
@@ -58,7 +58,7 @@ import Testing
     bench.work()
     #expect(bench.vault?.session?.access?.token == old)
     bench.vaultTrouble = nil
-    // What another look shows is the old one, and is not adopted.
+    // Another read shows the old one, which is not adopted.
     bench.run(.vaultChanged)
     #expect(bench.machine.access?.token == newest)
     bench.fire(.save)
@@ -68,7 +68,7 @@ import Testing
     #expect(bench.machine.access?.token == newest)
   }
 
-  @Test func `is not brought back by a late one`() {
+  @Test func `stays ended when one arrives late`() {
     var bench = signedIn()
     bench.signOut()
     let waiter = bench.waiter()
@@ -77,7 +77,7 @@ import Testing
     #expect(bench.vault?.session == nil)
   }
 
-  @Test func `is left alone where tokens come by refreshing`() {
+  @Test func `ignores it if tokens come by refreshing`() {
     var bench = signedIn(refresh: RefreshToken("r"))
     let waiter = bench.waiter()
     bench.run(.renewed(waiter, session, from: old, to: new))

@@ -2,9 +2,9 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-/// Defects that simulated histories showed, each by itself.
-@Suite struct `A machine, where a simulation found it wrong` {
-  @Test func `sees that another process was used, also after the wall clock was set back`() {
+/// Defects found by the simulation, each isolated.
+@Suite struct `A machine in histories that once broke it` {
+  @Test func `sees use of another process even after the wall clock was set back`() {
     let limit = Duration.seconds(900)
     var bench = Bench(policy: SessionPolicy(idleLimit: limit))
     bench.run(.start)
@@ -19,28 +19,28 @@ import Testing
     #expect(bench.machine.access != nil)
   }
 
-  @Test func `takes a use since the last boot for later than any before it, whatever the wall clock shows`() {
+  @Test func `ranks a use since the last boot above any earlier one, whatever the wall clock shows`() {
     var bench = Bench(policy: SessionPolicy(idleLimit: .seconds(900)))
     bench.run(.start)
     bench.signIn()
     let before = bench.now
-    // The device starts anew, its clock a month behind; this program and another come back.
+    // The device restarts, its clock a month behind; this program and another come back.
     bench.now = Moment(boot: 8, uptime: .seconds(10), wall: before.wall.advanced(by: .seconds(-2_592_000)))
     bench = Bench(policy: SessionPolicy(idleLimit: .seconds(900)), vault: bench.vault).at(bench.now)
     bench.run(.start)
     _ = bench.apply(.touch(SessionID("s1"), at: bench.now))
-    // Then the clock is put right, and more.
+    // Then the clock is set right, and beyond.
     bench.now = Moment(boot: 8, uptime: .seconds(20), wall: before.wall.advanced(by: .seconds(86_400)))
     bench.run(.activity)
     #expect(bench.states.last != .signedOut(.idle))
     #expect(bench.machine.access != nil)
   }
 
-  @Test func `adopts no session whose sign-in it has reported as failed`() {
+  @Test func `adopts no session whose sign-in it reported as failed`() {
     var bench = Bench()
     bench.run(.start)
     bench.signIn()
-    // A second sign-in is written, and its vault says that it was not.
+    // A second sign-in is written, but its vault reports that it was not.
     let attempt = bench.waiter()
     bench.handle(.signIn(attempt))
     let effects = bench.handle(
@@ -50,7 +50,7 @@ import Testing
       bench.handle(.edited(operation, .failed(.unavailable("not synced")), asOf: bench.now))
     }
     #expect(bench.outcomes[attempt] == .failure(.storage(.unavailable("not synced"))))
-    // Then the server ends the first one, which the vault does not hold any more.
+    // Then the server ends the first one, which the vault no longer holds.
     bench.handle(.ended(SessionID("s1"), .revoked))
     bench.vaultTrouble = nil
     bench.work()

@@ -3,23 +3,23 @@ import HandstampTesting
 import Testing
 
 @Suite struct `A session machine at a server without rotation keys` {
-  private func signedIn(keepsRotationKeys: Bool = false) -> Bench {
-    var bench = Bench(keepsRotationKeys: keepsRotationKeys)
+  private func signedIn(supportsRotationKeys: Bool = false) -> Bench {
+    var bench = Bench(supportsRotationKeys: supportsRotationKeys)
     bench.run(.start)
     bench.signIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     return bench
   }
 
-  /// Another process has refreshed, and the server has issued no new refresh token.
+  /// Another process refreshed, and the server issued no new refresh token.
   private func refreshElsewhere(_ bench: inout Bench) {
     bench.vault?.session?.access = StoredAccess(
       token: AccessToken("access-elsewhere"), lifetime: Lifetime(start: bench.now, duration: .seconds(600)))
   }
 
   @Test(arguments: [false, true])
-  func `adopts the access token of another process although the refresh token is the same`(keys: Bool) {
-    var bench = signedIn(keepsRotationKeys: keys)
+  func `adopts another process's access token even if the refresh token is the same`(keys: Bool) {
+    var bench = signedIn(supportsRotationKeys: keys)
     refreshElsewhere(&bench)
     let caller = bench.demand()
     #expect(bench.asked.isEmpty)
@@ -27,7 +27,7 @@ import Testing
     #expect(bench.vault?.session?.pendingKey == nil)
   }
 
-  @Test func `refreshes the adopted token when that is the one an API refused`() {
+  @Test func `refreshes the adopted token if the API refused that one`() {
     var bench = signedIn()
     refreshElsewhere(&bench)
     bench.demand(.init(refused: AccessToken("access-elsewhere")))
@@ -35,8 +35,8 @@ import Testing
   }
 
   @Test(arguments: [(false, 0), (true, 1)])
-  func `keeps the flight lock until the tokens it got are stored`(keys: Bool, unlocks: Int) {
-    var bench = signedIn(keepsRotationKeys: keys)
+  func `keeps the refresh lock until its new tokens are stored`(keys: Bool, unlocks: Int) {
+    var bench = signedIn(supportsRotationKeys: keys)
     let caller = bench.demand()
     bench.effects = []
     bench.vaultTrouble = .unavailable("no space left")
@@ -53,7 +53,7 @@ import Testing
     #expect(!bench.machine.isRefreshUnsettled)
   }
 
-  @Test func `refreshes anew when its tokens were stored by a save that came first`() throws {
+  @Test func `refreshes again after another save stored its tokens first`() throws {
     var bench = signedIn()
     bench.demand()
     bench.vaultTrouble = .unavailable("no space left")
@@ -69,7 +69,7 @@ import Testing
     #expect(bench.asked.map(\.token) == [RefreshToken("refresh-s1-1")])
   }
 
-  @Test func `gives the kept lock back when a sign-out makes the tokens useless`() {
+  @Test func `releases the held lock when a sign-out makes the tokens useless`() {
     var bench = signedIn()
     bench.demand()
     bench.vaultTrouble = .unavailable("no space left")
@@ -81,10 +81,10 @@ import Testing
   }
 }
 
-/// The first presentation is settled, or its limit has passed, before there is a second.
+/// The first attempt is settled, or its time limit has passed, before a second begins.
 @Suite struct `An attempt at a server without rotation keys` {
   private func asking(_ policy: SessionPolicy = SessionPolicy()) -> (Bench, SessionMachine.Waiter) {
-    var bench = Bench(policy: policy, keepsRotationKeys: false)
+    var bench = Bench(policy: policy, supportsRotationKeys: false)
     bench.run(.start)
     bench.signIn()
     bench.now = bench.now.advanced(by: .seconds(600))
@@ -92,15 +92,15 @@ import Testing
     return (bench, caller)
   }
 
-  /// Another process on the same vault.
+  /// Another process with the same vault.
   private func other(_ bench: Bench) -> Bench {
-    var other = Bench(vault: bench.vault, keepsRotationKeys: false)
+    var other = Bench(vault: bench.vault, supportsRotationKeys: false)
     other.now = bench.now
     other.run(.start)
     return other
   }
 
-  @Test func `is noted before it is sent, and gone with the successor`() {
+  @Test func `is recorded before it is sent, and removed with its successor`() {
     var (bench, caller) = asking()
     #expect(bench.asked.count == 1)
     #expect(bench.vault?.session?.attempt?.since == bench.now)
@@ -109,24 +109,24 @@ import Testing
     #expect(bench.vault?.session?.attempt == nil)
   }
 
-  @Test func `is repeated once after its limit, and then reported with the time that is left`() {
+  @Test func `is repeated once after its limit, then reported with the remaining time`() {
     var (bench, caller) = asking()
     bench.now = bench.now.advanced(by: .seconds(1))
-    bench.answer(.none(retryAfter: nil, entropy: 0))
+    bench.answer(.noDecision(retryAfter: nil, entropy: 0))
     #expect(bench.asked.isEmpty && bench.failure(caller) == nil)
     #expect(bench.timers[.retry]?.after == .seconds(59))
     bench.fire(.retry)
     #expect(bench.asked.count == 1)
     bench.now = bench.now.advanced(by: .seconds(2))
-    bench.answer(.none(retryAfter: nil, entropy: 0))
-    #expect(bench.failure(caller) == .unreachable(retryAfter: .seconds(58)))
-    // A caller who comes now causes no request either.
+    bench.answer(.noDecision(retryAfter: nil, entropy: 0))
+    #expect(bench.failure(caller) == .requestFailed(.network(.timedOut), retryAfter: .seconds(58)))
+    // A caller that comes now causes no request either.
     let next = bench.demand()
     #expect(bench.asked.isEmpty)
-    #expect(bench.failure(next) == .unreachable(retryAfter: .seconds(58)))
+    #expect(bench.failure(next) == .requestFailed(.network(.timedOut), retryAfter: .seconds(58)))
   }
 
-  @Test func `is waited for by another process, which repeats it after the limit`() {
+  @Test func `makes another process wait, which repeats it after the limit`() {
     let (bench, _) = asking()
     var other = other(bench)
     other.now = other.now.advanced(by: .seconds(20))
@@ -137,7 +137,7 @@ import Testing
     #expect(other.asked.map(\.token) == [RefreshToken("refresh-s1-0")])
   }
 
-  @Test func `that another process was answered serves those who waited for it`() {
+  @Test func `answered for another process serves the callers waiting here`() {
     let (bench, _) = asking()
     var other = other(bench)
     let caller = other.demand()
@@ -151,7 +151,7 @@ import Testing
     #expect(other.asked.isEmpty)
   }
 
-  @Test func `of another boot counts anew from its first reading, which is noted`() {
+  @Test func `from another boot restarts its limit at the first read, which is recorded`() {
     let (bench, _) = asking()
     var other = other(bench)
     other.now = Moment(boot: 9, uptime: .seconds(5), wall: other.now.wall)
@@ -163,29 +163,29 @@ import Testing
     #expect(other.asked.count == 1)
   }
 
-  @Test func `that had no consequences is taken back, and keeps no process waiting`() {
+  @Test func `that had no effect is withdrawn, and keeps no process waiting`() {
     var (bench, caller) = asking(SessionPolicy(retry: RetryPolicy(attempts: 1)))
-    bench.answer(.none(retryAfter: .seconds(7), entropy: 0, isSettled: true))
-    #expect(bench.failure(caller) == .unreachable(retryAfter: .seconds(7)))
+    bench.answer(.noDecision(retryAfter: .seconds(7), entropy: 0, isSettled: true))
+    #expect(bench.failure(caller) == .requestFailed(.network(.timedOut), retryAfter: .seconds(7)))
     #expect(bench.vault?.session?.attempt == nil)
     var other = other(bench)
     other.demand()
     #expect(other.asked.count == 1)
   }
 
-  @Test func `ends with the limit when the program ran for so long, and the late answer is ignored`() {
+  @Test func `ends at the limit while the program runs, and a late answer is ignored`() {
     var (bench, caller) = asking()
     let late = bench.asked[0].operation
     bench.fire(.answer)
-    // The second, at once: the limit has passed.
+    // The second attempt starts at once: the limit has passed.
     #expect(bench.asked.count == 1 && bench.asked[0].operation != late)
     #expect(bench.handle(.answered(late, .granted(.sample(9)))) == [.ignored])
     bench.answer(.granted(.sample(1)))
     #expect(bench.token(caller) == "access-s1-1")
   }
 
-  @Test func `is noted anew when the vault took too long to write it down`() throws {
-    var bench = Bench(keepsRotationKeys: false)
+  @Test func `is recorded again if the vault took too long to write it`() throws {
+    var bench = Bench(supportsRotationKeys: false)
     bench.run(.start)
     bench.signIn()
     bench.now = bench.now.advanced(by: .seconds(600))
@@ -195,35 +195,35 @@ import Testing
       bench.effects.compactMap { if case .lock(let operation, _) = $0 { operation } else { nil } }.last)
     let key = try #require(RotationKey.sample(1))
     bench.handle(.locked(operation, key))
-    // Suspended, say, between the decision and the write.
+    // For example, suspended between the decision and the write.
     bench.now = bench.now.advanced(by: .seconds(45))
     bench.work()
     #expect(bench.asked.count == 1)
     #expect(bench.vault?.session?.attempt?.since == bench.now)
   }
 
-  @Test func `whose access token is of no use keeps its successor`() {
+  @Test func `with an unusable access token keeps its successor`() {
     var (bench, caller) = asking()
-    bench.answer(.unusable(successor: RefreshToken("r9"), entropy: 0))
-    #expect(bench.failure(caller) == .invalidAnswer("the server's access token cannot be used"))
+    bench.answer(.unusable(successor: RefreshToken("r9"), reason: "unknown token_type", entropy: 0))
+    #expect(bench.failure(caller) == .requestFailed(.unusableTokens("unknown token_type", successor: nil)))
     #expect(bench.vault?.session?.refresh == RefreshToken("r9"))
     #expect(bench.vault?.session?.attempt == nil)
   }
 
-  @Test func `names who holds the lock when it could not be taken`() {
-    var bench = Bench(policy: SessionPolicy(retry: RetryPolicy(attempts: 1)), keepsRotationKeys: false)
+  @Test func `names the holder of the lock if it could not be acquired`() {
+    var bench = Bench(policy: SessionPolicy(retry: RetryPolicy(attempts: 1)), supportsRotationKeys: false)
     bench.run(.start)
     bench.signIn()
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.lockIsFree = false
     let caller = bench.demand()
-    #expect(bench.failure(caller) == .storage(.unavailable("the flight lock is held elsewhere")))
+    #expect(bench.failure(caller) == .storage(.unavailable("the refresh lock is held elsewhere")))
   }
 }
 
-@Suite struct `An older vault that is put back` {
+@Suite struct `An older vault that is restored` {
   private func refreshed() -> (older: VaultEntry?, Bench) {
-    var bench = Bench(keepsRotationKeys: false)
+    var bench = Bench(supportsRotationKeys: false)
     bench.run(.start)
     bench.signIn()
     let older = bench.vault
@@ -233,7 +233,7 @@ import Testing
     return (older, bench)
   }
 
-  @Test func `is replaced by what a program holds`() {
+  @Test func `is replaced by a running program's session`() {
     var (older, bench) = refreshed()
     let revision = bench.vault?.revision ?? 0
     bench.vault = older
@@ -242,7 +242,7 @@ import Testing
     #expect(bench.vault?.revision ?? 0 > revision)
   }
 
-  @Test func `is recognised after an edit that gave it the same revision`() {
+  @Test func `is recognised even if an edit gave it the same revision`() {
     var (older, bench) = refreshed()
     bench.vault = older
     bench.vault?.revision = bench.machine.revision
@@ -250,7 +250,7 @@ import Testing
     #expect(bench.vault?.session?.refresh == RefreshToken("refresh-s1-1"))
   }
 
-  @Test func `with an ended session does not bring it back`() {
+  @Test func `with an ended session does not restore it`() {
     var (older, bench) = refreshed()
     bench.signOut()
     bench.vault = older
@@ -268,12 +268,12 @@ import Testing
   }
 }
 
-/// A server that is told of an end with the refresh token ends nothing for one that was replaced.
-@Suite struct `A refresh that comes home after the end` {
-  @Test func `tells the server with its successor`() {
-    var bench = Bench(keepsRotationKeys: false)
+/// For a refresh token that was already replaced, the server ends nothing.
+@Suite struct `A refresh that completes after the end` {
+  @Test func `revokes at the server with its successor`() {
+    var bench = Bench(supportsRotationKeys: false)
     bench.run(.start)
-    var grant = Grant.sample(0)
+    var grant = TokenResponse.sample(0)
     grant.revocation = grant.tokens.refresh.map { RevocationHandle($0.secret) }
     bench.signIn(grant)
     bench.now = bench.now.advanced(by: .seconds(600))
@@ -282,7 +282,7 @@ import Testing
     bench.answer(.granted(.sample(1)))
     let told = bench.effects.compactMap { if case .revoke(_, let handle) = $0 { handle } else { nil } }
     #expect(told.first == RevocationHandle("refresh-s1-0"))
-    // The first is on its way; the second follows when it was answered.
+    // The first revocation is in flight; the second follows its response.
     bench.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
     let last = bench.effects.compactMap { if case .revoke(_, let handle) = $0 { handle } else { nil } }.last
     #expect(last == RevocationHandle("refresh-s1-1"))

@@ -4,30 +4,32 @@ import Testing
 @Suite struct `A secret` {
   private let secret = Secret("hunter2")
 
-  @Test func `shows itself nowhere`() {
+  @Test func `is never printed`() {
     var dumped = ""
     dump([secret], to: &dumped)
     dump(RefreshToken(secret), to: &dumped)
-    dump(Grant(tokens: TokenSet(access: AccessToken(secret), life: nil, refresh: RefreshToken(secret))), to: &dumped)
+    dump(
+      TokenResponse(tokens: TokenSet(access: AccessToken(secret), expiresIn: nil, refresh: RefreshToken(secret))),
+      to: &dumped)
     let texts = [
       dumped, "\(secret)", String(reflecting: secret), "\(AccessToken(secret))",
       "\([1: RotationKey(bytes: [UInt8](repeating: 104, count: 16))!])",
       "\(Mirror(reflecting: secret).children.map { "\($0)" })",
-      "\(SessionMachine.Event.answered(.init(1), .granted(Grant(tokens: TokenSet(access: AccessToken(secret), life: nil, refresh: nil)))))",
+      "\(SessionMachine.Event.answered(.init(1), .granted(TokenResponse(tokens: TokenSet(access: AccessToken(secret), expiresIn: nil, refresh: nil)))))",
       "\(TransportRequest(method: "POST", url: "https://h/p?token=hunter2", headers: [HeaderField("Authorization", "hunter2")], body: Array("hunter2".utf8)))",
     ]
     for text in texts { #expect(!text.contains("hunter2") && !text.contains("hhhh")) }
     #expect(texts[1] == "<redacted>")
   }
 
-  @Test func `comes out only where it is exposed, byte for byte`() {
+  @Test func `is read only when exposed, byte for byte`() {
     #expect(secret.withExposed { $0 } == "hunter2")
     #expect(secret.withExposedBytes { Array($0) } == Array("hunter2".utf8))
     #expect(secret.count == 7)
     #expect(Secret("").isEmpty)
   }
 
-  @Test func `equals what holds the same bytes`() {
+  @Test func `equals a secret with the same bytes`() {
     #expect(secret == Secret(bytes: Array("hunter2".utf8)))
     #expect(secret != Secret("hunter3"))
     #expect(secret != Secret("hunter22"))
@@ -36,7 +38,7 @@ import Testing
 }
 
 @Suite struct `A rotation key` {
-  @Test func `has sixteen bytes and one text`() {
+  @Test func `has sixteen bytes and one text form`() {
     var random = SystemRandomNumberGenerator()
     let key = RotationKey(from: &random)
     let text = key.wireText.withExposed { $0 }
@@ -49,7 +51,7 @@ import Testing
   }
 }
 
-@Suite struct `Base 64 for addresses` {
+@Suite struct `Base64url` {
   @Test(arguments: [([], ""), ([0xfb], "-w"), ([0xff, 0xfe], "__4"), ([1, 2, 3], "AQID")] as [([UInt8], String)])
   func `encodes and decodes`(bytes: [UInt8], text: String) {
     #expect(Base64URL.encode(bytes) == text)
@@ -58,7 +60,7 @@ import Testing
 
   /// Spare bits, padding, the other alphabet, an impossible length.
   @Test(arguments: ["-x", "AQI=", "+w", "A", "AQIDB", "AQ ID", "é"])
-  func `accepts one text per value`(text: String) {
+  func `accepts one text form per value`(text: String) {
     #expect(Base64URL.decode(text) == nil)
   }
 }
@@ -73,7 +75,7 @@ import Testing
     #expect(UnixTime(seconds: seconds).description == text)
   }
 
-  @Test func `stays at the ends of its range`() {
+  @Test func `saturates at the ends of its range`() {
     #expect(UnixTime(seconds: .max).milliseconds == .max)
     #expect(UnixTime(milliseconds: .max).advanced(by: .seconds(1)).milliseconds == .max)
     #expect(UnixTime(milliseconds: 0).since(UnixTime(milliseconds: .min)) > .zero)
@@ -84,7 +86,7 @@ import Testing
     #expect(Duration.milliseconds(-1500).milliseconds == -1500)
   }
 
-  @Test func `is measured by the clock that counts sleep, and unknown across boots`() {
+  @Test func `is measured by the clock that counts sleep, and is unknown across boots`() {
     #expect(noon.advanced(by: .seconds(3)).elapsed(since: noon) == .seconds(3))
     #expect(Moment(boot: 8, uptime: .seconds(20_000), wall: noon.wall).elapsed(since: noon) == nil)
     #expect(noon.elapsed(since: noon.advanced(by: .nanoseconds(1))) == nil)
@@ -93,26 +95,26 @@ import Testing
     #expect(Lifetime(start: noon, duration: .seconds(60)).remaining(at: skewed) == .seconds(50))
   }
 
-  /// Another machine that shares the home, or this one after it was started anew.
+  /// Another machine that shares the home directory, or this one after a restart.
   @Test(
     arguments: [
-      // By how much its wall clock is ahead of noon, how long it has been running, what is left of a minute.
+      // How far its wall clock is ahead of noon, its uptime, the seconds left of a minute.
       (20, 3600, 40), (0, 3600, 60), (-30, 3600, 60), (-61, 3600, 0), (61, 3600, -1), (20, 20, 0), (20, 10, 0),
       (86_400 * 3650, 3600, 0), (-86_400 * 3650, 3600, 0),
     ] as [(Int64, Int64, Int64)])
-  func `is known under another boot where both clocks agree`(ahead: Int64, uptime: Int64, left: Int64) {
+  func `is known across boots if both clocks agree`(ahead: Int64, uptime: Int64, left: Int64) {
     let there = Moment(boot: 8, uptime: .seconds(uptime), wall: noon.wall.advanced(by: .seconds(ahead)))
     #expect(Lifetime(start: noon, duration: .seconds(60)).remaining(at: there) == .seconds(left))
   }
 }
 
 @Suite struct `A policy` {
-  @Test func `scales the refresh margin to short lives`() {
+  @Test func `scales the refresh margin to short lifetimes`() {
     let policy = RefreshPolicy()
-    #expect(policy.margin(forLife: .seconds(3600)) == .seconds(300))
-    #expect(policy.margin(forLife: .seconds(600)) == .seconds(120))
-    #expect(policy.margin(forLife: .seconds(60)) == .seconds(12))
-    #expect(policy.margin(forLife: .zero) == .zero)
+    #expect(policy.margin(forLifetime: .seconds(3600)) == .seconds(300))
+    #expect(policy.margin(forLifetime: .seconds(600)) == .seconds(120))
+    #expect(policy.margin(forLifetime: .seconds(60)) == .seconds(12))
+    #expect(policy.margin(forLifetime: .zero) == .zero)
   }
 
   @Test func `backs off exponentially, jittered, capped, and obeys Retry-After`() {
@@ -128,9 +130,10 @@ import Testing
 }
 
 @Suite struct `Errors` {
-  @Test func `know the next step`() {
-    #expect(SessionError.rejected(.misused).recovery == .signIn)
-    #expect(SessionError.unreachable(retryAfter: .seconds(3)).recovery == .retry(after: .seconds(3)))
+  @Test func `know their recovery`() {
+    #expect(SessionError.sessionEnded(.tokenReuseDetected).recovery == .signIn)
+    #expect(
+      SessionError.requestFailed(.network(.timedOut), retryAfter: .seconds(3)).recovery == .retry(after: .seconds(3)))
     #expect(RedirectError.unavailable("no window").recovery == .retry(after: nil))
     #expect(RedirectError.cancelled.sessionError == .cancelled)
     #expect(SessionError.storage(.locked).recovery == .unlockDevice)

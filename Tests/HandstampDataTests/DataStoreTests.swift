@@ -12,13 +12,13 @@ import Testing
 
   init() throws { folder = try NewFolder() }
 
-  @Test func `shows what is there, and every change of it`() async throws {
+  @Test func `yields the current values, and every change`() async throws {
     let store = try folder.store()
     var seen = store.values(Small.texts).makeAsyncIterator()
     #expect(try await seen.next() == [])
     try await store.add(1...2)
     #expect(try await seen.next() == ["text 1", "text 2"])
-    // The same once more is no change.
+    // Writing the same again is not a change.
     try await store.add(1...2)
     try await store.add(3...3)
     #expect(try await seen.next() == ["text 1", "text 2", "text 3"])
@@ -42,13 +42,13 @@ import Testing
     #expect(try store.read(Small.texts) == [])
   }
 
-  @Test func `is there again when it is opened anew`() async throws {
+  @Test func `keeps its content when it is opened again`() async throws {
     try await folder.store().add(1...3)
     #expect(try folder.store().read(Small.texts).count == 3)
     #expect(try folder.store().rebuilds == 0)
   }
 
-  @Test func `takes nothing of a write that fails`() async throws {
+  @Test func `discards everything in a failed write`() async throws {
     let store = try folder.store()
     await #expect(throws: (any Error).self) {
       try await store.write { database in
@@ -60,7 +60,7 @@ import Testing
     #expect(store.rebuilds == 0)
   }
 
-  @Test func `is erased under those who read, who end in what they began with`() async throws {
+  @Test func `can be erased during reads, which finish on the old content`() async throws {
     let store = try folder.store()
     try await store.add(1...3)
     var seen = store.values(Small.texts).makeAsyncIterator()
@@ -87,7 +87,7 @@ import Testing
     #expect(store.rebuilds == 0)
   }
 
-  @Test func `is gone after a sign-out, and nobody else's is`() async throws {
+  @Test func `is gone after a sign-out, while those of other accounts stay`() async throws {
     let other = try NewFolder()
     let (store, others) = (try folder.store(), try other.store())
     try await store.add(1...3)
@@ -117,13 +117,13 @@ import Testing
     #expect(try two.read(Small.texts) == ["text 4"])
     #expect(folder.files.count == 1)
     try two.remove()
-    // Signed in again elsewhere: whoever still has it open goes on in a new one.
+    // Signed in again elsewhere: the store still open here continues in a new database.
     try await one.add(5...5)
     #expect(try folder.store().read(Small.texts) == ["text 5"])
   }
 
   @Test(arguments: ["garbage", "", "SQLite format 3\u{0}and then nothing"])
-  func `makes a broken file anew when it is opened`(text: String) async throws {
+  func `rebuilds a corrupt file on opening`(text: String) async throws {
     try await folder.store().add(1...3)
     for ending in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: folder.file.path + ending) }
     try Foundation.Data((text + String(repeating: "x", count: text.isEmpty ? 0 : 20_000)).utf8).write(to: folder.file)
@@ -135,7 +135,7 @@ import Testing
     #expect(folder.files.count == 1)
   }
 
-  @Test func `makes a broken file anew when somebody stumbles on it, and observers go on`() async throws {
+  @Test func `rebuilds a corrupt file on use, and observers continue`() async throws {
     let store = try folder.store()
     try await store.add(1...5000)
     try await store.flush()
@@ -146,7 +146,7 @@ import Testing
     try handle.seek(toOffset: 4096)
     try handle.write(contentsOf: Foundation.Data(repeating: 0xAB, count: size - 4096))
     try handle.close()
-    // Another connection's pages may still serve once; the file itself does not.
+    // Another connection's cached pages may still work once; the file itself does not.
     try await store.write { database in
       try database.execute(sql: "PRAGMA shrink_memory")
       _ = try Int.fetchOne(database, sql: "SELECT sum(length(text)) FROM post")
@@ -157,7 +157,7 @@ import Testing
     #expect(try store.read(Small.texts) == ["text 7"])
   }
 
-  @Test func `leaves what a newer version wrote for an empty store`() async throws {
+  @Test func `replaces a database of a newer version with an empty one`() async throws {
     try await folder.store().write { database in
       try database.execute(sql: "INSERT INTO grdb_migrations VALUES ('99')")
     }
@@ -166,7 +166,7 @@ import Testing
     try await store.add(1...1)
   }
 
-  @Test func `keeps what is there when a newer program changes its tables`() async throws {
+  @Test func `keeps its content when a newer program migrates its tables`() async throws {
     try await folder.store().add(1...3)
     var schema = Small.schema
     schema.migrator.registerMigration("2") { database in
@@ -178,7 +178,7 @@ import Testing
     #expect(store.rebuilds == 0)
   }
 
-  @Test func `says that a migration is wrong, and that a folder cannot be`() throws {
+  @Test func `reports a faulty migration, and a folder that cannot be created`() throws {
     let schema = StoreSchema(shelves: []) { migrator in
       migrator.registerMigration("1") { try $0.execute(sql: "CREATE TABEL x (y)") }
     }
@@ -190,7 +190,7 @@ import Testing
     #expect(throws: StoreError.self) { try DataStore(place, schema: Small.schema) }
   }
 
-  @Test func `brings all into its main file when the app leaves`() async throws {
+  @Test func `moves all writes into its main file when the app enters the background`() async throws {
     let store = try folder.store()
     try await store.add(1...100)
     try await store.flush()

@@ -6,18 +6,18 @@ import Testing
 
 @testable import HandstampData
 
-@Suite struct `A program that is killed while it writes` {
+@Suite struct `A program killed while writing` {
   @Test(arguments: [1, 40, 200, 700, 1500])
-  func `leaves a store that opens again with every acknowledged write`(writes: Int) async throws {
+  func `leaves a store with every acknowledged write`(writes: Int) async throws {
     let folder = try NewFolder()
     var acknowledged: Set<Int> = []
-    // The second program finds what the first one left.
+    // The second program starts with the store of the first one.
     for _ in 0..<2 {
       let lines = try await run(until: writes, in: folder.place.folder)
       acknowledged.formUnion(lines)
     }
     #expect(acknowledged.count >= 2 * writes)
-    let shelf = Shelf("row", key: ["number"])
+    let shelf = CachedTable("row", key: ["number"])
     let schema = StoreSchema(shelves: [shelf]) { migrator in
       migrator.registerMigration("1") { _ in }
     }
@@ -28,7 +28,7 @@ import Testing
     #expect(try store.read { try String.fetchOne($0, sql: "PRAGMA integrity_check") } == "ok")
   }
 
-  /// Starts the probe, kills it when it has acknowledged that many writes, and hands out all that it acknowledged.
+  /// Starts the probe, kills it after that many acknowledged writes, and returns all acknowledged writes.
   private func run(until count: Int, in folder: URL) async throws -> [Int] {
     let process = Process()
     let output = Pipe()
@@ -51,7 +51,7 @@ import Testing
         running.kill()
         data += (try? output.fileHandleForReading.readToEnd()) ?? Foundation.Data()
         let text = String(decoding: data, as: UTF8.self)
-        // What comes after the last line break was not said to the end.
+        // A line without a line break is incomplete.
         let whole = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
         continuation.resume(returning: whole.compactMap { Int($0) })
       }
@@ -60,7 +60,7 @@ import Testing
 }
 
 /// A process that ends with its test.
-// Unchecked: its one use after the start is to be killed and waited for.
+// Unchecked: after the start it is only killed and waited for.
 private final class Running: @unchecked Sendable {
   private let process: Process
 

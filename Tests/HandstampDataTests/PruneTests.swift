@@ -22,7 +22,7 @@ import Testing
     try store.read { try Int.fetchAll($0, sql: "SELECT number FROM \(table) ORDER BY number") }
   }
 
-  @Test func `removes what was fetched too long ago, and a tick before that it does not`() async throws {
+  @Test func `removes rows fetched too long ago, but not a tick earlier`() async throws {
     try await store.write { [now] in try Small.post.upsert($0, [1], ["text": "x"], at: now) }
     clock.advance(by: .seconds(7 * 86_400))
     var report = try await store.prune()
@@ -33,7 +33,7 @@ import Testing
     #expect(try numbers("post") == [])
   }
 
-  @Test func `spares what was fetched again without a change`() async throws {
+  @Test func `spares rows fetched again without a change`() async throws {
     for _ in 0..<3 {
       try await store.write { [now] in try Small.post.upsert($0, [1], ["text": "x"], at: now) }
       clock.advance(by: .seconds(6 * 86_400))
@@ -42,7 +42,7 @@ import Testing
     #expect(try numbers("post") == [1])
   }
 
-  @Test func `spares what is pinned, what is shown, and what others refer to`() async throws {
+  @Test func `spares rows that are pinned, in use or referenced`() async throws {
     let id = try await store.write { [now] database in
       try Small.thread.upsert(database, [1], ["bookmarked": 1], at: now)
       let thread = try Small.thread.upsert(database, [2], [:], at: now).id
@@ -59,19 +59,19 @@ import Testing
     withExtendedLifetime(lease) {}
   }
 
-  @Test func `takes a thread after its last post, in one go`() async throws {
+  @Test func `removes a thread after its last post, in one run`() async throws {
     try await store.write { [now] database in
       let thread = try Small.thread.upsert(database, [2], [:], at: now).id
       for number in 1...2500 { try Small.post.upsert(database, [number], ["thread": thread], at: now) }
     }
     clock.advance(by: .seconds(30 * 86_400))
-    _ = store.use(Small.post, [1])  // Let go at once.
+    _ = store.use(Small.post, [1])  // Released immediately.
     let report = try await store.prune()
     #expect(report.removed == ["post": 2500, "thread": 1])
     #expect(try store.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM shelf_post") } == 0)
   }
 
-  @Test func `counts what came in another way as fetched when it is first seen`() async throws {
+  @Test func `counts rows added in other ways as fetched when first seen`() async throws {
     try await store.write { try $0.execute(sql: "INSERT INTO post (number) VALUES (1)") }
     try await store.prune()
     #expect(try numbers("post") == [1])
@@ -80,14 +80,14 @@ import Testing
     #expect(try numbers("post") == [])
   }
 
-  @Test func `gives the space back`() async throws {
+  @Test func `frees disk space`() async throws {
     let text = String(repeating: "x", count: 2000)
     try await store.add(1...3000, text: text)
     try await store.flush()
     let before = try #require(folder.size)
     let report = try await store.prune(PruneLimits(bytes: 1 << 20))
     #expect(report.bytes <= 1 << 20 && !report.isOverBudget)
-    // The oldest went first; more than half of what may stay is there.
+    // The oldest rows were removed first, and more than half of the budget is still used.
     let left = try numbers("post")
     #expect(left.last == 3000 && left.count > 150)
     let after = try #require(folder.size)
@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test(arguments: 0..<25 as Range<UInt64>)
-  func `never takes what is pinned or shown, and ends under its budget unless nothing else is left`(
+  func `never removes pinned or used rows, and meets its budget unless only those remain`(
     seed: UInt64
   ) async throws {
     var random = SplitMix64(state: seed)
@@ -134,7 +134,7 @@ import Testing
     #expect(try store.read { try Row.fetchAll($0, sql: kept) } == before)
     #expect(report.isOverBudget == (report.bytes > budget))
     if report.isOverBudget {
-      // What is left is shown, pinned, or needed by what is.
+      // The remaining rows are in use, pinned, or needed by such rows.
       let others = try store.read { database in
         try Int.fetchOne(
           database,
@@ -151,7 +151,7 @@ import Testing
     withExtendedLifetime(lease) {}
   }
 
-  @Test func `comes by itself some time after the start, and then at intervals, until it is cancelled`() async throws {
+  @Test func `starts by itself after a delay, and repeats at intervals until cancelled`() async throws {
     try await store.add(1...1)
     clock.setWall(UnixTime(seconds: 1_900_000_000))
     let pruning = Task { [store] in await store.pruneRegularly(after: .seconds(30), every: .seconds(3600)) }
@@ -165,7 +165,7 @@ import Testing
     await pruning.value
   }
 
-  @Test func `runs while the app is in front; in the background all is in the main file`() async throws {
+  @Test func `runs in the foreground only, and all writes are in the main file in the background`() async throws {
     try await store.add(1...50)
     let life = StoreLife(store)
     life.cameToFront()
@@ -178,7 +178,7 @@ import Testing
     try FileManager.default.copyItem(at: folder.file, to: copy)
     let queue = try DatabaseQueue(path: copy.path)
     #expect(try await queue.read(Small.texts).count == 50)
-    // To the front again, for longer than anything is kept.
+    // In the foreground again, for longer than any row is kept.
     var seen = store.values(Small.texts).makeAsyncIterator()
     #expect(try await seen.next()?.count == 50)
     clock.setWall(UnixTime(seconds: 1_900_000_000))
@@ -187,12 +187,12 @@ import Testing
     clock.advance(by: .seconds(30))
     #expect(try await seen.next() == [])
     await life.wentToBackground().value
-    // A sign-out in between harms nothing.
+    // A sign-out in between does no harm.
     try store.remove()
     await life.wentToBackground().value
   }
 
-  @Test func `lets readers read and writers write meanwhile`() async throws {
+  @Test func `does not hold up readers and writers`() async throws {
     try await store.add(1...20_000)
     clock.setWall(UnixTime(seconds: 1_900_000_000))
     let store = store

@@ -8,21 +8,21 @@ import Testing
 
 @Suite struct `The place of a store` {
   @Test(arguments: ["", ".", "..", "../ada", "a/b", "Ada", "ada\u{0}", String(repeating: "é", count: 500)])
-  func `is one folder, whatever an account is called`(account: String) throws {
+  func `is a single folder, whatever the account's name`(account: String) throws {
     let place = try StorePlace("org.example.forum", account: AccountID(account))
     let parent = try StorePlace("org.example.forum", account: AccountID("x")).folder.deletingLastPathComponent()
     #expect(place.folder.standardizedFileURL.deletingLastPathComponent().path == parent.standardizedFileURL.path)
     #expect(place.folder.lastPathComponent.utf8.count <= 200)
   }
 
-  @Test func `is another for every account`() throws {
+  @Test func `differs for every account`() throws {
     let long = String(repeating: "a", count: 400)
     let accounts = ["ada", "Ada", "_41da", "a/da", "a_2Fda", "", "_", long + "b", long + "c"]
     let folders = Set(try accounts.map { try StorePlace("forum", account: AccountID($0)).folder.path })
     #expect(folders.count == accounts.count)
   }
 
-  @Test func `belongs to its owner alone, is no matter for a back-up, and can be removed twice`() throws {
+  @Test func `belongs to its owner alone, is excluded from backups, and can be removed twice`() throws {
     let folder = try NewFolder()
     let place = StorePlace(folder: folder.url.appendingPathComponent("a/b", isDirectory: true))
     try place.prepare()
@@ -38,7 +38,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: place.folder.path))
   }
 
-  @Test func `goes although a connection closes between the look at its files and their removal`() throws {
+  @Test func `is removed even if a connection closes while its files are being removed`() throws {
     let folder = try NewFolder()
     let place = folder.place
     try place.prepare()
@@ -48,7 +48,7 @@ import Testing
     try place.remove { url in
       tries += 1
       let names = try FileManager.default.contentsOfDirectory(atPath: url.path).sorted()
-      // The last connection takes its log along.
+      // The last connection removes its log.
       try pool.close()
       for name in names { try FileManager.default.removeItem(at: url.appendingPathComponent(name)) }
       try FileManager.default.removeItem(at: url)
@@ -57,7 +57,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: place.folder.path))
   }
 
-  @Test func `goes although a connection opens just after its files are gone`() throws {
+  @Test func `is removed even if a connection opens just after its files are gone`() throws {
     let folder = try NewFolder()
     try folder.place.prepare()
     var tries = 0
@@ -72,17 +72,17 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: folder.place.folder.path))
   }
 
-  @Test func `that does not go is said to be there, in the end`() throws {
+  @Test func `that cannot be removed is reported in the end`() throws {
     let folder = try NewFolder()
     try folder.place.prepare()
     #expect(throws: StoreError.unusable("CocoaError")) {
       try folder.place.remove { _ in throw CocoaError(.fileWriteNoPermission) }
     }
-    #expect(throws: StoreError.unusable("the folder does not go")) { try folder.place.remove { _ in } }
+    #expect(throws: StoreError.unusable("the folder cannot be removed")) { try folder.place.remove { _ in } }
   }
 }
 
-/// A new folder, removed when the last reference goes away.
+/// A new folder, removed with its last reference.
 final class NewFolder: Sendable {
   let url: URL
 

@@ -5,11 +5,11 @@ import HandstampCore
 import HandstampData
 import HandstampTesting
 
-/// A forum in small: people write posts in threads.
+/// A miniature forum: posts in threads.
 enum Small {
-  static let person = Shelf("person", key: ["name"])
-  static let thread = Shelf("thread", key: ["number"], pinned: "bookmarked = 1")
-  static let post = Shelf("post", key: ["number"])
+  static let person = CachedTable("person", key: ["name"])
+  static let thread = CachedTable("thread", key: ["number"], pinned: "bookmarked = 1")
+  static let post = CachedTable("post", key: ["number"])
 
   static let schema = StoreSchema(shelves: [person, thread, post]) { migrator in
     migrator.registerMigration("1") { database in
@@ -40,13 +40,13 @@ extension NewFolder {
     try DataStore(place, schema: Small.schema, clock: clock)
   }
 
-  /// The database file in use.
+  /// The current database file.
   var file: URL {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: place.folder.path)) ?? []
     return place.folder.appendingPathComponent(names.filter { $0.hasSuffix(".sqlite") }.sorted().last ?? "none")
   }
 
-  /// Its bytes.
+  /// The bytes of the current database file.
   var size: Int? {
     (try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? NSNumber)?.intValue
   }

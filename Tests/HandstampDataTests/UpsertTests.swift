@@ -24,19 +24,19 @@ import Testing
     try store.read { try Int64.fetchOne($0, sql: "SELECT fetched FROM shelf_person") }
   }
 
-  @Test func `is put once for each key, and says what it changed`() async throws {
+  @Test func `is stored once per key, and reports whether it changed`() async throws {
     let first = try await put(["title": "Countess"], at: noon)
     #expect(first.isChanged)
     let same = try await put(["title": "Countess"], at: noon.advanced(by: .seconds(5)))
     #expect(same == Upserted(id: first.id, isChanged: false))
-    // It was fetched all the same.
+    // It counts as fetched nevertheless.
     #expect(try fetched() == noon.advanced(by: .seconds(5)).milliseconds)
     let other = try await put(["title": "Enchantress"], at: noon)
     #expect(other == Upserted(id: first.id, isChanged: true))
     #expect(try fetched() == noon.advanced(by: .seconds(5)).milliseconds)
   }
 
-  @Test func `does not take away what an earlier page had`() async throws {
+  @Test func `does not erase values from an earlier page`() async throws {
     _ = try await put(["title": "Countess"], at: noon)
     for gap in [["title": nil], ["title": ""], [:]] as [[String: String?]] {
       let result = try await put(gap, at: noon)
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test(arguments: 0..<40 as Range<UInt64>)
-  func `never loses a value that is not empty, in whatever order pages come`(seed: UInt64) async throws {
+  func `never loses a non-empty value, whatever the order of pages`(seed: UInt64) async throws {
     var random = SplitMix64(state: seed)
     var model: [Int: String] = [:]
     for step in 0..<60 {

@@ -3,14 +3,14 @@ import HandstampTesting
 import Testing
 
 @Suite struct `Client and server, explored exhaustively` {
-  /// Within limits that take seconds; `make explore` goes further, in release.
+  /// With limits that take seconds; `make explore` goes further, in a release build.
   @Test(arguments: Scenario.all.map(\.small))
-  func `keep their promises, and show every planted fault`(_ scenario: Scenario) {
+  func `keep their promises, and reveal every planted fault`(_ scenario: Scenario) {
     let found = scenario.explored()
     #expect(scenario.isKept(found), "\(found.states) states: \(found.findings.map { "\($0.verdict): \($0.path)" })")
   }
 
-  @Test func `find the same states every time`() {
+  @Test func `reach the same states every time`() {
     let scenario = Scenario.promises[0].small
     #expect(Exploration(scenario.world).states == Exploration(scenario.world).states)
   }

@@ -4,9 +4,9 @@ import HandstampVaults
 import Testing
 
 @Suite struct `Simulated histories` {
-  /// Each argument is fifty seeds; `make simulate` runs as many as one likes.
+  /// Each argument stands for fifty seeds; `make simulate` runs any number.
   @Test(arguments: 0..<16 as Range<UInt64>)
-  func `keep every invariant and come to a good end`(fifty: UInt64) {
+  func `keep every invariant and end well`(fifty: UInt64) {
     for seed in fifty * 50..<fifty * 50 + 50 {
       let run = Simulation(seed: seed)
       if let violation = run.violation {
@@ -16,16 +16,16 @@ import Testing
     }
   }
 
-  @Test func `are the same for the same seed`() {
+  @Test func `repeat exactly for the same seed`() {
     let seven = Simulation(seed: 7, traced: true)
     #expect(!seven.trace.isEmpty)
     #expect(seven.trace == Simulation(seed: 7, traced: true).trace)
     #expect(seven.trace != Simulation(seed: 8, traced: true).trace)
   }
 
-  /// What each fault breaks, and that the simulation sees it soon.
+  /// The invariant that each fault breaks, and that the simulation finds it quickly.
   @Test(arguments: breaks.keys.sorted { $0.rawValue < $1.rawValue })
-  func `show every planted fault`(_ fault: World.Fault) throws {
+  func `reveal every planted fault`(_ fault: World.Fault) throws {
     let run = (0..<3000 as Range<UInt64>).lazy.map { Simulation(seed: $0, faults: [fault]) }
       .first { $0.violation != nil }
     let found = try #require(run?.violation, "nothing found in 3000 seeds")
@@ -33,18 +33,18 @@ import Testing
     #expect(expected.contains(found.invariant), "seed \(run?.seed ?? 0): \(found)")
   }
 
-  /// What a history does not come upon soon is planted in an exploration.
-  @Test func `miss no fault that can be planted`() {
+  /// Faults that random histories rarely reach are planted in the exploration instead.
+  @Test func `cover every fault that can be planted`() {
     let explored = Scenario.all.filter { $0.expectation != .nobodyOut }.map(\.limits.faults)
     #expect(explored.reduce(Set(Self.breaks.keys)) { $0.union($1) } == Set(World.Fault.allCases))
   }
 
-  /// Every invariant is broken by a fault, so that every check is known to see.
+  /// Every invariant is broken by some fault, so every check is known to work.
   @Test func `have a planted fault for every invariant`() {
     #expect(Self.breaks.values.reduce(into: Set()) { $0.formUnion($1) } == Set(0...11))
   }
 
-  /// The invariants, by their numbers in docs/testing.md, that a fault may be seen to break.
+  /// The invariants, by their numbers in docs/testing.md, that each fault may break.
   static let breaks: [World.Fault: Set<Int>] = [
     .keyIsNotDurable: [3],
     .noDeadEndRule: [5],
@@ -75,13 +75,13 @@ import Testing
   ]
 }
 
-/// Seeds that once found something. What they play changes whenever the simulation does; the defects have tests of their own.
-@Suite struct `Seeds that found something` {
+/// Seeds that once found a defect. Their histories change with the simulation; the defects have tests of their own.
+@Suite struct `Seeds that once found a defect` {
   @Test(
     arguments: [
-      2184  // A wall clock that was set back hid another process's use: ended as idle.
+      2184  // A wall clock set back hid another process's use: the session ended as idle.
     ] as [UInt64])
-  func `find nothing any more`(seed: UInt64) {
+  func `find none now`(seed: UInt64) {
     #expect(Simulation(seed: seed).violation == nil)
   }
 }

@@ -8,5 +8,5 @@ import Musl
 
 func exitProcess(_ code: Int32) -> Never { exit(code) }
 
-/// Shows what was printed at once, also where it goes into a file.
+/// Flushes printed output at once, also into a file.
 func showWhatWasPrinted() { fflush(nil) }

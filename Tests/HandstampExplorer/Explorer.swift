@@ -1,9 +1,9 @@
 import HandstampCore
 import HandstampTesting
 
-/// Explores client and server together, and prints what was found.
+/// Explores client and server together, and prints the findings.
 ///
-/// Words pick the scenarios in whose names one of them occurs. `--small` keeps the explorations within the limits of the tests.
+/// Arguments select the scenarios whose names contain one of them. `--small` uses the limits of the tests.
 @main
 struct Explorer {
   static func main() {

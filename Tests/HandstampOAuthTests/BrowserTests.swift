@@ -3,7 +3,7 @@ import Testing
 
 @testable import HandstampOAuth
 
-@Suite struct `A sign-in by a browser` {
+@Suite struct `A browser sign-in` {
   static let home = "org.example.app:/back"
 
   private func backend(
@@ -16,12 +16,12 @@ import Testing
         parameters: parameters), transport: server)
   }
 
-  @Test func `has the challenge of RFC 7636, appendix B`() {
+  @Test func `derives the challenge as in RFC 7636, appendix B`() {
     let proof = CodeProof(verifier: Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
     #expect(proof.challenge == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
   }
 
-  @Test func `exchanges the code with the verifier of the challenge`() async throws {
+  @Test func `exchanges the code with the challenge's verifier`() async throws {
     let server = StubServer()
     server.on("/token", json: StubServer.tokens)
     let pages = Locked<[[String: String]]>([])
@@ -32,7 +32,7 @@ import Testing
     let backend = backend(server, scopes: ["read", "write"], parameters: ["prompt": "login", "state": "mine"])
     let grant = try await backend.signIn(through: person, redirectURI: Self.home)
     #expect(grant.tokens.refresh == RefreshToken("r1"))
-    #expect(grant.tokens.life == .seconds(600))
+    #expect(grant.tokens.expiresIn == .seconds(600))
     #expect(grant.revocation == RevocationHandle("r1"))
     let page = try #require(pages.withLock { $0.first })
     let form = try #require(server.forms(to: "/token").first)
@@ -50,7 +50,7 @@ import Testing
     #expect(form["client_id"] == "the app")
   }
 
-  @Test func `has a fresh verifier, state and nonce each time`() async throws {
+  @Test func `uses a fresh verifier, state and nonce each time`() async throws {
     let server = StubServer()
     let backend = backend(server, scopes: ["openid"])
     var seen: Set<String> = []
@@ -62,16 +62,16 @@ import Testing
   }
 
   @Test(arguments: [
-    ("org.example.app:/back?code=c&state=other", "the answer is to another request"),
-    ("org.example.app:/back?code=c", "the answer is to another request"),
-    ("org.example.app:/elsewhere?code=c&state=STATE", "the browser came back elsewhere"),
-    ("org.example.app:/back?code=c&code=d&state=STATE", "a parameter of the answer came twice"),
-    ("org.example.app:/back?code=c&state=STATE&iss=https://evil.example.org", "the answer is of another server"),
-    ("org.example.app:/back?code=c&state=STATE", "the answer is of another server"),
-    ("org.example.app:/back?state=STATE&iss=https://id.example.org", "an answer without a code"),
-    ("\u{0}", "the browser came back elsewhere"),
+    ("org.example.app:/back?code=c&state=other", "the response belongs to another request"),
+    ("org.example.app:/back?code=c", "the response belongs to another request"),
+    ("org.example.app:/elsewhere?code=c&state=STATE", "the browser was redirected to another URL"),
+    ("org.example.app:/back?code=c&code=d&state=STATE", "a parameter of the response is duplicated"),
+    ("org.example.app:/back?code=c&state=STATE&iss=https://evil.example.org", "the response comes from another server"),
+    ("org.example.app:/back?code=c&state=STATE", "the response comes from another server"),
+    ("org.example.app:/back?state=STATE&iss=https://id.example.org", "the response has no code"),
+    ("\u{0}", "the browser was redirected to another URL"),
   ])
-  func `takes no answer but its own`(_ callback: String, _ words: String) async {
+  func `accepts only its own redirect`(_ callback: String, _ words: String) async {
     let server = StubServer(
       metadata: StubServer.metadata(more: #","authorization_response_iss_parameter_supported":true"#))
     let person = Person { page throws(RedirectError) in
@@ -81,11 +81,11 @@ import Testing
     let error = await failure { () throws(SessionError) in
       try await backend.signIn(through: person, redirectURI: Self.home)
     }
-    #expect(error == .invalidAnswer(words))
+    #expect(error == .invalidResponse(words))
     #expect(server.requests(to: "/token").isEmpty)
   }
 
-  @Test func `says what the person and the server said`() async {
+  @Test func `reports a cancelled sign-in and the server's error`() async {
     let server = StubServer()
     let backend = backend(server)
     let refused = await failure { () throws(SessionError) in
@@ -107,7 +107,7 @@ import Testing
     #expect(used == .refused(code: "invalid_grant", detail: "used"))
   }
 
-  @Test func `shows a client's secret as the server takes it`() async throws {
+  @Test func `sends the client secret by the server's authentication method`() async throws {
     let server = StubServer()
     server.on("/token", json: StubServer.tokens)
     _ = try await backend(server, secret: Secret("s:1")).signIn(
@@ -125,10 +125,10 @@ import Testing
   }
 }
 
-@Suite struct `Who signed in` {
+@Suite struct `The account that signed in` {
   private func signIn(
     claims: String, served: String? = nil
-  ) async throws -> Grant {
+  ) async throws -> TokenResponse {
     let server = StubServer()
     let backend = OAuthBackend(
       OAuthClient(issuer: StubServer.issuer, id: "app", scopes: ["openid"]), transport: server)
@@ -146,7 +146,7 @@ import Testing
   private static let good =
     #"{"iss":"https://id.example.org","sub":"42","aud":"app","exp":2000000000,"nonce":"NONCE","name":"Ada"}"#
 
-  @Test func `is said by the ID token`() async throws {
+  @Test func `is taken from the ID token`() async throws {
     #expect(
       try await signIn(claims: Self.good, served: "Sat, 21 Nov 2026 10:00:00 GMT").profile
         == Profile(id: AccountID("42"), name: "Ada"))
@@ -159,20 +159,20 @@ import Testing
     (#""exp":2000000000"#, #""exp":1700000000"#), (#""sub":"42""#, #""sub":"""#),
     (#""aud":"app""#, #""aud":"app","azp":"another""#),
   ])
-  func `is believed of no other's token`(_ good: String, _ bad: String) async {
+  func `is not taken from another sign-in's token`(_ good: String, _ bad: String) async {
     let claims = Self.good.split(separator: good, omittingEmptySubsequences: false).joined(separator: bad)
     do {
       _ = try await signIn(claims: claims, served: "Sat, 21 Nov 2026 10:00:00 GMT")
-      Issue.record("taken: \(claims)")
+      Issue.record("accepted: \(claims)")
     } catch {
-      guard case .invalidAnswer = error as? SessionError else {
+      guard case .invalidResponse = error as? SessionError else {
         Issue.record("\(error)")
         return
       }
     }
   }
 
-  @Test func `is asked at the userinfo endpoint, or goes by the issuer's name`() async throws {
+  @Test func `is taken from the userinfo endpoint, or named after the issuer`() async throws {
     let server = StubServer(
       metadata: StubServer.metadata(more: #","userinfo_endpoint":"https://id.example.org/me""#))
     server.on("/token", json: StubServer.tokens)

@@ -8,7 +8,7 @@ import Testing
     {"device_code":"d1","user_code":"WDJB-MJHT","verification_uri":"https://id.example.org/go","expires_in":60,"interval":5}
     """
 
-  /// Signs in, with waits that are noted and not waited for.
+  /// Signs in; waits are recorded, not performed.
   private func signIn(_ server: StubServer) async -> (SessionError?, [Duration], [DeviceCode]) {
     let (waits, shown) = (Locked<[Duration]>([]), Locked<[DeviceCode]>([]))
     let backend = OAuthBackend(
@@ -20,7 +20,7 @@ import Testing
     return (error, waits.withLock { $0 }, shown.withLock { $0 })
   }
 
-  @Test func `waits as the server says, and slower when it says so`() async {
+  @Test func `polls at the server's interval, and slows down on request`() async {
     let server = StubServer()
     server.on("/device", json: Self.code)
     server.on("/token", status: 400, json: #"{"error":"authorization_pending"}"#)
@@ -37,16 +37,16 @@ import Testing
     #expect(server.forms(to: "/token").last?["grant_type"] == "urn:ietf:params:oauth:grant-type:device_code")
   }
 
-  @Test func `ends when its time is over`() async {
+  @Test func `ends when its code expires`() async {
     let server = StubServer()
     server.on("/device", json: Self.code)
     server.on("/token", status: 400, json: #"{"error":"authorization_pending"}"#)
     let (error, waits, _) = await signIn(server)
-    #expect(error == .refused(code: "expired_token", detail: "nobody answered in time"))
+    #expect(error == .refused(code: "expired_token", detail: "the code expired before the sign-in was confirmed"))
     #expect(waits.count == 12)
   }
 
-  @Test func `ends when the person says no`() async {
+  @Test func `ends when the user denies it`() async {
     let server = StubServer()
     server.on("/device", json: Self.code)
     server.on("/token", status: 400, json: #"{"error":"access_denied"}"#)
@@ -59,20 +59,20 @@ import Testing
     #"{"device_code":"d","user_code":"A","verification_uri":"javascript:alert(1)","expires_in":60}"#,
     #"{"device_code":"","user_code":"A","verification_uri":"https://id.example.org","expires_in":60}"#, "{}",
   ])
-  func `shows nothing that could harm whoever looks at it`(_ answer: String) async {
+  func `shows nothing that could harm the terminal`(_ answer: String) async {
     let server = StubServer()
     server.on("/device", json: answer)
     let (error, _, shown) = await signIn(server)
-    guard case .invalidAnswer = error else {
+    guard case .invalidResponse = error else {
       Issue.record("\(String(describing: error))")
       return
     }
     #expect(shown.isEmpty)
   }
 
-  @Test func `is said to be missing where the server has none`() async {
+  @Test func `is reported as unsupported if the server lacks it`() async {
     let server = StubServer(
       metadata: #"{"issuer":"https://id.example.org","token_endpoint":"https://id.example.org/token"}"#)
-    #expect(await signIn(server).0 == .unsupported("sign-in by a code on another device"))
+    #expect(await signIn(server).0 == .unsupported("sign-in with a code on another device"))
   }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import HandstampOAuth
 
 @Suite struct `Discovery` {
-  @Test func `looks where RFC 8414 and OpenID Connect say`() {
+  @Test func `uses the locations of RFC 8414 and OpenID Connect`() {
     #expect(
       Address.metadata(of: "https://id.example.org/tenant/1") == [
         "https://id.example.org/.well-known/oauth-authorization-server/tenant/1",
@@ -21,15 +21,15 @@ import Testing
     "http://id.example.org", "ftp://id.example.org", "id.example.org", "", "https://", "https://me@id.example.org",
     "https://id.example.org/?a=b", "http://127.0.0.1.example.org",
   ])
-  func `looks nowhere that a secret may not go`(_ issuer: String) async {
+  func `rejects issuers that a secret may not be sent to`(_ issuer: String) async {
     #expect(Address.metadata(of: issuer).isEmpty)
     let backend = OAuthBackend(OAuthClient(issuer: issuer, id: "app"), transport: StubServer())
-    await #expect(throws: SessionError.invalidAnswer("the issuer is no https address")) {
+    await #expect(throws: SessionError.invalidResponse("the issuer is not an https URL")) {
       _ = try await backend.metadata()
     }
   }
 
-  @Test func `takes OpenID Connect's document where there is no other, and asks once`() async throws {
+  @Test func `falls back to OpenID Connect's document, and asks once`() async throws {
     let server = StubServer()
     server.on("/t/.well-known/openid-configuration", json: StubServer.metadata(issuer: "https://id.example.org/t"))
     let backend = OAuthBackend(OAuthClient(issuer: "https://id.example.org/t", id: "app"), transport: server)
@@ -42,33 +42,34 @@ import Testing
   @Test(arguments: [
     (
       StubServer.metadata(issuer: "https://evil.example.org"),
-      "the metadata is of another issuer, https://evil.example.org"
+      "the metadata belongs to another issuer, https://evil.example.org"
     ),
     (
       StubServer.metadata(issuer: "https://id.example.org/"),
-      "the metadata is of another issuer, https://id.example.org/"
+      "the metadata belongs to another issuer, https://id.example.org/"
     ),
-    (#"{"issuer":"a\u001b[2J"}"#, "the metadata is of another issuer;"),
-    (#"{"issuer":"https://id.example.org"}"#, "the metadata names no token endpoint"),
+    (#"{"issuer":"a\u001b[2J"}"#, "the metadata belongs to another issuer;"),
+    (#"{"issuer":"https://id.example.org"}"#, "the metadata has no token endpoint"),
     (
       #"{"issuer":"https://id.example.org","token_endpoint":"http://id.example.org/token"}"#,
-      "an endpoint that is not https"
+      "an endpoint URL is not https"
     ),
     (
-      StubServer.metadata(more: #","code_challenge_methods_supported":["plain"]"#), "the server takes no S256 challenge"
+      StubServer.metadata(more: #","code_challenge_methods_supported":["plain"]"#),
+      "the server does not support PKCE with S256"
     ),
-    ("<html>", "the answer is not metadata"), ("{}", "the answer is not metadata"),
+    ("<html>", "not a metadata document"), ("{}", "not a metadata document"),
   ])
-  func `refuses a document that would send tokens elsewhere, and says what each place answered`(
+  func `refuses a document that redirects tokens, and reports every response`(
     _ document: String, _ words: String
   ) async {
     let backend = OAuthBackend(
       OAuthClient(issuer: StubServer.issuer, id: "app"), transport: StubServer(metadata: document))
     do throws(SessionError) {
       _ = try await backend.metadata()
-      Issue.record("it was taken")
+      Issue.record("it was accepted")
     } catch {
-      guard case .invalidAnswer(let text) = error else {
+      guard case .invalidResponse(let text) = error else {
         Issue.record("\(error)")
         return
       }
@@ -77,12 +78,12 @@ import Testing
     }
   }
 
-  /// A site with a page of its own for every path, a proxy's JSON, another tenant's document, a page of 2 MB.
+  /// A site with one page for every path, a proxy's JSON, another tenant's document, a page of 2 MB.
   @Test(arguments: [
     "<!doctype html><title>Our app</title>", "{}", #"{"error":"not found"}"#, "",
     StubServer.metadata(issuer: "https://id.example.org/other"), String(repeating: " ", count: 2 << 20),
   ])
-  func `goes on after a 200 that is not this issuer's metadata`(_ page: String) async throws {
+  func `continues after a 200 that is not this issuer's metadata`(_ page: String) async throws {
     let server = StubServer(metadata: "")
     server.on("/.well-known/oauth-authorization-server") { request, _ in
       TransportResponse(status: 200, headers: [], body: Array(page.utf8))
@@ -95,19 +96,19 @@ import Testing
   @Test(arguments: [
     "/.well-known/openid-configuration/t", "/t/.well-known/oauth-authorization-server",
   ])
-  func `finds a document in the place that only some servers have`(_ place: String) async throws {
+  func `finds a document at the less common location`(_ place: String) async throws {
     let server = StubServer()
     server.on(place, json: StubServer.metadata(issuer: "https://id.example.org/t"))
     let backend = OAuthBackend(OAuthClient(issuer: "https://id.example.org/t", id: "app"), transport: server)
     #expect(try await backend.metadata().tokenEndpoint == "https://id.example.org/token")
   }
 
-  @Test func `tells a server that is away from one that is none`() async {
+  @Test func `distinguishes an unreachable server from one without metadata`() async {
     let away = StubServer(metadata: "")
     let none = OAuthBackend(OAuthClient(issuer: "https://id.example.org/x", id: "app"), transport: away)
     await #expect(
       throws: SessionError.unsupported(
-        "OAuth: there is no metadata: /.well-known/oauth-authorization-server/x answers 404; "
+        "OAuth metadata: /.well-known/oauth-authorization-server/x answers 404; "
           + "/x/.well-known/openid-configuration answers 404; /.well-known/openid-configuration/x answers 404; "
           + "/x/.well-known/oauth-authorization-server answers 404")
     ) { _ = try await none.metadata() }
@@ -115,7 +116,9 @@ import Testing
       let server = StubServer(metadata: "")
       server.on(place, status: 503, headers: [HeaderField("Retry-After", "7")], json: "")
       let later = OAuthBackend(OAuthClient(issuer: "https://id.example.org/y", id: "app"), transport: server)
-      await #expect(throws: SessionError.unreachable(retryAfter: .seconds(7))) { _ = try await later.metadata() }
+      await #expect(throws: SessionError.requestFailed(.server(.init(status: 503)), retryAfter: .seconds(7))) {
+        _ = try await later.metadata()
+      }
     }
   }
 }

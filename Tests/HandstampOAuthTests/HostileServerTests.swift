@@ -3,11 +3,11 @@ import Testing
 
 @testable import HandstampOAuth
 
-/// What a server would try that means harm, beside what the other suites try.
+/// Attacks by a malicious server, beyond those in the other suites.
 @Suite struct `A hostile authorization server` {
   private let address = #""verification_uri":"https://id.example.org/go""#
 
-  /// Signs in on another device, with waits that are noted and not waited for.
+  /// Signs in on another device; waits are recorded, not performed.
   private func signIn(_ server: StubServer) async -> (error: SessionError?, waits: [Duration], shown: [DeviceCode]) {
     let (waits, shown) = (Locked<[Duration]>([]), Locked<[DeviceCode]>([]))
     let backend = OAuthBackend(
@@ -19,17 +19,17 @@ import Testing
     return (error, waits.withLock { $0 }, shown.withLock { $0 })
   }
 
-  private func isInvalid(_ error: SessionError?) -> Bool { if case .invalidAnswer = error { true } else { false } }
+  private func isInvalid(_ error: SessionError?) -> Bool { if case .invalidResponse = error { true } else { false } }
 
-  @Test func `that is away most of the time is asked at least once a minute, and once more at the code's end`() async {
+  @Test func `that is mostly unreachable is polled every minute, and once at the code's end`() async {
     let server = StubServer()
     server.on("/device", json: #"{"device_code":"d","user_code":"A",\#(address),"expires_in":3600,"interval":5}"#)
     server.on("/token") { _, _ in TransportResponse(status: 0) }
     let (error, waits, _) = await signIn(server)
-    #expect(error == .refused(code: "expired_token", detail: "nobody answered in time"))
+    #expect(error == .refused(code: "expired_token", detail: "the code expired before the sign-in was confirmed"))
     #expect(waits.allSatisfy { $0 <= .seconds(60) })
     #expect(waits.reduce(.zero, +) == .seconds(3600))
-    // Where it is slow of its own accord, it stays so.
+    // If the server itself asks for a longer interval, it is kept.
     let slow = StubServer()
     slow.on("/device", json: #"{"device_code":"d","user_code":"A",\#(address),"expires_in":600,"interval":90}"#)
     slow.on("/token") { _, _ in TransportResponse(status: 0) }
@@ -37,19 +37,19 @@ import Testing
   }
 
   @Test(arguments: [("0", 1), ("-5", 1), ("0.001", 1), ("1e9", 10), ("null", 5)])
-  func `cannot have a device ask without a pause, nor wait beyond its code`(_ interval: String, _ first: Int) async {
+  func `cannot make a device poll without a pause or beyond its code`(_ interval: String, _ first: Int) async {
     let server = StubServer()
     server.on(
       "/device", json: #"{"device_code":"d","user_code":"A",\#(address),"expires_in":10,"interval":\#(interval)}"#)
     server.on("/token", status: 400, json: #"{"error":"authorization_pending"}"#)
     let (error, waits, _) = await signIn(server)
-    #expect(error == .refused(code: "expired_token", detail: "nobody answered in time"))
+    #expect(error == .refused(code: "expired_token", detail: "the code expired before the sign-in was confirmed"))
     #expect(waits.first == .seconds(first))
     #expect(waits.reduce(.zero, +) == .seconds(10))
   }
 
   @Test(arguments: ["0", "-1", "-1e300"])
-  func `shows no code that is over already`(_ life: String) async {
+  func `cannot get an expired code shown`(_ life: String) async {
     let server = StubServer()
     server.on("/device", json: #"{"device_code":"d","user_code":"A",\#(address),"expires_in":\#(life)}"#)
     let (error, waits, shown) = await signIn(server)
@@ -57,7 +57,7 @@ import Testing
     #expect(waits.isEmpty && shown.isEmpty)
   }
 
-  @Test func `cannot have anybody wait for more than a day, nor read a novel`() async {
+  @Test func `cannot make a user wait more than a day, or read overlong text`() async {
     let server = StubServer()
     server.on("/device", json: #"{"device_code":"d","user_code":"A",\#(address),"expires_in":1e18,"interval":600}"#)
     server.on("/token", status: 400, json: #"{"error":"authorization_pending"}"#)
@@ -82,7 +82,7 @@ import Testing
     "Sat, 21 Nov 2026 9223372036854775807:00:00 GMT", "Sat, 21 Nov -9223372036854775808 00:00:00 GMT",
     "Sat, 21 Nov 2026 00:-1:00 GMT", "Sat, 00 Nov 2026 00:00:00 GMT", "Sat, 21 Nov 2026 00:00:00:00 GMT", "",
   ])
-  func `is no clock when its date is none`(_ date: String) async throws {
+  func `sets no clock with an invalid date`(_ date: String) async throws {
     #expect(HTTPDate.time(date) == nil)
     let server = StubServer()
     let payload = #"{"iss":"https://id.example.org","sub":"ada","aud":"app","exp":1}"#
@@ -94,7 +94,7 @@ import Testing
     #expect(grant.profile?.id == AccountID("ada"))
   }
 
-  @Test func `is read up to a limit, and followed nowhere`() async {
+  @Test func `is read up to a limit, and its redirects are not followed`() async {
     let nested = String(repeating: "[", count: 200_000)
     for body in [nested, #"{"a":"# + nested, "null", "[]", "7", "\u{FEFF}{}", #"{"issuer":7}"#, ""] {
       let server = StubServer(metadata: body)
@@ -116,7 +116,7 @@ import Testing
     let error = await failure { () throws(SessionError) in
       try await backend.signIn(through: Person.agreeing(), redirectURI: "org.example.app:/back")
     }
-    #expect(isInvalid(error))
+    #expect(error == .requestFailed(.server(.init(status: 307))))
     #expect(server.requests(to: "/token").count == 1)
   }
 
@@ -126,7 +126,7 @@ import Testing
     #"{"access_token":"a","token_type":"Bearer","refresh_token":"é"}"#, #"{"access_token":"a"}"#,
     #"{"access_token":["a"],"token_type":"Bearer"}"#,
   ])
-  func `gives no token that could break out of a header`(_ body: String) async {
+  func `cannot supply a token that breaks out of a header`(_ body: String) async {
     let server = StubServer()
     server.on("/token", json: body)
     let backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
@@ -136,7 +136,7 @@ import Testing
     #expect(isInvalid(error))
   }
 
-  @Test func `gives nobody a name that names nobody`() async {
+  @Test func `cannot supply an invalid subject`() async {
     for subject in ["", String(repeating: "a", count: 2000), #"a\u0000b"#, #"a\nb"#] {
       let payload = #"{"iss":"https://id.example.org","sub":"\#(subject)","aud":"app","exp":4e9}"#
       let server = StubServer()

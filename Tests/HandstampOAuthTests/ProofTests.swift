@@ -8,7 +8,7 @@ import Testing
 @Suite struct `A proof of possession` {
   private let key = P256.Signing.PrivateKey()
 
-  /// The claims of a proof whose signature is good.
+  /// The claims of a proof whose signature is valid.
   private func claims(_ proof: String) throws -> [String: Any] {
     let parts = proof.split(separator: ".")
     try #require(parts.count == 3)
@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test func `has the thumbprint of RFC 7638`() throws {
-    // The key of RFC 9449, figure 1, and its thumbprint, from section 6.1.
+    // The key of RFC 9449, figure 1, and its thumbprint from section 6.1.
     let x = try #require(Base64URL.decode("l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs"))
     let y = try #require(Base64URL.decode("9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA"))
     let known = try #require(DPoPKey(publicKey: x + y) { _ in [] })
@@ -41,7 +41,7 @@ import Testing
     #expect(second["jti"] as? String != first["jti"] as? String)
   }
 
-  @Test func `goes by the server's clock and by its last nonce, each for its own origin`() throws {
+  @Test func `uses the server's clock and its last nonce, each per origin`() throws {
     let prover = DPoPProver(DPoPKey(key), now: { UnixTime(seconds: 0) })
     prover.learn(
       from: [HeaderField("date", "Fri, 15 Jan 2027 08:00:00 GMT"), HeaderField("dpop-nonce", "n1")],
@@ -54,7 +54,7 @@ import Testing
     #expect(elsewhere["nonce"] == nil)
   }
 
-  @Test func `comes again, once, with the nonce that the server wants`() async throws {
+  @Test func `is sent again, once, with the server's nonce`() async throws {
     let server = StubServer()
     let refusal = TransportResponse(
       status: 401,
@@ -76,12 +76,12 @@ import Testing
     _ = try await transport.send(request)
     #expect(try await transport.send(request).status == 401)
     #expect(server.requests(to: "/me").count == 6)
-    // Without a token there is nothing to prove.
+    // Without a token, there is nothing to prove.
     _ = try await transport.send(TransportRequest(method: "GET", url: "https://api.example.org/me"))
     #expect(server.requests(to: "/me").last?.headers.isEmpty == true)
   }
 
-  @Test func `binds what the token endpoint issues, or there is nothing`() async throws {
+  @Test func `must bind the issued tokens, or the sign-in fails`() async throws {
     let server = StubServer()
     server.on(
       "/token", status: 400, headers: [HeaderField("DPoP-Nonce", "n3")], json: #"{"error":"use_dpop_nonce"}"#)
@@ -97,6 +97,6 @@ import Testing
     let unbound = await failure { () throws(SessionError) in
       try await backend.signIn(through: Person.agreeing(), redirectURI: "org.example.app:/back")
     }
-    #expect(unbound == .invalidAnswer("the server does not bind its tokens to the key"))
+    #expect(unbound == .invalidResponse("the server does not bind its tokens to the DPoP key"))
   }
 }

@@ -3,7 +3,7 @@ import HandstampCore
 
 @testable import HandstampOAuth
 
-/// A server of which every answer is written by the test. It keeps what it was sent.
+/// A server whose responses are set by the test. It records the requests.
 final class StubServer: Transport {
   static let issuer = "https://id.example.org"
 
@@ -12,7 +12,7 @@ final class StubServer: Transport {
   private struct Content: Sendable {
     var answers: [String: [Answering]] = [:]
     var requests: [TransportRequest] = []
-    /// Where the answer that stays was given already: another takes its place.
+    /// Whether the repeating response was already used: a new one replaces it.
     var given: Set<String> = []
   }
   private let content = Locked(Content())
@@ -32,7 +32,7 @@ final class StubServer: Transport {
 
   static let tokens = #"{"access_token":"a1","token_type":"Bearer","expires_in":600,"refresh_token":"r1"}"#
 
-  /// The next answer at that path; the last of several stays.
+  /// The next response at that path; the last of several repeats.
   func on(_ path: String, _ answering: @escaping Answering) {
     content.withLock { content in
       if content.given.remove(path) != nil { content.answers[path] = [] }
@@ -44,7 +44,7 @@ final class StubServer: Transport {
     on(path) { _, _ in TransportResponse(status: status, headers: headers, body: Array(json.utf8)) }
   }
 
-  /// What was sent to that path.
+  /// The forms sent to that path.
   func requests(to path: String) -> [TransportRequest] {
     content.withLock { content in content.requests.filter { StubServer.path($0.url) == path } }
   }
@@ -67,7 +67,7 @@ final class StubServer: Transport {
   }
 
   @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-    throw .unreachable("not here")
+    throw .connectionLost("not here")
   }
 
   static func path(_ url: String) -> String { URLComponents(string: url)?.path ?? "" }
@@ -76,23 +76,23 @@ final class StubServer: Transport {
     fields("?" + String(decoding: request.body, as: UTF8.self))
   }
 
-  /// The fields of an address's query.
+  /// The query fields of a URL.
   static func fields(_ url: String) -> [String: String] {
     let items = URLComponents(string: url)?.queryItems ?? []
     return Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
   }
 
-  /// A token whose payload is that.
+  /// A token with that payload.
   static func unsigned(_ payload: String) -> String {
     Base64URL.encode(Array(#"{"alg":"ES256"}"#.utf8)) + "." + Base64URL.encode(Array(payload.utf8)) + ".c2ln"
   }
 }
 
-/// A person at a browser: looks at the page's address and is sent back.
+/// A user at a browser, who receives the page's address and is redirected back.
 struct Person: RedirectReceiver {
   let answer: @Sendable (_ page: [String: String]) throws(RedirectError) -> String
 
-  /// Agrees, with that code.
+  /// Consents, with that code.
   static func agreeing(code: String = "c1", more: String = "") -> Person {
     Person { page throws(RedirectError) in
       "\(page["redirect_uri"] ?? "")?code=\(code)&state=\(page["state"] ?? "")\(more)"
@@ -105,7 +105,7 @@ struct Person: RedirectReceiver {
 }
 
 /// The error of a sign-in.
-func failure(_ work: () async throws(SessionError) -> Grant) async -> SessionError? {
+func failure(_ work: () async throws(SessionError) -> TokenResponse) async -> SessionError? {
   do throws(SessionError) {
     _ = try await work()
     return nil

@@ -1,7 +1,7 @@
 import HandstampCore
 import HandstampRegistry
 
-/// A memory store whose writes can be made to fail, or to come too late.
+/// A memory store whose writes can be made to fail or to conflict.
 final class FailingStore: RegistryStore {
   private let inner = MemoryRegistryStore()
   private let failure = Locked<RegistryStoreError?>(nil)
@@ -9,7 +9,7 @@ final class FailingStore: RegistryStore {
 
   func fail(_ error: RegistryStoreError?) { failure.withLock { $0 = error } }
 
-  /// From now on somebody else writes to this session just before every write.
+  /// From now on, another writer changes this session just before every write.
   func disturb(_ id: SessionID) { rival.withLock { $0 = id } }
 
   @concurrent func write(
@@ -38,7 +38,7 @@ final class FailingStore: RegistryStore {
   @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
     await inner.account(identity: identity)
   }
-  @concurrent func ticket(_ id: TicketID) async throws(RegistryStoreError) -> Ticket? {
+  @concurrent func ticket(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
     await inner.ticket(id)
   }
   @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {

@@ -7,18 +7,18 @@ import Testing
 @Suite struct `A mailed link` {
   private let device = DeviceInfo(id: DeviceID("d"), name: "d", platform: "linux")
 
-  @Test func `is a secret of 256 bits whose hash alone is stored`() async throws {
+  @Test func `is a 256-bit secret stored only as a hash`() async throws {
     let world = try await World()
     let link = try await world.registry.beginReset(of: world.ada, now: start)
     #expect(link.secret.count == 5 + 43)
-    #expect(LinkSecret(presented: link.secret) == link)
-    #expect(LinkSecret(presented: Secret("hst1.x")) == nil)
-    #expect(LinkSecret(presented: Secret("hsl1." + String(repeating: "A", count: 60))) == nil)
-    let ids = Ticket.Purpose.allCases.map { TicketID(of: link.secret, purpose: $0) }
+    #expect(OneTimeToken(presented: link.secret) == link)
+    #expect(OneTimeToken(presented: Secret("hst1.x")) == nil)
+    #expect(OneTimeToken(presented: Secret("hsl1." + String(repeating: "A", count: 60))) == nil)
+    let ids = OneTimeTokenRecord.Purpose.allCases.map { OneTimeTokenID(of: link.secret, purpose: $0) }
     #expect(Set(ids).count == ids.count)
   }
 
-  @Test func `is used once by many at once`() async throws {
+  @Test func `can be used once, even concurrently`() async throws {
     let world = try await World()
     let link = try await world.registry.beginReset(of: world.ada, now: start)
     let results = await withTaskGroup(of: String.self) { group in
@@ -40,10 +40,10 @@ import Testing
     #expect(events.count { $0.kind == .credentialChange } == 1)
   }
 
-  @Test func `is not for an account without a password, or one that is closed`() async throws {
+  @Test func `is not issued for an account that is closed or has no password`() async throws {
     let world = try await World()
     let guest = try await world.registry.openAccount(email: nil, username: "", passwordHash: nil, now: start)
-    await #expect(throws: RegistryError.missing) { try await world.registry.beginReset(of: guest, now: start) }
+    await #expect(throws: RegistryError.notFound) { try await world.registry.beginReset(of: guest, now: start) }
     let link = try await world.registry.beginReset(of: world.ada, now: start)
     _ = try await world.registry.closeAccount(world.ada, now: start)
     await #expect(throws: RegistryError.linkInvalid) {
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func `stays good when its use could not be written`() async throws {
+  @Test func `stays valid if its use could not be written`() async throws {
     let store = FailingStore()
     let world = try await World(store: store)
     let email = try #require(EmailAddress("new@example.org"))
@@ -70,16 +70,16 @@ import Testing
   }
 }
 
-@Suite struct `An account of another provider` {
+@Suite struct `An external identity` {
   private let identity = ExternalIdentity(issuer: "https://a.example", subject: "1")
 
-  private func nonce(_ text: String) -> Ticket {
-    Ticket(
-      id: TicketID(of: Secret(text), purpose: .nonce), purpose: .nonce, subject: "", createdAt: start,
+  private func nonce(_ text: String) -> OneTimeTokenRecord {
+    OneTimeTokenRecord(
+      id: OneTimeTokenID(of: Secret(text), purpose: .nonce), purpose: .nonce, subject: "", createdAt: start,
       expiresAt: after(.seconds(600)))
   }
 
-  @Test func `is opened once, and its nonce counts once`() async throws {
+  @Test func `creates one account, and its nonce counts once`() async throws {
     let world = try await World()
     func signIn(_ text: String, device: String) async throws -> NewSession {
       try await world.registry.signIn(
@@ -103,7 +103,7 @@ import Testing
   }
 
   @Test(arguments: ["", "1:", "9:abc", "-1:abc", "x:abc", "abc", "99999999999999999999:a"])
-  func `is not read from a key that makes no sense`(_ key: String) {
+  func `is not parsed from a malformed key`(_ key: String) {
     let identity = ExternalIdentity(key: key)
     #expect(identity == nil || identity?.key == key)
     if key != "1:" { #expect(identity == nil) }

@@ -36,7 +36,7 @@ struct World {
     try await registry.refresh(token, key: number.map(key), now: now)
   }
 
-  /// Refreshes and hands out the successor.
+  /// Refreshes and returns the successor.
   func successor(of token: RefreshToken, key number: UInt64?, now: UnixTime = start) async throws -> RefreshToken {
     let outcome = try await refresh(token, key: number, now: now)
     guard case .issued(let issue) = outcome else { throw Unexpected(outcome) }
@@ -62,8 +62,8 @@ func outline(_ outcome: RefreshOutcome) -> String {
   }
 }
 
-@Suite struct `A registry refreshing` {
-  @Test func `rotates, repeats, and tells a retry from a replay`() async throws {
+@Suite struct `A registry refresh` {
+  @Test func `rotates, repeats, and distinguishes a retry from a replay`() async throws {
     let world = try await World()
     let new = try await world.signIn()
     let first = try await world.successor(of: new.refreshToken, key: 1)
@@ -75,18 +75,19 @@ func outline(_ outcome: RefreshOutcome) -> String {
     #expect(try await world.registry.isLive(new.row.id, now: start))
     let outcome = try await world.refresh(first, key: 9, now: after(.seconds(5)))
     guard case .theft(let row, .twoKeys, let events) = outcome else { throw Unexpected(outcome) }
-    #expect(row.end == SessionEnd(at: after(.seconds(5)), reason: .misused))
+    #expect(row.end == SessionEnd(at: after(.seconds(5)), reason: .tokenReuseDetected))
     let revoked = RegistryEvent(
-      kind: .sessionRevoked, account: world.ada.id, session: new.row.id, reason: .misused, at: after(.seconds(5)))
+      kind: .sessionRevoked, account: world.ada.id, session: new.row.id, reason: .tokenReuseDetected,
+      at: after(.seconds(5)))
     #expect(events.map(\.event) == [revoked])
     #expect(try await world.events().last == revoked)
     for (token, key) in [(second, 3), (first, 2), (first, 9)] as [(RefreshToken, UInt64)] {
-      #expect(outline(try await world.refresh(token, key: key)) == "ended misused")
+      #expect(outline(try await world.refresh(token, key: key)) == "ended tokenReuseDetected")
     }
     #expect(try await !world.registry.isLive(new.row.id, now: start))
   }
 
-  @Test func `gives twenty who ask at once the same successor, by one rotation`() async throws {
+  @Test func `gives twenty concurrent callers the same successor, with one rotation`() async throws {
     let world = try await World()
     let new = try await world.signIn()
     let outcomes = try await withThrowingTaskGroup(of: RefreshOutcome.self) { group in
@@ -101,7 +102,7 @@ func outline(_ outcome: RefreshOutcome) -> String {
     #expect(try await world.store.session(new.row.id)?.counter == 1)
   }
 
-  @Test func `ends the session once when two holders ask at once`() async throws {
+  @Test func `ends the session once when two holders present at once`() async throws {
     let world = try await World()
     let new = try await world.signIn()
     let outcomes = try await withThrowingTaskGroup(of: String.self) { group in
@@ -112,11 +113,11 @@ func outline(_ outcome: RefreshOutcome) -> String {
     }
     #expect(outcomes.count { $0 == "issued rotated" } == 1)
     #expect(outcomes.count { $0 == "theft twoKeys" } == 1)
-    #expect(outcomes.count { $0 == "ended misused" } == 8)
+    #expect(outcomes.count { $0 == "ended tokenReuseDetected" } == 8)
     #expect(try await world.events().map(\.kind) == [.sessionEstablished, .sessionRevoked])
   }
 
-  @Test func `changes nothing for 10,000 tokens with a flipped bit, nor for noise`() async throws {
+  @Test func `changes nothing for 10,000 tokens with a flipped bit, or for noise`() async throws {
     let world = try await World()
     let new = try await world.signIn()
     let current = text(try await world.successor(of: new.refreshToken, key: 1))
@@ -146,7 +147,7 @@ func outline(_ outcome: RefreshOutcome) -> String {
     "", "short", String(repeating: "A", count: 21), String(repeating: "A", count: 23), "AAAAAAAAAAAAAAAAAAAAA=",
     String(repeating: "A", count: 100_000), "AAAAAAAAAAAAAAAAAAAAA\0", "AAAAAAAAAAAAAAAAAAAAAB",
   ])
-  func `takes a malformed key for none`(text: String) async throws {
+  func `ignores a malformed key`(text: String) async throws {
     let world = try await World()
     let (keyed, plain) = (try await world.signIn("a"), try await world.signIn("b", kind: .plain))
     let outcome = try await world.registry.refresh(keyed.refreshToken, key: Secret(text), now: start)
@@ -163,10 +164,10 @@ func outline(_ outcome: RefreshOutcome) -> String {
     #expect(try await world.successor(of: new.refreshToken, key: 5, now: after(.seconds(30))) == first)
     let late = try await world.refresh(new.refreshToken, key: nil, now: after(.milliseconds(30_001)))
     #expect(outline(late) == "theft replayed")
-    #expect(outline(try await world.refresh(first, key: nil)) == "ended misused")
+    #expect(outline(try await world.refresh(first, key: nil)) == "ended tokenReuseDetected")
   }
 
-  @Test func `goes on when the key changes, and says of a missing one that it is missing`() async throws {
+  @Test func `keeps working when the master key changes, and reports a missing one`() async throws {
     let world = try await World(keys: try masterKeys("old", "new"))
     let new = try await world.signIn()
     let first = try await world.successor(of: new.refreshToken, key: 1)
@@ -186,7 +187,7 @@ func outline(_ outcome: RefreshOutcome) -> String {
     }
   }
 
-  @Test func `says of a session that the store never heard of that it is over`() async throws {
+  @Test func `reports a session unknown to the store as ended`() async throws {
     let (here, there) = (try await World(), try await World())
     let new = try await there.signIn()
     #expect(outline(try await here.refresh(new.refreshToken, key: 1)) == "ended rejected")
@@ -205,7 +206,7 @@ func outline(_ outcome: RefreshOutcome) -> String {
     #expect(outline(try await world.refresh(second, key: 3)) == "issued repeated")
   }
 
-  @Test func `is unavailable, and no more, when the store is`() async throws {
+  @Test func `is merely unavailable while the store is`() async throws {
     let store = FailingStore()
     let world = try await World(store: store)
     let new = try await world.signIn()
@@ -220,11 +221,11 @@ func outline(_ outcome: RefreshOutcome) -> String {
     #expect(outline(try await world.refresh(new.refreshToken, key: 1)) == "issued rotated")
   }
 
-  @Test func `gives up when others are always faster`() async throws {
+  @Test func `gives up after repeated write conflicts`() async throws {
     let store = FailingStore()
     let world = try await World(store: store)
     let new = try await world.signIn()
-    store.fail(.changed)
+    store.fail(.conflict)
     await #expect(throws: Registry.contention) { try await world.refresh(new.refreshToken, key: 1) }
     await #expect(throws: Registry.contention) { try await world.registry.revoke(new.refreshToken.secret, now: start) }
     await #expect(throws: Registry.contention) { try await world.signIn() }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HandstampRegistry
 
-/// A row after rotations with the keys 1, 2, 3 …: its token number `c` carries the mark of key `c`.
+/// A row after rotations with the keys 1, 2, 3 …: token number `c` carries the mark of key `c`.
 func row(rotations: UInt64, kind: SessionKind = .keyed, ring: [KeyRing.Entry]? = nil) -> SessionRow {
   let all = (0..<rotations).map { KeyRing.Entry.known(mark($0 + 1)) }
   return SessionRow(
@@ -16,7 +16,7 @@ func token(_ counter: UInt64, mark number: UInt64? = nil) -> RefreshClaims {
   RefreshClaims(session: session(1), counter: counter, mark: counter == 0 ? .zero : mark(number ?? counter))
 }
 
-/// The kind of a verdict, without its contents.
+/// The kind of a verdict, without its payload.
 func outline(_ verdict: RotationVerdict) -> String {
   switch verdict {
   case .rotate(let row, let next): "rotate to \(next.counter), row at \(row.counter)"
@@ -101,7 +101,7 @@ func outline(_ verdict: RotationVerdict) -> String {
     }
   }
 
-  @Test func `of a plain session ends its window to the millisecond`() {
+  @Test func `of a plain session closes its retry window to the millisecond`() {
     let row = row(rotations: 2, kind: .plain)
     let inside = decide(row, token(1), key: nil, now: after(.milliseconds(30_000)))
     let outside = decide(row, token(1), key: nil, now: after(.milliseconds(30_001)))
@@ -109,7 +109,7 @@ func outline(_ verdict: RotationVerdict) -> String {
     #expect(outline(outside) == "theft: replayed")
   }
 
-  @Test func `of a plain session draws the key, and a retry gets the successor of that one`() throws {
+  @Test func `of a plain session draws the key, and a retry gets that key's successor`() throws {
     let first = decide(row(rotations: 0, kind: .plain), token(0), key: 5, drawn: 50, now: start)
     guard case .rotate(let row, let successor) = first else { throw Unexpected(first) }
     #expect(successor == token(1, mark: 50))
@@ -117,7 +117,7 @@ func outline(_ verdict: RotationVerdict) -> String {
     #expect(second == .again(successor))
   }
 
-  @Test func `writes down one rotation, and nothing else of the row`() throws {
+  @Test func `records one rotation and changes nothing else in the row`() throws {
     var before = row(rotations: 5)
     before.idleLimit = .seconds(1000)
     before.absoluteExpiry = after(.seconds(5000))
@@ -133,7 +133,7 @@ func outline(_ verdict: RotationVerdict) -> String {
     #expect(successor == token(6))
   }
 
-  @Test func `never takes the last use back when a clock runs backward`() throws {
+  @Test func `never moves the last use back when a clock runs backwards`() throws {
     var before = row(rotations: 1)
     before.lastSeenAt = after(.seconds(100))
     let verdict = decide(before, token(1), key: 2, now: after(.seconds(50)))
@@ -153,13 +153,13 @@ func outline(_ verdict: RotationVerdict) -> String {
     #expect(outline(decide(row, token(67), key: 68)) == "theft: ancient")
   }
 
-  @Test func `gives the same successor again after any time`() {
+  @Test func `repeats the same successor after any time`() {
     for seconds in [0, 31, 86_400, 86_400 * 3650] as [Int64] {
       #expect(decide(row(rotations: 5), token(4), key: 5, now: after(.seconds(seconds))) == .again(token(5)))
     }
   }
 
-  @Test func `after lost commits goes on with the client, and accuses nobody of what it cannot know`() throws {
+  @Test func `after lost commits follows the client, and assumes no token reuse`() throws {
     let verdict = decide(row(rotations: 3), token(8), key: 9)
     guard case .fastForward(let row, let successor, let lost) = verdict else { throw Unexpected(verdict) }
     #expect(lost == 5)
@@ -169,7 +169,7 @@ func outline(_ verdict: RotationVerdict) -> String {
         .known(mark(1)), .known(mark(2)), .known(mark(3)), .unknown, .unknown, .unknown, .unknown, .known(mark(8)),
         .known(mark(9)),
       ])
-    // Retry of the fast-forward itself, of the lost rotations, and of the one that token 8 proves.
+    // A retry of the fast-forward itself, of the lost rotations, and of the one that token 8 proves.
     #expect(decide(row, token(8), key: 9) == .again(token(9)))
     for counter in 3...6 as ClosedRange<UInt64> {
       #expect(decide(row, token(counter), key: 77) == .superseded)
@@ -182,7 +182,7 @@ func outline(_ verdict: RotationVerdict) -> String {
   }
 
   @Test(arguments: EndReason.allCases)
-  func `of an ended session says why it ended, whatever is presented`(reason: EndReason) {
+  func `of an ended session reports why it ended, whatever is presented`(reason: EndReason) {
     var row = row(rotations: 5)
     row.end = SessionEnd(at: start, reason: reason)
     for (counter, made, key) in [(5, 5, 6), (4, 4, 9), (5, 9, 6), (0, 0, 1), (9, 9, 9)] as [(UInt64, UInt64, UInt64)] {
@@ -190,7 +190,7 @@ func outline(_ verdict: RotationVerdict) -> String {
     }
   }
 
-  @Test func `ends with the limits, to the millisecond`() {
+  @Test func `respects the limits to the millisecond`() {
     var row = row(rotations: 1)
     row.absoluteExpiry = after(.seconds(100))
     row.idleLimit = .seconds(50)
@@ -203,16 +203,16 @@ func outline(_ verdict: RotationVerdict) -> String {
     #expect(decide(row, token(0), key: 1, now: after(.seconds(100))) == .ended(.expired))
   }
 
-  @Test func `ends a stolen session as misused, at that time`() throws {
+  @Test func `ends a stolen session as misused, with that time`() throws {
     let verdict = decide(row(rotations: 5), token(4), key: 99, now: after(.seconds(7)))
     guard case .theft(let ended, .twoKeys) = verdict else { throw Unexpected(verdict) }
     var expected = row(rotations: 5)
-    expected.end = SessionEnd(at: after(.seconds(7)), reason: .misused)
+    expected.end = SessionEnd(at: after(.seconds(7)), reason: .tokenReuseDetected)
     expected.revision += 1
     #expect(ended == expected)
   }
 
-  @Test func `can be given each of the faults that an exploration must find`() {
+  @Test func `accepts every fault that the exploration must find`() {
     var rules = RotationRules()
     rules.ringSize = 2
     let short = Rotation(rules: rules)
@@ -236,14 +236,14 @@ func outline(_ verdict: RotationVerdict) -> String {
   }
 }
 
-/// A verdict that a test did not ask for.
+/// A verdict that the test did not expect.
 struct Unexpected: Error {
   let what: String
   init(_ what: Any) { self.what = "\(what)" }
 }
 
 @Suite struct `A key ring` {
-  @Test func `comes back from its bytes`() {
+  @Test func `round-trips through its bytes`() {
     let rings = [
       KeyRing(), KeyRing([.unknown]), KeyRing([.known(.zero)]),
       KeyRing([.known(KeyMark(rawValue: .max)), .unknown, .known(mark(3))]),
@@ -255,7 +255,7 @@ struct Unexpected: Error {
     }
   }
 
-  @Test func `is not read from anything else`() {
+  @Test func `is not parsed from anything else`() {
     let zeroes = [UInt8](repeating: 0, count: 8)
     let odd: [[UInt8]] = [
       [1], [1] + zeroes.dropLast(), [2] + zeroes, [0] + zeroes.dropLast() + [1], [1] + zeroes + [0],

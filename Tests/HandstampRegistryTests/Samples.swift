@@ -40,6 +40,6 @@ func rotationKey(_ number: UInt64) -> RotationKey {
   return RotationKey(from: &random)
 }
 
-/// The key of that number, as it comes over the wire.
+/// The key with that number, as sent over the wire.
 func key(_ number: UInt64) -> Secret { rotationKey(number).wireText }
 func mark(_ number: UInt64) -> KeyMark { KeyMark(of: rotationKey(number)) }

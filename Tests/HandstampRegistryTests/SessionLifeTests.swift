@@ -3,8 +3,8 @@ import Testing
 
 @testable import HandstampRegistry
 
-@Suite struct `A registry signing in` {
-  @Test func `brings a row, a token, a handle and an event`() async throws {
+@Suite struct `A registry sign-in` {
+  @Test func `creates a row, a token, a handle and an event`() async throws {
     let world = try await World(limits: RegistryLimits(absoluteLimit: .seconds(1000), idleLimit: .seconds(100)))
     let new = try await world.signIn()
     #expect(try await world.store.session(new.row.id) == new.row)
@@ -17,7 +17,7 @@ import Testing
     #expect(outline(try await world.refresh(new.refreshToken, key: 1)) == "issued rotated")
   }
 
-  @Test func `again from one device ends the former session, and no other`() async throws {
+  @Test func `again from one device ends only the former session`() async throws {
     let world = try await World()
     let bob = try await world.registry.openAccount(
       email: EmailAddress("bob@example.org"), username: "Bob", passwordHash: nil, now: start)
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func `of one device many times at once leaves one session`() async throws {
+  @Test func `concurrently from one device leaves one session`() async throws {
     let world = try await World()
     let all = try await withThrowingTaskGroup(of: NewSession.self) { group in
       for _ in 0..<8 { group.addTask { try await world.signIn() } }
@@ -45,7 +45,7 @@ import Testing
     #expect(kinds.count { $0 == .sessionRevoked } == 7)
   }
 
-  @Test func `fails when the password that was checked is no longer the password`() async throws {
+  @Test func `fails if the password changed since it was checked`() async throws {
     let world = try await World()
     let kept = try await world.signIn("laptop")
     let other = try await world.signIn("tablet")
@@ -63,7 +63,7 @@ import Testing
     #expect(try await world.registry.isLive(kept.row.id, now: start))
   }
 
-  @Test func `fails when the account is closed, whose sessions all end`() async throws {
+  @Test func `fails if the account is closed, and closing ends all sessions`() async throws {
     let world = try await World()
     let (phone, laptop) = (try await world.signIn("phone"), try await world.signIn("laptop"))
     let outcome = try await world.registry.closeAccount(world.ada, now: after(.seconds(1)))
@@ -76,13 +76,13 @@ import Testing
     #expect(record.closedAt == after(.seconds(1)))
   }
 
-  @Test func `into an account that is not there fails`() async throws {
+  @Test func `to an unknown account fails`() async throws {
     let world = try await World()
-    let nobody = AccountRecord(id: AccountID("x"), email: nil, username: "", passwordHash: nil, createdAt: start)
-    await #expect(throws: RegistryError.missing) { try await world.signIn("phone", nobody) }
+    let unknown = AccountRecord(id: AccountID("x"), email: nil, username: "", passwordHash: nil, createdAt: start)
+    await #expect(throws: RegistryError.notFound) { try await world.signIn("phone", unknown) }
   }
 
-  @Test func `finds accounts by address, letter case aside, and gives an address once`() async throws {
+  @Test func `finds accounts by address, ignoring case, and keeps addresses unique`() async throws {
     let world = try await World()
     let typed = try #require(EmailAddress("  ADA@Example.org "))
     #expect(try await world.registry.account(email: typed) == world.ada)
@@ -98,7 +98,7 @@ import Testing
 }
 
 @Suite struct `A registry ending sessions` {
-  @Test func `takes any genuine token of the session, or its handle, once`() async throws {
+  @Test func `accepts any genuine token of the session, or its handle, once`() async throws {
     for use in 0..<3 {
       let world = try await World()
       let new = try await world.signIn()
@@ -109,14 +109,14 @@ import Testing
       let outcome = try await world.registry.revoke(presented, now: after(.seconds(1)))
       #expect(outcome.ended.map(\.end) == [SessionEnd(at: after(.seconds(1)), reason: .signedOut)])
       #expect(outcome.events.map(\.event.reason) == [.signedOut])
-      let again = try await world.registry.revoke(presented, reason: .misused, now: after(.seconds(2)))
+      let again = try await world.registry.revoke(presented, reason: .tokenReuseDetected, now: after(.seconds(2)))
       #expect(again.ended.isEmpty && again.events.isEmpty)
       #expect(outline(try await world.refresh(last, key: 99)) == "ended signedOut")
       #expect(outline(try await world.refresh(other.refreshToken, key: 1)) == "issued rotated")
     }
   }
 
-  @Test func `gives nothing for a handle but the end`() async throws {
+  @Test func `accepts a handle only for ending the session`() async throws {
     let world = try await World()
     let new = try await world.signIn()
     let refreshed = try await world.registry.refresh(RefreshToken(new.revocationHandle.secret), key: key(1), now: start)
@@ -124,13 +124,13 @@ import Testing
     #expect(try await world.store.session(new.row.id) == new.row)
   }
 
-  @Test func `tells nobody of sessions of other accounts`() async throws {
+  @Test func `reveals nothing about other accounts' sessions`() async throws {
     let world = try await World()
     let bob = try await world.registry.openAccount(
       email: EmailAddress("bob@example.org"), username: "Bob", passwordHash: nil, now: start)
     let adas = try await world.signIn()
-    await #expect(throws: RegistryError.missing) { try await world.registry.end(adas.row.id, of: bob.id, now: start) }
-    await #expect(throws: RegistryError.missing) {
+    await #expect(throws: RegistryError.notFound) { try await world.registry.end(adas.row.id, of: bob.id, now: start) }
+    await #expect(throws: RegistryError.notFound) {
       try await world.registry.end(SessionID("none"), of: bob.id, now: start)
     }
     #expect(try await world.registry.endAll(of: bob.id, now: start).ended.isEmpty)
@@ -141,20 +141,20 @@ import Testing
     #expect(try await world.registry.end(adas.row.id, of: world.ada.id, now: start).ended.isEmpty)
   }
 
-  @Test func `ends the others or all, in one write`() async throws {
+  @Test func `ends the other sessions or all of them, in one write`() async throws {
     let world = try await World()
     var sessions: [NewSession] = []
     for device in ["a", "b", "c"] { sessions.append(try await world.signIn(device)) }
     let others = try await world.registry.endAll(of: world.ada.id, except: sessions[1].row.id, now: start)
     #expect(Set(others.ended.map(\.id)) == [sessions[0].row.id, sessions[2].row.id])
     #expect(try await world.registry.sessions(of: world.ada.id, now: start) == [sessions[1].row])
-    let all = try await world.registry.endAll(of: world.ada.id, reason: .misused, now: start)
-    #expect(all.ended.map(\.end?.reason) == [.misused])
+    let all = try await world.registry.endAll(of: world.ada.id, reason: .tokenReuseDetected, now: start)
+    #expect(all.ended.map(\.end?.reason) == [.tokenReuseDetected])
     #expect(try await world.registry.sessions(of: world.ada.id, now: start).isEmpty)
   }
 
   @Test(arguments: ["end", "end all", "revoke", "reset", "theft", "sign in"])
-  func `ends a session that somebody else writes to all the time`(way: String) async throws {
+  func `ends a session that another writer keeps changing`(way: String) async throws {
     let store = FailingStore()
     let world = try await World(store: store)
     let new = try await world.signIn("phone")
@@ -178,7 +178,7 @@ import Testing
       reason = .revoked
     case "theft":
       #expect(outline(try await world.refresh(next, key: 9)).hasPrefix("theft"))
-      reason = .misused
+      reason = .tokenReuseDetected
     default:
       _ = try await world.signIn("phone")
       reason = .replaced
@@ -188,7 +188,7 @@ import Testing
     #expect(told.map(\.reason) == [reason])
   }
 
-  @Test func `while others refresh ends what it should`() async throws {
+  @Test func `during refreshes ends the right sessions`() async throws {
     let world = try await World()
     let new = try await world.signIn()
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -206,7 +206,7 @@ import Testing
     #expect(try await world.events().map(\.kind) == [.sessionEstablished, .sessionRevoked])
   }
 
-  @Test func `lets a session end by age or by disuse, and says so once`() async throws {
+  @Test func `ends a session by age or idleness, and reports it once`() async throws {
     let world = try await World(limits: RegistryLimits(absoluteLimit: .seconds(1000), idleLimit: .seconds(300)))
     let (idle, used) = (try await world.signIn("idle"), try await world.signIn("used"))
     #expect(try await world.registry.touch(used.row, now: after(.seconds(250))))
@@ -227,7 +227,7 @@ import Testing
     #expect(second.ended.map(\.end?.reason) == [.expired])
   }
 
-  @Test func `notes that a session is in use, at most once a minute`() async throws {
+  @Test func `records use of a session at most once a minute`() async throws {
     let world = try await World()
     let new = try await world.signIn()
     #expect(try await !world.registry.touch(new.row, now: after(.milliseconds(59_999))))
@@ -241,7 +241,7 @@ import Testing
     #expect(try await !world.registry.touch(seen, now: after(.seconds(200))))
   }
 
-  @Test func `lists what lasts, seen last first`() async throws {
+  @Test func `lists live sessions, most recently seen first`() async throws {
     let world = try await World(limits: RegistryLimits(idleLimit: .seconds(100)))
     let (a, b) = (try await world.signIn("a"), try await world.signIn("b", now: after(.seconds(10))))
     _ = try await world.successor(of: a.refreshToken, key: 1, now: after(.seconds(20)))
@@ -251,19 +251,21 @@ import Testing
   }
 }
 
-@Suite struct `What people type` {
+@Suite struct `User input` {
   @Test(arguments: [
     "", "a", "@", "a@", "@b", "ada", "a b@c", "ada@exam ple.org", "ada@exa\nmple", "a\0@b.c",
     String(repeating: "a", count: 250) + "@b.de",
   ])
-  func `is no address`(text: String) { #expect(EmailAddress(text) == nil) }
+  func `is rejected as an email address`(text: String) { #expect(EmailAddress(text) == nil) }
 
   @Test(arguments: [
     ("a@b", "a@b"), (" Ada@Example.ORG\n", "ada@example.org"), ("\"a@b\"@c.d", "\"a@b\"@c.d"), ("ÀB@c.d", "àb@c.d"),
   ])
-  func `is an address`(text: String, normal: String) { #expect(EmailAddress(text)?.normalised == normal) }
+  func `is accepted as an email address`(text: String, normal: String) {
+    #expect(EmailAddress(text)?.normalised == normal)
+  }
 
-  @Test func `cannot lead a terminal astray as a device's name`() {
+  @Test func `cannot inject terminal control codes as a device name`() {
     let device = DeviceInfo(
       id: DeviceID("a\0b"), name: "\u{1B}[31mred\u{202E}\u{7}👩‍👩‍👧 Zoë\r\n", platform: String(repeating: "é", count: 500))
     #expect(device.id == DeviceID("ab"))

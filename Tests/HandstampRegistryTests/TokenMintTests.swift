@@ -8,7 +8,7 @@ import Testing
   init() throws { mint = TokenMint(try masterKeys("k1")) }
 
   @Test(arguments: [0, 1, 127, 128, 16_383, 16_384, 1 << 55, (1 << 56) - 1] as [UInt64])
-  func `reads what it made`(counter: UInt64) {
+  func `reads its own tokens`(counter: UInt64) {
     let claims = RefreshClaims(session: session(7), counter: counter, mark: KeyMark(rawValue: .max - counter))
     let token = mint.refreshToken(claims)
     #expect(mint.read(token) == .genuine(claims))
@@ -17,8 +17,8 @@ import Testing
     #expect(mint.refreshToken(claims) == token)
   }
 
-  /// Made by another implementation of HKDF and HMAC (Python's hmac), from the words of the format.
-  @Test func `makes the tokens that the format describes`() throws {
+  /// Made by another implementation of HKDF and HMAC (Python's hmac), from the format's description.
+  @Test func `makes tokens as the format describes`() throws {
     let keys = try MasterKeys(current: KeyID("k1"), keys: [KeyID("k1"): Secret(bytes: 0..<32)])
     let id = try #require(SessionBytes(Array(100..<116)))
     let claims = RefreshClaims(session: id, counter: 300, mark: KeyMark(rawValue: 0x0102_0304_0506_0708))
@@ -29,7 +29,7 @@ import Testing
     #expect(KeyMark(of: key).rawValue == 0xBE45_CB26_05BF_36BE)
   }
 
-  @Test func `recognises 10,000 tokens with one flipped bit as forged`() {
+  @Test func `reports 10,000 tokens with one flipped bit as forged`() {
     var random = Seeded(3)
     let token = text(mint.refreshToken(RefreshClaims(session: session(1), counter: 77, mark: mark(1))))
     for _ in 0..<10_000 {
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  @Test func `recognises every flipped bit of what a token says`() throws {
+  @Test func `detects every flipped bit in a token's claims`() throws {
     let token = text(mint.refreshToken(RefreshClaims(session: session(1), counter: 77, mark: mark(1))))
     let body = try #require(Base64URL.decode(token.dropFirst("hst1.k1.".count)))
     for bit in 0..<(body.count * 8) {
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func `refuses whatever is no token`() {
+  @Test func `refuses anything that is not a token`() {
     let token = text(mint.refreshToken(RefreshClaims(session: session(1), counter: 5, mark: mark(1))))
     let body = token.dropFirst("hst1.k1.".count)
     let odd = [
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test func `says which key is missing, and only of what has the form of a token`() throws {
+  @Test func `names a missing key, and only for well-formed tokens`() throws {
     let other = TokenMint(try masterKeys("k2", seed: 2))
     let token = other.refreshToken(RefreshClaims(session: session(1), counter: 5, mark: mark(1)))
     #expect(mint.read(token) == .unknownKey(KeyID("k2")))
@@ -80,7 +80,7 @@ import Testing
     #expect(mint.read(impostor.revocationHandle(for: session(1))) == .forged)
   }
 
-  @Test func `goes on reading the tokens of a former key`() throws {
+  @Test func `still reads tokens of a former key`() throws {
     let claims = RefreshClaims(session: session(1), counter: 5, mark: mark(1))
     let (before, after) = try (masterKeys("old", "new"), masterKeys("old", "new", current: "new"))
     let (old, new) = (TokenMint(before), TokenMint(after))
@@ -95,7 +95,7 @@ import Testing
     #expect(new.read(RefreshToken(swapped)) == .forged)
   }
 
-  @Test func `never takes a handle for a token, nor the other way round`() {
+  @Test func `never mistakes a handle for a token, nor a token for a handle`() {
     let token = mint.refreshToken(RefreshClaims(session: session(1), counter: 0, mark: .zero))
     let handle = mint.revocationHandle(for: session(1))
     #expect(mint.read(handle) == .genuine(session(1)))
@@ -105,7 +105,7 @@ import Testing
     #expect(mint.read(RevocationHandle("hsr1" + text(token).dropFirst(4))) == .forged)
   }
 
-  @Test func `makes no token twice`() {
+  @Test func `never makes the same token twice`() {
     var seen: Set<Secret> = []
     for number in 0..<500 as Range<UInt64> {
       for counter in 0..<4 as Range<UInt64> {
@@ -135,19 +135,19 @@ import Testing
       [128, 128, 128, 128, 128, 128, 128, 128, 1],
       [255, 255, 255, 255, 255, 255, 255, 255, 127], [128, 1, 1],
     ] as [[UInt8]])
-  func `has no other`(bytes: [UInt8]) {
+  func `has no other encoding`(bytes: [UInt8]) {
     #expect(Varint.decode(bytes) == nil)
   }
 }
 
 @Suite struct `Master keys` {
   @Test(arguments: ["", "a.b", "a b", "ä", "a\0", "01234567890123456", "a/b", "a="])
-  func `have names that fit into a token`(name: String) {
+  func `have names that fit in a token`(name: String) {
     let keys = [KeyID(name): Secret(bytes: 0..<32)]
     #expect(throws: MasterKeysError.badName(KeyID(name))) { try MasterKeys(current: KeyID(name), keys: keys) }
   }
 
-  @Test func `are long enough, and the current one is there`() throws {
+  @Test func `are long enough, and include the current one`() throws {
     let (a, b) = (KeyID("0123456789-_azAZ"), KeyID("b"))
     _ = try MasterKeys(current: a, keys: [a: Secret(bytes: 0..<32)])
     #expect(throws: MasterKeysError.tooShort(a)) { try MasterKeys(current: a, keys: [a: Secret(bytes: 0..<31)]) }
@@ -155,7 +155,7 @@ import Testing
     #expect(throws: MasterKeysError.missing(b)) { try MasterKeys(current: b, keys: [:]) }
   }
 
-  @Test func `have check values that differ by key and by instance, and print nothing`() throws {
+  @Test func `have check values that differ by key and by instance, and never print`() throws {
     let (keys, others) = (try masterKeys("a", "b"), try masterKeys("a", seed: 5))
     let (one, two) = (InstanceID("one"), InstanceID("two"))
     let values = [
@@ -169,7 +169,7 @@ import Testing
     #expect("\(keys)" == "master keys [a, b], current a")
   }
 
-  @Test func `differ each time they are drawn`() throws {
+  @Test func `differ each time they are generated`() throws {
     var random = SystemRandomNumberGenerator()
     let drawn = try (0..<20).map { _ in try MasterKeys(drawing: KeyID("k"), from: &random).keys[KeyID("k")] }
     #expect(Set(drawn).count == 20)
@@ -178,7 +178,7 @@ import Testing
 }
 
 @Suite struct `A token mint's description` {
-  @Test func `shows no key, and nothing that was derived of one`() throws {
+  @Test func `shows no key, nor anything derived from one`() throws {
     let mint = TokenMint(try masterKeys("k1"))
     var dumped = ""
     dump(mint, to: &dumped)

@@ -11,12 +11,12 @@ import Darwin
 import Glibc
 #endif
 
-@Suite(.serialized) struct `A SQLite store in trouble` {
+@Suite(.serialized) struct `A SQLite store under faults` {
   @Test(arguments: 0..<10 as Range<UInt64>)
-  func `killed in the middle of grouped writes has lost nothing that was acknowledged`(round: UInt64) async throws {
+  func `killed during grouped writes loses no acknowledged write`(round: UInt64) async throws {
     let folder = try Folder()
     let path = folder.path
-    // Twice on one database: the second child opens what the first was killed over.
+    // Twice on one database: the second child opens the file left by the killed one.
     for generation in 0..<2 as Range<UInt64> {
       let limit = 150 + round * 47
       await #expect(processExitsWith: .signal(SIGKILL)) {
@@ -35,17 +35,17 @@ import Glibc
       if !isThere { lost.append(number) }
     }
     #expect(lost.isEmpty)
-    // Whatever was not acknowledged is there whole or not at all.
+    // Unacknowledged writes are there completely or not at all.
     for row in try await store.sessions(of: ada.id) { #expect(row.counter == UInt64(row.revision)) }
   }
 
-  @Test func `on a full disk is unavailable, loses nothing, and goes on when there is room`() async throws {
+  @Test func `on a full disk is unavailable, loses nothing, and recovers when there is space`() async throws {
     let folder = try Folder()
     let path = folder.path
     await #expect(processExitsWith: .success) { [path = path as String] in
       let store = try ServerFolder(path: path).open().store
       _ = try await store.write([.createAccount(ada), .createSession(session(1))], events: [])
-      // The kernel refuses to let any file grow beyond this, as a full disk would.
+      // The kernel refuses to let any file grow beyond this limit, as a full disk would.
       signal(SIGXFSZ, SIG_IGN)
       try limitFileSize(to: 600_000)
       var written: UInt64 = 1
@@ -75,7 +75,7 @@ import Glibc
     }
   }
 
-  @Test func `that may not be written is unavailable`() async throws {
+  @Test func `without write permission is unavailable`() async throws {
     let folder = try Folder()
     let path = folder.path
     let store = try folder.server.open().store
@@ -88,7 +88,7 @@ import Glibc
   }
 }
 
-/// Creates sessions and refreshes them, from many tasks, and writes down each that was acknowledged, until it is killed.
+/// Creates sessions and refreshes them from many tasks, and records the acknowledged ones, until it is killed.
 func writeUntilKilled(_ path: String, from base: UInt64, acknowledged limit: Int) async throws {
   let store = try ServerFolder(path: path).open().store
   if try await store.account(ada.id) == nil { _ = try await store.write([.createAccount(ada)], events: []) }
@@ -103,10 +103,10 @@ func writeUntilKilled(_ path: String, from base: UInt64, acknowledged limit: Int
           row.counter = 1
           let event = RegistryEvent(kind: .sessionRevoked, account: ada.id, session: row.id, reason: .idle, at: start)
           let stored = try await store.write([.replaceSession(row, expecting: 0)], events: [event])
-          // One write of few bytes to a file that is appended to: whole, and kept by the kernel when the process dies.
+          // A single small append: it is written whole, and the kernel keeps it when the process dies.
           let line = "\(number) \(stored.first?.id.rawValue ?? 0)\n"
           _ = line.withCString { write(log, $0, strlen($0)) }
-          // The others are in the middle of their writes.
+          // The others are in the middle of a write.
           let written = count.withLock { count in
             count += 1
             return count
@@ -139,7 +139,7 @@ func limitFileSize(to bytes: rlim_t?) throws {
   guard setrlimit(resource, &limit) == 0 else { throw POSIXError(.EPERM) }
 }
 
-/// Takes the right to write the folder's files from itself. Root may write anything, so it becomes somebody else.
+/// Removes its own permission to write the folder's files. Root may write anything, so it changes to another user.
 func becomeNobody(owning path: String) throws {
   let nobody: uid_t = 65534
   let isRoot = getuid() == 0

@@ -15,13 +15,13 @@ import Testing
 
   func setText(_ text: String) throws { try Data(text.utf8).write(to: URL(fileURLWithPath: log)) }
 
-  /// The database files as they are now.
+  /// The current database files.
   func copy() throws -> [String: Data] {
     try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix("registry.sqlite") }
       .reduce(into: [:]) { $0[$1] = FileManager.default.contents(atPath: folder.path + "/" + $1) }
   }
 
-  /// Puts them back, and nothing else.
+  /// Restores the database files, and nothing else.
   func restore(_ files: [String: Data]) throws {
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasPrefix("registry.sqlite")
     {
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  /// Runs with the store of the folder, and closes it.
+  /// Runs with the folder's store, then closes it.
   @discardableResult
   func withStore<Value>(_ body: (SQLiteRegistryStore) async throws -> Value) async throws -> Value {
     let store = try folder.server.open().store
@@ -41,7 +41,7 @@ import Testing
     return value
   }
 
-  /// Four sessions; the copy of that time; then three of them end, each in another way.
+  /// Creates four sessions; copies the files; then ends three sessions, each in another way.
   @discardableResult
   func endAfterCopy() async throws -> [String: Data] {
     try await withStore { store in
@@ -55,14 +55,14 @@ import Testing
       var second = session(2)
       second.end = SessionEnd(at: start.advanced(by: .seconds(20)), reason: .revoked)
       _ = try await store.write([.replaceSession(second, expecting: 0)], events: [])
-      // What is over by itself is so in every copy.
+      // A session past its limits has ended in every copy.
       let late = SessionEnd(at: start.advanced(by: .seconds(500)), reason: .idle)
       _ = try await store.write([.endSession(session(3).id, late)], events: [])
     }
     return files
   }
 
-  @Test func `ends again what an older database shows as living`() async throws {
+  @Test func `ends sessions again that an older database shows as live`() async throws {
     try restore(try await endAfterCopy())
     try await withStore { store in
       #expect(store.endedAgain == 2)
@@ -90,7 +90,7 @@ import Testing
     #expect(try FileManager.default.attributesOfItem(atPath: log)[.posixPermissions] as? Int == 0o600)
   }
 
-  @Test func `that cannot be written lets no end be acknowledged, and gets it later`() async throws {
+  @Test func `that cannot be written blocks acknowledging an end, and gets it later`() async throws {
     let store = try folder.server.open().store
     let sessions = (1...2).map { RegistryChange.createSession(session($0)) }
     _ = try await store.write([.createAccount(ada)] + sessions, events: [])
@@ -100,7 +100,7 @@ import Testing
     await #expect(throws: RegistryStoreError.self) {
       try await store.write([.endSession(session(1).id, end)], events: [])
     }
-    // What is no end goes on.
+    // Other writes still succeed.
     _ = try await store.write([.replaceSession(session(2), expecting: 0)], events: [])
     try FileManager.default.removeItem(atPath: log)
     try FileManager.default.moveItem(atPath: log + ".away", toPath: log)
@@ -110,10 +110,10 @@ import Testing
     try store.close()
   }
 
-  @Test func `gets at start what it missed`() async throws {
+  @Test func `catches up at start`() async throws {
     let files = try await endAfterCopy()
     let whole = try text()
-    // As after a crash between the database's write and the log's, or with a database of before there was a log.
+    // As after a crash between the two writes, to the database and to the log, or with a database older than the log.
     try FileManager.default.removeItem(atPath: log)
     try await withStore { #expect($0.endedAgain == 0) }
     #expect(Set(try text().split(separator: "\n")) == Set(whole.split(separator: "\n")))
@@ -121,7 +121,7 @@ import Testing
     try await withStore { #expect($0.endedAgain == 2) }
   }
 
-  @Test func `may have been cut, or damaged in the middle`() async throws {
+  @Test func `may be truncated, or damaged in the middle`() async throws {
     let files = try await endAfterCopy()
     var lines = try text().split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     try #require(lines.count == 4)
@@ -132,26 +132,26 @@ import Testing
     try await withStore { store in
       #expect(store.endedAgain == 1)
       #expect(store.unreadableEnds == 1)
-      // The line that was cut does not swallow the next one.
+      // A truncated line does not swallow the next one.
       _ = try await store.write(
         [.endSession(session(4).id, SessionEnd(at: start, reason: .replaced))], events: [])
     }
     #expect(try text().contains("AAAA 17\n\(session(4).id) "))
   }
 
-  @Test func `of another server, or none at all, is refused`() async throws {
+  @Test func `of another server, or with other content, is refused`() async throws {
     try await withStore { _ in }
     for strange in ["handstamp-ends 1 another\n", "handstamp-ends 2 x\n", "hello\nworld\n"] {
       try setText(strange)
       #expect(refusal(folder.server) == .endLogForeign(path: log))
       #expect(try text() == strange)
     }
-    // Made and not yet written when the power went.
+    // Created and not yet written when the power failed.
     try setText("")
     #expect(refusal(folder.server) == nil)
   }
 
-  @Test func `may be emptied or cut by a program that keeps logs short`() async throws {
+  @Test func `may be emptied or truncated by a log rotator`() async throws {
     let files = try await endAfterCopy()
     let whole = try text().split(separator: "\n")
     try await withStore { store in
@@ -160,7 +160,7 @@ import Testing
         [.endSession(session(4).id, SessionEnd(at: start, reason: .replaced))], events: [])
     }
     #expect(try text().split(separator: "\n").first == whole.first)
-    // Without its first line, and with a reason of a later version.
+    // Without its first line, and with a reason from a later version.
     try setText("\(session(1).id) 1800000010000 - signed_out\n\(session(2).id) 1800000010000 - abducted\n")
     try restore(files)
     try await withStore { store in
@@ -170,7 +170,7 @@ import Testing
     }
   }
 
-  @Test func `keeps the lines that it cannot read`() async throws {
+  @Test func `keeps lines that it cannot parse`() async throws {
     try await endAfterCopy()
     try setText(try text() + String(repeating: "a line of another version\n", count: 3000))
     try await withStore { store in
@@ -183,7 +183,7 @@ import Testing
     #expect(lines.count { $0 == "a line of another version" } == 3000)
   }
 
-  @Test func `is shared by two servers, and grows no further than its sessions live`() async throws {
+  @Test func `is shared by two servers, and keeps no more than the sessions' lifetimes`() async throws {
     let (first, second) = try (folder.server.open().store, folder.server.open().store)
     _ = try await first.write([.createAccount(ada)], events: [])
     let end = SessionEnd(at: start, reason: .signedOut)
@@ -202,7 +202,7 @@ import Testing
       _ = try await first.prune(Retention(eventsBefore: start, endedBefore: start, now: now), limit: 10)
     }
     try await endMany(1..<1200, by: first)
-    // All of them would still be alive by themselves.
+    // None of them would have expired yet.
     try await prune(499)
     #expect(try lines().count == 1200)
     var unlimited = session(1200)
@@ -211,7 +211,7 @@ import Testing
     try await endMany(1201..<2800, by: second)
     try await prune(500)
     #expect(try lines().dropFirst().map { $0.prefix(22) } == [Substring(unlimited.id.rawValue)])
-    // The other one goes on in the new file.
+    // The other server continues in the new file.
     try await endOne(session(2800), by: second)
     #expect(try lines().count == 3)
     try second.close()

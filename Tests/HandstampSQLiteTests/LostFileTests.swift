@@ -6,10 +6,10 @@ import HandstampRegistry
 import HandstampSQLite
 import Testing
 
-@Suite struct `A database that goes away under a server` {
-  /// Which file goes, and whether an empty one takes its place.
+@Suite struct `A database file that disappears under a running server` {
+  /// Which file disappears, and whether an empty one takes its place.
   @Test(arguments: ["", "-wal"], [true, false])
-  func `acknowledges nothing, answers nothing, and is good again when it is back`(
+  func `fails all reads and writes, and works again once it is back`(
     suffix: String, isReplaced: Bool
   ) async throws {
     let folder = try Folder()
@@ -33,7 +33,7 @@ import Testing
     #expect(try await folder.server.open().store.session(session(3).id) != nil)
   }
 
-  @Test func `answers nothing any more when an older content was copied into it`() async throws {
+  @Test func `fails all calls once an older copy is written into it`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
     _ = try await store.write([.createAccount(ada), .noteClock(ClockNote(at: start), expecting: nil)], events: [])
@@ -43,7 +43,7 @@ import Testing
     let note = ClockNote(at: start.advanced(by: .seconds(60)))
     _ = try await later.write([.createSession(session(1)), .noteClock(note, expecting: 0)], events: [])
     #expect(try await later.clockNote()?.revision == 1)
-    // In place, as `cp` does: the file stays the same one. What the log holds is in the database before.
+    // In place, as `cp` does: the file stays the same one. The log is checkpointed into the database before.
     let checkpoint = try DatabaseQueue(path: folder.server.databasePath)
     try await checkpoint.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
     try checkpoint.close()
@@ -55,14 +55,14 @@ import Testing
     await #expect(throws: RegistryStoreError.self) { try await later.session(session(1).id) }
     await #expect(throws: RegistryStoreError.self) { try await later.write([.createSession(session(2))], events: []) }
     try? later.close()
-    // The next start knows what time it was.
+    // The next start knows the latest time.
     let restored = try folder.server.open().store
     #expect(try await restored.clockNote() == ClockNote(at: note.at, revision: 1))
     #expect(try await restored.session(session(1).id) == nil)
     try restored.close()
   }
 
-  @Test func `is not taken for one because notes are written while others are read`() async throws {
+  @Test func `is not falsely reported while notes are read and written concurrently`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
     _ = try await store.write([.noteClock(ClockNote(at: start), expecting: nil)], events: [])
@@ -79,12 +79,12 @@ import Testing
     try store.close()
   }
 
-  @Test func `leaves its clock to no other server`() async throws {
+  @Test func `leaves its clock file to no other server`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
     _ = try await store.write([.noteClock(ClockNote(at: start), expecting: nil)], events: [])
     try store.close()
-    // Started anew, with everything moved away but the clock.
+    // Started again, with everything moved away but the clock file.
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name != "clock" {
       try FileManager.default.removeItem(atPath: folder.path + "/" + name)
     }
@@ -93,14 +93,14 @@ import Testing
     try other.close()
   }
 
-  @Test func `is told when it is closed`() async throws {
+  @Test func `is reported on close`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
     try FileManager.default.removeItem(atPath: folder.server.databasePath)
     #expect(throws: RegistryStoreError.self) { try store.close() }
   }
 
-  @Test func `may take its folder along`() async throws {
+  @Test func `may disappear with its folder`() async throws {
     let folder = try Folder()
     let server = ServerFolder(path: folder.path + "/server")
     let store = try server.open().store

@@ -7,7 +7,7 @@ import HandstampSQLite
 import Testing
 
 @Suite struct `A database of an earlier version` {
-  /// The tables as the first version made them. Never to be changed.
+  /// The tables as the first version created them. Never change this.
   private static let first = """
     CREATE TABLE instance (
       only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -80,9 +80,9 @@ import Testing
       ('session-established', 'ada', 'AAECAwQFBgcICQoLDA0ODw', NULL, 1800000000000);
     """
 
-  @Test func `is read, written and pruned as one of today`() async throws {
+  @Test func `is read, written and pruned like a current one`() async throws {
     let folder = try Folder()
-    // The keys of a server that has been in use.
+    // The keys of a server that was in use.
     let (fresh, keys) = try folder.server.open()
     try fresh.close()
     for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: folder.server.databasePath + end) }
@@ -95,7 +95,7 @@ import Testing
       try old.close()
     }
     let store = try folder.server.open().store
-    // What counts as the last time is the latest that was written down, not the newest event's alone.
+    // The last time is the latest one stored, not only the newest event's.
     let note = try #require(try await store.clockNote())
     let seen = try #require(try await store.sessions(of: AccountID("ada")).map(\.lastSeenAt).max())
     #expect(
@@ -112,12 +112,13 @@ import Testing
     #expect(row.device.name == "Phone")
     row.pushToken = Secret("push")
     account.identity = ExternalIdentity(issuer: "https://a.example", subject: "1")
-    let ticket = Ticket(
-      id: TicketID(of: Secret("s"), purpose: .passwordReset), purpose: .passwordReset, subject: "ada", createdAt: start,
+    let ticket = OneTimeTokenRecord(
+      id: OneTimeTokenID(of: Secret("s"), purpose: .passwordReset), purpose: .passwordReset, subject: "ada",
+      createdAt: start,
       expiresAt: start)
     let written = try await store.write(
       [
-        .replaceSession(row, expecting: 7), .replaceAccount(account, expecting: 3), .createTicket(ticket),
+        .replaceSession(row, expecting: 7), .replaceAccount(account, expecting: 3), .createOneTimeToken(ticket),
       ], events: [])
     #expect(written.isEmpty)
     #expect(try await store.session(row.id)?.pushToken == Secret("push"))
@@ -128,7 +129,7 @@ import Testing
     #expect(try await store.prune(retention, limit: 100) == 3)
     #expect(try await store.session(row.id) != nil)
     try store.close()
-    // Once more: it was brought up to date for good.
+    // Opened again: the migration is permanent.
     let again = try folder.server.open().store
     #expect(try await again.session(row.id)?.revision == 8)
   }

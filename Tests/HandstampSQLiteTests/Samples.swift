@@ -11,7 +11,7 @@ func newFolder() throws -> String {
   return path
 }
 
-/// A folder that is removed when the test no longer holds it.
+/// A folder that is removed when the test releases it.
 final class Folder: Sendable {
   let path: String
   init() throws { path = try newFolder() }
@@ -33,7 +33,7 @@ func session(_ number: UInt64) -> SessionRow {
     kind: .keyed, createdAt: start, absoluteExpiry: start.advanced(by: .seconds(1000)), idleLimit: .seconds(500))
 }
 
-/// Two words in a row belong to each even base.
+/// Each even base yields two consecutive words.
 private struct Numbered: RandomNumberGenerator {
   var base: UInt64
   mutating func next() -> UInt64 {
@@ -47,7 +47,7 @@ func mode(_ path: String) throws -> Int {
   try (FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue ?? -1
 }
 
-/// What opening a folder comes to: nothing when it opens.
+/// The error of opening the folder; `nil` if it opens.
 func refusal(_ folder: ServerFolder) -> RegistryOpenError? {
   do throws(RegistryOpenError) {
     let store = try folder.open().store

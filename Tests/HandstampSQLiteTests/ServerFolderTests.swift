@@ -13,7 +13,7 @@ import Testing
 
   init() throws { folder = try Folder() }
 
-  /// Opens once, so that there is something, and closes again.
+  /// Opens the folder once, so that its files exist, and closes it again.
   func fill() async throws {
     let store = try folder.server.open().store
     _ = try await store.write([.createAccount(ada)], events: [])
@@ -32,7 +32,7 @@ import Testing
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keys)
   }
 
-  @Test func `is made by the first server, and keeps its keys`() async throws {
+  @Test func `is created by the first server, and keeps its keys`() async throws {
     let inner = ServerFolder(path: folder.path + "/server")
     let first = try inner.open()
     #expect(try mode(inner.path) == 0o700)
@@ -50,7 +50,7 @@ import Testing
     #expect(stranger.keys.master.keys != first.keys.master.keys)
   }
 
-  @Test func `opened by many at once has one set of keys`() async throws {
+  @Test func `opened concurrently has one set of keys`() async throws {
     let server = folder.server
     let instances = try await withThrowingTaskGroup(of: InstanceID.self) { group in
       for _ in 0..<8 { group.addTask { try server.open().keys.instance } }
@@ -59,7 +59,7 @@ import Testing
     #expect(instances.count == 1)
   }
 
-  @Test func `without its key file is refused, and stays as it is`() async throws {
+  @Test func `without its key file is refused, and stays unchanged`() async throws {
     try await fill()
     try FileManager.default.removeItem(atPath: keys)
     let before = try Data(contentsOf: URL(fileURLWithPath: database))
@@ -77,20 +77,20 @@ import Testing
     #expect(refusal(folder.server) == nil)
   }
 
-  @Test func `whose database is empty is refused, and stays as it is`() async throws {
+  @Test func `whose database is empty is refused, and stays unchanged`() async throws {
     try await fill()
     for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: database + suffix) }
     #expect(FileManager.default.createFile(atPath: database, contents: Data()))
     #expect(refusal(folder.server) == .databaseEmpty(path: database))
     #expect(FileManager.default.contents(atPath: database) == Data())
-    // As large as SQLite makes one, with nothing in it.
+    // A valid SQLite file without our tables.
     let other = try DatabaseQueue(path: database)
     try await other.write { db in try db.execute(sql: "CREATE TABLE strange (id INTEGER)") }
     try other.close()
     #expect(refusal(folder.server) == .databaseEmpty(path: database))
   }
 
-  @Test func `copied without the write-ahead log is refused while it runs, and is whole when it was closed`()
+  @Test func `copied without the write-ahead log is complete only if the server was closed`()
     async throws
   {
     let copy = try Folder()
@@ -110,10 +110,10 @@ import Testing
     #expect(try await copied.account(ada.id) == ada)
   }
 
-  @Test func `closed while another server has it open says that it is not whole`() async throws {
+  @Test func `closed while another server has it open reports that it is incomplete`() async throws {
     let (first, second) = try (folder.server.open().store, folder.server.open().store)
     _ = try await first.write([.createAccount(ada)], events: [])
-    // A reader in the middle of its work keeps the log from being emptied.
+    // An active reader keeps the log from being emptied.
     var configuration = Configuration()
     configuration.allowsUnsafeTransactions = true
     let reader = try DatabaseQueue(path: database, configuration: configuration)
@@ -127,7 +127,7 @@ import Testing
     try second.close()
   }
 
-  @Test func `takes keys that are kept elsewhere, once their database was made`() async throws {
+  @Test func `accepts keys kept elsewhere, once its database exists`() async throws {
     let keys = try ServerKeys.drawn()
     let server = folder.server
     #expect(throws: RegistryOpenError.databaseMissing(path: database)) { try server.open(keys: keys) }
@@ -147,12 +147,12 @@ import Testing
     #expect(throws: RegistryOpenError.databaseEmpty(path: database)) { try server.open(keys: keys) }
   }
 
-  @Test func `reads keys from the text of a key file`() async throws {
+  @Test func `reads keys from a key file's text`() async throws {
     try await fill()
     let text = Secret(try String(contentsOfFile: keys, encoding: .utf8))
     let known = try folder.server.open().keys
     #expect(try KeyFile.keys(text: text, named: "KEYS").master.keys == known.master.keys)
-    #expect(throws: RegistryOpenError.keyFileInvalid(path: "KEYS", "it is not what a key file looks like")) {
+    #expect(throws: RegistryOpenError.keyFileInvalid(path: "KEYS", "it is not a key file")) {
       try KeyFile.keys(text: Secret("{}"), named: "KEYS")
     }
   }
@@ -170,13 +170,13 @@ import Testing
     #expect(why.contains(strange.keys.instance.rawValue))
   }
 
-  @Test func `with a key that changed under its name is refused`() async throws {
+  @Test func `with a key replaced under the same name is refused`() async throws {
     try await fill()
     try edit { $0["keys"] = ["k1": Data(repeating: 7, count: 32).base64EncodedString()] }
-    #expect(refusal(folder.server) == .wrongKeys(path: database, "the key k1 is another than before"))
+    #expect(refusal(folder.server) == .wrongKeys(path: database, "the key k1 has changed"))
   }
 
-  @Test func `takes a key that was added, and lets go of one that was retired`() async throws {
+  @Test func `accepts an added key, and drops a retired one`() async throws {
     try await fill()
     let added = Data(repeating: 7, count: 32).base64EncodedString()
     try edit { object in
@@ -189,18 +189,18 @@ import Testing
     try edit { $0["keys"] = ["k2": added] }
     #expect(refusal(folder.server) == nil)
     try edit { $0["keys"] = ["k2": Data(repeating: 8, count: 32).base64EncodedString()] }
-    #expect(refusal(folder.server) == .wrongKeys(path: database, "the key k2 is another than before"))
+    #expect(refusal(folder.server) == .wrongKeys(path: database, "the key k2 has changed"))
   }
 
   @Test(arguments: ["", "{", "[]", "null", "{\"format\":1}", "\0\0\0", "<html>"])
-  func `with a key file that is none is refused, and the file stays`(text: String) async throws {
+  func `with an invalid key file is refused, and the file is kept`(text: String) async throws {
     try await fill()
     try write(Data(text.utf8))
-    #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "it is not what a key file looks like"))
+    #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "it is not a key file"))
     #expect(try Data(contentsOf: URL(fileURLWithPath: keys)) == Data(text.utf8))
   }
 
-  @Test func `with a key file of a newer format, or with unfit keys, is refused`() async throws {
+  @Test func `with a key file in a newer format or with unusable keys is refused`() async throws {
     try await fill()
     try edit { $0["format"] = 2 }
     #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "its format 2 is unknown"))
@@ -208,7 +208,7 @@ import Testing
       $0["format"] = 1
       $0["current"] = "k9"
     }
-    #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "the current key k9 is not in it"))
+    #expect(refusal(folder.server) == .keyFileInvalid(path: keys, "it does not contain the current key k9"))
     try edit {
       $0["current"] = "k1"
       $0["keys"] = ["k1": Data(repeating: 1, count: 31).base64EncodedString()]
@@ -222,7 +222,7 @@ import Testing
     #expect(refusal(folder.server) == .keyFileOpenToOthers(path: keys))
   }
 
-  @Test func `with a database of a newer version, or none at all, is refused`() async throws {
+  @Test func `with a database of a newer version, or an invalid one, is refused`() async throws {
     try await fill()
     let other = try DatabaseQueue(path: database)
     try await other.write { db in try db.execute(sql: "INSERT INTO grdb_migrations VALUES ('from the future')") }
@@ -235,15 +235,15 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: database)) == noise)
   }
 
-  @Test func `that cannot be made is unavailable`() throws {
+  @Test func `that cannot be created is unavailable`() throws {
     try Data().write(to: URL(fileURLWithPath: folder.path + "/file"))
     guard case .unavailable = refusal(ServerFolder(path: folder.path + "/file/server")) else {
-      Issue.record("opened inside of a file")
+      Issue.record("opened inside a file")
       return
     }
   }
 
-  @Test func `holds the secret in its key file and nowhere else`() async throws {
+  @Test func `holds the secret only in its key file`() async throws {
     try await fill()
     let text = try String(contentsOfFile: keys, encoding: .utf8)
     let opened = try folder.server.open()

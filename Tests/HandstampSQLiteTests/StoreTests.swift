@@ -8,7 +8,7 @@ import HandstampTesting
 import Testing
 
 @Suite struct `A SQLite store` {
-  /// A store that remembers where it is, so that a second one can be opened beside it.
+  /// A store that remembers its path, so that a second one can be opened on it.
   private struct Opened: RegistryStore {
     let folder: Folder
     let store: SQLiteRegistryStore
@@ -38,7 +38,7 @@ import Testing
     @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
       try await store.account(identity: identity)
     }
-    @concurrent func ticket(_ id: TicketID) async throws(RegistryStoreError) -> Ticket? {
+    @concurrent func ticket(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
       try await store.ticket(id)
     }
     @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  @Test func `has everything again after it was closed`() async throws {
+  @Test func `has everything again after it is reopened`() async throws {
     let folder = try Folder()
     var row = session(1)
     do {
@@ -86,7 +86,7 @@ import Testing
     #expect(try await store.session(row.id) == row)
     #expect(try await store.account(ada.id) == ada)
     #expect(try await store.lastEventID() == EventID(rawValue: 1))
-    // An id is not given twice, even when the newest event is gone.
+    // An id is never reused, even if the newest event is gone.
     let other = try DatabaseQueue(path: folder.server.databasePath)
     try await other.write { db in try db.execute(sql: "DELETE FROM event") }
     let next = try await store.write(
@@ -94,7 +94,7 @@ import Testing
     #expect(next.map(\.id) == [EventID(rawValue: 2)])
   }
 
-  @Test func `syncs every commit, and is for its owner alone`() async throws {
+  @Test func `syncs every commit, and is readable by its owner only`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
     _ = try await store.write([.createAccount(ada)], events: [])
@@ -105,11 +105,11 @@ import Testing
     #expect(settings.synchronous == 2 && settings.journal == "wal" && settings.foreignKeys)
   }
 
-  @Test func `tells each of many writers that come together its own answer`() async throws {
+  @Test func `gives each of many concurrent writers its own result`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
     _ = try await store.write([.createAccount(ada)], events: [])
-    // Every third one asks for what is there already; alone in its transaction or not, only that one fails.
+    // Every third one creates a row that exists; in a shared transaction or not, only that one fails.
     let failed = try await withThrowingTaskGroup(of: UInt64?.self) { group in
       for number in 0..<600 as Range<UInt64> {
         group.addTask {
@@ -119,7 +119,7 @@ import Testing
             let stored = try await store.write([.createSession(session(number))] + extra, events: [event])
             return stored.map(\.event) == [event] ? nil : number
           } catch {
-            guard error == .exists else { throw error }
+            guard error == .alreadyExists else { throw error }
             return number
           }
         }
@@ -132,7 +132,7 @@ import Testing
     #expect(try await store.events(after: .zero, account: nil, limit: 1000).count == 400)
   }
 
-  @Test func `says what is wrong with a row, and traps on none`() async throws {
+  @Test func `reports a damaged row, and never traps`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
     let row = session(1)
@@ -140,7 +140,7 @@ import Testing
     let other = try DatabaseQueue(path: folder.server.databasePath)
     for damage in ["kind = 'odd'", "ring = x'07'", "counter = -1", "end_reason = 'odd', ended_at = 1"] {
       try await other.write { db in try db.execute(sql: "UPDATE session SET \(damage)") }
-      await #expect(throws: RegistryStoreError.unavailable("a stored row makes no sense"), "\(damage)") {
+      await #expect(throws: RegistryStoreError.unavailable("a stored row is not valid"), "\(damage)") {
         try await store.session(row.id)
       }
     }

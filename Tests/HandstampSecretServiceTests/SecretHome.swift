@@ -1,7 +1,7 @@
 #if os(Linux)
 import Foundation
 
-/// A person's folders, with a keyring in them. Removed with the last reference.
+/// A user's home folders with a keyring. Removed with the last reference.
 final class SecretHome: Sendable {
   private let path: String
   var vaults: String { path + "/vaults" }
@@ -25,8 +25,8 @@ final class SecretHome: Sendable {
     return try names.reduce(into: Data()) { $0 += try Data(contentsOf: URL(fileURLWithPath: "\(vaults)/\($1)")) }
   }
 
-  /// Runs a script in a session of its own, and hands out the lines that it prints. It knows `open` (a keyring, unlocked),
-  /// `start` (one that is not) and `probe`.
+  /// Runs a script in a session of its own, and returns the lines that it prints. It knows `open` (an unlocked keyring),
+  /// `start` (a locked one) and `probe`.
   func run(_ script: String) async throws -> [String] {
     let process = Process()
     let output = Pipe()
@@ -35,7 +35,7 @@ final class SecretHome: Sendable {
     process.environment = [
       "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": path + "/home", "XDG_RUNTIME_DIR": path + "/run",
       "PROBE": SecretHome.probe, "VAULTS": vaults, "LC_ALL": "C",
-      // Nobody may be asked on a display that this machine happens to have.
+      // No prompt may appear on a display of this machine.
       "DISPLAY": "", "WAYLAND_DISPLAY": "",
     ]
     process.standardOutput = output
@@ -51,8 +51,8 @@ final class SecretHome: Sendable {
     }
   }
 
-  /// The daemons' own output goes nowhere, so that the script's ends when the script does. A daemon that is there has its name
-  /// on the bus. They are killed, because they have inherited blocked signals, and would outlive a gentler word.
+  /// The daemons' own output is discarded, so that the script's output ends with the script. A daemon is ready once its name is
+  /// on the bus. They are killed with SIGKILL, because they inherit blocked signals and would survive SIGTERM.
   private static let prelude = """
     trap 'kill -9 $BUS $KEYRING' EXIT
     mkfifo "$XDG_RUNTIME_DIR/address" 2>/dev/null

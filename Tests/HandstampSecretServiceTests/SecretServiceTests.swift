@@ -12,13 +12,13 @@ import Testing
     let first = try await home.run("open; probe load read begin read; probe load read")
     #expect(first == ["absent", "absent", "done", "session s1", "key 32", "session s1"])
     #expect(try await home.run("open; probe read") == ["session s1"])
-    // No key file is beside the vault, and what the keyring keeps is sealed.
+    // There is no key file beside the vault, and the keyring's own copy is sealed.
     let names = try FileManager.default.contentsOfDirectory(atPath: home.vaults)
     #expect(!names.contains { $0.hasSuffix(".key") })
     #expect(names.contains { $0.hasSuffix(".vault") })
   }
 
-  @Test func `is locked, not empty, when it was not unlocked since it was started`() async throws {
+  @Test func `is locked, not empty, before it is first unlocked`() async throws {
     #expect(try await home.run("open; probe begin") == ["done"])
     let before = try home.vaultBytes()
     let cold = try await home.run("start; probe locked load read begin remove")
@@ -27,12 +27,12 @@ import Testing
     #expect(try await home.run("open; probe read") == ["session s1"])
   }
 
-  @Test func `is locked, not empty, when it was locked since`() async throws {
+  @Test func `is locked, not empty, once it is locked again`() async throws {
     let lines = try await home.run("open; probe begin locked lock locked load; probe read")
     #expect(lines == ["done", "is open", "done", "is locked", "locked", "locked"])
   }
 
-  @Test func `answers for an item with exactly its name, and removes no other`() async throws {
+  @Test func `finds an item by its exact name, and removes no other`() async throws {
     let more = "printf 11 | secret-tool store --label=x handstamp-vault-key app account ada"
     let other = "printf 11 | secret-tool store --label=x handstamp-vault-key app2"
     let lines = try await home.run(
@@ -42,13 +42,13 @@ import Testing
     #expect(lines == ["absent", "done", "key 32", "done", "absent", "11", "11"])
   }
 
-  @Test func `that does not answer is unavailable in time`() async throws {
+  @Test func `that does not answer is unavailable after the time limit`() async throws {
     let lines = try await home.run(
       "open; probe begin; kill -STOP $KEYRING; LIMIT=300 probe read; kill -CONT $KEYRING; probe read")
     #expect(lines == ["done", "unavailable: the secret store did not answer in time", "session s1"])
   }
 
-  @Test func `that nobody can be asked to unlock stays locked`() async throws {
+  @Test func `stays locked if no prompt can be shown`() async throws {
     #expect(try await home.run("open; probe begin") == ["done"])
     let lines = try await home.run("start; LIMIT=2000 probe unlock locked read")
     #expect(lines.count == 3 && lines[0] != "done", "\(lines)")
@@ -64,11 +64,11 @@ import Testing
     #expect(try await home.run("open; probe read") == ["session s1"])
   }
 
-  @Test func `that holds something else under the name is left alone`() async throws {
+  @Test func `with another program's item under the name is left alone`() async throws {
     let lines = try await home.run(
       "open; printf nonsense | secret-tool store --label=x handstamp-vault-key app; probe load begin;"
         + " secret-tool lookup handstamp-vault-key app")
-    let trouble = "unavailable: the key in the secret store is none of ours"
+    let trouble = "wrong_key: the item in the secret store is not a handstamp key"
     #expect(lines == [trouble, trouble, "nonsense"])
   }
 }

@@ -6,13 +6,13 @@ import Glibc
 import Musl
 #endif
 
-/// What people watch on the standard error: a bar on a terminal, a plain line every tenth of the way elsewhere.
+/// Progress on standard error: a bar on a terminal, otherwise a plain line for every tenth.
 enum Console {
   private static let isTerminal = isatty(2) == 1
 
   static func note(_ text: String) { write(text + "\n") }
 
-  /// - Parameter chunk: by how many `done` has risen since the last call, at most.
+  /// - Parameter chunk: the largest increase of `done` since the last call.
   static func progress(
     _ done: UInt64, of total: UInt64, by chunk: UInt64, violations: Int, after elapsed: Duration
   ) {

@@ -11,10 +11,10 @@ import Musl
 /// Plays seeded histories of client, server, user and thief, on all cores, and checks the invariants after every step.
 ///
 ///     HandstampSimulator [--seeds N] [--from N]    plays N seeds, prints those that break an invariant
-///     HandstampSimulator --seed N                  plays one, and prints all that happens in it
-///     HandstampSimulator --faults                  tells how soon each planted fault is found
+///     HandstampSimulator --seed N                  plays one seed, and prints every step
+///     HandstampSimulator --faults                  shows how soon each planted fault is found
 ///
-/// Exits with 1 when an invariant was broken.
+/// Exits with 1 if an invariant was broken.
 @main
 struct HandstampSimulator {
   static func main() async {
@@ -71,7 +71,7 @@ struct HandstampSimulator {
     let violations = await score.violations
     for run in violations.prefix(20) { print("seed \(run.seed): \(run.violation?.description ?? "")") }
     if let first = violations.first {
-      print("make simulate SEED=\(first.seed) shows what happens in the first of them")
+      print("make simulate SEED=\(first.seed) replays the first of them")
     }
     print(
       "\(seeds.count) seeds, \(Int(Double(seeds.count) / seconds)) seeds/s on \(workers) cores,",
@@ -80,7 +80,7 @@ struct HandstampSimulator {
   }
 }
 
-/// What the command line asks for.
+/// The parsed command line.
 enum Order {
   case one(UInt64)
   case many(Range<UInt64>)
@@ -111,7 +111,7 @@ enum Order {
   }
 }
 
-/// Hands out seeds, and gathers what they came to.
+/// Hands out seeds, and collects their results.
 actor Score {
   private let all: Range<UInt64>
   private var given: UInt64

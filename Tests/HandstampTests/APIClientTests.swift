@@ -17,7 +17,7 @@ struct GetMe: Endpoint {
   var path: String { "/v1/me" }
 }
 
-/// A transport that answers by a closure and keeps what was sent.
+/// A transport that answers with a closure and records the requests.
 final class StubTransport: Transport {
   private let answer: @Sendable (TransportRequest) async throws(TransportError) -> TransportResponse
   private let sent = Box()
@@ -34,7 +34,7 @@ final class StubTransport: Transport {
   }
 
   @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-    throw .unreachable("no streams here")
+    throw .connectionLost("streams are not supported")
   }
 
   private actor Box {
@@ -50,14 +50,17 @@ final class StubTransport: Transport {
   private func client(
     _ answer: @escaping @Sendable (TransportRequest) async throws(TransportError) -> TransportResponse
   ) async throws -> (APIClient, StubTransport) {
-    let controller = SessionController(vault: MemoryVault(), backend: backend, policy: quiet, clock: clock)
+    let controller = SessionController(backend: backend, vault: MemoryVault(), policy: quiet, clock: clock)
     try await controller.signIn { .sample(0) }
     clock.advance(by: .seconds(60))
     let transport = StubTransport(answer)
-    return (APIClient(baseURL: base, controller: controller, transport: transport, failures: .once), transport)
+    return (
+      APIClient(baseURL: base, controller: controller, transport: transport, options: .init(retryPolicy: .once)),
+      transport
+    )
   }
 
-  @Test func `attaches the token and decodes the answer`() async throws {
+  @Test func `attaches the token and decodes the response`() async throws {
     let (api, transport) = try await client { _ in .init(status: 200, body: Array(#"{"name":"Ada","x":1}"#.utf8)) }
     #expect(try await api.send(GetMe()) == GetMe.Response(name: "Ada"))
     let request = try #require(await transport.requests().first)
@@ -65,7 +68,7 @@ final class StubTransport: Transport {
     #expect(request.headers.first(named: "authorization") == "Bearer access-s1-0")
   }
 
-  @Test func `replaces a refused token and sends once more`() async throws {
+  @Test func `replaces a refused token and retries once`() async throws {
     let (api, transport) = try await client { request in
       let isNew = request.headers.first(named: "Authorization") == "Bearer access-s1-1"
       return .init(status: isNew ? 200 : 401, body: Array("{}".utf8))
@@ -77,12 +80,12 @@ final class StubTransport: Transport {
 
   @Test func `gives up after the second refusal`() async throws {
     let (api, transport) = try await client { _ in .init(status: 401) }
-    await #expect(throws: APIError.unauthorized(.tokenRefused)) { try await api.send(Anything()) }
+    await #expect(throws: APIError.unauthorized(.tokenRejected)) { try await api.send(Anything()) }
     #expect(await transport.requests().count == 2)
     #expect(backend.calls.count == 1)
   }
 
-  @Test func `sends nothing without a session, and nothing but public calls`() async throws {
+  @Test func `sends only public calls without a session`() async throws {
     let (api, transport) = try await client { _ in .init(status: 200, body: Array("{}".utf8)) }
     await api.controller.signOut()
     await #expect(throws: APIError.unauthorized(.signedOut(.signedOut))) { try await api.send(Anything()) }
@@ -96,13 +99,13 @@ final class StubTransport: Transport {
     "https://user@api.example.org/",
     "/v1/me", "",
   ])
-  func `sends the token to its own origin alone`(url: String) async throws {
+  func `sends the token only to its own origin`(url: String) async throws {
     let (api, transport) = try await client { _ in .init(status: 200) }
     await #expect(throws: APIError.self) { try await api.respond(to: TransportRequest(method: "GET", url: url)) }
     #expect(await transport.requests().isEmpty)
   }
 
-  @Test func `turns statuses and unreadable answers into typed errors`() async throws {
+  @Test func `turns statuses and malformed responses into typed errors`() async throws {
     let (api, _) = try await client { request in
       request.url.hasSuffix("me")
         ? .init(status: 200, body: Array(#"{"nome":"Ada"}"#.utf8))
@@ -114,14 +117,14 @@ final class StubTransport: Transport {
     }
   }
   @Test(arguments: [
-    (TransportError.unreachable("connection refused"), Recovery.retry(after: nil)), (.timedOut, .retry(after: nil)),
-    (.cancelled, .none), (.tooLarge, .none), (.invalidRequest("a header with a line break"), .none),
+    (TransportError.connectionLost("connection refused"), Recovery.retry(after: nil)), (.timedOut, .retry(after: nil)),
+    (.cancelled, .none), (.tooLarge, .none), (.invalidRequest("a header contains a line break"), .none),
   ])
-  func `passes on why there was no answer, and blames no session for it`(
+  func `reports why there was no response, and keeps the session`(
     error: TransportError, recovery: Recovery
   ) async throws {
     let (api, _) = try await client { _ throws(TransportError) in throw error }
-    let thrown = await #expect(throws: APIError.unreachable(error)) { try await api.send(Anything()) }
+    let thrown = await #expect(throws: APIError.network(error)) { try await api.send(Anything()) }
     #expect(thrown?.recovery == recovery)
   }
 }

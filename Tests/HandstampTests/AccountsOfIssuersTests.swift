@@ -3,7 +3,7 @@ import Handstamp
 import HandstampTesting
 import Testing
 
-/// What an issuer calls somebody is somebody else at another issuer (OpenID Connect Core 1.0 section 5.7).
+/// A subject at one issuer is a different account at another (OpenID Connect Core 1.0 section 5.7).
 @MainActor @Suite struct `Accounts of several issuers` {
   private let clock = ManualClock()
   private let index = MemoryAccountsIndex()
@@ -11,32 +11,32 @@ import Testing
   private let good = "https://id.example.org"
   private let evil = "https://evil.example.org"
 
-  private func accounts() -> Accounts<String> {
+  private func accounts() -> Accounts<ScriptedBackend, String> {
     Accounts(index: index, clock: clock) { [vaults, clock] account in
       let vault = vaults.withLock { vaults in
         let vault = vaults[account] ?? MemoryVault()
         vaults[account] = vault
         return vault
       }
-      return SessionManager<String>(
+      return SessionManager<ScriptedBackend, String>(
         backend: ScriptedBackend.rotating(), vault: vault, baseURL: base,
         transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: clock
       ) { _ in "content" }
     }
   }
 
-  private func grant(_ name: String, at issuer: String?, session: String? = nil) -> Grant {
-    var grant = Grant.sample(0, session: "session-\(session ?? name)")
+  private func grant(_ name: String, at issuer: String?, session: String? = nil) -> TokenResponse {
+    var grant = TokenResponse.sample(0, session: "session-\(session ?? name)")
     grant.profile = Profile(id: AccountID(name), name: name)
-    grant.authority = issuer
+    grant.issuer = issuer
     return grant
   }
 
-  private func token(_ id: AccountID, _ accounts: Accounts<String>) async throws -> AccessToken? {
+  private func token(_ id: AccountID, _ accounts: Accounts<ScriptedBackend, String>) async throws -> AccessToken? {
     try await accounts.session(of: id)?.controller.token()
   }
 
-  @Test func `are two though both are called the same, and neither has the other's tokens`() async throws {
+  @Test func `with the same subject stay separate, each with its own tokens`() async throws {
     let accounts = accounts()
     let ada = try await accounts.add { grant("ada", at: good, session: "first") }
     let other = try await accounts.add { grant("ada", at: evil, session: "second") }
@@ -45,14 +45,14 @@ import Testing
     #expect(accounts.accounts.map(\.server) == [good, evil])
     #expect(try await token(ada, accounts) == AccessToken("access-session-first-0"))
     #expect(try await token(other, accounts) == AccessToken("access-session-second-0"))
-    // Each is found again, whichever comes first, also by another program.
+    // Each is found again, in either order, also by another program.
     let later = self.accounts()
     #expect(try await later.add { grant("ada", at: evil, session: "third") } == other)
     #expect(try await later.add { grant("ada", at: good, session: "fourth") } == ada)
     #expect(later.accounts.count == 2)
   }
 
-  @Test func `keep their ids when the other one goes`() async throws {
+  @Test func `keep their ids when the other is removed`() async throws {
     let accounts = accounts()
     let ada = try await accounts.add { grant("ada", at: good, session: "first") }
     let other = try await accounts.add { grant("ada", at: evil, session: "second") }
@@ -61,7 +61,7 @@ import Testing
     #expect(accounts.accounts.map(\.id) == [other])
   }
 
-  @Test func `cannot be taken by a name that looks like another's whole one`() async throws {
+  @Test func `cannot be taken over by a subject that imitates another's full id`() async throws {
     let accounts = accounts()
     let ada = try await accounts.add { grant("ada", at: evil, session: "first") }
     let trap = try await accounts.add { grant("\(good)#ada", at: evil, session: "second") }
@@ -73,7 +73,7 @@ import Testing
     #expect(try await accounts.add { grant("ada", at: good, session: "fourth") } == victim)
   }
 
-  @Test func `leave an account of an older list, and one of a backend without an issuer, as they are`() async throws {
+  @Test func `leave accounts from older lists or without an issuer unchanged`() async throws {
     let accounts = accounts()
     let ada = try await accounts.add { grant("ada", at: nil, session: "first") }
     #expect(accounts[ada]?.server == nil)

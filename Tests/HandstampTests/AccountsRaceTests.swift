@@ -5,14 +5,16 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@MainActor @Suite struct `Accounts that come and go` {
-  typealias Session = SessionManager<String>
+@MainActor @Suite struct `Accounts that are added and removed` {
+  typealias Session = SessionManager<ScriptedBackend, String>
   private let clock = ManualClock()
   private let index = MemoryAccountsIndex()
   private let vaults = Locked<[AccountID: MemoryVault]>([:])
   private let backend = ScriptedBackend.rotating()
 
-  private func accounts(_ steps: [CleanupStep] = [], list: (any AccountsIndex)? = nil) -> Accounts<String> {
+  private func accounts(_ steps: [CleanupStep] = [], list: (any AccountsIndex)? = nil) -> Accounts<
+    ScriptedBackend, String
+  > {
     Accounts(index: list ?? index, clock: clock) { [vaults, clock, backend] account in
       let vault = vaults.withLock { vaults in
         let vault = vaults[account] ?? MemoryVault()
@@ -26,18 +28,18 @@ import Testing
     }
   }
 
-  private func grant(_ session: String) -> Grant { .sample(0, session: session) }
+  private func grant(_ session: String) -> TokenResponse { .sample(0, session: session) }
 
   private func leaving() async -> [AccountID] { (try? await index.read().get().leaving) ?? [] }
 
-  @Test func `tell the server of their end after they were removed, when it can be reached`() async throws {
-    backend.failRevocations(with: .unreachable(retryAfter: nil))
+  @Test func `revoke their sessions after removal, once the server is reachable`() async throws {
+    backend.answerRevocations(with: .noDecision(.network(.timedOut)))
     let accounts = accounts()
     let ada = try await accounts.add { self.grant("s1") }
     try await accounts.remove(ada)
     #expect(accounts.accounts.isEmpty)
     #expect(accounts.session(of: ada) == nil)
-    backend.failRevocations(with: nil)
+    backend.answerRevocations(with: .ended)
     while backend.revoked.isEmpty {
       clock.advance(by: .seconds(1))
       await othersFirst()
@@ -45,30 +47,30 @@ import Testing
     while await leaving() != [] { await othersFirst() }
   }
 
-  @Test func `tell the server of their end at the next launch, though no list names them`() async throws {
-    backend.failRevocations(with: .unreachable(retryAfter: nil))
+  @Test func `revoke their sessions at the next launch, though no list names them`() async throws {
+    backend.answerRevocations(with: .noDecision(.network(.timedOut)))
     do {
       let accounts = accounts()
       let ada = try await accounts.add { self.grant("s1") }
       try await accounts.remove(ada)
     }
     #expect(await leaving() == [AccountID("ada")])
-    backend.failRevocations(with: nil)
+    backend.answerRevocations(with: .ended)
     let relaunched = accounts()
     while await leaving() != [] { await othersFirst() }
-    // Perhaps twice: what was let go of may have been under way, and it may be told any number of times.
+    // Perhaps twice: the released controller may have been sending it, and repeating is harmless.
     #expect(Set(backend.revoked) == [RevocationHandle("handle-s1")])
     #expect(relaunched.accounts.isEmpty)
   }
 
-  @Test func `stay in the list when another program signed in to them and this one could not`() async throws {
+  @Test func `stay in the list if another program's sign-in succeeds and this one's fails`() async throws {
     let (broken, gate) = (FaultyVault(MemoryVault()), Gate())
     await broken.set {
       $0 = .full
       $0.gate = gate
     }
     let one = accounts()
-    let other = Accounts<String>(index: index, clock: clock) { [clock, backend] _ in
+    let other = Accounts<ScriptedBackend, String>(index: index, clock: clock) { [clock, backend] _ in
       Session(
         backend: backend, vault: broken, baseURL: base, transport: StubTransport { _ in .init(status: 200) },
         policy: quiet, clock: clock
@@ -87,7 +89,7 @@ import Testing
     #expect(other.session(of: ada)?.isAuthenticated == true)
   }
 
-  @Test func `stay in the list when another program signs in to them while they are removed`() async throws {
+  @Test func `stay in the list if another program signs in during their removal`() async throws {
     let list = InterruptedIndex(index)
     let (one, other) = (accounts(list: list), accounts())
     let ada = try await one.add(tag: "home") { self.grant("s1") }
@@ -95,12 +97,12 @@ import Testing
     try await one.remove(ada)
     #expect(one.accounts.map(\.tag) == ["home"])
     #expect(one.activeID == ada)
-    // The vault tells of what others wrote, a little later.
+    // The vault reports other processes' writes a little later.
     while one.session(of: ada)?.isAuthenticated != true { await othersFirst() }
     #expect(try await one.session(of: ada)?.controller.token() == AccessToken("access-s2-0"))
   }
 
-  @Test func `are in the list once they are signed in, though another program removed them meanwhile`() async throws {
+  @Test func `are listed once signed in, even if another program removed them meanwhile`() async throws {
     let list = InterruptedIndex(index)
     let (one, other) = (accounts(list: list), accounts())
     list.afterNextEdit {
@@ -113,7 +115,7 @@ import Testing
     #expect(try await one.session(of: ada)?.controller.token() == AccessToken("access-s1-0"))
   }
 
-  @Test func `stay in the list when they are added while they are being removed`() async throws {
+  @Test func `stay in the list if they are added during their removal`() async throws {
     let gate = Gate()
     let (begun, begin) = AsyncStream.makeStream(of: Void.self)
     let accounts = accounts([
@@ -136,7 +138,7 @@ import Testing
   }
 }
 
-/// A list of accounts with which another program does something just before, or after, the next edit.
+/// A list of accounts that another program edits just before or after the next edit.
 private final class InterruptedIndex: AccountsIndex {
   typealias Work = @MainActor @Sendable () async -> Void
   private let base: MemoryAccountsIndex
@@ -148,9 +150,9 @@ private final class InterruptedIndex: AccountsIndex {
   func beforeNextEdit(_ work: @escaping Work) { before.withLock { $0 = work } }
   func afterNextEdit(_ work: @escaping Work) { after.withLock { $0 = work } }
 
-  @concurrent func read() async -> Result<AccountsList, VaultTrouble> { await base.read() }
+  @concurrent func read() async -> Result<AccountsList, VaultError> { await base.read() }
 
-  @concurrent func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultTrouble> {
+  @concurrent func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultError> {
     await before.take()?()
     let result = await base.edit(edit)
     await after.take()?()

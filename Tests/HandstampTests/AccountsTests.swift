@@ -6,12 +6,12 @@ import HandstampVaults
 import Testing
 
 @MainActor @Suite struct `Several accounts` {
-  typealias Session = SessionManager<String>
+  typealias Session = SessionManager<ScriptedBackend, String>
   private let clock = ManualClock()
   private let index = MemoryAccountsIndex()
   private let vaults = Locked<[AccountID: MemoryVault]>([:])
 
-  private func accounts(_ made: Locked<[AccountID]> = Locked([])) -> Accounts<String> {
+  private func accounts(_ made: Locked<[AccountID]> = Locked([])) -> Accounts<ScriptedBackend, String> {
     Accounts(index: index, clock: clock) { [vaults, clock] account in
       made.withLock { $0.append(account) }
       let vault = vaults.withLock { vaults in
@@ -26,20 +26,20 @@ import Testing
     }
   }
 
-  private func grant(_ name: String) -> Grant {
-    var grant = Grant.sample(0, session: "session-\(name)")
+  private func grant(_ name: String) -> TokenResponse {
+    var grant = TokenResponse.sample(0, session: "session-\(name)")
     grant.profile = Profile(id: AccountID(name), name: name)
     return grant
   }
 
-  @Test func `are listed in their order, the first is active, and only activate moves that`() async throws {
+  @Test func `are listed in order, the first is active, and only activate changes that`() async throws {
     let accounts = accounts()
     let ada = try await accounts.add { self.grant("ada") }
     let bob = try await accounts.add(tag: "work") { self.grant("bob") }
     #expect(accounts.accounts.map(\.id) == [ada, bob])
     #expect(accounts.activeID == ada)
     #expect(accounts.active?.currentUser?.id == ada)
-    // A call for another account is that account's affair.
+    // A call for another account concerns that account only.
     let token = try await accounts.session(of: bob)?.controller.token()
     #expect(token == AccessToken("access-session-bob-0"))
     #expect(accounts.activeID == ada)
@@ -56,7 +56,7 @@ import Testing
     #expect(accounts.session(of: ada)?.isAuthenticated == false)
     #expect(accounts.session(of: bob)?.isAuthenticated == true)
     _ = try await accounts.session(of: bob)?.controller.token()
-    // Signed out is not gone: the person may come back.
+    // A signed-out account stays listed: the user may come back.
     #expect(accounts.accounts.map(\.id) == [ada, bob])
     try await accounts.remove(ada)
     #expect(accounts.accounts.map(\.id) == [bob])
@@ -64,7 +64,7 @@ import Testing
     #expect(accounts.session(of: ada) == nil)
   }
 
-  @Test func `are back after a launch, and no session is opened before somebody asks for it`() async throws {
+  @Test func `are back after a launch, and their sessions are opened on demand`() async throws {
     let first = accounts()
     for number in 0..<20 { try await first.add { self.grant("a\(number)") } }
     try await first.activate(AccountID("a7"))
@@ -74,7 +74,7 @@ import Testing
     #expect(relaunched.accounts.count == 20)
     #expect(made.withLock { $0 }.isEmpty)
     let session = try #require(relaunched.active)
-    #expect(await session.restoreSession() == .success(Profile(id: AccountID("a7"), name: "a7")))
+    #expect(await session.restoreSession().value??.profile == Profile(id: AccountID("a7"), name: "a7"))
     #expect(made.withLock { $0 } == [AccountID("a7")])
   }
 
@@ -89,18 +89,20 @@ import Testing
     while other.activeID != bob { await othersFirst() }
   }
 
-  @Test func `leave no trace of one whose sign-in failed`() async throws {
+  @Test func `leave no trace of a failed sign-in`() async throws {
     let accounts = accounts()
     try await accounts.add { self.grant("ada") }
-    var nobody = grant("bob")
-    nobody.profile = nil
-    for result in [Result<Grant, SessionError>.failure(.unreachable(retryAfter: nil)), .success(nobody)] {
+    var anonymous = grant("bob")
+    anonymous.profile = nil
+    for result in [
+      Result<TokenResponse, SessionError>.failure(.requestFailed(.network(.timedOut))), .success(anonymous),
+    ] {
       await #expect(throws: SessionError.self) { @MainActor in _ = try await accounts.add { try result.get() } }
     }
     #expect(accounts.accounts.map(\.id) == [AccountID("ada")])
   }
 
-  @Test func `refuse to activate one that is not there`() async throws {
+  @Test func `refuse to activate an unknown account`() async throws {
     let accounts = accounts()
     let ada = try await accounts.add { self.grant("ada") }
     await #expect(throws: SessionError.refused(code: "unknown_account", detail: "bob")) { @MainActor in
@@ -114,14 +116,14 @@ import Testing
   let ada = ListedAccount(id: AccountID("ada"), name: "Ada", tag: "home", addedAt: UnixTime(seconds: 1))
   let bob = ListedAccount(id: AccountID("bob"), name: "Bob", tag: "home", addedAt: UnixTime(seconds: 2))
 
-  @Test func `gives a tag to one account alone`() throws {
+  @Test func `gives a tag to one account only`() throws {
     var list = try #require(AccountsList().applying(.add(ada)))
     list = try #require(list.applying(.add(bob)))
     #expect(list.account(tagged: "home")?.id == bob.id)
     #expect(list[ada.id]?.tag == nil)
   }
 
-  @Test func `keeps the place, the tag and the date of one that signs in again`() throws {
+  @Test func `keeps an account's place, tag and date when it signs in again`() throws {
     var list = try #require(AccountsList().applying(.add(ada)))
     list = try #require(list.applying(.add(bob)))
     list = try #require(list.applying(.tag(ada.id, "first")))
@@ -136,8 +138,8 @@ import Testing
     let list = try #require(AccountsList().applying(.add(ada)))
     #expect(list.applying(.add(ada)) == nil)
     #expect(list.applying(.activate(ada.id)) == nil)
-    #expect(list.applying(.activate(AccountID("nobody"))) == nil)
-    #expect(list.applying(.remove(AccountID("nobody"))) == nil)
-    #expect(list.applying(.tag(AccountID("nobody"), "x")) == nil)
+    #expect(list.applying(.activate(AccountID("unknown"))) == nil)
+    #expect(list.applying(.remove(AccountID("unknown"))) == nil)
+    #expect(list.applying(.tag(AccountID("unknown"), "x")) == nil)
   }
 }

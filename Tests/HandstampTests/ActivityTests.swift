@@ -11,13 +11,13 @@ import Testing
   private func controller() -> SessionController {
     var policy = quiet
     policy.idleLimit = .seconds(900)
-    return SessionController(vault: vault, backend: ScriptedBackend.rotating(), policy: policy, clock: clock)
+    return SessionController(backend: ScriptedBackend.rotating(), vault: vault, policy: policy, clock: clock)
   }
 
-  @Test func `of the last instant before the limit keeps the session, however late it is told`() async throws {
+  @Test func `just before the limit keeps the session, however late it is reported`() async throws {
     let session = controller()
     try await session.signIn { .sample(0, life: nil) }
-    // The first one is told at once; the others lie in between.
+    // The first one is reported at once; the others lie in between.
     session.updateSessionActivity()
     for _ in 0..<3 {
       clock.advance(by: .seconds(890))
@@ -32,24 +32,24 @@ import Testing
     #expect(await first(session.states) { $0.isSignedOut } == .signedOut(.idle))
   }
 
-  @Test func `counts to the instant, also if nobody was told of it yet`() async throws {
+  @Test func `counts to the instant, even before it is reported`() async throws {
     let session = controller()
     try await session.signIn { .sample(0, life: nil) }
     session.updateSessionActivity()
     await session.tellActivity()
     await clock.sleepers(1)
-    // Within the second in which nobody is told again.
+    // Within the second in which activity is not reported again.
     clock.advance(by: .milliseconds(900))
     session.updateSessionActivity()
     clock.advance(by: .milliseconds(899_200))
-    // The limit has struck: either it waits anew, or the session is over.
+    // The limit has fired: either it waits again, or the session has ended.
     while clock.sleeperCount == 0, session.state.isSignedIn { await othersFirst() }
     #expect(session.state.isSignedIn)
     clock.advance(by: .milliseconds(800))
     #expect(await first(session.states) { $0.isSignedOut } == .signedOut(.idle))
   }
 
-  @Test func `is written down rarely, whoever calls and how often`() async throws {
+  @Test func `is written rarely, however often it is reported`() async throws {
     let session = controller()
     try await session.signIn { .sample(0, life: nil) }
     guard case .value(let before) = await vault.read() else { throw CancellationError() }

@@ -8,18 +8,18 @@ import Testing
 import FoundationNetworking
 #endif
 
-@Suite struct `What a sign-out clears away` {
+@Suite struct `What a sign-out clears` {
   @discardableResult
   private func signOut(_ step: CleanupStep, _ plan: SignOutPlan = .standard) async throws -> SignOutReport {
     let session = SessionController(
-      vault: MemoryVault(), backend: ScriptedBackend.rotating(), policy: quiet, clock: ManualClock(), cleanups: [step])
+      backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet, clock: ManualClock(), cleanups: [step])
     try await session.signIn { .sample(0) }
     let report = await session.signOut(plan)
     #expect(report.failed.isEmpty)
     return report
   }
 
-  @Test func `are cached answers`() async throws {
+  @Test func `are cached responses`() async throws {
     let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
     let url = try #require(URL(string: "https://example.org/me"))
     let request = URLRequest(url: url)
@@ -31,7 +31,7 @@ import FoundationNetworking
     #expect(cache.cachedResponse(for: request) == nil)
   }
 
-  @Test func `are cookies of that address, and no others`() async throws {
+  @Test func `are only the cookies of that address`() async throws {
     let jar = HTTPCookieStorage.shared
     let names = ["one", "two"].map { "\($0)-\(UUID().uuidString).example" }
     let urls = try names.map { try #require(URL(string: "https://\($0)/")) }
@@ -46,7 +46,7 @@ import FoundationNetworking
     for cookie in jar.cookies(for: urls[1]) ?? [] { jar.deleteCookie(cookie) }
   }
 
-  @Test func `are preferences with that prefix, and no others`() async throws {
+  @Test func `are only the preferences with that prefix`() async throws {
     let suite = "org.handstamp.test-\(UUID().uuidString)"
     let preferences = try #require(UserDefaults(suiteName: suite))
     defer { preferences.removePersistentDomain(forName: suite) }
@@ -58,7 +58,7 @@ import FoundationNetworking
     #expect(left.bool(forKey: "onboarded"))
   }
 
-  @Test func `are files, when the plan says so; that there are none is fine`() async throws {
+  @Test func `are files if the plan says so, missing ones included`() async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("cleanup-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     try Data("page".utf8).write(to: folder.appendingPathComponent("page"))
@@ -69,7 +69,7 @@ import FoundationNetworking
     #expect(!FileManager.default.fileExists(atPath: folder.path))
   }
 
-  @Test func `are transfers that are on their way`() async throws {
+  @Test func `are transfers in flight`() async throws {
     let (arrived, arrival) = AsyncStream.makeStream(of: Void.self)
     let server = try LoopbackServer { connection in
       arrival.finish()

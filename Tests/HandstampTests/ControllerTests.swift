@@ -9,7 +9,7 @@ import Testing
   private let vault = MemoryVault()
 
   private func signedIn(_ backend: ScriptedBackend, policy: SessionPolicy = quiet) async throws -> SessionController {
-    let controller = SessionController(vault: vault, backend: backend, policy: policy, clock: clock)
+    let controller = SessionController(backend: backend, vault: vault, policy: policy, clock: clock)
     try await controller.signIn { .sample(0) }
     return controller
   }
@@ -24,10 +24,10 @@ import Testing
     gate.open()
     for caller in callers { #expect(try await caller.value.text == "access-s1-1") }
     #expect(backend.calls.count == 1)
-    #expect(backend.mostInTheAir == 1)
+    #expect(backend.maxInFlight == 1)
   }
 
-  @Test func `lets one caller go, also the first, without the others`() async throws {
+  @Test func `lets one caller cancel, even the first, without the others`() async throws {
     let gate = Gate()
     let backend = ScriptedBackend.held(by: gate)
     let controller = try await signedIn(backend)
@@ -46,12 +46,12 @@ import Testing
     let controller = try await signedIn(backend)
     clock.advance(by: .seconds(60))
     let old = try await controller.token()
-    let callers = (0..<20).map { _ in Task { try await controller.token(insteadOf: old) } }
+    let callers = (0..<20).map { _ in Task { try await controller.token(replacing: old) } }
     for caller in callers { #expect(try await caller.value.text == "access-s1-1") }
     #expect(backend.calls.count == 1)
   }
 
-  @Test func `hands out the header without waiting, and none behind the fence of a sign-out`() async throws {
+  @Test func `returns the header without waiting, and none behind a sign-out's fence`() async throws {
     let controller = try await signedIn(.rotating())
     #expect(controller.authorizationHeader == "Bearer access-s1-0")
     await controller.signOut()
@@ -59,16 +59,16 @@ import Testing
     await #expect(throws: SessionError.signedOut(.signedOut)) { try await controller.token() }
   }
 
-  @Test func `comes back after a restart, with the same token and without a network`() async throws {
+  @Test func `is restored after a restart, with the same token and without a network`() async throws {
     _ = try await signedIn(.rotating())
-    let offline = ScriptedBackend { _, _, _ in .failure(.unreachable(retryAfter: nil)) }
-    let relaunched = SessionController(vault: vault, backend: offline, policy: quiet, clock: clock)
+    let offline = ScriptedBackend { _, _, _ in .noDecision(.network(.timedOut)) }
+    let relaunched = SessionController(backend: offline, vault: vault, policy: quiet, clock: clock)
     #expect(try await relaunched.token().text == "access-s1-0")
     #expect(offline.calls.isEmpty)
   }
 
-  @Test func `shows every state to every observer, in order`() async throws {
-    let controller = SessionController(vault: vault, backend: ScriptedBackend.rotating(), policy: quiet, clock: clock)
+  @Test func `delivers every state to every observer, in order`() async throws {
+    let controller = SessionController(backend: ScriptedBackend.rotating(), vault: vault, policy: quiet, clock: clock)
     await first(controller.states) { $0.isSignedOut }
     let observers = (0..<50).map { _ in
       let states = controller.states
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  @Test func `lets two loops over one stream both see everything`() async throws {
+  @Test func `delivers everything to both of two loops over one stream`() async throws {
     let controller = try await signedIn(.rotating())
     let states = controller.states
     async let one = first(states) { $0.isSignedOut }
@@ -100,7 +100,7 @@ import Testing
     #expect(await two == .signedOut(.signedOut))
   }
 
-  @Test func `is not brought back by a refresh that was in the air at sign-out`() async throws {
+  @Test func `stays signed out despite a refresh in flight at sign-out`() async throws {
     let gate = Gate()
     let backend = ScriptedBackend.held(by: gate)
     let controller = try await signedIn(backend)
@@ -110,7 +110,7 @@ import Testing
     await controller.signOut()
     gate.open()
     await #expect(throws: SessionError.signedOut(.signedOut)) { try await caller.value }
-    #expect(await controller.endsDelivered(within: .seconds(60)))
+    #expect(await controller.flushRevocations(timeout: .seconds(60)))
     #expect(backend.revoked == [RevocationHandle("handle-s1")])
     guard case .value(let entry) = await vault.read() else {
       Issue.record("the tombstone is gone")
@@ -119,37 +119,37 @@ import Testing
     #expect(entry.session == nil)
   }
 
-  @Test func `signs out offline and delivers the end after a restart`() async throws {
+  @Test func `signs out offline and revokes at the server after a restart`() async throws {
     let backend = ScriptedBackend.rotating()
-    backend.failRevocations(with: .unreachable(retryAfter: nil))
+    backend.answerRevocations(with: .noDecision(.network(.timedOut)))
     let controller = try await signedIn(backend)
     #expect(await controller.signOut() == SignOutReport())
     #expect(backend.revoked.isEmpty)
-    backend.failRevocations(with: nil)
-    let relaunched = SessionController(vault: vault, backend: backend, policy: quiet, clock: clock)
+    backend.answerRevocations(with: .ended)
+    let relaunched = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock)
     await first(relaunched.states) { $0.isSignedOut }
-    #expect(await relaunched.endsDelivered(within: .seconds(60)))
+    #expect(await relaunched.flushRevocations(timeout: .seconds(60)))
     #expect(backend.revoked.contains(RevocationHandle("handle-s1")))
   }
 
-  @Test func `counts an end as delivered when the vault has noted it, and not before it has answered`() async throws {
+  @Test func `counts a revocation as delivered only once the vault has recorded it`() async throws {
     let offline = ScriptedBackend.rotating()
-    offline.failRevocations(with: .unreachable(retryAfter: nil))
+    offline.answerRevocations(with: .noDecision(.network(.timedOut)))
     await (try await signedIn(offline)).signOut()
     let backend = ScriptedBackend.rotating()
     let slow = FaultyVault(vault)
     let (reading, noting) = (Gate(), Gate())
     await slow.set { $0.gate = reading }
-    let relaunched = SessionController(vault: slow, backend: backend, policy: quiet, clock: clock)
+    let relaunched = SessionController(backend: backend, vault: slow, policy: quiet, clock: clock)
     await reading.arrivals(1)
-    #expect(await !relaunched.endsDelivered(within: .zero), "nobody knows yet what there is to deliver")
+    #expect(await !relaunched.flushRevocations(timeout: .zero), "the pending revocations are not known yet")
     await slow.set { $0.gate = noting }
     reading.open()
     await noting.arrivals(1)
     #expect(backend.revoked.contains(RevocationHandle("handle-s1")))
-    #expect(await !relaunched.endsDelivered(within: .zero), "a later program would tell the server again")
+    #expect(await !relaunched.flushRevocations(timeout: .zero), "a later process would notify the server again")
     noting.open()
-    #expect(await relaunched.endsDelivered(within: .seconds(3600)))
+    #expect(await relaunched.flushRevocations(timeout: .seconds(3600)))
     guard case .value(let entry) = await vault.read() else {
       Issue.record("the tombstone is gone")
       return
@@ -157,27 +157,27 @@ import Testing
     #expect(entry.tombstones.map(\.revocation) == [nil])
   }
 
-  @Test func `waits for a delivery no longer than it is told, each caller for itself`() async throws {
+  @Test func `waits for a delivery up to each caller's own limit`() async throws {
     let backend = ScriptedBackend.rotating()
-    backend.failRevocations(with: .unreachable(retryAfter: nil))
+    backend.answerRevocations(with: .noDecision(.network(.timedOut)))
     let controller = try await signedIn(backend)
     await controller.signOut()
-    let cancelled = Task { await controller.endsDelivered(within: .seconds(3600)) }
-    let patient = Task { await controller.endsDelivered(within: .seconds(3600)) }
+    let cancelled = Task { await controller.flushRevocations(timeout: .seconds(3600)) }
+    let patient = Task { await controller.flushRevocations(timeout: .seconds(3600)) }
     for _ in 0..<200 { await othersFirst() }
-    #expect(await !controller.endsDelivered(within: .zero))
+    #expect(await !controller.flushRevocations(timeout: .zero))
     cancelled.cancel()
     #expect(await !cancelled.value)
-    backend.failRevocations(with: nil)
-    await controller.nudge()
-    #expect(await patient.value, "neither who gave up nor who was cancelled took this one along")
+    backend.answerRevocations(with: .ended)
+    await controller.retryPendingWork()
+    #expect(await patient.value, "neither the timeout nor the cancellation of another caller ended this wait")
   }
 
   @Test func `shares one vault with another process: one refresh, both served, both signed out`() async throws {
     let gate = Gate()
     let backend = ScriptedBackend.held(by: gate)
     let one = try await signedIn(backend)
-    let two = SessionController(vault: vault, backend: backend, policy: quiet, clock: clock)
+    let two = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock)
     _ = try await two.token()
     clock.advance(by: .seconds(600))
     let first = Task { try await one.token() }
@@ -208,7 +208,7 @@ import Testing
     await #expect(throws: APIError.unauthorized(.signedOut(.signedOut))) { try await call.value }
   }
 
-  @Test func `goes away when nobody holds it, and ends its streams`() async throws {
+  @Test func `is released with its last reference, and ends its streams`() async throws {
     var controller: SessionController? = try await signedIn(.rotating())
     weak let trace = controller
     let states = controller?.states
@@ -218,8 +218,8 @@ import Testing
     #expect(trace == nil)
   }
 
-  @Test func `tells the error of a sign-in, and is ready for the next`() async throws {
-    let controller = SessionController(vault: vault, backend: ScriptedBackend.rotating(), policy: quiet, clock: clock)
+  @Test func `reports a sign-in's error, and is ready for the next`() async throws {
+    let controller = SessionController(backend: ScriptedBackend.rotating(), vault: vault, policy: quiet, clock: clock)
     await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: nil)) {
       try await controller.signIn { throw SessionError.refused(code: "wrong_credentials", detail: nil) }
     }
@@ -228,9 +228,9 @@ import Testing
     #expect(controller.state.isSignedIn)
   }
 
-  @Test func `gives a sign-in that a sign-out overtook back to the server`() async throws {
+  @Test func `revokes a sign-in that a sign-out overtook`() async throws {
     let backend = ScriptedBackend.rotating()
-    let controller = SessionController(vault: vault, backend: backend, policy: quiet, clock: clock)
+    let controller = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock)
     let gate = Gate()
     let signIn = Task {
       try await controller.signIn {
@@ -242,7 +242,7 @@ import Testing
     await controller.signOut()
     gate.open()
     await #expect(throws: SessionError.cancelled) { try await signIn.value }
-    #expect(await controller.endsDelivered(within: .seconds(60)))
+    #expect(await controller.flushRevocations(timeout: .seconds(60)))
     #expect(backend.revoked == [RevocationHandle("handle-s1")])
     #expect(controller.state.isSignedOut)
   }
@@ -256,9 +256,9 @@ import Testing
     #expect(backend.calls.count == 1)
   }
 
-  @Test func `has a clock that can sleep for ever`() async {
+  @Test func `has a clock that can sleep forever`() async {
     let sleeping = Task { try await SystemClock().sleep(for: .seconds(Int64.max)) }
-    // It must have fallen asleep.
+    // It must have fallen asleep by now.
     for _ in 0..<1000 { await othersFirst() }
     sleeping.cancel()
     await #expect(throws: CancellationError.self) { try await sleeping.value }

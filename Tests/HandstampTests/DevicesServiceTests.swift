@@ -12,13 +12,13 @@ import Testing
       requests.withLock { $0.append(request) }
       return .init(status: status, headers: [HeaderField("Content-Type", "application/json")], body: Array(body.utf8))
     }
-    let controller = SessionController(vault: MemoryVault(), backend: ScriptedBackend.rotating(), policy: quiet)
+    let controller = SessionController(backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet)
     try await controller.signIn { .sample(0) }
     let backend = ServerBackend(baseURL: base, device: .init(id: DeviceID("d"), name: "d"), transport: transport)
     return ServerDevices(backend, controller: controller)
   }
 
-  @Test func `come as the server lists them`() async throws {
+  @Test func `are returned as the server lists them`() async throws {
     let service = try await devices(
       200,
       """
@@ -35,7 +35,7 @@ import Testing
     #expect(request.headers.first(named: "Authorization")?.hasPrefix("Bearer ") == true)
   }
 
-  @Test func `are ended one by one, whatever a session is called, or all others at once`() async throws {
+  @Test func `are ended one by one, whatever the session's id, or all others at once`() async throws {
     let service = try await devices(204, "")
     try await service.end(SessionID("s-1"))
     try await service.end(SessionID("../me?x"))
@@ -48,14 +48,14 @@ import Testing
   }
 
   @Test(arguments: [(200, "<html>"), (200, "{}"), (404, "{\"code\":\"not_found\"}"), (503, "")])
-  func `that cannot be had are an error`(status: Int, body: String) async throws {
+  func `that cannot be fetched throw an error`(status: Int, body: String) async throws {
     let service = try await devices(status, body)
     await #expect(throws: SessionError.self) { try await service.devices() }
     if status != 200 { await #expect(throws: SessionError.self) { try await service.end(SessionID("s")) } }
   }
 
-  @Test func `are not asked for by nobody`() async throws {
-    let controller = SessionController(vault: MemoryVault(), backend: ScriptedBackend.rotating(), policy: quiet)
+  @Test func `are not requested while signed out`() async throws {
+    let controller = SessionController(backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet)
     let backend = ServerBackend(
       baseURL: base, device: .init(id: DeviceID("d"), name: "d"), transport: StubTransport { _ in .init(status: 200) })
     await #expect(throws: SessionError.signedOut(nil)) {

@@ -3,11 +3,11 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `The fence of a sign-out` {
-  @Test func `lets no token pass once the header is gone`() async throws {
+@Suite struct `A sign-out's fence` {
+  @Test func `lets no token through once the header is gone`() async throws {
     for _ in 0..<200 {
       let session = SessionController(
-        vault: MemoryVault(), backend: ScriptedBackend.rotating(), policy: quiet, clock: ManualClock())
+        backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet, clock: ManualClock())
       try await session.signIn { .sample(0) }
       async let report = session.signOut()
       while session.authorizationHeader != nil { await othersFirst() }
@@ -16,9 +16,9 @@ import Testing
     }
   }
 
-  @Test func `is gone when the sign-out is over`() async throws {
+  @Test func `is lifted when the sign-out is finished`() async throws {
     let session = SessionController(
-      vault: MemoryVault(), backend: ScriptedBackend.rotating(), policy: quiet, clock: ManualClock())
+      backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet, clock: ManualClock())
     try await session.signIn { .sample(0) }
     await session.signOut()
     try await session.signIn { .sample(0, session: "s2") }

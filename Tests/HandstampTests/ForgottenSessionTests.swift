@@ -6,7 +6,7 @@ import HandstampVaults
 import Testing
 
 @Suite struct `A session in memory, in front of a vault` {
-  /// A vault that cannot write what a test names.
+  /// A vault that fails the edits that a test selects.
   private struct Picky: Vault {
     let base: any Vault
     let fails = Locked<@Sendable (VaultEdit) -> Bool>({ _ in false })
@@ -16,7 +16,7 @@ import Testing
       if fails.withLock({ $0 })(edit.plain) { return .failed(.unavailable("full")) }
       return await base.edit(edit)
     }
-    @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
       try await base.lock(within: limit)
     }
     func changes() -> AsyncStream<Void> { base.changes() }
@@ -31,24 +31,24 @@ import Testing
     _ vault: any Vault, _ backend: ScriptedBackend? = nil, _ cleanups: [CleanupStep] = []
   ) -> SessionController {
     SessionController(
-      vault: vault, backend: backend ?? self.backend, policy: quiet, clock: clock, cleanups: cleanups)
+      backend: backend ?? self.backend, vault: vault, policy: quiet, clock: clock, cleanups: cleanups)
   }
 
   private func stored() async -> VaultEntry {
     if case .value(let entry) = await base.read() { entry } else { VaultEntry() }
   }
 
-  @Test func `signs out its own person alone`() async throws {
+  @Test func `signs out its own user only`() async throws {
     let here = controller(base)
     try await here.signIn(remember: false) { .sample(0) }
     let other = controller(base)
-    var theirs = Grant.sample(0, session: "s2")
+    var theirs = TokenResponse.sample(0, session: "s2")
     theirs.profile = Profile(id: AccountID("bob"), name: "Bob")
     let facts = try await other.signIn { [theirs] in theirs }
     await here.signOut()
-    #expect(await stored().session?.profile.id == facts.profile.id)
+    #expect(await stored().session?.profile?.id == facts.profile?.id)
     #expect(await stored().session?.id == SessionID("s2"))
-    // Nor does its program go on with the other person's session, unless they sign in anew.
+    // Nor does its program continue with the other user's session, unless they sign in again.
     await #expect(throws: SessionError.signedOut(.signedOut)) { try await here.token() }
     #expect(here.state == .signedOut(.signedOut))
     var states = here.states.makeAsyncIterator()
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test func `makes no file`() async throws {
+  @Test func `creates no file`() async throws {
     let path = FileManager.default.temporaryDirectory.path + "/handstamp-\(UInt64.random(in: 0 ... .max))"
     let session = controller(SealedFileVault(folder: path, account: AccountID("ada")))
     try await session.signIn(remember: false) {
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `goes on when the next one cannot be stored`(remember: Bool) async throws {
+  func `continues if the next one cannot be stored`(remember: Bool) async throws {
     let vault = vault
     let session = controller(vault)
     let facts = try await session.signIn(remember: false) { .sample(0) }
@@ -87,30 +87,30 @@ import Testing
       try await session.signIn(remember: remember) { .sample(0, session: "s2") }
     }
     vault.fails.withLock { $0 = { _ in false } }
-    await session.nudge()
-    #expect(await session.endsDelivered(within: .seconds(60)))
+    await session.retryPendingWork()
+    #expect(await session.flushRevocations(timeout: .seconds(60)))
     #expect(session.state == .signedIn(facts))
-    // Another program that shares the vault would end it, too.
+    // Another program that shares the vault would end it as well.
     let other = controller(base)
-    #expect(await other.endsDelivered(within: .seconds(60)))
+    #expect(await other.flushRevocations(timeout: .seconds(60)))
     #expect(backend.revoked == [RevocationHandle("handle-s2")])
     clock.advance(by: .seconds(60))
-    _ = try await session.token(insteadOf: AccessToken("access-s1-0"))
+    _ = try await session.token(replacing: AccessToken("access-s1-0"))
   }
 
-  @Test func `is not ended at the server because it was remembered before`() async throws {
+  @Test func `is not revoked just because it was remembered before`() async throws {
     let session = controller(vault)
     _ = try await session.signIn { .sample(0) }
     let facts = try await session.signIn(remember: false) { .sample(0) }
-    #expect(await session.endsDelivered(within: .seconds(60)))
+    #expect(await session.flushRevocations(timeout: .seconds(60)))
     let other = controller(base)
-    #expect(await other.endsDelivered(within: .seconds(60)))
+    #expect(await other.flushRevocations(timeout: .seconds(60)))
     #expect(backend.revoked.isEmpty)
     #expect(session.state == .signedIn(facts))
     #expect(await stored().session == nil)
   }
 
-  @Test func `keeps what was left of the same person`() async throws {
+  @Test func `keeps the same user's remaining data`() async throws {
     struct Full: Error {}
     let done = Locked<[String]>([])
     let isFull = Locked(true)
@@ -122,17 +122,17 @@ import Testing
     ]
     let session = controller(vault, nil, steps)
     try await session.signIn { .sample(0) }
-    await session.signOutAndErase()
+    await session.signOut(.everything)
     try await session.signIn(remember: false) { .sample(0, session: "s2") }
     isFull.withLock { $0 = false }
-    await session.expire()
+    await session.signOut(.expiry, reason: .expired)
     #expect(done.withLock { $0 }.isEmpty)
     let entry = await stored()
     #expect(entry.tombstones.allSatisfy { $0.steps.isEmpty })
   }
 
-  @Test func `is over for the server's reason, also when that cannot be written at once`() async throws {
-    let rejecting = ScriptedBackend { _, _, _ in .failure(.rejected(.revoked)) }
+  @Test func `ends for the server's reason, even if that cannot be written at once`() async throws {
+    let rejecting = ScriptedBackend { _, _, _ in .rejected(.revoked) }
     let vault = vault
     let session = controller(vault, rejecting)
     try await session.signIn(remember: false) { .sample(0) }
@@ -140,7 +140,7 @@ import Testing
     clock.advance(by: .seconds(3600))
     await #expect(throws: SessionError.self) { try await session.token() }
     vault.fails.withLock { $0 = { _ in false } }
-    await #expect(throws: SessionError.rejected(.revoked)) { try await session.token() }
+    await #expect(throws: SessionError.sessionEnded(.revoked)) { try await session.token() }
     #expect(session.state == .signedOut(.revoked))
     #expect(await stored().tombstones.map(\.reason) == [.revoked])
   }

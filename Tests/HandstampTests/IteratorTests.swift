@@ -4,7 +4,7 @@ import Testing
 @testable import Handstamp
 
 @MainActor @Suite struct `An iterator on a system before iOS 18` {
-  @Test func `hands out every element in order, and the end`() async {
+  @Test func `delivers every element in order, and the end`() async {
     let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
     var iterator = stream.makeAsyncIterator()
     for number in 0..<100 { continuation.yield(number) }
@@ -15,20 +15,20 @@ import Testing
     #expect(await iterator.nextHere() == nil)
   }
 
-  @Test func `throws what its stream throws`() async throws {
+  @Test func `rethrows its stream's error`() async throws {
     let (stream, continuation) = AsyncThrowingStream.makeStream(of: Int.self)
     var iterator = stream.makeAsyncIterator()
     continuation.yield(1)
-    continuation.finish(throwing: SessionError.tokenRefused)
+    continuation.finish(throwing: SessionError.tokenRejected)
     #expect(try await iterator.nextElsewhere() == 1)
     do {
       _ = try await iterator.nextElsewhere()
       Issue.record("it ended without an error")
-    } catch { #expect(error as? SessionError == .tokenRefused) }
+    } catch { #expect(error as? SessionError == .tokenRejected) }
     #expect(try await iterator.nextHere() == nil)
   }
 
-  @Test func `ends its wait with its task`() async {
+  @Test func `stops waiting when its task is cancelled`() async {
     let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
     let waiting = Task {
       var iterator = stream.makeAsyncIterator()

@@ -4,19 +4,19 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `Flight locks of an app` {
+@Suite struct `Refresh locks of an app` {
   @Test func `keep the promises of a vault`() async throws {
-    let keeper = FlightLockKeeper()
+    let keeper = RefreshLockManager()
     try await checkVault {
       Guarded(inner: MemoryVault(), keeper: keeper)
     } again: {
-      Guarded(inner: $0.inner, keeper: FlightLockKeeper())
+      Guarded(inner: $0.inner, keeper: RefreshLockManager())
     }
   }
 
-  @Test func `are given up before it is suspended, and none is had until it runs again`() async throws {
+  @Test func `are released before it is suspended, and none is acquired until it resumes`() async throws {
     let vault = MemoryVault()
-    let keeper = FlightLockKeeper()
+    let keeper = RefreshLockManager()
     let app = keeper.guarding(vault)
     let held = try? await app.lock(within: .zero)
     #expect(held != nil && keeper.count == 1)
@@ -24,7 +24,7 @@ import Testing
     keeper.suspend()
     let widget = try? await vault.lock(within: .zero)
     #expect(widget != nil && keeper.count == 0)
-    // The app's own unlock comes late, and takes nothing from the widget.
+    // The app's own late unlock does not release the widget's lock.
     held?.unlock()
     #expect((try? await vault.lock(within: .zero)) == nil)
     widget?.unlock()
@@ -36,9 +36,9 @@ import Testing
     #expect(keeper.count == 0)
   }
 
-  @Test func `that come too late are given back at once`() async throws {
+  @Test func `that are acquired too late are released at once`() async throws {
     let vault = MemoryVault()
-    let keeper = FlightLockKeeper()
+    let keeper = RefreshLockManager()
     let app = keeper.guarding(vault)
     let first = try #require(try? await vault.lock(within: .zero))
     let waiting = Task { try? await app.lock(within: .seconds(600)) }
@@ -53,27 +53,27 @@ import Testing
 
   private struct Guarded: Vault {
     let inner: MemoryVault
-    let keeper: FlightLockKeeper
+    let keeper: RefreshLockManager
     @concurrent func read() async -> VaultReading { await keeper.guarding(inner).read() }
     @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome { await keeper.guarding(inner).edit(edit) }
-    @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+    @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
       try await keeper.guarding(inner).lock(within: limit)
     }
     func changes() -> AsyncStream<Void> { keeper.guarding(inner).changes() }
   }
 }
 
-@MainActor @Suite struct `The life of an app` {
+@MainActor @Suite struct `The life cycle of an app` {
   private let vault = MemoryVault()
   private let clock = ManualClock()
 
   private func controller(_ backend: ScriptedBackend, _ vault: any Vault, presence: PresenceLock? = nil)
     -> SessionController
   {
-    SessionController(vault: vault, backend: backend, policy: quiet, clock: clock, presence: presence)
+    SessionController(backend: backend, vault: vault, policy: quiet, clock: clock, presence: presence)
   }
 
-  @Test func `brings back a session whose vault was locked at launch`() async throws {
+  @Test func `restores a session whose vault was locked at launch`() async throws {
     _ = await vault.edit(.begin(VaultSamples.session()))
     let faulty = FaultyVault(vault)
     await faulty.set { $0 = .locked }
@@ -85,9 +85,9 @@ import Testing
     await first(controller.states, where: \.isSignedIn)
   }
 
-  @Test func `refreshes in the background, and asks nobody`() async throws {
-    let nobody = ScriptedPresence { _ in .declined }
-    let lock = PresenceLock(nobody, policy: .perUse, reason: "test", clock: clock)
+  @Test func `refreshes in the background, without a presence check`() async throws {
+    let presence = ScriptedPresence { _ in .declined }
+    let lock = PresenceLock(presence, policy: .perUse, reason: "test", clock: clock)
     let backend = ScriptedBackend.rotating()
     let controller = controller(backend, vault, presence: lock)
     try await controller.signIn { .sample(0) }
@@ -96,13 +96,13 @@ import Testing
     #expect(backend.calls.isEmpty)
     clock.advance(by: .seconds(590))
     #expect(await life.refreshInBackground(.seconds(60)))
-    #expect(backend.calls.count == 1 && nobody.reasons.isEmpty)
+    #expect(backend.calls.count == 1 && presence.reasons.isEmpty)
     await controller.signOut()
     #expect(await life.refreshInBackground())
   }
 
-  @Test func `says when a refresh in the background did not work`() async throws {
-    let controller = controller(ScriptedBackend { _, _, _ in .failure(.unreachable(retryAfter: nil)) }, vault)
+  @Test func `reports a failed background refresh`() async throws {
+    let controller = controller(ScriptedBackend { _, _, _ in .noDecision(.network(.timedOut)) }, vault)
     try await controller.signIn { .sample(0) }
     clock.advance(by: .seconds(601))
     let life = SessionLifeCycle { [controller] }
@@ -110,7 +110,7 @@ import Testing
     #expect(controller.state.isSignedIn)
   }
 
-  @Test func `closes the presence lock when it goes to the background`() async throws {
+  @Test func `closes the presence lock in the background`() async throws {
     let lock = PresenceLock(ScriptedPresence(), policy: .untilExit, reason: "test", clock: clock)
     try await lock.unlock()
     #expect(lock.isOpen)
@@ -118,14 +118,14 @@ import Testing
     #expect(!lock.isOpen)
   }
 
-  @Test func `lets a refresh come home, and then gives all locks up`() async throws {
-    let (keeper, leave, gate) = (FlightLockKeeper(), ScriptedLeave(), Gate())
+  @Test func `lets a refresh finish, then releases all locks`() async throws {
+    let (keeper, leave, gate) = (RefreshLockManager(), ScriptedLeave(), Gate())
     let controller = controller(.held(by: gate), keeper.guarding(vault))
     try await controller.signIn { .sample(0) }
     clock.advance(by: .seconds(600))
     let refresh = Task { try await controller.token() }
     await gate.arrivals(1)
-    let life = SessionLifeCycle(locks: keeper, leave: leave) { [controller] }
+    let life = SessionLifeCycle(locks: keeper, backgroundTime: leave) { [controller] }
     #expect(keeper.count == 1)
     let given = life.wentToBackground()
     for _ in 0..<3 { await othersFirst() }
@@ -139,14 +139,14 @@ import Testing
     #expect((try? await keeper.guarding(vault).lock(within: .zero)) != nil)
   }
 
-  @Test func `gives locks up when the system's patience ends, and the refresh comes home all the same`() async throws {
-    let (keeper, leave, gate) = (FlightLockKeeper(), ScriptedLeave(), Gate())
+  @Test func `releases locks when background time ends, and the refresh still finishes`() async throws {
+    let (keeper, leave, gate) = (RefreshLockManager(), ScriptedLeave(), Gate())
     let controller = controller(.held(by: gate), keeper.guarding(vault))
     try await controller.signIn { .sample(0) }
     clock.advance(by: .seconds(600))
     let refresh = Task { try await controller.token() }
     await gate.arrivals(1)
-    let life = SessionLifeCycle(locks: keeper, leave: leave) { [controller] }
+    let life = SessionLifeCycle(locks: keeper, backgroundTime: leave) { [controller] }
     let given = life.wentToBackground()
     leave.expire()
     #expect(keeper.count == 0)
@@ -160,17 +160,17 @@ import Testing
     widget?.unlock()
   }
 
-  @Test func `gives locks up at once where there is no leave`() async throws {
-    let keeper = FlightLockKeeper()
+  @Test func `releases locks at once without background time`() async throws {
+    let keeper = RefreshLockManager()
     let held = try? await keeper.guarding(vault).lock(within: .zero)
     let leave = ScriptedLeave()
     leave.isOffered = false
-    #expect(SessionLifeCycle(locks: keeper, leave: leave) { [] }.wentToBackground() == nil)
+    #expect(SessionLifeCycle(locks: keeper, backgroundTime: leave) { [] }.wentToBackground() == nil)
     #expect(keeper.count == 0 && held != nil)
   }
 }
 
-@MainActor private final class ScriptedLeave: BackgroundLeave {
+@MainActor private final class ScriptedLeave: BackgroundTime {
   var isOffered = true
   private(set) var isHeld = false
   private var onEnd: (@MainActor () -> Void)?

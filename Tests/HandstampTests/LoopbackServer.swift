@@ -9,14 +9,14 @@ import Glibc
 import Musl
 #endif
 
-/// An HTTP server on the loopback interface that writes what a test says, byte by byte. A thread per connection.
+/// An HTTP server on the loopback interface that writes the test's bytes as given. One thread per connection.
 final class LoopbackServer: Sendable {
-  /// One request, to be answered by writing.
+  /// One request, answered by writing.
   struct Connection: Sendable {
     let path: String
     fileprivate let descriptor: Int32
 
-    /// False when the other side has gone.
+    /// False if the peer has disconnected.
     @discardableResult
     func write(_ bytes: [UInt8]) -> Bool {
       var rest = bytes[...]
@@ -31,7 +31,7 @@ final class LoopbackServer: Sendable {
     @discardableResult
     func write(_ text: String) -> Bool { write(Array(text.utf8)) }
 
-    /// Returns when the other side has gone, or `limit` passed.
+    /// Returns when the peer has disconnected, or after `limit`.
     func hasGone(within limit: Duration) -> Bool {
       var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
       guard poll(&poller, 1, Int32(limit / .milliseconds(1))) > 0 else { return false }
@@ -60,7 +60,7 @@ final class LoopbackServer: Sendable {
         bind(descriptor, $0, size) == 0 && listen(descriptor, 128) == 0 && getsockname(descriptor, $0, &size) == 0
       }
     }
-    guard isBound else { throw TransportError.unreachable("no loopback") }
+    guard isBound else { throw TransportError.connectionLost("no loopback") }
     url = "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))"
     Thread.detachNewThread {
       while case let client = accept(descriptor, nil, nil), client >= 0 {

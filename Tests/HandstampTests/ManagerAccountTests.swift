@@ -4,12 +4,12 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-/// A server that does what it is asked, and takes it down.
+/// A server that carries out every request, and records it.
 private final class Desk: AccountBackend {
   private let content = Locked<(calls: [String], failure: SessionError?)>(([], nil))
   var calls: [String] { content.withLock { $0.calls } }
 
-  /// What happens while the server deletes an account.
+  /// Runs while the server deletes an account.
   let whileDeleting = Locked<(@Sendable () async -> Void)?>(nil)
 
   func fail(with error: SessionError?) { content.withLock { $0.failure = error } }
@@ -22,34 +22,35 @@ private final class Desk: AccountBackend {
     if let failure { throw failure }
   }
 
-  private func grant(_ id: String, session: String, guest: Bool = false) -> Grant {
-    var grant = Grant.sample(0, session: session)
+  private func grant(_ id: String, session: String, guest: Bool = false) -> TokenResponse {
+    var grant = TokenResponse.sample(0, session: session)
     grant.profile = Profile(id: AccountID(id), name: guest ? "" : id, isAnonymous: guest)
     return grant
   }
 
-  func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> { .success(.sample(1)) }
-  func revoke(_ handle: RevocationHandle) async throws(SessionError) {}
+  var abilities: BackendAbilities { BackendAbilities(rotationKeys: true) }
+  func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult { .granted(.sample(1)) }
+  func revoke(_ handle: RevocationHandle) async -> RevocationResult { .ended }
 
-  func signUp(email: String, password: Secret, username: String) async throws(SessionError) -> SignUpOutcome {
+  func signUp(email: String, password: Secret, username: String) async throws(SessionError) -> SignUpResponse {
     try note("sign-up")
     return email == "new@example.org" ? .confirmationSent : .signedIn(grant("ada", session: "up"))
   }
-  func signIn(email: String, password: Secret) async throws(SessionError) -> Grant {
+  func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
     try note("sign-in")
     return grant("ada", session: "in")
   }
-  func signInAnonymously() async throws(SessionError) -> Grant {
+  func signInAnonymously() async throws(SessionError) -> TokenResponse {
     try note("guest")
     return grant("g1", session: "guest", guest: true)
   }
   func upgrade(
     email: String, password: Secret, username: String, token: AccessToken
-  ) async throws(SessionError) -> SignUpOutcome {
+  ) async throws(SessionError) -> SignUpResponse {
     try note("upgrade \(token.text)")
     return .signedIn(grant("g1", session: "full"))
   }
-  func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> Grant {
+  func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> TokenResponse {
     try note("apple \(nonce)")
     return grant("apple", session: "apple")
   }
@@ -62,113 +63,114 @@ private final class Desk: AccountBackend {
     await whileDeleting.withLock { $0 }?()
   }
   func endOtherSessions(token: AccessToken) async throws(SessionError) { try note("end-others") }
+  func registerPushToken(_ pushToken: Secret?, token: AccessToken) async throws(SessionError) { try note("push") }
 }
 
-@MainActor @Suite struct `An account, as a session manager serves it` {
+@MainActor @Suite struct `An account in a session manager` {
   private let desk = Desk()
   private let clock = ManualClock()
 
   private let vault = MemoryVault()
 
-  private func manager(_ backend: (any Backend)? = nil) -> SessionManager<String> {
+  private func manager() -> SessionManager<Desk, String> {
     SessionManager(
-      backend: backend ?? desk, vault: vault, baseURL: base,
+      backend: desk, vault: vault, baseURL: base,
       transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: clock,
       cleanups: [CleanupStep("store", .database) { _ in }]
     ) { _ in "content" }
   }
 
-  @Test func `is made, with a session at once or after a mail`() async throws {
+  @Test func `is created, with a session at once or after a mail`() async throws {
     let session = manager()
-    let later = try await session.signUp(email: "new@example.org", password: Secret("p"), username: "ada")
+    let later = try await session.signUp(email: "new@example.org", password: "p", username: "ada")
     #expect(later == .confirmationSent)
     #expect(!session.isAuthenticated)
-    guard case .signedIn = try await session.signUp(email: "a@example.org", password: Secret("p"), username: "ada")
+    guard case .signedIn = try await session.signUp(email: "a@example.org", password: "p", username: "ada")
     else {
       throw SessionError.cancelled
     }
     #expect(session.currentUser?.id == AccountID("ada"))
   }
 
-  @Test func `is entered by password and by Apple`() async throws {
+  @Test func `accepts a password or Sign in with Apple`() async throws {
     let session = manager()
-    try await session.signIn(email: "a@example.org", password: Secret("p"))
+    try await session.signIn(email: "a@example.org", password: "p")
     #expect(session.currentUser?.id == AccountID("ada"))
     try await session.signInWithApple(idToken: Secret("jwt"), nonce: "n1")
     #expect(session.currentUser?.id == AccountID("apple"))
     #expect(desk.calls == ["sign-in", "apple n1"])
   }
 
-  @Test func `of a guest becomes a full one under its id`() async throws {
+  @Test func `of a guest becomes a full account with the same id`() async throws {
     let session = manager()
     try await session.signInAnonymously()
     #expect(session.isAnonymous)
-    try await session.upgrade(email: "a@example.org", password: Secret("p"), username: "ada")
+    try await session.upgrade(email: "a@example.org", password: "p", username: "ada")
     #expect(session.currentUser?.id == AccountID("g1"))
     #expect(session.isAuthenticated && !session.isAnonymous)
     #expect(desk.calls == ["guest", "upgrade access-guest-0"])
   }
 
-  @Test func `of a guest who is not remembered is not remembered either`() async throws {
+  @Test func `of a guest that is not remembered stays that way`() async throws {
     let session = manager()
     try await session.signIn(remember: false) { [desk] in try await desk.signInAnonymously() }
-    try await session.upgrade(email: "a@example.org", password: Secret("p"), username: "ada")
+    try await session.upgrade(email: "a@example.org", password: "p", username: "ada")
     #expect(session.isAuthenticated && !session.isAnonymous)
     if case .value(let entry) = await vault.read() { #expect(entry.session == nil) }
   }
 
-  @Test func `has a password that can be changed and set anew`() async throws {
+  @Test func `has a password that can be changed and reset`() async throws {
     let session = manager()
     try await session.resetPassword(email: "a@example.org")
     await #expect(throws: SessionError.signedOut(nil)) { @MainActor in
-      try await session.changePassword(from: Secret("a"), to: Secret("b"))
+      try await session.changePassword(from: "a", to: "b")
     }
-    try await session.signIn(email: "a@example.org", password: Secret("a"))
-    try await session.changePassword(from: Secret("a"), to: Secret("b"), endingOthers: false)
+    try await session.signIn(email: "a@example.org", password: "a")
+    try await session.changePassword(from: "a", to: "b", endingOthers: false)
     #expect(desk.calls == ["reset", "sign-in", "password false"])
   }
 
-  @Test func `is deleted here only after it is deleted there`() async throws {
+  @Test func `is deleted locally only after the server has deleted it`() async throws {
     let session = manager()
-    try await session.signIn(email: "a@example.org", password: Secret("a"))
+    try await session.signIn(email: "a@example.org", password: "a")
     desk.fail(with: .refused(code: "wrong_credentials", detail: nil))
     await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: nil)) { @MainActor in
-      try await session.deleteAccount(password: Secret("x"))
+      try await session.deleteAccount(password: "x")
     }
     #expect(session.isAuthenticated && !session.snapshot.isWorking)
     desk.fail(with: nil)
-    let report = try await session.deleteAccount(password: Secret("a"))
+    let report = try await session.deleteAccount(password: "a")
     #expect(report.cleanup.cleared == ["store"])
     #expect(session.snapshot.endReason == .accountClosed)
   }
 
-  @Test func `is deleted without ending the session that took its place meanwhile`() async throws {
+  @Test func `is deleted without ending a session that replaced it meanwhile`() async throws {
     let session = manager()
     try await session.signInAnonymously()
     desk.whileDeleting.withLock {
-      $0 = { @MainActor in try? await session.signIn(email: "a@example.org", password: Secret("a")) }
+      $0 = { @MainActor in try? await session.signIn(email: "a@example.org", password: "a") }
     }
     let report = try await session.deleteAccount()
     #expect(report.cleanup.cleared.isEmpty)
     #expect(session.currentUser?.id == AccountID("ada"))
   }
 
-  @Test func `is left everywhere, and here also when the server cannot be asked`() async throws {
+  @Test func `is signed out everywhere, and here even if the server is unreachable`() async throws {
     let session = manager()
-    try await session.signIn(email: "a@example.org", password: Secret("a"))
+    try await session.signIn(email: "a@example.org", password: "a")
     #expect(await session.signOutEverywhere().others == nil)
     #expect(desk.calls.last == "end-others")
-    try await session.signIn(email: "a@example.org", password: Secret("a"))
-    desk.fail(with: .unreachable(retryAfter: nil))
-    #expect(await session.signOutEverywhere().others == .unreachable(retryAfter: nil))
+    try await session.signIn(email: "a@example.org", password: "a")
+    desk.fail(with: .requestFailed(.network(.timedOut)))
+    #expect(await session.signOutEverywhere().others == .requestFailed(.network(.timedOut)))
     #expect(!session.isAuthenticated)
   }
 
-  @Test func `always ends what it shows as under way`() async throws {
+  @Test func `never stays in progress`() async throws {
     let session = manager()
-    desk.fail(with: .unreachable(retryAfter: nil))
-    _ = try? await session.signUp(email: "a@example.org", password: Secret("p"), username: "a")
-    _ = try? await session.signIn(email: "a@example.org", password: Secret("p"))
+    desk.fail(with: .requestFailed(.network(.timedOut)))
+    _ = try? await session.signUp(email: "a@example.org", password: "p", username: "a")
+    _ = try? await session.signIn(email: "a@example.org", password: "p")
     _ = try? await session.signInAnonymously()
     _ = try? await session.signInWithApple(idToken: Secret("jwt"), nonce: "n")
     _ = try? await session.resetPassword(email: "a@example.org")
@@ -176,10 +178,10 @@ private final class Desk: AccountBackend {
     #expect(desk.calls.count == 5)
   }
 
-  @Test func `is not offered by every backend`() async throws {
-    let session = manager(ScriptedBackend.rotating())
-    await #expect(throws: SessionError.unsupported("accounts")) { @MainActor in
-      try await session.signIn(email: "a@example.org", password: Secret("a"))
-    }
+  @Test func `names a feature that the server does not offer`() async throws {
+    let session = manager()
+    desk.fail(with: .unsupported("guests"))
+    await #expect(throws: SessionError.unsupported("guests")) { @MainActor in try await session.signInAnonymously() }
+    #expect(!session.isAuthenticated)
   }
 }

@@ -6,7 +6,7 @@ import Observation
 import Testing
 
 @MainActor @Suite struct `A session manager` {
-  typealias Session = SessionManager<String>
+  typealias Session = SessionManager<ScriptedBackend, String>
   private let clock = ManualClock()
   private let vault = MemoryVault()
 
@@ -19,7 +19,7 @@ import Testing
       policy: quiet, clock: clock, load: load)
   }
 
-  /// Waits until what `read` observes satisfies `isWanted`.
+  /// Waits until the value that `read` observes satisfies `isWanted`.
   private func wait(until isWanted: @escaping @MainActor () -> Bool) async {
     while !isWanted() {
       await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  @Test func `changes session and content in one piece`() async throws {
+  @Test func `changes session and content in one step`() async throws {
     let session = manager()
     await wait { session.snapshot.session == .success(nil) }
     let changes = Changes()
@@ -58,17 +58,17 @@ import Testing
     #expect(changes.count >= 3)
   }
 
-  @Test func `restores at launch, without a network, what was stored`() async throws {
+  @Test func `restores the stored session at launch, without a network`() async throws {
     try await manager().signIn { .sample(0) }
-    let relaunched = manager(ScriptedBackend { _, _, _ in .failure(.unreachable(retryAfter: nil)) }) { _ in
-      throw APIError.unreachable(.timedOut)
+    let relaunched = manager(ScriptedBackend { _, _, _ in .noDecision(.network(.timedOut)) }) { _ in
+      throw APIError.network(.timedOut)
     }
     #expect(relaunched.snapshot.session == .notInitiated || relaunched.snapshot.session == .loading)
-    await wait { relaunched.snapshot.content == .failure(.unreachable(retryAfter: nil)) }
+    await wait { relaunched.snapshot.content == .failure(.requestFailed(.network(.timedOut))) }
     #expect(relaunched.currentUser?.id == AccountID("ada"))
   }
 
-  @Test func `shows a locked vault as a failure with its way out, and comes back by itself`() async throws {
+  @Test func `shows a locked vault as a failure with its recovery, and recovers by itself`() async throws {
     try await manager().signIn { .sample(0) }
     let faulty = FaultyVault(vault)
     await faulty.set { $0.reading = .trouble(.locked) }
@@ -79,11 +79,11 @@ import Testing
     await wait { relaunched.snapshot.session == .failure(.storage(.locked)) }
     #expect(!relaunched.isAuthenticated)
     await faulty.set { $0.reading = nil }
-    await relaunched.controller.nudge()
+    await relaunched.controller.retryPendingWork()
     await wait { relaunched.isAuthenticated }
   }
 
-  @Test func `always ends what it shows as under way`() async throws {
+  @Test func `never stays in progress`() async throws {
     let session = manager()
     await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: nil)) {
       try await session.signIn { throw SessionError.refused(code: "wrong_credentials", detail: nil) }
@@ -91,7 +91,7 @@ import Testing
     #expect(!session.snapshot.isWorking)
   }
 
-  @Test func `signs out without waiting for content that is still loading`() async throws {
+  @Test func `signs out without waiting for content to load`() async throws {
     let gate = Gate()
     let session = manager { _ in
       await gate.wait()
@@ -112,8 +112,8 @@ import Testing
   var contentWithoutSession = 0
   var sessionWithoutContent = 0
 
-  /// Looks at every change, in a turn after it, as a view does.
-  func observe(_ session: SessionManager<String>) {
+  /// Observes every change in the next turn, as a view does.
+  func observe(_ session: SessionManager<ScriptedBackend, String>) {
     let snapshot = withObservationTracking {
       session.snapshot
     } onChange: {

@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-/// Connections whose other side is the test.
+/// Connections whose peer is the test.
 final class TestWires: MessageConnector {
   final class Wire: MessageConnection {
     let request: TransportRequest
@@ -66,7 +66,7 @@ final class TestWires: MessageConnector {
     _ wires: TestWires
   ) async throws -> (stream: MessageStream, controller: SessionController) {
     let controller = SessionController(
-      vault: MemoryVault(), backend: ScriptedBackend.rotating(), policy: quiet, clock: clock)
+      backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet, clock: clock)
     try await controller.signIn { .sample(0) }
     let options = StreamOptions(heartbeat: .seconds(10), missedHeartbeats: 1_000_000, retry: RetryPolicy(base: .zero))
     let stream = MessageStream(
@@ -74,7 +74,7 @@ final class TestWires: MessageConnector {
     return (stream, controller)
   }
 
-  @Test func `goes on after a break, once for each message`() async throws {
+  @Test func `resumes after a break, with each message once`() async throws {
     let wires = TestWires()
     let (stream, controller) = try await start(wires)
     var reader = stream.makeAsyncIterator()
@@ -92,14 +92,14 @@ final class TestWires: MessageConnector {
     await two.closed.wait()
   }
 
-  @Test func `asks for signs of life, and sends over the connection there is`() async throws {
+  @Test func `pings the server, and sends over the current connection`() async throws {
     let wires = TestWires()
     let (stream, _) = try await start(wires)
     await #expect(throws: TransportError.self) { try await stream.send(.text("too early")) }
     let reading = Task { for try await _ in stream {} }
     let wire = try await wires.next()
     for _ in 0..<20 {
-      // The stream's watchdog, its limit for opening and its renewal, and whoever sends the pings.
+      // The stream's watchdog, its open limit, its renewal, and the sender of pings.
       await clock.sleepers(4)
       clock.advance(by: .seconds(10))
     }
@@ -111,7 +111,7 @@ final class TestWires: MessageConnector {
     await wire.closed.wait()
   }
 
-  @Test func `tells what an upgrade was refused with`() async throws {
+  @Test func `reports the response that refused an upgrade`() async throws {
     let wires = TestWires(refusals: [
       .transport(.timedOut), .status(503, retryAfter: nil), .status(403, retryAfter: nil),
     ])

@@ -4,14 +4,14 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A controller whose owner is gone` {
+@Suite struct `A controller whose owner has released it` {
   private let clock = ManualClock()
   private let vault = MemoryVault()
   private let gate = Gate()
 
-  /// A controller that is dropped, with its only caller cancelled, while the server holds its answer back.
+  /// A released controller, with its only caller cancelled, while the server withholds its response.
   private func dropWhileAsking(_ backend: ScriptedBackend) async throws {
-    let session = SessionController(vault: vault, backend: backend, policy: quiet, clock: clock)
+    let session = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock)
     try await session.signIn { .sample(0) }
     clock.advance(by: .seconds(601))
     let caller = Task { _ = try? await session.token() }
@@ -24,14 +24,14 @@ import Testing
     if case .value(let entry) = await vault.read() { entry.session?.refresh } else { nil }
   }
 
-  @Test func `stores what a refresh brings, and gives the lock back after that`() async throws {
+  @Test func `stores a refresh's tokens, then releases the lock`() async throws {
     let gate = gate
-    let backend = ScriptedBackend(keepsRotationKeys: false) { call, _, _ in
+    let backend = ScriptedBackend(supportsRotationKeys: false) { call, _, _ in
       await gate.wait()
-      return .success(.sample(call))
+      return .granted(.sample(call))
     }
     try await dropWhileAsking(backend)
-    // Another process could not send the old token meanwhile.
+    // Meanwhile, no other process could send the old token.
     #expect((try? await vault.lock(within: .zero)) == nil)
     gate.open()
     let lock = try? await vault.lock(within: .seconds(60))
@@ -41,13 +41,13 @@ import Testing
     #expect(backend.calls.count == 1)
   }
 
-  @Test func `is waited for until its refresh is stored`() async throws {
+  @Test func `can be awaited until its refresh is stored`() async throws {
     let gate = gate
-    let backend = ScriptedBackend(keepsRotationKeys: false) { call, _, _ in
+    let backend = ScriptedBackend(supportsRotationKeys: false) { call, _, _ in
       await gate.wait()
-      return .success(.sample(call))
+      return .granted(.sample(call))
     }
-    let session = SessionController(vault: vault, backend: backend, policy: quiet, clock: clock)
+    let session = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock)
     try await session.signIn { .sample(0) }
     #expect(await session.refreshSettled())
     clock.advance(by: .seconds(601))

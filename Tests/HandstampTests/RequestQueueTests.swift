@@ -10,7 +10,7 @@ import Testing
   private let clock = ManualClock()
   private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("queue-\(UUID().uuidString)")
   private let account = AccountID("ada")
-  /// What the server answers with; nothing is a network that is away.
+  /// The server's response; `nil` means that the network is unavailable.
   private let status = Locked<Int?>(200)
   private let seen = Locked<[TransportRequest]>([])
   private let gate = Locked<Gate?>(nil)
@@ -19,12 +19,12 @@ import Testing
 
   private func api(session: String = "s1") async throws -> APIClient {
     let controller = SessionController(
-      vault: MemoryVault(), backend: ScriptedBackend.rotating(), policy: quiet, clock: clock)
+      backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet, clock: clock)
     try await controller.signIn { .sample(0, session: session) }
     clock.advance(by: .seconds(60))
     let transport = StubTransport { [status, seen, gate] request throws(TransportError) in
       await gate.withLock { $0 }?.wait()
-      guard let status = status.withLock({ $0 }) else { throw .unreachable("no network") }
+      guard let status = status.withLock({ $0 }) else { throw .connectionLost("no network") }
       seen.withLock { $0.append(request) }
       return TransportResponse(status: status, headers: [HeaderField("Retry-After", "9")], body: Array("{}".utf8))
     }
@@ -46,7 +46,7 @@ import Testing
 
   private var bodies: [String] { seen.withLock { $0.map { String(decoding: $0.body, as: UTF8.self) } } }
 
-  @Test func `sends in order what waited for a network, with one key for all attempts and a token of its moment`()
+  @Test func `sends offline requests in order, with one key each and a current token`()
     async throws
   {
     let api = try await api()
@@ -69,12 +69,12 @@ import Testing
     #expect(try await queue.requests.isEmpty)
   }
 
-  @Test func `survives the program, and is nobody else's to read`() async throws {
+  @Test func `survives a restart, and is encrypted`() async throws {
     let api = try await api()
     var first: RequestQueue? = queue(api)
     try await first?.enqueue(post("a private note"), label: "note")
     let before = try await first?.requests
-    // A second one in between would send everything twice.
+    // A second queue at the same time would send everything twice.
     await #expect(throws: QueueError.self) { try await self.queue(api).requests }
     first = nil
     let second = queue(api)
@@ -91,7 +91,7 @@ import Testing
     #expect(bodies == ["a private note"])
   }
 
-  @Test func `never holds a token, nor a request to somebody else`() async throws {
+  @Test func `never holds a token, or a request to another origin`() async throws {
     let queue = queue(try await api())
     for name in ["Authorization", "cookie", "Proxy-Authorization"] {
       var request = post("a")
@@ -105,7 +105,7 @@ import Testing
   }
 
   @Test(arguments: [300, 400, 403, 404, 409, 410, 413, 422])
-  func `drops what the server will never have, tells the app, and goes on`(refusal: Int) async throws {
+  func `drops permanently refused requests, notifies the app, and continues`(refusal: Int) async throws {
     let told = Locked<[String]>([])
     let queue = queue(try await api()) { outcome in
       if case .refused(let request, let response) = outcome {
@@ -120,7 +120,7 @@ import Testing
   }
 
   @Test(arguments: [408, 425, 429, 500, 503])
-  func `keeps what got no final answer, and all that is behind it`(status: Int) async throws {
+  func `keeps an undecided request, and all requests behind it`(status: Int) async throws {
     let queue = queue(try await api(), stored: false)
     for text in ["a", "b"] { try await queue.enqueue(post(text)) }
     self.status.withLock { $0 = status }
@@ -130,11 +130,11 @@ import Testing
     #expect(try await queue.requests.count == 2)
   }
 
-  @Test func `pauses when the token is refused`() async throws {
+  @Test func `pauses if the token is refused`() async throws {
     let queue = queue(try await api(), stored: false)
     try await queue.enqueue(post("a"))
     status.withLock { $0 = 401 }
-    #expect(await queue.replay().stop == .paused(.tokenRefused))
+    #expect(await queue.replay().stop == .paused(.tokenRejected))
     #expect(try await queue.requests.count == 1)
   }
 
@@ -145,7 +145,7 @@ import Testing
     await api.controller.signOut()
     #expect(await queue.replay().stop == .otherAccount)
     try await api.controller.signIn {
-      var grant = Grant.sample(0, session: "s2")
+      var grant = TokenResponse.sample(0, session: "s2")
       grant.profile = Profile(id: AccountID("grace"), name: "Grace")
       return grant
     }
@@ -156,7 +156,7 @@ import Testing
     #expect(seen.withLock { $0.first?.headers.first(named: "Authorization") } == "Bearer access-s3-0")
   }
 
-  @Test func `is bounded, and drops nothing for something new`() async throws {
+  @Test func `is bounded, and never drops old requests for new ones`() async throws {
     let queue = queue(try await api(), limits: QueueLimits(count: 3, bytes: 1000), stored: false)
     await #expect(throws: QueueError.full) { try await queue.enqueue(post(String(repeating: "x", count: 1000))) }
     for _ in 0..<3 { try await queue.enqueue(post("a")) }
@@ -164,7 +164,7 @@ import Testing
     #expect(try await queue.requests.map { String(decoding: $0.request.body, as: UTF8.self) } == ["a", "a", "a"])
   }
 
-  @Test func `can be looked into, thinned and cleared, durably`() async throws {
+  @Test func `can be listed, edited and cleared, durably`() async throws {
     let api = try await api()
     var queue: RequestQueue? = queue(api)
     var ids: [String] = []
@@ -181,7 +181,7 @@ import Testing
     #expect(!names.contains { $0.hasSuffix(".queue") })
   }
 
-  @Test func `tells nobody of a request that was in the air when it was cleared`() async throws {
+  @Test func `reports no request that was in flight when it was cleared`() async throws {
     let told = Locked(0)
     let queue = queue(try await api(), stored: false) { _ in told.withLock { $0 += 1 } }
     let held = Gate()
@@ -196,7 +196,7 @@ import Testing
     #expect(told.withLock { $0 } == 0)
   }
 
-  @Test func `sets a broken file aside instead of losing it`() async throws {
+  @Test func `sets a damaged file aside instead of deleting it`() async throws {
     let api = try await api()
     var queue: RequestQueue? = queue(api)
     try await queue?.enqueue(post("a"))
@@ -212,7 +212,7 @@ import Testing
     #expect(FileManager.default.contents(atPath: url.path + "-corrupt-1") == bytes)
     try await queue?.enqueue(post("b"))
     queue = nil
-    // A file that was begun and never finished is in nobody's way.
+    // An unfinished file is not in the way.
     try Data("torn".utf8).write(to: URL(fileURLWithPath: url.path + "-new"))
     queue = self.queue(api)
     #expect(try await queue?.requests.count == 1)
@@ -221,7 +221,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.contains(".queue-") }.isEmpty)
   }
 
-  @Test func `goes by itself: when something comes in, after a failure, and when somebody signs in`() async throws {
+  @Test func `runs by itself: for new requests, after a failure, and at a sign-in`() async throws {
     let api = try await api()
     let (sent, tell) = AsyncStream.makeStream(of: String.self)
     let queue = queue(api, stored: false) { outcome in

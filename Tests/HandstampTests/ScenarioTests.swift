@@ -4,11 +4,11 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-/// Where sessions are lost elsewhere: a list of failures found by running other clients against a rotating server. The name says
-/// what happens, the comment what we do. The ones about storage, sign-out and leftovers are in ScenarioTests+ends.swift.
+/// Known ways to lose a session, found by running other clients against a rotating server. The titles name the failure, the
+/// comments our solution. The ones about storage, sign-out and leftovers are in ScenarioTests+ends.swift.
 @Suite struct `Where other clients lose a session` {
-  /// One refresh serves everybody; who comes late gets the token that came home.
-  @Test func `01 many ask at once for a token that has expired`() async throws {
+  /// One refresh serves all callers; a late caller gets the refreshed token.
+  @Test func `01 many callers ask at once for a token that has expired`() async throws {
     let test = try SessionTest()
     try await test.signIn("ada")
     test.clock.advance(by: .seconds(601))
@@ -20,7 +20,7 @@ import Testing
     #expect(await test.server.repeats == 0)
   }
 
-  /// The refused token is named, so that whoever comes second finds the newer one: one refresh, and every call is sent again.
+  /// The refused token is named, so that a second caller finds the newer one: one refresh, and every call is sent again.
   @Test func `02 many calls are answered 401 at once`() async throws {
     let test = try SessionTest()
     try await test.signIn("ada")
@@ -36,12 +36,12 @@ import Testing
     #expect(await test.server.rotations == 1)
   }
 
-  /// Nobody's task carries the refresh: cancelling the first caller ends that wait alone.
-  @Test func `03 the first caller is cancelled in the middle of the refresh`() async throws {
+  /// The refresh belongs to no caller's task: cancelling the first caller ends only that wait.
+  @Test func `03 the first caller is cancelled during the refresh`() async throws {
     let gate = Gate()
     let backend = ScriptedBackend.held(by: gate)
     let clock = ManualClock()
-    let session = SessionController(vault: MemoryVault(), backend: backend, policy: quiet, clock: clock)
+    let session = SessionController(backend: backend, vault: MemoryVault(), policy: quiet, clock: clock)
     try await session.signIn { .sample(0) }
     clock.advance(by: .seconds(601))
     let leader = Task { try await session.token() }
@@ -54,8 +54,8 @@ import Testing
     #expect(backend.calls.count == 1)
   }
 
-  /// Only `invalid_grant` in JSON with 400 or 401 from the token endpoint decides anything. All else keeps the session, and the
-  /// same pair goes out again later.
+  /// Only `invalid_grant` in JSON with 400 or 401 from the token endpoint decides anything. Any other response keeps the
+  /// session, and the same pair is sent again later.
   @Test(arguments: Garbage.answers.map(\.name))
   func `04 a refresh is answered by a proxy, a portal or a broken server`(name: String) async throws {
     let answer = try #require(Garbage.answers.first { $0.name == name }?.answer)
@@ -63,7 +63,7 @@ import Testing
     let network = LossyTransport(StubTransport { _ in answer })
     let server = ServerBackend(
       baseURL: base, device: ServerBackend.Device(id: DeviceID("d"), name: "d"), transport: network)
-    let session = SessionController(vault: MemoryVault(), backend: server, policy: quiet, clock: clock)
+    let session = SessionController(backend: server, vault: MemoryVault(), policy: quiet, clock: clock)
     try await session.signIn { .sample(0) }
     clock.advance(by: .seconds(601))
     await #expect(throws: SessionError.self) { try await session.token() }
@@ -71,8 +71,8 @@ import Testing
     #expect(!network.fates.isEmpty)
   }
 
-  /// The lock makes one wait for the other, and the vault tells it that there is nothing left to do: one rotation. Without the
-  /// lock both would send the same pair.
+  /// The lock makes one wait for the other, and the vault shows it that the refresh is done: one rotation. Without the lock,
+  /// both would send the same pair.
   @Test func `09 an app and its extension refresh at once`() async throws {
     let test = try SessionTest()
     try await test.signIn("ada")
@@ -87,8 +87,8 @@ import Testing
     #expect(other.state.isSignedIn)
   }
 
-  /// The pair is written down before it is sent, so the question can be asked again, also after a restart; the server knows the
-  /// key and gives the same successor.
+  /// The pair is stored before it is sent, so the request can be repeated, also after a restart; the server knows the key and
+  /// returns the same successor.
   @Test func `10 the answer is lost after the server has rotated`() async throws {
     let test = try SessionTest()
     try await test.signIn("ada")
@@ -101,11 +101,11 @@ import Testing
     #expect(test.session.state.isSignedIn)
   }
 
-  /// Attempts wait longer and longer, and between two rounds there is a pause: over an hour without a network, a handful.
+  /// Attempts back off, with a pause between two rounds: over an hour without a network, a handful of attempts.
   @Test func `12 a refresh ahead of expiry meets no network`() async throws {
     let clock = ManualClock()
-    let backend = ScriptedBackend { _, _, _ in .failure(.unreachable(retryAfter: nil)) }
-    let session = SessionController(vault: MemoryVault(), backend: backend, policy: SessionPolicy(), clock: clock)
+    let backend = ScriptedBackend { _, _, _ in .noDecision(.network(.timedOut)) }
+    let session = SessionController(backend: backend, vault: MemoryVault(), policy: SessionPolicy(), clock: clock)
     try await session.signIn { .sample(0) }
     for _ in 0..<360 {
       await clock.sleepers(1)
@@ -117,12 +117,12 @@ import Testing
     #expect(session.state.isSignedIn)
   }
 
-  /// The margin shrinks with the life of the token: a token of a minute is replaced twelve seconds before its end.
+  /// The margin shrinks with the token's lifetime: a token of a minute is replaced twelve seconds before it expires.
   @Test(arguments: [60, 5, 1, 0])
   func `13 tokens last a minute, or less`(seconds: Int) async throws {
     let clock = ManualClock()
     let backend = ScriptedBackend.rotating(life: .seconds(seconds))
-    let session = SessionController(vault: MemoryVault(), backend: backend, policy: SessionPolicy(), clock: clock)
+    let session = SessionController(backend: backend, vault: MemoryVault(), policy: SessionPolicy(), clock: clock)
     try await session.signIn { .sample(0, life: .seconds(seconds)) }
     for round in 1...5 {
       await clock.sleepers(1)
@@ -133,9 +133,9 @@ import Testing
     #expect(session.state.isSignedIn)
   }
 
-  /// A token that was minted for the caller satisfies the caller; asking for more than a token's life is clamped. The successor
-  /// is stored whatever was asked.
-  @Test func `14 a caller asks for more than a token's life`() async throws {
+  /// A token issued for the caller satisfies the caller; a validity above the token's lifetime is clamped. The successor is
+  /// stored whatever validity was requested.
+  @Test func `14 a caller asks for more than a token's lifetime`() async throws {
     let test = try SessionTest()
     try await test.signIn("ada")
     let first = try await test.token()
@@ -148,8 +148,8 @@ import Testing
     #expect(await test.server.rotations == 2)
   }
 
-  /// The header comes from a snapshot behind a lock held for nanoseconds: no actor, no queue, no semaphore to wait on.
-  @Test func `15 a token is read synchronously while everybody is busy`() async throws {
+  /// The header comes from a snapshot behind a lock held for nanoseconds: no actor, queue or semaphore to wait for.
+  @Test func `15 a token is read synchronously while the session is busy`() async throws {
     actor Busy {
       let session: SessionController
       init(_ session: SessionController) { self.session = session }
@@ -158,7 +158,7 @@ import Testing
     let gate = Gate()
     let clock = ManualClock()
     let backend = ScriptedBackend.held(by: gate)
-    let session = SessionController(vault: MemoryVault(), backend: backend, policy: quiet, clock: clock)
+    let session = SessionController(backend: backend, vault: MemoryVault(), policy: quiet, clock: clock)
     try await session.signIn { .sample(0) }
     clock.advance(by: .seconds(601))
     let waiting = Task { try await session.token() }

@@ -4,18 +4,19 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-/// A backend that knows where its server is.
+/// A backend that knows its server's address.
 private struct AuthorityBackend: Backend {
   var authority: String?
+  var abilities: BackendAbilities { BackendAbilities(rotationKeys: true, sessionAuthority: authority) }
   var issuer = ScriptedBackend.rotating()
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
     await issuer.refresh(token, key: key)
   }
-  @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError) { try await issuer.revoke(handle) }
+  @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { await issuer.revoke(handle) }
 }
 
-@Suite struct `An API's word that the session is over` {
+@Suite struct `An API response that the session ended` {
   private static let ended = Array(#"{"title":"over","code":"session_ended","reason":"revoked"}"#.utf8)
   private let clock = ManualClock()
 
@@ -23,7 +24,7 @@ private struct AuthorityBackend: Backend {
     authority: String?, body: [UInt8] = ended, age: Duration = .seconds(1)
   ) async throws -> (api: APIClient, transport: StubTransport) {
     let controller = SessionController(
-      vault: MemoryVault(), backend: AuthorityBackend(authority: authority), policy: quiet, clock: clock)
+      backend: AuthorityBackend(authority: authority), vault: MemoryVault(), policy: quiet, clock: clock)
     try await controller.signIn { .sample(0) }
     clock.advance(by: age)
     let transport = StubTransport { _ in .init(status: 401, body: body) }
@@ -31,30 +32,30 @@ private struct AuthorityBackend: Backend {
   }
 
   @Test(arguments: [Duration.seconds(1), .seconds(60)])
-  func `ends it with the server's reason, also seconds after the token was minted`(age: Duration) async throws {
+  func `ends it with the server's reason, even seconds after the token was issued`(age: Duration) async throws {
     let (api, transport) = try await client(authority: "https://API.example.org:443/auth", age: age)
-    await #expect(throws: APIError.unauthorized(.rejected(.revoked))) { try await api.send(Anything()) }
+    await #expect(throws: APIError.unauthorized(.sessionEnded(.revoked))) { try await api.send(Anything()) }
     #expect(api.controller.state == .signedOut(.revoked))
     #expect(await transport.requests().count == (age < .seconds(5) ? 1 : 2))
   }
 
   @Test(arguments: [nil, "https://id.example.org", "http://api.example.org", "https://api.example.org:8443"])
-  func `is not believed of anyone but the session's own server`(authority: String?) async throws {
+  func `is trusted only from the session's own server`(authority: String?) async throws {
     let (api, _) = try await client(authority: authority)
-    await #expect(throws: APIError.unauthorized(.tokenRefused)) { try await api.send(Anything()) }
+    await #expect(throws: APIError.unauthorized(.tokenRejected)) { try await api.send(Anything()) }
     #expect(api.controller.state.isSignedIn)
   }
 
   @Test(arguments: ["", "<html>", "{}", #"{"code":"token_invalid","reason":"revoked"}"#])
-  func `must be said in so many words`(body: String) async throws {
+  func `must be explicit`(body: String) async throws {
     let (api, _) = try await client(authority: base.absoluteString, body: Array(body.utf8))
-    await #expect(throws: APIError.unauthorized(.tokenRefused)) { try await api.send(Anything()) }
+    await #expect(throws: APIError.unauthorized(.tokenRejected)) { try await api.send(Anything()) }
     #expect(api.controller.state.isSignedIn)
   }
 
-  @Test func `with a reason nobody knows is an end all the same`() async throws {
+  @Test func `with an unknown reason ends it all the same`() async throws {
     let (api, _) = try await client(
       authority: base.absoluteString, body: Array(#"{"code":"session_ended","reason":"tea time"}"#.utf8))
-    await #expect(throws: APIError.unauthorized(.rejected(.rejected))) { try await api.send(Anything()) }
+    await #expect(throws: APIError.unauthorized(.sessionEnded(.rejected))) { try await api.send(Anything()) }
   }
 }

@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-/// What the ports of a session saw, in order, and what the session showed at that moment.
+/// The calls to a session's ports, in order, and the session's state at that moment.
 private final class Trace: Sendable {
   private let content = Locked<[String]>([])
   private let session = Locked<SessionController?>(nil)
@@ -31,7 +31,7 @@ private struct TracedVault: Vault {
     return outcome
   }
 
-  @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
     try await base.lock(within: limit)
   }
 }
@@ -41,12 +41,12 @@ private struct TracedAudit: AuditLog {
   @concurrent func record(_ entry: AuditEntry) async { if entry.action == .signIn { trace.note("audited") } }
 }
 
-@Suite struct `A sign-in, as its ports see it` {
+@Suite struct `A sign-in as seen by its ports` {
   @Test(arguments: [true, false])
-  func `is stored before anybody is shown as signed in, and audited after`(isRemembered: Bool) async throws {
+  func `is stored before it is published, and audited after`(isRemembered: Bool) async throws {
     let trace = Trace()
     let session = SessionController(
-      vault: TracedVault(trace: trace), backend: ScriptedBackend.rotating(),
+      backend: ScriptedBackend.rotating(), vault: TracedVault(trace: trace),
       policy: SessionPolicy(idleLimit: .seconds(900)), clock: ManualClock(), audit: TracedAudit(trace: trace))
     trace.watch(session)
     var states = session.states.makeAsyncIterator()
@@ -54,7 +54,7 @@ private struct TracedAudit: AuditLog {
     try await session.signIn(remember: isRemembered) { .sample(0) }
     while let state = await states.next(), !state.isSignedIn {}
     trace.note("answered")
-    // The audit log has a writer of its own; what it is given is in order.
+    // The audit log has its own writer, which gets the entries in order.
     while trace.lines.count < (isRemembered ? 3 : 2) { await othersFirst() }
     let stored = isRemembered ? ["stored, not signed in"] : []
     #expect(trace.lines.filter { !$0.hasPrefix("answered") } == stored + ["audited, signed in"])

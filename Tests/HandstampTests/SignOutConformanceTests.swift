@@ -5,7 +5,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-/// A device: a folder with a vault, a jar, preferences, a database and downloads, in which a program left its secrets.
+/// A device: a folder with a vault, a jar, preferences, a database and downloads, in which a program stored its secrets.
 private struct Device: Sendable {
   static let secrets = ["refresh-s1-0", "access-s1-0", "cookie-of-ada", "draft-of-ada", "picture-of-ada"]
   let home: URL
@@ -23,7 +23,7 @@ private struct Device: Sendable {
     return device
   }
 
-  /// As the disk was at this instant.
+  /// A snapshot of the disk at this instant.
   func copy() throws -> Device {
     let copy = Device(FileManager.default.temporaryDirectory.appending(path: "handstamp-\(UUID().uuidString)"))
     try FileManager.default.copyItem(at: home, to: copy.home)
@@ -49,7 +49,7 @@ private struct Device: Sendable {
       reached: { reached($0.rawValue) })
   }
 
-  /// The files in which a secret can be read, and those that a vault would open.
+  /// The files in which a secret can be read, including those that a vault would open.
   func leaks() async throws -> [String] {
     var leaks: [String] = []
     for case let file as URL in FileManager.default.enumerator(at: home, includingPropertiesForKeys: nil) ?? .init() {
@@ -68,41 +68,41 @@ private struct Device: Sendable {
 }
 
 @Suite struct `After a sign-out` {
-  @Test func `nothing on the device holds a secret, whenever the program died`() async throws {
+  @Test func `nothing on the device holds a secret, at whatever point the program crashed`() async throws {
     let device = try Device.make()
     defer { device.remove() }
     let copies = Locked<[(at: String, device: Device)]>([])
     let isWatching = Locked(false)
     let take: @Sendable (String) -> Void = { step in
       guard isWatching.withLock({ $0 }) else { return }
-      // As if the power went out here.
+      // As if the power failed here.
       if let copy = try? device.copy() { copies.withLock { $0.append((step, copy)) } }
     }
     defer { for (_, copy) in copies.withLock({ $0 }) { copy.remove() } }
     let session = SessionController(
-      vault: device.vault(reached: take), backend: ScriptedBackend.rotating(), policy: quiet, clock: ManualClock(),
+      backend: ScriptedBackend.rotating(), vault: device.vault(reached: take), policy: quiet, clock: ManualClock(),
       cleanups: device.steps(reached: take))
     try await session.signIn { .sample(0) }
     isWatching.withLock { $0 = true }
     let report = await session.signOut(.everything)
     #expect(report.cleanup.cleared.sorted() == ["downloads", "jar", "preferences"])
-    #expect(await session.endsDelivered(within: .seconds(60)))
+    #expect(await session.flushRevocations(timeout: .seconds(60)))
     #expect(try await device.leaks() == [])
 
     var isBuried = false
     let all = copies.withLock { $0 }
-    // Five steps of each of the vault's writes, and two of each clean-up step, at the least.
+    // At least five steps for each of the vault's writes, and two for each clean-up step.
     #expect(all.count >= 16)
     for (step, copy) in all {
       let entry = await copy.vault().read()
       if case .value(let entry) = entry, entry.session != nil {
-        // Not signed out yet, and so still signed in: nothing is lost either.
+        // The sign-out had not happened yet: the user is still signed in, and nothing is lost.
         #expect(!isBuried, "the session is back at \(step)")
         continue
       }
       isBuried = true
       let relaunched = SessionController(
-        vault: copy.vault(), backend: ScriptedBackend.rotating(), policy: quiet, clock: ManualClock(),
+        backend: ScriptedBackend.rotating(), vault: copy.vault(), policy: quiet, clock: ManualClock(),
         cleanups: copy.steps())
       await #expect(throws: SessionError.signedOut(.signedOut)) { try await relaunched.token() }
       while await relaunched.hasChores { await othersFirst() }

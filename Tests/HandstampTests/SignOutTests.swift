@@ -10,7 +10,7 @@ import Testing
   let backend = ScriptedBackend.rotating()
 
   func controller(_ vault: any Vault, _ cleanups: [CleanupStep]) -> SessionController {
-    SessionController(vault: vault, backend: backend, policy: quiet, clock: clock, cleanups: cleanups)
+    SessionController(backend: backend, vault: vault, policy: quiet, clock: clock, cleanups: cleanups)
   }
 
   @Test func `reports what was cleared and what failed`() async throws {
@@ -28,12 +28,12 @@ import Testing
     #expect(report.notDurable == nil)
   }
 
-  @Test func `does not wait for ever for a step`() async throws {
+  @Test func `does not wait forever for a step`() async throws {
     let gate = Gate()
     let session = controller(MemoryVault(), [CleanupStep("slow", .always) { _ in await gate.wait() }])
     try await session.signIn { .sample(0) }
     async let report = session.signOut()
-    // By the session's clock: it stands still until it is moved.
+    // By the session's clock, which stands still until it is moved.
     let moving = Task {
       while !Task.isCancelled {
         clock.advance(by: .seconds(1))
@@ -45,7 +45,7 @@ import Testing
     gate.open()
   }
 
-  @Test func `does not wait for ever for a vault, and says that the end is not written down`() async throws {
+  @Test func `does not wait forever for a vault, and reports that it is not durable`() async throws {
     let gate = Gate()
     let vault = FaultyVault(MemoryVault())
     let session = controller(vault, [])
@@ -64,7 +64,7 @@ import Testing
     gate.open()
   }
 
-  @Test func `shows the end, and gives no token, while a step runs`() async throws {
+  @Test func `is visible, and blocks tokens, while a step runs`() async throws {
     let (begun, begin) = AsyncStream.makeStream(of: Void.self)
     let gate = Gate()
     let session = controller(
@@ -84,35 +84,35 @@ import Testing
     #expect(await report.cleanup.cleared == ["slow"])
   }
 
-  @Test func `clears a cache without ending anything`() async throws {
+  @Test func `clears a cache without ending the session`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "handstamp-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     try Data("a picture".utf8).write(to: folder.appending(path: "a"))
     let session = controller(MemoryVault(), [.removal(of: folder, "images", .imageCache)])
     try await session.signIn { .sample(0) }
-    #expect(await session.clear().cleared == ["images"])
+    #expect(await session.runCleanups().cleared == ["images"])
     #expect(!FileManager.default.fileExists(atPath: folder.path))
-    // That there is nothing to remove is fine.
-    #expect(await session.clear().cleared == ["images"])
+    // A missing directory is fine.
+    #expect(await session.runCleanups().cleared == ["images"])
     _ = try await session.token()
   }
 
-  @Test func `of a session whose time is over keeps what the person finds again`() async throws {
+  @Test func `of an expired session keeps the data for the user's return`() async throws {
     let session = controller(
       MemoryVault(), [CleanupStep("jar", .cookies) { _ in }, CleanupStep("settings", .preferences) { _ in }])
     try await session.signIn { .sample(0) }
-    #expect(await session.expire().cleanup.cleared == ["jar"])
+    #expect(await session.signOut(.expiry, reason: .expired).cleanup.cleared == ["jar"])
     #expect(session.state == .signedOut(.expired))
   }
 }
 
-@Suite struct `A session that is not to be remembered` {
-  @Test func `works, is refreshed, and is gone at the next launch`() async throws {
+@Suite struct `A session that is not remembered` {
+  @Test func `works, refreshes, and is gone at the next launch`() async throws {
     let test = try SessionTest()
     try await test.signIn("ada")
     let session = test.session
     let facts = try await session.signIn(remember: false) { try await test.server.signIn("ada", device: "other") }
-    // The one before it must not come back in its place.
+    // The former session must not be restored in its place.
     guard case .value(let entry) = await test.vault.read() else { throw CancellationError() }
     #expect(entry.session == nil)
     test.clock.advance(by: .seconds(3600))
@@ -121,7 +121,7 @@ import Testing
     await #expect(throws: SessionError.signedOut(.replaced)) { try await test.relaunch().token() }
   }
 
-  @Test func `leaves nothing in the vault when it ends but what tells the server`() async throws {
+  @Test func `leaves only its pending revocation in the vault when it ends`() async throws {
     let test = try SessionTest()
     let facts = try await test.session.signIn(remember: false) { try await test.server.signIn("ada") }
     #expect(await test.vault.read() == .absent)
@@ -129,12 +129,12 @@ import Testing
     guard case .value(let entry) = await test.vault.read() else { throw CancellationError() }
     #expect(entry.session == nil)
     #expect(entry.tombstones.map(\.session) == [facts.session])
-    #expect(await test.session.endsDelivered(within: .seconds(60)))
+    #expect(await test.session.flushRevocations(timeout: .seconds(60)))
     #expect(try await !test.server.isLive(facts.session))
     #expect(test.session.state == .signedOut(.signedOut))
   }
 
-  @Test func `gives way to one that is`() async throws {
+  @Test func `is replaced by one that is`() async throws {
     let test = try SessionTest()
     let first = try await test.session.signIn(remember: false) { try await test.server.signIn("ada") }
     let second = try await test.session.signIn { try await test.server.signIn("ada", device: "other") }
@@ -144,7 +144,7 @@ import Testing
     _ = try await test.relaunch().token()
   }
 
-  @Test func `ends together with one that another program stored`() async throws {
+  @Test func `ends together with a session that another program stored`() async throws {
     let test = try SessionTest()
     _ = try await test.session.signIn(remember: false) { try await test.server.signIn("ada") }
     let other = test.secondProcess()

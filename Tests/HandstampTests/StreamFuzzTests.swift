@@ -6,9 +6,9 @@ import Testing
 /// A server with a log, links that break at any moment, and a machine between it and a reader.
 private struct StreamWorld {
   struct OpenLink {
-    /// How much of the log it has sent.
+    /// The number of log entries it has sent.
     var sent: Int
-    /// The id of the place where it begins, if it has yet to be told.
+    /// The id of its starting position, if it has not been sent yet.
     var greeting: String?
   }
 
@@ -16,7 +16,7 @@ private struct StreamWorld {
   var random: SeededBytes
   var log: [String]
   var delivered: [String] = []
-  /// Asked for, and not answered.
+  /// Requested and not yet answered.
   var asked: [(link: Link, after: String?)] = []
   var open: [Link: OpenLink] = [:]
   var timers: [StreamMachine.Timer: UInt64] = [:]
@@ -47,7 +47,7 @@ private struct StreamWorld {
     }
   }
 
-  /// The server answers; it begins after the id, or where its log ends.
+  /// The server answers; the stream begins after the id, or at the end of the log.
   mutating func answer() {
     guard !asked.isEmpty else { return }
     let (link, after) = asked.remove(at: below(asked.count))
@@ -57,7 +57,7 @@ private struct StreamWorld {
     post(.opened(link, renewal: renews ? .seconds(1) : nil))
   }
 
-  /// The next of a link's log, or its greeting; false when there is nothing.
+  /// Delivers the link's next log entry, or its greeting; false if there is none.
   mutating func send(_ link: Link) -> Bool {
     guard var state = open[link] else { return false }
     if let id = state.greeting {
@@ -93,11 +93,11 @@ private struct StreamWorld {
     case 8:
       let timer = StreamMachine.Timer.allCases[below(StreamMachine.Timer.allCases.count)]
       if let ticket = timers.removeValue(forKey: timer) { post(.timer(timer, ticket: ticket, entropy: random.next())) }
-    default: post(.nudge)
+    default: post(.conditionsChanged)
     }
   }
 
-  /// Lets everything arrive that can.
+  /// Delivers all remaining messages.
   mutating func settle() {
     for _ in 0..<1000 {
       while !asked.isEmpty { answer() }
@@ -110,9 +110,9 @@ private struct StreamWorld {
   }
 }
 
-@Suite struct `A live stream over any history` {
+@Suite struct `A live stream in any history` {
   @Test(arguments: 0..<3000 as Range<UInt64>)
-  func `brings every message once, in order`(seed: UInt64) {
+  func `delivers every message once, in order`(seed: UInt64) {
     var world = StreamWorld(seed: seed, greets: seed % 2 == 0, after: "0")
     for _ in 0..<400 { world.step() }
     world.settle()
@@ -121,7 +121,7 @@ private struct StreamWorld {
   }
 
   @Test(arguments: 0..<1000 as Range<UInt64>)
-  func `begins where it opened first, when it was told of no place`(seed: UInt64) {
+  func `begins at its first opening if no position was given`(seed: UInt64) {
     var world = StreamWorld(seed: seed, greets: true, after: nil)
     for _ in 0..<400 { world.step() }
     world.settle()

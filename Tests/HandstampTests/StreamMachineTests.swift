@@ -10,7 +10,7 @@ typealias Link = StreamMachine.Link
   private let two = Link(2)
   private let three = Link(3)
 
-  /// A machine whose first link is open since zero.
+  /// A machine whose first link has been open since zero.
   private func running(
     after position: String? = nil, options: StreamOptions = StreamOptions(), renewal: Duration? = nil
   ) -> StreamMachine {
@@ -39,13 +39,13 @@ typealias Link = StreamMachine.Link
     #expect(opens(again) == [.open(two, after: "8", insteadOf: nil)])
   }
 
-  @Test func `takes an empty id for none`() {
+  @Test func `treats an empty id as none`() {
     var machine = running(after: "6")
     #expect(machine.handle(.message(one, id: ""), at: .zero) == [.deliver])
     #expect(machine.position == nil)
   }
 
-  @Test func `opens the next link before it drops the one whose token ends`() throws {
+  @Test func `opens the next link before it drops the one whose token expires`() throws {
     var machine = StreamMachine()
     _ = machine.handle(.start, at: .zero)
     let opened = machine.handle(.opened(one, renewal: .seconds(60)), at: .zero)
@@ -55,10 +55,10 @@ typealias Link = StreamMachine.Link
     let renewing = machine.handle(.timer(.renewal, ticket: ticket, entropy: 0), at: .seconds(60))
     #expect(opens(renewing) == [.open(two, after: "1", insteadOf: one)])
     #expect(!renewing.contains(.close(one)))
-    // The first one still serves.
+    // The first link still serves.
     #expect(machine.handle(.message(one, id: "2"), at: .seconds(61)) == [.deliver])
     #expect(machine.handle(.opened(two, renewal: nil), at: .seconds(62)).first == .close(one))
-    // What it brought comes again, and nothing but that is dropped; a latecomer of the closed link is nobody's.
+    // Its messages come again, and only those are dropped; a late message of the closed link is ignored.
     #expect(machine.handle(.message(one, id: "3"), at: .seconds(62)) == [.ignored])
     #expect(machine.handle(.message(two, id: "2"), at: .seconds(62)) == [])
     #expect(machine.handle(.message(two, id: "3"), at: .seconds(62)) == [.deliver])
@@ -77,7 +77,7 @@ typealias Link = StreamMachine.Link
     #expect(opens(again) == [.open(three, after: "1", insteadOf: one)])
   }
 
-  @Test func `asks a person for the next link once, and ends with the old one when they are not there`() throws {
+  @Test func `asks for presence once for the next link, and ends with the old one if it fails`() throws {
     var machine = StreamMachine()
     _ = machine.handle(.start, at: .zero)
     let opened = machine.handle(.opened(one, renewal: .seconds(60)), at: .zero)
@@ -90,7 +90,7 @@ typealias Link = StreamMachine.Link
     #expect(closing == [.finish(.failed(declined))])
   }
 
-  @Test func `remembers across a successor that breaks before it caught up`() throws {
+  @Test func `remembers across a successor that breaks before it has caught up`() throws {
     var machine = running(after: "0", renewal: .zero)
     _ = machine.handle(.timer(.renewal, ticket: 3, entropy: 0), at: .zero)
     for id in ["1", "2", "3"] { #expect(machine.handle(.message(one, id: id), at: .zero) == [.deliver]) }
@@ -106,17 +106,17 @@ typealias Link = StreamMachine.Link
     #expect(machine.handle(.message(three, id: "4"), at: .zero) == [.deliver])
   }
 
-  @Test func `drops a message as often as the reader has it, and no oftener`() {
+  @Test func `drops a repeated message only as often as the reader got it`() {
     var machine = running(after: "0", renewal: .zero)
     _ = machine.handle(.timer(.renewal, ticket: 3, entropy: 0), at: .zero)
     #expect(machine.handle(.message(one, id: "5"), at: .zero) == [.deliver])
     _ = machine.handle(.opened(two, renewal: nil), at: .zero)
     #expect(machine.handle(.message(two, id: "5"), at: .zero) == [])
-    // A second message of one id, as of a batch.
+    // A second message with the same id, as in a batch.
     #expect(machine.handle(.message(two, id: "5"), at: .zero) == [.deliver])
   }
 
-  @Test func `gives up a link that is silent for too long, to the instant`() throws {
+  @Test func `drops a link that is silent for too long, to the instant`() throws {
     var machine = StreamMachine(options: StreamOptions(heartbeat: .seconds(10), missedHeartbeats: 3))
     _ = machine.handle(.start, at: .zero)
     let (first, silence) = try #require(wait(.watchdog, machine.handle(.opened(one, renewal: nil), at: .zero)))
@@ -130,7 +130,7 @@ typealias Link = StreamMachine.Link
     #expect(wait(.reopen, late) != nil)
   }
 
-  @Test func `gives up a link that does not open`() throws {
+  @Test func `drops a link that does not open`() throws {
     var machine = StreamMachine()
     let (ticket, _) = try #require(wait(.opening, machine.handle(.start, at: .zero)))
     let late = machine.handle(.timer(.opening, ticket: ticket, entropy: 0), at: .seconds(45))
@@ -138,7 +138,7 @@ typealias Link = StreamMachine.Link
     #expect(machine.handle(.opened(one, renewal: nil), at: .seconds(46)) == [.ignored])
   }
 
-  @Test func `asks at once with another token when the first was refused, and then takes its time`() throws {
+  @Test func `retries at once with another token after a refusal, then backs off`() throws {
     var machine = StreamMachine()
     _ = machine.handle(.start, at: .zero)
     let again = machine.handle(.closed(one, .unauthorized, entropy: 0), at: .zero)
@@ -150,7 +150,7 @@ typealias Link = StreamMachine.Link
     #expect(opens(last) == [.open(three, after: nil, insteadOf: two)])
   }
 
-  @Test func `honours what the server says about waiting`() throws {
+  @Test func `honours the server's retry delay`() throws {
     var machine = running()
     _ = machine.handle(.retry(one, .seconds(7)), at: .zero)
     let (_, delay) = try #require(wait(.reopen, machine.handle(.closed(one, .ended, entropy: 0), at: .zero)))
@@ -161,7 +161,7 @@ typealias Link = StreamMachine.Link
     #expect(try #require(wait(.reopen, busy)).1 == .seconds(40))
   }
 
-  @Test func `waits longer each time, and begins anew after a link that held`() throws {
+  @Test func `backs off, and starts over after a link that held`() throws {
     var machine = StreamMachine(
       options: StreamOptions(retry: RetryPolicy(base: .seconds(1), cap: .seconds(8)), settling: .seconds(10)))
     _ = machine.handle(.start, at: .zero)
@@ -183,18 +183,18 @@ typealias Link = StreamMachine.Link
     #expect(bounds == [.seconds(8), .seconds(1)])
   }
 
-  @Test func `goes at once when the network is back`() throws {
+  @Test func `reconnects at once when the network is back`() throws {
     var machine = running()
-    #expect(machine.handle(.nudge, at: .zero) == [.ignored])
+    #expect(machine.handle(.conditionsChanged, at: .zero) == [.ignored])
     let (ticket, _) = try #require(wait(.reopen, machine.handle(.closed(one, .ended, entropy: .max), at: .zero)))
-    #expect(opens(machine.handle(.nudge, at: .zero)) == [.open(two, after: nil, insteadOf: nil)])
+    #expect(opens(machine.handle(.conditionsChanged, at: .zero)) == [.open(two, after: nil, insteadOf: nil)])
     #expect(machine.handle(.timer(.reopen, ticket: ticket, entropy: 0), at: .seconds(9)) == [.ignored])
   }
 
   @Test(arguments: [
-    (StreamMachine.Closing.finished, StreamMachine.End.complete), (.refused(.tokenRefused), .failed(.tokenRefused)),
+    (StreamMachine.Closing.finished, StreamMachine.End.complete), (.refused(.tokenRejected), .failed(.tokenRejected)),
   ])
-  func `ends where the server says so`(closing: StreamMachine.Closing, end: StreamMachine.End) {
+  func `ends if the server says so`(closing: StreamMachine.Closing, end: StreamMachine.End) {
     var machine = StreamMachine()
     _ = machine.handle(.start, at: .zero)
     #expect(machine.handle(.closed(one, closing, entropy: 0), at: .zero) == [.finish(end)])
@@ -210,7 +210,7 @@ typealias Link = StreamMachine.Link
     #expect(machine.handle(.message(one, id: "9"), at: .zero) == [.ignored])
   }
 
-  @Test func `asks anew for a successor that takes too long, and keeps a bounded memory`() {
+  @Test func `requests another successor if one takes too long, within bounded memory`() {
     var machine = running(after: "0", renewal: .zero)
     _ = machine.handle(.timer(.renewal, ticket: 3, entropy: 0), at: .zero)
     var reopened: [StreamMachine.Effect] = []

@@ -5,12 +5,12 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-/// A transport whose streams a test writes.
+/// A transport whose streams are written by the test.
 final class FeedTransport: Transport {
   struct Connection: Sendable {
     var request: TransportRequest
     var body: AsyncThrowingStream<[UInt8], any Error>.Continuation
-    /// Opens when nobody reads it any more.
+    /// Opens once the stream has no reader.
     let left = Gate()
 
     func send(_ text: String) { body.yield(Array(text.utf8)) }
@@ -23,21 +23,21 @@ final class FeedTransport: Transport {
   private let statuses: Locked<[Int]>
   private let type: String
 
-  /// - Parameter statuses: of the first answers; those after them are 200.
+  /// - Parameter statuses: of the first responses; later ones are 200.
   init(statuses: [Int] = [], type: String = "text/event-stream; charset=utf-8") {
     self.statuses = Locked(statuses)
     self.type = type
     (opened, continuation) = AsyncStream.makeStream()
   }
 
-  /// The next connection that was asked for.
+  /// The next requested connection.
   func next() async throws -> Connection {
     for await connection in opened { return connection }
     throw CancellationError()
   }
 
   @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-    throw .unreachable("streams alone")
+    throw .connectionLost("streams alone")
   }
 
   @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
@@ -57,7 +57,7 @@ final class FeedTransport: Transport {
     let policy = SessionPolicy(
       refresh: RefreshPolicy(aheadOfExpiry: aheadOfExpiry), retry: RetryPolicy(attempts: 1, base: .zero))
     let controller = SessionController(
-      vault: MemoryVault(), backend: ScriptedBackend.rotating(), policy: policy, clock: clock)
+      backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: policy, clock: clock)
     try await controller.signIn { .sample(0) }
     return controller
   }
@@ -69,7 +69,7 @@ final class FeedTransport: Transport {
     return try APIClient(baseURL: base, controller: controller, transport: feed).stream("/feed", options: options)
   }
 
-  /// Reads in a task, and hands out what comes one by one.
+  /// Reads in a task, and returns the events one by one.
   private func reader(_ stream: AuthenticatedStream) -> (events: AsyncStream<String>, end: Task<SessionError?, Never>) {
     let (events, continuation) = AsyncStream.makeStream(of: String.self)
     let end = Task { () -> SessionError? in
@@ -84,7 +84,7 @@ final class FeedTransport: Transport {
     return (events, end)
   }
 
-  @Test func `goes on after a break, with the token and after the last event`() async throws {
+  @Test func `resumes after a break, with the token and after the last event`() async throws {
     let feed = FeedTransport()
     let (events, end) = reader(try stream(try await controller(), feed))
     var iterator = events.makeAsyncIterator()
@@ -95,7 +95,7 @@ final class FeedTransport: Transport {
     #expect(first.after == nil)
     first.send("id: 1\ndata: a\n\nid: 2\nda")
     #expect(await iterator.next() == "a")
-    first.body.finish(throwing: TransportError.unreachable("broken"))
+    first.body.finish(throwing: TransportError.connectionLost("broken"))
     let second = try await feed.next()
     #expect(second.after == "1")
     second.send("id: 2\ndata: b\n\n")
@@ -105,7 +105,7 @@ final class FeedTransport: Transport {
     #expect(await end.value == nil)
   }
 
-  @Test func `is on the new token's connection before the old one is dropped`() async throws {
+  @Test func `uses the new token's connection before the old one is dropped`() async throws {
     let feed = FeedTransport()
     let controller = try await controller(aheadOfExpiry: true)
     let (events, end) = reader(try stream(controller, feed))
@@ -113,8 +113,8 @@ final class FeedTransport: Transport {
     let first = try await feed.next()
     first.send("id: 1\ndata: a\n\n")
     #expect(await iterator.next() == "a")
-    // A token of ten minutes is replaced two minutes ahead. Four timers: the session's refresh, and the stream's renewal,
-    // watchdog and limit for opening.
+    // A token of ten minutes is replaced two minutes ahead of expiry. Four timers: the session's refresh, and the stream's
+    // renewal, watchdog and open limit.
     await clock.sleepers(4)
     clock.advance(by: .seconds(481))
     let second = try await feed.next()
@@ -127,7 +127,7 @@ final class FeedTransport: Transport {
     await second.left.wait()
   }
 
-  @Test func `ends with the session, and says why`() async throws {
+  @Test func `ends with the session, and reports why`() async throws {
     let feed = FeedTransport()
     let controller = try await controller()
     let (_, end) = reader(try stream(controller, feed))
@@ -137,7 +137,7 @@ final class FeedTransport: Transport {
     await first.left.wait()
   }
 
-  @Test func `is nobody's stream when another session follows`() async throws {
+  @Test func `ends when another session follows`() async throws {
     let feed = FeedTransport()
     let controller = try await controller()
     let (_, end) = reader(try stream(controller, feed))
@@ -153,7 +153,7 @@ final class FeedTransport: Transport {
     #expect(await end.value == .signedOut(.signedOut))
   }
 
-  @Test func `gives up a connection that is silent`() async throws {
+  @Test func `drops a connection that is silent`() async throws {
     let feed = FeedTransport()
     let (_, end) = reader(try stream(try await controller(), feed, heartbeat: .seconds(10)))
     let first = try await feed.next()
@@ -164,7 +164,7 @@ final class FeedTransport: Transport {
     end.cancel()
   }
 
-  @Test func `asks with another token when the server refuses the first`() async throws {
+  @Test func `retries with another token if the server refuses the first`() async throws {
     let feed = FeedTransport(statuses: [401])
     let controller = try await controller()
     clock.advance(by: .seconds(60))
@@ -179,13 +179,13 @@ final class FeedTransport: Transport {
     (403, SessionError.refused(code: "status_403", detail: nil)),
     (404, SessionError.refused(code: "status_404", detail: nil)), (204, nil),
   ])
-  func `ends where the server has no stream`(status: Int, error: SessionError?) async throws {
+  func `ends if the server has no stream`(status: Int, error: SessionError?) async throws {
     let (_, end) = reader(try stream(try await controller(), FeedTransport(statuses: [status])))
     #expect(await end.value == error)
   }
 
   @Test(arguments: [302, 429, 500, 503])
-  func `goes on after an answer that decides nothing`(status: Int) async throws {
+  func `continues after an undecided response`(status: Int) async throws {
     let feed = FeedTransport(statuses: [status, status])
     let (events, end) = reader(try stream(try await controller(), feed))
     _ = try await feed.next()
@@ -196,7 +196,7 @@ final class FeedTransport: Transport {
     end.cancel()
   }
 
-  @Test func `takes a page in its place for no stream`() async throws {
+  @Test func `rejects a web page in its place`() async throws {
     let feed = FeedTransport(type: "text/html")
     let (_, end) = reader(try stream(try await controller(), feed))
     _ = try await feed.next()
@@ -205,7 +205,7 @@ final class FeedTransport: Transport {
     #expect(await end.value == nil)
   }
 
-  @Test func `ends its connection when nobody reads any more`() async throws {
+  @Test func `closes its connection when it has no reader`() async throws {
     let feed = FeedTransport()
     let stream = try stream(try await controller(), feed)
     let reading = Task {
@@ -218,19 +218,19 @@ final class FeedTransport: Transport {
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct `The server's feed of sessions` {
+@Suite(.timeLimit(.minutes(2))) struct `The server's session feed` {
   private let feed = FeedTransport()
   private let clock = ManualClock()
 
   private func start() async throws -> (ServerBackend, SessionController) {
     let backend = ServerBackend(baseURL: base, device: .init(id: DeviceID("d"), name: "a device"), transport: feed)
     let controller = SessionController(
-      vault: MemoryVault(), backend: ScriptedBackend.rotating(), policy: quiet, clock: clock)
+      backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet, clock: clock)
     try await controller.signIn { .sample(0) }
     return (backend, controller)
   }
 
-  @Test func `ends the session that it says is over, with its reason, and no other`() async throws {
+  @Test func `ends the session that it reports as ended, with its reason, and no other`() async throws {
     let (backend, controller) = try await start()
     let events = Locked<[String]>([])
     let following = Task {
@@ -243,7 +243,7 @@ final class FeedTransport: Transport {
     connection.send("id: 9\nevent: session-revoked\ndata: no json\n\n")
     connection.send(
       "id: 10\nevent: session-revoked\ndata: {\"sid\":\"s1\",\"reason\":\"misused\",\"at_ms\":5,\"current\":true}\n\n")
-    await first(controller.states) { $0 == .signedOut(.misused) }
+    await first(controller.states) { $0 == .signedOut(.tokenReuseDetected) }
     await connection.left.wait()
     // The next session is followed as well.
     try await controller.signIn { .sample(0, session: "s2") }

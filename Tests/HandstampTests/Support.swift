@@ -3,17 +3,17 @@ import HandstampTesting
 import HandstampVaults
 
 extension ScriptedBackend {
-  /// Rotates at every call, once the gate is open.
+  /// Rotates at every call, after the gate has opened.
   static func held(by gate: Gate) -> ScriptedBackend {
     ScriptedBackend { call, _, _ in
       await gate.wait()
-      return .success(.sample(call))
+      return .granted(.sample(call))
     }
   }
 
   /// Rotates at every call.
   static func rotating(life: Duration = .seconds(600)) -> ScriptedBackend {
-    ScriptedBackend { call, _, _ in .success(.sample(call, life: life)) }
+    ScriptedBackend { call, _, _ in .granted(.sample(call, life: life)) }
   }
 }
 
@@ -21,11 +21,11 @@ extension AccessToken {
   var text: String { secret.withExposed { $0 } }
 }
 
-/// A policy without timers, for tests that move the clock themselves.
+/// A policy without timers, for tests that advance the clock themselves.
 let quiet = SessionPolicy(
   refresh: RefreshPolicy(aheadOfExpiry: false), retry: RetryPolicy(attempts: 1, base: .zero))
 
-/// The first state that `isWanted`; waits for it.
+/// Waits for the first state that `isWanted`, and returns it.
 @discardableResult
 func first(
   _ states: SessionStates, where isWanted: (SessionState) -> Bool

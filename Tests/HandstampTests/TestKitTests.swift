@@ -5,36 +5,34 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-/// A token endpoint in memory, spoken to over a transport.
+/// An in-memory token endpoint behind a transport.
 private struct TokenEndpoint: Transport {
   let server: TestServer
 
   @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
     let form = form(request.body)
     if request.url.hasSuffix("/oauth/revoke") {
-      do throws(SessionError) { try await server.revoke(RevocationHandle(form["token"] ?? "")) } catch {
-        return .init(status: 503)
-      }
-      return .init(status: 200)
+      let result = await server.revoke(RevocationHandle(form["token"] ?? ""))
+      return .init(status: result == .ended ? 200 : 503)
     }
     guard let key = RotationKey(wireText: form["rotation_key"] ?? "") else {
       return refusal("invalid_request")
     }
     switch await server.refresh(RefreshToken(form["refresh_token"] ?? ""), key: key) {
-    case .success(let grant):
+    case .granted(let grant):
       let access = grant.tokens.access.secret.withExposed { $0 }
       let refresh = grant.tokens.refresh?.secret.withExposed { $0 } ?? ""
       let text =
         #"{"access_token":"\#(access)","token_type":"Bearer","expires_in":600,"refresh_token":"\#(refresh)","#
         + #""session_id":"\#(grant.session?.rawValue ?? "")"}"#
       return .init(status: 200, body: Array(text.utf8))
-    case .failure(.rejected): return refusal("invalid_grant")
-    case .failure: return .init(status: 503)
+    case .rejected: return refusal("invalid_grant")
+    case .superseded, .noDecision: return .init(status: 503)
     }
   }
 
   @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-    throw .unreachable("no streams here")
+    throw .connectionLost("streams are not supported")
   }
 
   private func refusal(_ error: String) -> TransportResponse {
@@ -48,23 +46,25 @@ private struct TokenEndpoint: Transport {
   }
 }
 
-/// Takes every refusal for the server's word: what many clients do.
+/// Treats every refusal as definitive, as many clients do.
 private struct Gullible: Backend {
   let transport: any Transport
   let server: TestServer
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
+  var abilities: BackendAbilities { BackendAbilities(rotationKeys: true) }
+
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
     do throws(TransportError) {
       let answer = try await transport.send(TransportRequest(method: "POST", url: "https://example.org/oauth/token"))
-      guard answer.status < 400 else { return .failure(.rejected(.rejected)) }
-    } catch { return .failure(.unreachable(retryAfter: nil)) }
+      guard answer.status < 400 else { return .rejected(.rejected) }
+    } catch { return .noDecision(.network(.timedOut)) }
     return await server.refresh(token, key: key)
   }
 
-  @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError) { try await server.revoke(handle) }
+  @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { await server.revoke(handle) }
 }
 
-@Suite struct `What tests are made of` {
+@Suite struct `The test kit` {
   private let clock = ManualClock()
 
   @Test func `checkBackend passes our own backend`() async throws {
@@ -77,7 +77,7 @@ private struct Gullible: Backend {
     }
   }
 
-  @Test func `checkBackend finds a backend that believes garbage`() async throws {
+  @Test func `checkBackend detects a backend that trusts garbage`() async throws {
     let server = try TestServer(clock: clock)
     let thrown = await #expect(throws: BrokenPromise.self) {
       try await checkBackend(over: StubTransport { _ in .init(status: 200) }) { transport in
@@ -90,11 +90,11 @@ private struct Gullible: Backend {
   }
 
   @Test(arguments: 0..<10 as Range<UInt64>)
-  func `a simulated history goes through a vault that keeps to the rules`(seed: UInt64) async throws {
+  func `a simulated history passes with a correct vault`(seed: UInt64) async throws {
     try await Simulation(seed: seed, traced: true).check { MemoryVault() }
   }
 
-  @Test func `a simulated history shows a vault that loses an edit`() async throws {
+  @Test func `a simulated history detects a vault that loses an edit`() async throws {
     await #expect(throws: BrokenPromise.self) {
       for seed in 0..<20 as Range<UInt64> {
         let vault = FaultyVault(MemoryVault())
@@ -102,7 +102,7 @@ private struct Gullible: Backend {
         try await Simulation(seed: seed, traced: true).check {
           vault
         } again: {
-          // A second process does not see what the first has not written.
+          // A second process does not see the first one's unwritten edit.
           await $0.cutPower()
           return $0
         }
@@ -111,7 +111,7 @@ private struct Gullible: Backend {
     }
   }
 
-  @Test func `a lossy network does what it is told, then what its seed says`() async throws {
+  @Test func `a lossy network follows its script, then its seed`() async throws {
     let sent = StubTransport { _ in .init(status: 200) }
     let network = LossyTransport(sent, seed: 7, odds: .bad, clock: clock)
     let request = TransportRequest(method: "GET", url: "https://example.org")
@@ -141,14 +141,14 @@ private struct Gullible: Backend {
     #expect(Set(twin.fates).count == 4)
   }
 
-  @Test func `a session survives a network that loses half of everything`() async throws {
+  @Test func `a session survives a network that loses half of all messages`() async throws {
     let server = try TestServer(clock: clock)
     let network = LossyTransport(TokenEndpoint(server: server), seed: 3, odds: .bad)
     let backend = ServerBackend(
       baseURL: base, device: ServerBackend.Device(id: DeviceID("d"), name: "d"), transport: network)
     let patient = SessionPolicy(
       refresh: RefreshPolicy(aheadOfExpiry: false), retry: RetryPolicy(attempts: 100, base: .zero))
-    let session = SessionController(vault: MemoryVault(), backend: backend, policy: patient, clock: clock)
+    let session = SessionController(backend: backend, vault: MemoryVault(), policy: patient, clock: clock)
     try await session.signIn { try await server.signIn("ada") }
     for _ in 0..<30 {
       clock.advance(by: .seconds(601))
@@ -158,7 +158,7 @@ private struct Gullible: Backend {
     #expect(network.fates.contains(.answerLost))
   }
 
-  @Test func `a faulty vault is slow, full and torn`() async throws {
+  @Test func `a faulty vault can be slow, full or torn`() async throws {
     let vault = FaultyVault(MemoryVault(), clock: clock)
     let session = VaultSamples.session()
     _ = await vault.edit(.begin(session))
@@ -167,7 +167,7 @@ private struct Gullible: Backend {
     await clock.sleepers(1)
     clock.advance(by: .seconds(3))
     guard case .value = await slow else {
-      Issue.record("a slow vault answers in the end")
+      Issue.record("a slow vault did not answer")
       return
     }
     await vault.set { $0 = .full }
@@ -177,7 +177,7 @@ private struct Gullible: Backend {
     #expect(await vault.read() == .trouble(.corrupt))
     #expect(await vault.edit(.touch(session.id, at: clock.now())) == .failed(.corrupt))
     guard case .done(let entry) = await vault.edit(.begin(VaultSamples.session("s2"))) else {
-      Issue.record("a sign-in takes the place of what is torn")
+      Issue.record("a sign-in did not replace the torn entry")
       return
     }
     #expect(entry.session?.id == SessionID("s2"))

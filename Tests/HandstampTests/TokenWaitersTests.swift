@@ -4,12 +4,12 @@ import Testing
 
 @testable import Handstamp
 
-@Suite(.timeLimit(.minutes(1))) struct `Those who wait for a token` {
+@Suite(.timeLimit(.minutes(1))) struct `Callers waiting for a token` {
   private let waiters = TokenWaiters()
   private let need = SessionMachine.Need()
-  private let answer = TokenWaiters.Answer.failure(.unreachable(retryAfter: nil))
+  private let answer = TokenWaiters.Answer.failure(.requestFailed(.network(.timedOut)))
 
-  /// Lets a new task wait; returns when it does, and whether the machine is to be asked in its name.
+  /// Lets a new task wait; returns once it waits, and whether the machine must be asked on its behalf.
   private func join(
     _ number: UInt64, _ need: SessionMachine.Need, cancelled: Bool = false
   ) async -> (isFirst: Bool, task: Task<TokenWaiters.Answer, Never>) {
@@ -24,7 +24,7 @@ import Testing
 
   private func name(_ number: UInt64) -> SessionMachine.Waiter { SessionMachine.Waiter(number) }
 
-  @Test func `ask once for all who need the same, and are all answered`() async {
+  @Test func `share one request for the same need, and are all answered`() async {
     let (first, second) = (await join(1, need), await join(2, need))
     let longer = await join(3, SessionMachine.Need(validity: .seconds(60)))
     #expect(first.isFirst)
@@ -38,20 +38,20 @@ import Testing
     #expect(await longer.task.value == answer)
   }
 
-  @Test func `begin anew once they were answered`() async {
+  @Test func `form a new group once they were answered`() async {
     let early = await join(1, need)
     waiters.answer([name(1)], answer)
     #expect(!waiters.isOpen(name(1)))
     let late = await join(2, need)
     #expect(late.isFirst)
-    // Named again by mistake, the former group does not exist.
-    waiters.answer([name(1)], .failure(.rolledBack))
+    // Named again by mistake, the former group no longer exists.
+    waiters.answer([name(1)], .failure(.storageOutdated))
     waiters.answer([name(2)], answer)
     #expect(await early.task.value == answer)
     #expect(await late.task.value == answer)
   }
 
-  @Test func `go one by one, and the machine hears of the last one under the name of the first`() async {
+  @Test func `leave one by one, and the machine hears of the last under the first one's id`() async {
     let (first, second) = (await join(1, need), await join(2, need))
     #expect(waiters.leave(name(1), need) == nil)
     #expect(await first.task.value == .failure(.cancelled))
@@ -66,7 +66,7 @@ import Testing
     #expect(await next.task.value == answer)
   }
 
-  @Test func `are found in whatever order they came`() async {
+  @Test func `are found in any order`() async {
     var tasks: [UInt64: Task<TokenWaiters.Answer, Never>] = [:]
     for number: UInt64 in [5, 1, 4, 2, 3] { tasks[number] = await join(number, need).task }
     for number: UInt64 in [3, 5, 3, 6, 1] { #expect(waiters.leave(name(number), need) == nil) }
@@ -76,7 +76,7 @@ import Testing
     for number: UInt64 in [2, 4] { #expect(await tasks[number]?.value == answer) }
   }
 
-  @Test func `do not wait at all when they were cancelled before`() async {
+  @Test func `do not wait at all if they are already cancelled`() async {
     let late = await join(1, need, cancelled: true)
     #expect(!late.isFirst)
     #expect(!waiters.isOpen(name(1)))

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct `URLSession as a transport` {
   private let transport = URLSessionTransport()
 
-  @Test func `waits for a whole answer as long as it may, however steadily it trickles`() async throws {
+  @Test func `limits the wait for a whole response, however steadily it trickles`() async throws {
     let server = try LoopbackServer { connection in
       connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
       while connection.write("1\r\nx\r\n"), !connection.hasGone(within: .milliseconds(50)) {}
@@ -18,7 +18,7 @@ import Testing
     #expect(ContinuousClock.now - start >= .milliseconds(400))
   }
 
-  @Test func `waits for a stream's head as long as it may, and ends the request`() async throws {
+  @Test func `limits the wait for a stream's head, and ends the request`() async throws {
     let gone = Gate()
     let server = try LoopbackServer { connection in
       while !connection.hasGone(within: .milliseconds(50)) {}
@@ -29,7 +29,7 @@ import Testing
     await gone.wait()
   }
 
-  @Test func `lives through answers that are a byte too large, many at once`() async throws {
+  @Test func `survives many concurrent responses that are a byte too large`() async throws {
     let server = try LoopbackServer { connection in
       let isChunked = connection.path == "/chunked"
       connection.write("HTTP/1.1 200 OK\r\n")
@@ -49,10 +49,10 @@ import Testing
     }
   }
 
-  @Test func `meets no connection that the server drops, where a request must not be lost`() async throws {
+  @Test func `avoids reused connections for a request that must not be lost`() async throws {
     let server = try LoopbackServer { connection in
       connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-      // Kept alive until the next request comes on it; then dropped without an answer.
+      // Kept alive until the next request, then dropped without a response.
       _ = connection.hasGone(within: .seconds(600))
     }
     #expect(try await transport.send(TransportRequest(method: "GET", url: server.url)).status == 200)
@@ -61,7 +61,7 @@ import Testing
     for _ in 0..<3 { #expect(try await transport.send(post).status == 200) }
   }
 
-  @Test func `brings a large answer in one piece`() async throws {
+  @Test func `returns a large response in one piece`() async throws {
     let server = try LoopbackServer { connection in
       connection.write("HTTP/1.1 200 OK\r\nContent-Length: 8000000\r\n\r\n")
       connection.write([UInt8](repeating: 65, count: 8_000_000))

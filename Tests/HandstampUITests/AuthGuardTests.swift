@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampUI
 
 @MainActor @Suite struct `The guard of an app` {
-  typealias Session = SessionManager<String>
+  typealias Session = SessionManager<NoAccounts, String>
   let vault = MemoryVault()
 
   private func session(
@@ -16,9 +16,9 @@ import Testing
     Session(backend: NoAccounts(), vault: vault, baseURL: base, load: load)
   }
 
-  private func grant(_ name: String = "ada", session: String = "s") -> Grant {
-    Grant(
-      tokens: TokenSet(access: AccessToken("a"), life: .seconds(600), refresh: RefreshToken("r-\(session)")),
+  private func grant(_ name: String = "ada", session: String = "s") -> TokenResponse {
+    TokenResponse(
+      tokens: TokenSet(access: AccessToken("a"), expiresIn: .seconds(600), refresh: RefreshToken("r-\(session)")),
       session: SessionID(session), profile: Profile(id: AccountID(name), name: name))
   }
 
@@ -33,7 +33,7 @@ import Testing
     await wait { model.state.name == "signedOut" }
   }
 
-  @Test func `shows the app when somebody is signed in, and what is in the way before`() async throws {
+  @Test func `shows the app once a user is signed in, and its loading state before`() async throws {
     let gate = Gate()
     let session = session(vault) { _ in
       await gate.wait()
@@ -50,11 +50,10 @@ import Testing
 
   @Test(arguments: [
     (EndReason.signedOut, Word?.none), (.revoked, .reasonRevoked), (.replaced, .reasonReplaced),
-    (.misused, .reasonMisused), (.expired, .reasonExpired), (.idle, .reasonIdle),
+    (.tokenReuseDetected, .reasonMisused), (.expired, .reasonExpired), (.idle, .reasonIdle),
     (.accountClosed, .reasonAccountClosed), (.rejected, .reasonRejected), (.erased, .reasonRejected),
   ])
-  func `says why a session ended, where somebody did not end it themselves`(reason: EndReason, word: Word?) async throws
-  {
+  func `says why a session ended, unless the user ended it`(reason: EndReason, word: Word?) async throws {
     let session = session(vault)
     let model = AuthGuardModel(session)
     try await session.signIn { grant() }
@@ -64,11 +63,11 @@ import Testing
   }
 
   @Test(arguments: [
-    (VaultTrouble.locked, Word.errorLocked, Recovery.unlockDevice), (.corrupt, .errorCorrupt, .signIn),
+    (VaultError.locked, Word.errorLocked, Recovery.unlockDevice), (.corrupt, .errorCorrupt, .signIn),
     (.unavailable("x"), .errorStorage, .retry(after: nil)),
   ])
-  func `shows a vault in trouble as that, and goes on when it is tried again`(
-    trouble: VaultTrouble, word: Word, recovery: Recovery
+  func `shows a vault error as such, and recovers on retry`(
+    trouble: VaultError, word: Word, recovery: Recovery
   ) async throws {
     try await session(vault).signIn { grant() }
     let faulty = FaultyVault(vault)
@@ -83,28 +82,28 @@ import Testing
     await wait { model.state.name == "signedIn content" }
   }
 
-  @Test func `shows what could not be loaded, and loads it anew`() async throws {
+  @Test func `shows that loading failed, and loads again on retry`() async throws {
     let isDown = Locked(true)
     let session = session(vault) { _ in
-      if isDown.withLock({ $0 }) { throw SessionError.unreachable(retryAfter: nil) }
+      if isDown.withLock({ $0 }) { throw SessionError.requestFailed(.network(.timedOut)) }
       return "content"
     }
     let model = AuthGuardModel(session)
     try await session.signIn { grant() }
     await wait { model.state.name == "failed" }
-    guard case .failed(let profile, let wording, let recovery) = model.state else { throw Unexpected() }
-    #expect(profile.name == "ada" && wording.word == .errorUnreachable && recovery == .retry(after: nil))
+    guard case .failed(let facts, let wording, let recovery) = model.state else { throw Unexpected() }
+    #expect(facts.profile?.name == "ada" && wording.word == .errorUnreachable && recovery == .retry(after: nil))
     isDown.withLock { $0 = false }
     await model.retry()
     await wait { model.state.name == "signedIn content" }
-    // Being offline takes away nothing that was shown.
+    // Content on display stays visible when the device goes offline.
     isDown.withLock { $0 = true }
     await model.retry()
     await wait { model.state.notice?.word == .offline }
     #expect(model.state.name == "signedIn content")
   }
 
-  @Test func `hides what was shown when presence is asked for, and never shows it to another account`() async throws {
+  @Test func `hides the content while presence is required, and never shows it to another account`() async throws {
     let error = Locked<SessionError?>(nil)
     let session = session(vault) { _ in
       if let error = error.withLock({ $0 }) { throw error }
@@ -118,7 +117,7 @@ import Testing
     await wait { model.state.name == "failed" }
     guard case .failed(_, let wording, let recovery) = model.state else { throw Unexpected() }
     #expect(wording.word == .errorPresence && recovery == .confirmPresence)
-    error.withLock { $0 = .invalidAnswer("x") }
+    error.withLock { $0 = .invalidResponse("x") }
     await model.retry()
     await wait { model.state.notice?.word == .errorServer }
     try await session.signIn { grant("bob", session: "s2") }

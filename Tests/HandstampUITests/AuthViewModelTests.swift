@@ -23,7 +23,7 @@ import Testing
     #expect(model.running == nil && model.failure == nil && model.notice == nil && model.password.isEmpty)
   }
 
-  @Test func `signs up, and tells of the mail`() async throws {
+  @Test func `signs up, and announces the confirmation mail`() async throws {
     let model = filled(.signUp)
     await model.submit()?.value
     #expect(service.calls == ["signUp ada@example.org Ada true"])
@@ -35,7 +35,7 @@ import Testing
     #expect(again.notice == nil && again.failure == nil)
   }
 
-  @Test func `asks for a mail to set the password anew`() async throws {
+  @Test func `requests a mail to reset the password`() async throws {
     let model = filled(.reset)
     model.password = ""
     await model.submit()?.value
@@ -49,7 +49,7 @@ import Testing
     #expect(service.calls == ["guest"] && model.running == nil)
   }
 
-  @Test func `gives Apple the hash of a nonce, and the server the nonce`() async throws {
+  @Test func `sends the hash of a nonce to Apple, and the nonce to the server`() async throws {
     let apple = ScriptedApple(.success(AppleCredential(idToken: Secret("jwt"))))
     let model = filled(apple: apple)
     #expect(model.offersApple && !AuthViewModel(service).offersApple)
@@ -61,7 +61,7 @@ import Testing
     #expect(AuthViewModel(service).signInWithApple() == nil)
   }
 
-  @Test func `says nothing when somebody closes Apple's sheet`() async throws {
+  @Test func `shows no error when the user closes Apple's sheet`() async throws {
     let model = filled(apple: ScriptedApple(.failure(.cancelled)))
     await model.signInWithApple()?.value
     #expect(model.failure == nil && model.running == nil && service.calls.isEmpty)
@@ -71,7 +71,7 @@ import Testing
     ("", "pw", "Ada"), ("ada", "pw", "Ada"), ("@", "pw", "Ada"), ("a@b@c", "pw", "Ada"), ("a@b", "", "Ada"),
     ("   @   ", "pw", "Ada"),
   ])
-  func `cannot be sent before it is filled in`(email: String, password: String, name: String) {
+  func `cannot be submitted before it is filled in`(email: String, password: String, name: String) {
     let model = AuthViewModel(service)
     (model.email, model.password, model.username) = (email, password, name)
     #expect(!model.canSubmit && model.submit() == nil)
@@ -80,7 +80,7 @@ import Testing
     #expect(service.calls.isEmpty)
   }
 
-  @Test func `needs a name to sign up, and no password to reset one`() {
+  @Test func `needs a name to sign up, but no password to reset one`() {
     let model = filled(.signUp)
     model.username = "  "
     #expect(!model.canSubmit)
@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test(arguments: [AuthViewModel.Action.submit, .guest, .apple])
-  func `does one thing at a time, and shows it while it lasts`(action: AuthViewModel.Action) async throws {
+  func `runs one operation at a time, and shows it while it runs`(action: AuthViewModel.Action) async throws {
     let model = filled(apple: ScriptedApple(.success(AppleCredential(idToken: Secret("jwt")))))
     let gate = Gate()
     service.gate = gate
@@ -104,21 +104,21 @@ import Testing
   }
 
   @Test(arguments: [AuthViewModel.Action.submit, .guest, .apple])
-  func `never leaves a button stuck after a failure, and tries the same again`(action: AuthViewModel.Action)
+  func `never leaves a button stuck after a failure, and can repeat the action`(action: AuthViewModel.Action)
     async throws
   {
     let model = filled(apple: ScriptedApple(.success(AppleCredential(idToken: Secret("jwt")))))
-    service.error = .unreachable(retryAfter: nil)
+    service.error = .requestFailed(.network(.timedOut))
     await press(action, on: model)?.value
     let failure = try #require(model.failure)
     #expect(model.running == nil && failure.action == action && failure.remedy == .tryAgain)
-    #expect(failure.wording.word == .errorUnreachable && failure.error == .unreachable(retryAfter: nil))
+    #expect(failure.wording.word == .errorUnreachable && failure.error == .requestFailed(.network(.timedOut)))
     service.error = nil
     await model.recover()?.value
     #expect(model.failure == nil && service.calls.count == 2)
   }
 
-  @Test func `is free at once when it is given up, and a late answer changes nothing`() async throws {
+  @Test func `is usable immediately after cancelling, and ignores late responses`() async throws {
     let model = filled()
     let gate = Gate()
     service.gate = gate
@@ -136,7 +136,7 @@ import Testing
     #expect(model.failure == nil && model.running == nil)
   }
 
-  @Test func `offers to set the password anew where it was wrong`() async throws {
+  @Test func `offers to reset a wrong password`() async throws {
     let model = filled()
     service.error = .refused(code: "wrong_credentials", detail: nil)
     await model.submit()?.value
@@ -146,7 +146,7 @@ import Testing
     #expect(model.password == "correct horse")
   }
 
-  @Test func `offers to sign in where there is an account already`() async throws {
+  @Test func `offers to sign in if the account already exists`() async throws {
     let model = filled(.signUp)
     service.error = .refused(code: "email_taken", detail: nil)
     await model.submit()?.value
@@ -159,10 +159,11 @@ import Testing
     arguments: [
       (SessionError.refused(code: "weak_password", detail: nil), nil), (.storage(.locked), .tryAgain),
       (.storage(.corrupt), .tryAgain), (.storage(.unavailable("x")), .tryAgain), (.unsupported("guests"), nil),
-      (.invalidAnswer("x"), nil), (.unreachable(retryAfter: .seconds(3)), .tryAgain), (.tokenRefused, nil),
-      (.presence(.declined), .tryAgain), (.signedOut(nil), .tryAgain), (.rejected(.revoked), .tryAgain),
+      (.invalidResponse("x"), nil), (.requestFailed(.network(.timedOut), retryAfter: .seconds(3)), .tryAgain),
+      (.tokenRejected, nil),
+      (.presence(.declined), .tryAgain), (.signedOut(nil), .tryAgain), (.sessionEnded(.revoked), .tryAgain),
     ] as [(SessionError, AuthViewModel.Remedy?)])
-  func `has words for every failure, and a button where there is a way on`(
+  func `explains every failure, with a button where there is a remedy`(
     error: SessionError, remedy: AuthViewModel.Remedy?
   ) async throws {
     let model = filled()
@@ -196,15 +197,37 @@ import Testing
   }
 }
 
-/// Signs Ada in, and offers nothing else.
+/// Signs Ada in, and supports nothing else.
 struct NoAccounts: AccountBackend {
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
-    .failure(.unreachable(retryAfter: nil))
+  var abilities: BackendAbilities { BackendAbilities(rotationKeys: true) }
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+    .noDecision(.network(.timedOut))
   }
-  @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError) {}
-  @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> Grant {
-    Grant(
-      tokens: TokenSet(access: AccessToken("a"), life: .seconds(600), refresh: RefreshToken("r")), session: "s",
+  @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { .ended }
+  @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
+    TokenResponse(
+      tokens: TokenSet(access: AccessToken("a"), expiresIn: .seconds(600), refresh: RefreshToken("r")), session: "s",
       profile: Profile(id: "ada", name: "Ada"))
+  }
+  @concurrent func signUp(
+    email: String, password: Secret, username: String
+  ) async throws(SessionError) -> SignUpResponse { throw .unsupported("sign-up") }
+  @concurrent func signInAnonymously() async throws(SessionError) -> TokenResponse { throw .unsupported("guests") }
+  @concurrent func upgrade(
+    email: String, password: Secret, username: String, token: AccessToken
+  ) async throws(SessionError) -> SignUpResponse { throw .unsupported("guests") }
+  @concurrent func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> TokenResponse {
+    throw .unsupported("Sign in with Apple")
+  }
+  @concurrent func requestPasswordReset(email: String) async throws(SessionError) { throw .unsupported("reset") }
+  @concurrent func changePassword(
+    from old: Secret, to new: Secret, endingOthers: Bool, token: AccessToken
+  ) async throws(SessionError) { throw .unsupported("change of password") }
+  @concurrent func deleteAccount(password: Secret?, token: AccessToken) async throws(SessionError) {
+    throw .unsupported("deletion")
+  }
+  @concurrent func endOtherSessions(token: AccessToken) async throws(SessionError) { throw .unsupported("others") }
+  @concurrent func registerPushToken(_ pushToken: Secret?, token: AccessToken) async throws(SessionError) {
+    throw .unsupported("push tokens")
   }
 }

@@ -7,7 +7,7 @@ import Testing
 @MainActor @Suite struct `A code for another device` {
   private let prompt = DeviceCodePrompt(code: "WDJB-MJHT", address: "https://example.org/device")
 
-  @Test func `is shown until it was typed in`() async throws {
+  @Test func `is shown until it is entered`() async throws {
     let (asked, typed) = (Gate(), Gate())
     let model = DeviceCodeModel { [prompt] show async throws(SessionError) in
       await asked.wait()
@@ -26,9 +26,10 @@ import Testing
   @Test(arguments: [
     (SessionError.refused(code: "expired_token", detail: nil), DeviceCodeModel.State.expired),
     (.refused(code: "access_denied", detail: nil), .failed(Wording(.errorRefused, "access denied"))),
-    (.unreachable(retryAfter: nil), .failed(Wording(.errorUnreachable))), (.cancelled, .asking),
+    (.requestFailed(.network(.timedOut)), .failed(Wording(.errorUnreachable))), (.cancelled, .asking),
   ])
-  func `ends in words, and can be asked for anew`(error: SessionError, state: DeviceCodeModel.State) async throws {
+  func `explains a failure, and can be requested again`(error: SessionError, state: DeviceCodeModel.State) async throws
+  {
     let failure = Locked<SessionError?>(error)
     let model = DeviceCodeModel { _ async throws(SessionError) in
       if let error = failure.withLock({ $0 }) { throw error }
@@ -40,7 +41,7 @@ import Testing
     #expect(model.state == .done)
   }
 
-  @Test func `of an earlier try is not shown`() async throws {
+  @Test func `of an earlier attempt is not shown`() async throws {
     let gates = [Gate(), Gate()]
     let tries = Locked(0)
     let model = DeviceCodeModel { [prompt] show async throws(SessionError) in
@@ -50,7 +51,7 @@ import Testing
       }
       await gates[number - 1].wait()
       await show(DeviceCodePrompt(code: "\(number)", address: prompt.address))
-      if number == 1 { throw .unreachable(retryAfter: nil) }
+      if number == 1 { throw .requestFailed(.network(.timedOut)) }
     }
     let first = Task { await model.run() }
     await gates[0].arrivals(1)
@@ -66,13 +67,13 @@ import Testing
 }
 
 @Suite struct `An error of Apple's sign-in` {
-  @Test func `by the person is a cancellation`() {
+  @Test func `caused by the user is a cancellation`() {
     #expect(SessionError(appleAuthorization: 1001) == .cancelled)
     #expect(RedirectError(webAuthentication: 1) == .cancelled)
   }
 
   @Test(arguments: [1000, 1002, 1003, 1004, 1005, 0, -1, 1_000_000])
-  func `of any other kind is told`(code: Int) {
+  func `of any other kind is reported`(code: Int) {
     #expect(Wording(SessionError(appleAuthorization: code)) != nil)
     guard case .unavailable = RedirectError(webAuthentication: code) else {
       Issue.record("\(code)")

@@ -20,7 +20,7 @@ import Testing
     #expect(model.others.map(\.name) == ["phone", "tv"])
   }
 
-  @Test func `follows what happens elsewhere`() async throws {
+  @Test func `follows changes made elsewhere`() async throws {
     let model = DevicesModel(service)
     let following = Task { await model.follow() }
     await wait { model.isLoaded }
@@ -31,7 +31,7 @@ import Testing
     await following.value
   }
 
-  @Test func `ends one device, once, and not this one`() async throws {
+  @Test func `signs out one device, once, and not this one`() async throws {
     let model = DevicesModel(service)
     await model.load()
     let gate = Gate()
@@ -49,7 +49,7 @@ import Testing
     #expect(model.devices.map(\.name) == ["mac", "tv"])
   }
 
-  @Test func `ends all others`() async throws {
+  @Test func `signs out all others`() async throws {
     let model = DevicesModel(service)
     #expect(!model.canEndOthers)
     await model.load()
@@ -64,15 +64,15 @@ import Testing
     #expect(model.devices.map(\.name) == ["mac"] && !model.isEndingOthers && !model.canEndOthers)
   }
 
-  @Test func `keeps showing what it knows while the server cannot be reached`() async throws {
+  @Test func `keeps showing the last list while the server is unreachable`() async throws {
     let model = DevicesModel(service)
-    service.content.withLock { $0.error = .unreachable(retryAfter: nil) }
+    service.content.withLock { $0.error = .requestFailed(.network(.timedOut)) }
     await model.load()
     #expect(!model.isLoaded && model.failure?.word == .errorUnreachable)
     service.content.withLock { $0.error = nil }
     await model.load()
     #expect(model.isLoaded && model.failure == nil)
-    service.content.withLock { $0.error = .unreachable(retryAfter: .milliseconds(1500)) }
+    service.content.withLock { $0.error = .requestFailed(.network(.timedOut), retryAfter: .milliseconds(1500)) }
     let phone = try #require(model.others.first)
     await model.end(phone)
     #expect(model.devices.count == 3 && model.ending.isEmpty)
@@ -81,7 +81,7 @@ import Testing
     #expect(model.devices.count == 3 && !model.isEndingOthers)
   }
 
-  @Test func `does not cover a newer list with an older one`() async throws {
+  @Test func `does not replace a newer list with an older one`() async throws {
     let model = DevicesModel(service)
     let gate = Gate()
     service.content.withLock { $0.gate = gate }
@@ -104,20 +104,20 @@ import Testing
   private let ada = ListedAccount(id: "ada", name: "Ada", addedAt: UnixTime(milliseconds: 0))
   private let bob = ListedAccount(id: "bob", name: "Bob", addedAt: UnixTime(milliseconds: 1))
 
-  @Test func `says whether it is loading, empty, in trouble or there`() {
+  @Test func `distinguishes loading, empty, failed and loaded`() {
     let model = AccountSwitcherModel(service)
     #expect(model.state == .loading)
-    service.trouble = .locked
+    service.storageError = .locked
     #expect(model.state == .failed(Wording(.errorLocked)))
-    service.trouble = nil
+    service.storageError = nil
     service.isLoaded = true
     #expect(model.state == .empty)
     service.accounts = [ada]
-    service.trouble = .locked
+    service.storageError = .locked
     #expect(model.state == .accounts && model.accounts == [ada])
   }
 
-  @Test func `switches, and removes`() async throws {
+  @Test func `switches and removes accounts`() async throws {
     service.accounts = [ada, bob]
     service.activeID = "ada"
     let model = AccountSwitcherModel(service)
@@ -128,7 +128,7 @@ import Testing
     #expect(model.accounts == [ada] && !model.isActive(ada))
   }
 
-  @Test func `does one thing at a time with an account, and shows it`() async throws {
+  @Test func `runs one operation per account at a time, and shows it`() async throws {
     service.accounts = [ada, bob]
     let model = AccountSwitcherModel(service)
     let gate = Gate()
@@ -142,7 +142,7 @@ import Testing
     #expect(model.isActive(bob) && model.busy.isEmpty)
   }
 
-  @Test func `tells what failed, until the next try`() async throws {
+  @Test func `shows a failure until the next attempt`() async throws {
     service.accounts = [ada]
     let model = AccountSwitcherModel(service)
     service.error = .storage(.unavailable("x"))
@@ -155,8 +155,8 @@ import Testing
     #expect(model.failure == nil && model.isActive(ada))
   }
 
-  @Test func `is that of the app`() async throws {
-    let accounts = Accounts<Int>(index: MemoryAccountsIndex()) { _ in
+  @Test func `reflects the app's accounts`() async throws {
+    let accounts = Accounts<NoAccounts, Int>(index: MemoryAccountsIndex()) { _ in
       SessionManager(backend: NoAccounts(), vault: MemoryVault(), baseURL: base) { _ in 0 }
     }
     let model = AccountSwitcherModel(accounts)

@@ -14,20 +14,20 @@ import Combine
 import OpenCombine
 #endif
 
-@MainActor @Suite struct `A session for views that observe an object` {
-  typealias Session = SessionManager<String>
+@MainActor @Suite struct `A session as an observable object` {
+  typealias Session = SessionManager<NoAccounts, String>
 
   private func session() -> Session {
     Session(backend: NoAccounts(), vault: MemoryVault(), baseURL: base) { _ in "content" }
   }
 
-  private func grant() -> Grant {
-    Grant(
-      tokens: TokenSet(access: AccessToken("a"), life: .seconds(600), refresh: RefreshToken("r")), session: "s",
+  private func grant() -> TokenResponse {
+    TokenResponse(
+      tokens: TokenSet(access: AccessToken("a"), expiresIn: .seconds(600), refresh: RefreshToken("r")), session: "s",
       profile: Profile(id: "ada", name: "Ada"))
   }
 
-  @Test func `publishes session and flag together, each change once they are made`() async throws {
+  @Test func `publishes session and flag together, once both have changed`() async throws {
     let session = session()
     let object = ObservableSession(session)
     let harness = ViewUpdates(of: object.objectWillChange)
@@ -46,7 +46,7 @@ import OpenCombine
     listening.cancel()
   }
 
-  @Test func `sends nothing while a view is being updated`() async throws {
+  @Test func `publishes nothing during a view update`() async throws {
     let session = session()
     await session.restoreSession()
     let object = ObservableSession(session)
@@ -59,8 +59,8 @@ import OpenCombine
     #expect(harness.violations == 0)
   }
 
-  /// What the harness is good for: the adapter that one would write first.
-  @Test func `is needed: the naive one sends inside a view's update, and before the change is made`() async throws {
+  /// Demonstrates the harness with the obvious first attempt at an adapter.
+  @Test func `is needed: a naive adapter publishes during a view update, and before the change`() async throws {
     let session = session()
     await session.restoreSession()
     let naive = NaiveSession(session)
@@ -70,7 +70,7 @@ import OpenCombine
     await session.end()
   }
 
-  @Test func `makes one change of several that come at once`() async throws {
+  @Test func `combines simultaneous changes into one`() async throws {
     let session = session()
     await session.restoreSession()
     let object = ObservableSession(session)
@@ -82,9 +82,9 @@ import OpenCombine
     await harness.wait { !object.isWorking }
   }
 
-  @Test func `goes away with its last reference`() async throws {
+  @Test func `is deallocated with its last reference`() async throws {
     let session = session()
-    weak var object: ObservableSession<String>?
+    weak var object: ObservableSession<NoAccounts, String>?
     do {
       let strong = ObservableSession(session)
       object = strong
@@ -96,7 +96,7 @@ import OpenCombine
   }
 }
 
-/// Marks a view's update, and counts what is sent inside it.
+/// Marks a view update, and counts the changes published inside it.
 @MainActor final class ViewUpdates {
   private(set) var count = 0
   private(set) var violations = 0
@@ -130,9 +130,9 @@ import OpenCombine
 
 @MainActor private final class NaiveSession: ObservableObject {
   @Published var isAuthenticated = false
-  private let session: SessionManager<String>
+  private let session: SessionManager<NoAccounts, String>
 
-  init(_ session: SessionManager<String>) {
+  init(_ session: SessionManager<NoAccounts, String>) {
     self.session = session
     withObservationTracking {
       _ = session.snapshot

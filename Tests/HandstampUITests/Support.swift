@@ -8,7 +8,7 @@ import Observation
 
 let base = URL(fileURLWithPath: "/nowhere")
 
-/// A service whose answers a test gives, each when its gate opens.
+/// A service with scripted answers, each given when its gate opens.
 @MainActor final class ScriptedAuth: AuthService {
   var error: SessionError?
   var signUpResult = SignUpResult.confirmationSent
@@ -22,12 +22,12 @@ let base = URL(fileURLWithPath: "/nowhere")
     if let error { throw error }
   }
 
-  func signIn(email: String, password: Secret, remember: Bool) async throws(SessionError) {
-    try await answer("signIn \(email) \(password.withExposed { $0 }) \(remember)")
+  func signIn(email: String, password: String, remember: Bool) async throws(SessionError) {
+    try await answer("signIn \(email) \(password) \(remember)")
   }
 
   func signUp(
-    email: String, password: Secret, username: String, remember: Bool
+    email: String, password: String, username: String, remember: Bool
   ) async throws(SessionError) -> SignUpResult {
     try await answer("signUp \(email) \(username) \(remember)")
     return signUpResult
@@ -42,7 +42,7 @@ let base = URL(fileURLWithPath: "/nowhere")
   func resetPassword(email: String) async throws(SessionError) { try await answer("reset \(email)") }
 }
 
-/// Apple's sheet, which says what a test wants.
+/// A scripted Apple sheet.
 final class ScriptedApple: AppleCredentialSource {
   let hashes = Locked<[String]>([])
   private let result: Result<AppleCredential, SessionError>
@@ -98,12 +98,12 @@ final class ScriptedDevices: DevicesService {
   func changes() -> AsyncStream<Void> { stream }
 }
 
-/// A list of accounts that a test writes.
+/// A scripted list of accounts.
 @MainActor @Observable final class ScriptedAccounts: AccountsService {
   var accounts: [ListedAccount] = []
   var activeID: AccountID?
   var isLoaded = false
-  var trouble: VaultTrouble?
+  var storageError: VaultError?
   @ObservationIgnored var error: SessionError?
   @ObservationIgnored var gate: Gate?
 
@@ -121,7 +121,7 @@ final class ScriptedDevices: DevicesService {
   }
 }
 
-/// Waits until what `isWanted` observes is so.
+/// Waits until `isWanted` holds, checking after every observed change.
 @MainActor func wait(until isWanted: @escaping @MainActor () -> Bool) async {
   while !isWanted() {
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -133,12 +133,4 @@ final class ScriptedDevices: DevicesService {
     }
     await othersFirst()
   }
-}
-
-extension AccountID: ExpressibleByStringLiteral {
-  init(stringLiteral value: String) { self.init(value) }
-}
-
-extension SessionID: ExpressibleByStringLiteral {
-  init(stringLiteral value: String) { self.init(value) }
 }

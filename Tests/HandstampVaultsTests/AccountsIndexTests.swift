@@ -14,12 +14,12 @@ import Testing
     ListedAccount(id: AccountID(id), name: id, tag: "tag-\(id)", server: "s", addedAt: UnixTime(seconds: 5))
   }
 
-  @Test func `is empty before anything was written, and makes nothing`() async throws {
+  @Test func `is empty before the first write, and creates no file`() async throws {
     #expect(try await index.read().get() == AccountsList())
     #expect(home.names().isEmpty)
   }
 
-  @Test func `comes back as it was written, for its owner alone, beside the vaults`() async throws {
+  @Test func `round-trips through a file for its owner only, beside the vaults`() async throws {
     _ = await home.vault().edit(.begin(VaultSamples.session()))
     let written = try await index.edit(.add(record("ada"))).get()
     #expect(try await index.read().get() == written)
@@ -28,7 +28,7 @@ import Testing
     #expect(try await index.read().get() == written)
   }
 
-  @Test func `loses no account of twenty processes at once`() async throws {
+  @Test func `loses no account of twenty concurrent processes`() async throws {
     let children = try (0..<20).map { try Child(home.vaults, "account", "a\($0)") }
     for child in children { #expect(try await child.end().hasPrefix("accounts ")) }
     let list = try await index.read().get()
@@ -36,7 +36,7 @@ import Testing
     #expect(list.active == list.accounts.first?.id)
   }
 
-  @Test func `tells others of a switch`() async throws {
+  @Test func `notifies other processes of a switch`() async throws {
     _ = await index.edit(.add(record("ada")))
     _ = await index.edit(.add(record("bob")))
     var changes = index.changes().makeAsyncIterator()
@@ -46,7 +46,7 @@ import Testing
     #expect(try await index.read().get().active == AccountID("bob"))
   }
 
-  @Test func `is set aside when it is broken, and never lost`() async throws {
+  @Test func `is set aside if it is damaged, and never lost`() async throws {
     _ = await index.edit(.add(record("ada")))
     let bytes = try home.bytes("accounts.json")
     for broken in [[], Array(bytes.dropLast(3)), Array("{}".utf8), Array("[1]".utf8), [0xff, 0xfe]] {
@@ -58,11 +58,11 @@ import Testing
     #expect(try home.bytes("accounts.json.corrupt-1") == [0xff, 0xfe])
   }
 
-  @Test func `of a newer version is not touched`() async throws {
+  @Test func `of a newer version is left unchanged`() async throws {
     _ = await index.edit(.add(record("ada")))
     let newer = Array(#"{"version":2,"accounts":{}}"#.utf8)
     try home.write(newer, to: "accounts.json")
-    guard case .failure(.unavailable) = await index.edit(.add(record("bob"))) else { throw Unexpected() }
+    guard case .failure(.newerFormat) = await index.edit(.add(record("bob"))) else { throw Unexpected() }
     #expect(try home.bytes("accounts.json") == newer)
   }
 }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A process that a test started: the probe, or a program that starts it. Waiting for it blocks a thread of its own: the
-/// few that tests share are needed by others.
-// Unchecked: one test has it, and waits for one thing at a time.
+/// A process started by a test: the probe, or a program that starts it. Waiting for it blocks a dedicated thread, because
+/// tests share only a few.
+// Unchecked: used by a single test, which waits for one thing at a time.
 final class Child: @unchecked Sendable {
   private let process = Process()
   var id: Int32 { process.processIdentifier }
@@ -27,7 +27,7 @@ final class Child: @unchecked Sendable {
     try self.init([Child.probe, folder] + command, environment: environment)
   }
 
-  /// Waits for the end, and hands out all that it printed.
+  /// Waits for the process to exit, and returns its output.
   func end() async throws -> String {
     try input.fileHandleForWriting.close()
     return await apart { [self] in
@@ -50,13 +50,13 @@ final class Child: @unchecked Sendable {
     }
   }
 
-  /// SIGKILL, and waits until the kernel has taken back what it held.
+  /// Sends SIGKILL, and waits until the kernel has released the process's resources.
   func kill() async {
     Foundation.kill(process.processIdentifier, SIGKILL)
     await apart { [self] in process.waitUntilExit() }
   }
 
-  /// Lets it go on after it stopped itself.
+  /// Continues the process after it has stopped itself.
   func resume() { Foundation.kill(process.processIdentifier, SIGCONT) }
 
   var wasKilled: Bool {
@@ -65,7 +65,7 @@ final class Child: @unchecked Sendable {
 
   var status: Int32 { process.terminationStatus }
 
-  /// Runs a program to its end.
+  /// Runs a program until it exits.
   static func succeeds(_ arguments: String...) async -> Bool {
     guard let child = try? Child(arguments), (try? await child.end()) != nil else { return false }
     return child.status == 0

@@ -20,30 +20,30 @@ import Testing
   }
 
   @Test(arguments: entries)
-  func `come back as they were written`(entry: VaultEntry) {
+  func `round-trip`(entry: VaultEntry) {
     #expect(decoded(encoded(entry)) == entry)
     let ended = VaultEntry(revision: 8, tombstones: entry.tombstones)
     #expect(decoded(encoded(ended), revision: 8) == ended)
   }
 
   @Test(arguments: entries)
-  func `fit in the room that was taken for them`(entry: VaultEntry) {
+  func `fit in the reserved space`(entry: VaultEntry) {
     #expect(encoded(entry).count <= entry.fieldCapacity)
   }
 
-  @Test func `of a kind that is not known are passed over`() throws {
+  @Test func `of an unknown kind are skipped`() throws {
     let entry = try #require(Self.entries.first)
     let known = encoded(entry)
     let stranger: [UInt8] = [200, 0, 0, 0, 3, 1, 2, 3]
     #expect(decoded(stranger + known + stranger) == entry)
-    // One inside the session, whose length is four bytes behind its tag.
+    // One inside the session, whose length is in the four bytes behind its tag.
     let length = known[1...4].reduce(0) { $0 << 8 | Int($1) }
     let longer = length + stranger.count
     let size = (0..<4).map { UInt8(truncatingIfNeeded: longer >> (24 - 8 * $0)) }
     #expect(decoded([1] + size + stranger + known[5...]) == entry)
   }
 
-  @Test func `of an unknown reason end the session all the same`() throws {
+  @Test func `with an unknown end reason end the session all the same`() throws {
     let moment = VaultSamples.moment()
     let entry = VaultEntry(
       tombstones: [Tombstone(session: SessionID("s"), reason: .revoked, endedAt: moment, revocation: nil)])
@@ -54,7 +54,7 @@ import Testing
     #expect(decoded(bytes, revision: 0)?.tombstones.first?.reason == .rejected)
   }
 
-  @Test func `that are cut anywhere but between two of them are none`() throws {
+  @Test func `that are cut other than between two fields are invalid`() throws {
     let entry = try #require(Self.entries.first)
     let bytes = encoded(entry)
     let whole = Set(
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func `of a duration beyond all bounds are cut to the longest`() {
+  @Test func `with an excessive duration are clamped to the longest`() {
     let session = VaultSamples.session()
     for (endless, longest) in [
       (Duration(secondsComponent: .max, attosecondsComponent: .max), Duration.seconds(Int64.max)),
@@ -78,11 +78,11 @@ import Testing
     }
   }
 
-  /// Whatever comes, there is an answer, and writing what was read and reading it again gives the same.
+  /// Decoding never traps, and encoding and decoding the result again gives the same entry.
   @Test(arguments: 0..<100 as Range<UInt64>)
-  func `that are garbage trap nothing`(seed: UInt64) throws {
+  func `of garbage never trap`(seed: UInt64) throws {
     var random = Seeded(seed)
-    // Not the ones that are thousands of bytes of one letter.
+    // Not the samples with thousands of repeated bytes.
     let samples = Self.entries.map(encoded).filter { $0.count < 4000 }
     var bytes = samples.randomElement(using: &random) ?? []
     for _ in 0..<100 {
@@ -100,7 +100,7 @@ import Testing
   }
 
   @Test(arguments: 0..<100 as Range<UInt64>)
-  func `that are noise in a file trap nothing`(seed: UInt64) throws {
+  func `of noise in a file never trap`(seed: UInt64) throws {
     var random = Seeded(seed)
     let key = try #require([UInt8](0..<32).withUnsafeBytes(SealingKey.init))
     let account = AccountID("ada")
@@ -110,7 +110,7 @@ import Testing
     var file = Array(whole.prefix(min(kept, count)))
     while file.count < count { file.append(.random(in: .min ... .max, using: &random)) }
     if file == whole { return }
-    #expect(throws: VaultTrouble.self) { try SealedFormat.open(file, account: account, key: key) }
+    #expect(throws: VaultError.self) { try SealedFormat.open(file, account: account, key: key) }
   }
 
   private func encoded(_ entry: VaultEntry) -> [UInt8] {

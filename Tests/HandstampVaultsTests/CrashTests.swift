@@ -10,7 +10,7 @@ import Testing
   init() throws { home = try NewFolder() }
 
   @Test(arguments: SealedFileVault.WriteStep.allCases)
-  func `reads as before or after, at every step`(step: SealedFileVault.WriteStep) async throws {
+  func `reads as before or after the write, at every step`(step: SealedFileVault.WriteStep) async throws {
     _ = try await Child(home.vaults, "begin", "s1").end()
     let before = try await Child(home.vaults, "read").end()
     let child = try Child(home.vaults, "begin", "s2", environment: ["VAULT_PROBE_KILL": step.rawValue])
@@ -18,14 +18,14 @@ import Testing
     #expect(child.wasKilled)
     let isReplaced = step == .replaced || step == .durable
     #expect(try await Child(home.vaults, "read").end() == (isReplaced ? "2 s2 [\"s1\"]" : before))
-    // The locks are free, and nothing is left over.
+    // The locks are free, and no temporary files are left.
     let next = try await Child(home.vaults, "begin", "s3").end()
     #expect(next.hasPrefix("done \(isReplaced ? 3 : 2) s3"), "\(next)")
     #expect(home.names(ending: ".partial").isEmpty)
   }
 
   @Test(arguments: SealedFileVault.WriteStep.allCases)
-  func `is absent or whole when it was the first`(step: SealedFileVault.WriteStep) async throws {
+  func `is absent or complete if it was the first write`(step: SealedFileVault.WriteStep) async throws {
     let child = try Child(home.vaults, "begin", "s1", environment: ["VAULT_PROBE_KILL": step.rawValue])
     #expect(try await child.end().isEmpty)
     #expect(child.wasKilled)
@@ -34,18 +34,18 @@ import Testing
     #expect(try await Child(home.vaults, "begin", "s1").end() == (isReplaced ? "done 2 s1 []" : "done 1 s1 []"))
   }
 
-  @Test(.enabled("strace is needed, and the right to trace") { await Strace.isUsable() })
-  func `is absent or whole when it was the first, at every system call`() async throws {
+  @Test(.enabled("needs strace and permission to trace") { await Strace.isUsable() })
+  func `is absent or complete if it was the first write, at every system call`() async throws {
     try await killAtEveryCall(["begin", "s1"], prepare: { _ in }, allowed: ["absent", "1 s1 []"])
   }
 
-  @Test(.enabled("strace is needed, and the right to trace") { await Strace.isUsable() })
-  func `reads as before or after, at every system call`() async throws {
+  @Test(.enabled("needs strace and permission to trace") { await Strace.isUsable() })
+  func `reads as before or after the write, at every system call`() async throws {
     try await killAtEveryCall(["signout"], prepare: begin, allowed: ["1 s1 []", "2 - [\"s1\"]"])
   }
 
-  @Test(.enabled("strace is needed, and the right to trace") { await Strace.isUsable() })
-  func `is never absent when a broken one was to be replaced, at every system call`() async throws {
+  @Test(.enabled("needs strace and permission to trace") { await Strace.isUsable() })
+  func `is never absent while a damaged one is replaced, at every system call`() async throws {
     try await killAtEveryCall(
       ["begin", "s2"],
       prepare: { home in
@@ -54,7 +54,7 @@ import Testing
       }, allowed: ["corrupt", "1 s2 []"])
   }
 
-  /// Kills the probe just before each of the calls that it makes, one after the other.
+  /// Kills the probe just before each of its system calls in turn.
   private func killAtEveryCall(
     _ command: [String], prepare: (NewFolder) async throws -> Void, allowed: Set<String>
   ) async throws {
@@ -72,7 +72,7 @@ import Testing
         let next = try await Child(home.vaults, "begin", "s9").end()
         #expect(next.contains(" s9 "), "\(call) \(number): \(next)")
         #expect(home.names(ending: ".partial").isEmpty)
-        // It made fewer such calls.
+        // There are fewer such calls.
         if output.hasPrefix("done") { break }
         kills += 1
         try #require(kills < 100)
@@ -85,7 +85,7 @@ import Testing
   private func begin(_ home: NewFolder) async throws { _ = try await Child(home.vaults, "begin", "s1").end() }
 }
 
-@Suite(.serialized, .enabled("strace is needed, and the right to trace") { await Strace.isUsable() })
+@Suite(.serialized, .enabled("needs strace and permission to trace") { await Strace.isUsable() })
 struct `A vault and its system calls` {
   let home: NewFolder
 
@@ -100,7 +100,7 @@ struct `A vault and its system calls` {
       ])
   }
 
-  @Test func `put the key on the disk before the first vault`() async throws {
+  @Test func `put the key on disk before the first vault`() async throws {
     let calls = try await trace(["begin", "s1"]).filter { !$0.contains("CACHEDIR") && !$0.hasPrefix("flock") }
     #expect(
       calls.drop { !$0.contains("key") } == [
@@ -110,7 +110,7 @@ struct `A vault and its system calls` {
       ])
   }
 
-  @Test func `put room for the answer on the disk before an attempt is noted`() async throws {
+  @Test func `reserve space for the tokens before an attempt is recorded`() async throws {
     _ = try await Child(home.vaults, "begin", "s1").end()
     try home.remove(try #require(home.names(ending: ".room").first))
     #expect(
@@ -121,7 +121,7 @@ struct `A vault and its system calls` {
       ])
   }
 
-  @Test func `put another's key write on the disk before it is read`() async throws {
+  @Test func `sync another process's key write before it is read`() async throws {
     _ = try await Child(home.vaults, "begin", "s1").end()
     #expect(try await trace(["read"]) == ["write 1"])
     _ = try await Child(home.vaults, "prepare", "s1", "7").end()
@@ -131,23 +131,23 @@ struct `A vault and its system calls` {
   }
 
   @Test(arguments: [
-    ("pwrite64", 1, "ENOSPC", "disk full"), ("pwrite64", 1, "EIO", "input or output error"),
-    ("fsync", 1, "EIO", "input or output error"), ("renameat", 1, "ENOSPC", "disk full"),
-    ("flock", 1, "ENOLCK", "lacks"), ("fsync", 2, "EIO", "input or output error"),
+    ("pwrite64", 1, "ENOSPC", "full: disk full"), ("pwrite64", 1, "EIO", "unavailable: input or output error"),
+    ("fsync", 1, "EIO", "unavailable: input or output error"), ("renameat", 1, "ENOSPC", "full: disk full"),
+    ("flock", 1, "ENOLCK", "unavailable: the file system lacks"),
+    ("fsync", 2, "EIO", "unavailable: input or output error"),
   ])
-  func `that fail are reported, and leave what was there`(call: (String, Int, String, String)) async throws {
+  func `that fail are reported, and leave the old entry in place`(call: (String, Int, String, String)) async throws {
     _ = try await Child(home.vaults, "begin", "s1").end()
     let child = try Strace.probe(
       [home.vaults, "prepare", "s1", "7"], inject: "\(call.0):error=\(call.2):when=\(call.1)")
     let output = try await child.end()
-    #expect(output.hasPrefix("failed unavailable: \(call.3)") || output.contains(call.3), "\(output)")
-    // Only the last one comes after the file was replaced: then it may be lost at a power cut, and is said to be.
+    #expect(output.hasPrefix("failed \(call.3)"), "\(output)")
+    // Only the last one comes after the file was replaced: a power failure may lose that write, and the error says so.
     #expect(try await Child(home.vaults, "read").end() == (call.1 == 2 ? "2 s1 []" : "1 s1 []"))
     #expect(home.names(ending: ".partial").isEmpty)
   }
 
-  @Test func `that fail after a sign-out was written take nothing back, and do not promise that it holds`() async throws
-  {
+  @Test func `that fail after a sign-out was written keep it, and report it as not durable`() async throws {
     _ = try await Child(home.vaults, "begin", "s1").end()
     let output = try await Strace.probe([home.vaults, "signout"], inject: "fsync:error=EIO:when=2").end()
     #expect(output.hasPrefix("failed unavailable: input or output error"), "\(output)")
@@ -155,7 +155,7 @@ struct `A vault and its system calls` {
   }
 
   @Test(arguments: ["pwrite64:error=EIO:when=1", "fsync:error=EIO:when=1", "renameat:error=ENOSPC:when=1"])
-  func `that fail before a sign-out is written let it use its room`(inject: String) async throws {
+  func `that fail before a sign-out is written let it use its reserved space`(inject: String) async throws {
     _ = try await Child(home.vaults, "begin", "s1").end()
     let output = try await Strace.probe([home.vaults, "signout"], inject: inject).end()
     #expect(output == "done 2 - [\"s1\"]")
@@ -163,18 +163,21 @@ struct `A vault and its system calls` {
     #expect(home.names(ending: ".room").isEmpty && home.names(ending: ".partial").isEmpty)
   }
 
-  @Test(arguments: ["pwrite64:error=EIO", "fsync:error=EIO", "renameat:error=ENOSPC"])
-  func `that never work leave no secret after a sign-out, and do not promise that it holds`(inject: String) async throws
-  {
+  @Test(arguments: [
+    ("pwrite64:error=EIO", "unavailable"), ("fsync:error=EIO", "unavailable"), ("renameat:error=ENOSPC", "full"),
+  ])
+  func `that always fail leave no secret after a sign-out, and report it as not durable`(
+    inject: String, error: String
+  ) async throws {
     _ = try await Child(home.vaults, "begin", "s1").end()
     let output = try await Strace.probe([home.vaults, "signout"], inject: inject).end()
-    #expect(output.hasPrefix("failed unavailable: "), "\(output)")
+    #expect(output.hasPrefix("failed \(error): "), "\(output)")
     let left = [".vault", ".room", ".partial"].flatMap { home.names(ending: $0) }
     #expect(left.isEmpty, "\(left)")
     #expect(try await Child(home.vaults, "begin", "s2").end().hasPrefix("done "))
   }
 
-  @Test func `that are interrupted by a signal are made again`() async throws {
+  @Test func `that are interrupted by a signal are repeated`() async throws {
     _ = try await Child(home.vaults, "begin", "s1").end()
     for call in ["pwrite64", "fsync", "renameat", "flock"] {
       let child = try Strace.probe([home.vaults, "touch", "s1", "1"], inject: "\(call):error=EINTR:when=1")
@@ -183,7 +186,7 @@ struct `A vault and its system calls` {
     }
   }
 
-  /// The calls that matter, in short.
+  /// The relevant calls, abbreviated.
   private func trace(_ command: [String]) async throws -> [String] {
     let log = "\(home.path)/trace"
     _ = try await Strace.probe([home.vaults] + command, log: log).end()
@@ -204,18 +207,18 @@ struct `A vault and its system calls` {
   }
 }
 
-/// The probe under strace, which shows its system calls, makes them fail, or ends it there.
+/// The probe under strace, which shows its system calls, makes them fail, or kills it there.
 enum Strace {
   static func isUsable() async -> Bool { await Child.succeeds("strace", "-f", "-o", "/dev/null", "true") }
 
-  /// With a path, calls on that file alone.
+  /// With a path, only calls on that file.
   static func probe(_ arguments: [String], inject: String, path: String? = nil) throws -> Child {
     let only = path.map { ["-P", $0] } ?? []
     return try Child(
       ["strace", "-f", "-q", "-o", "/dev/null"] + only + ["-e", "inject=\(inject)", Child.probe] + arguments)
   }
 
-  /// With the paths of descriptors.
+  /// With the paths of file descriptors.
   static func probe(_ arguments: [String], log: String) throws -> Child {
     let calls = "trace=pwrite64,fsync,renameat,linkat,flock,write"
     return try Child(["strace", "-f", "-q", "-y", "-s", "16", "-o", log, "-e", calls, Child.probe] + arguments)

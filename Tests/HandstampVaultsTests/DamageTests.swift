@@ -19,7 +19,7 @@ import Testing
     whole = try home.bytes(name)
   }
 
-  @Test func `is corrupt when it is cut at any length`() async throws {
+  @Test func `is corrupt if it is truncated at any length`() async throws {
     for length in 0..<whole.count {
       try home.write(Array(whole[..<length]), to: name)
       let reading = await vault.read()
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test func `is corrupt with anything behind it, or much too large`() async throws {
+  @Test func `is corrupt with trailing bytes, or if it is much too large`() async throws {
     try home.write(whole + [0], to: name)
     #expect(await vault.read() == .trouble(.corrupt))
     try home.write(whole + [UInt8](repeating: 0, count: 9 << 20), to: name)
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test(arguments: [[], Array("HSTVAULT".utf8), Array("{\"session\":1}".utf8), [UInt8](repeating: 0, count: 4096)])
-  func `is corrupt and untouched by all but a sign-in or a sign-out`(bytes: [UInt8]) async throws {
+  func `is corrupt, and changed only by a sign-in or a sign-out`(bytes: [UInt8]) async throws {
     try home.write(bytes, to: name)
     let token = try #require(session.refresh)
     let key = try #require(VaultSamples.key(1))
@@ -59,7 +59,7 @@ import Testing
     #expect(try home.bytes(name) == bytes)
   }
 
-  @Test func `is set aside by a sign-in, and by each under its own name`() async throws {
+  @Test func `is set aside by each sign-in under a name of its own`() async throws {
     for number in 1...3 {
       try home.write([UInt8(number)], to: name)
       guard case .done(let entry) = await vault.edit(.begin(session)) else { throw Unexpected() }
@@ -70,13 +70,13 @@ import Testing
     #expect(try aside.map(home.bytes) == [[1], [2], [3]])
   }
 
-  @Test func `keeps its revisions rising over a broken end`() async throws {
+  @Test func `keeps its revisions rising after a damaged end`() async throws {
     try home.write(whole.dropLast() + [whole[whole.count - 1] ^ 1], to: name)
     guard case .done(let entry) = await vault.edit(.begin(session)) else { throw Unexpected() }
     #expect(entry.revision == 2)
   }
 
-  @Test func `is gone after a sign-out, with all that was set aside`() async throws {
+  @Test func `is removed by a sign-out, with all copies set aside`() async throws {
     try home.write([1], to: name)
     _ = await vault.edit(.begin(session))
     try home.write([2], to: name)
@@ -88,20 +88,20 @@ import Testing
     #expect(home.names() == ["CACHEDIR.TAG", "store.lock", "turn.lock", "vault.key"])
   }
 
-  @Test func `of a newer format is unavailable and stays as it is`() async throws {
+  @Test func `of a newer format is unavailable and stays unchanged`() async throws {
     var newer = whole
     newer.replaceSubrange(8..<12, with: [0, 2, 255, 253])
     newer.removeLast(20)
     try home.write(newer, to: name)
-    try await expectUnavailable("newer version")
+    try await expectFailure(VaultError.newerFormat, "newer version")
     #expect(try home.bytes(name) == newer)
   }
 
-  @Test func `without its key file is unavailable, and no new key is made`() async throws {
+  @Test func `without its key file is unavailable, and no new key is created`() async throws {
     try home.remove("vault.key")
-    try await expectUnavailable("missing")
-    let other = await home.vault("bob").edit(.begin(session))
-    #expect("\(other)".contains("missing"))
+    try await expectFailure(VaultError.wrongKey, "missing")
+    guard case .failed(.wrongKey(let text)) = await home.vault("bob").edit(.begin(session)) else { throw Unexpected() }
+    #expect(text.contains("missing"))
     #expect(home.names(ending: ".key").isEmpty)
     #expect(try home.bytes(name) == whole)
   }
@@ -112,7 +112,7 @@ import Testing
     try home.remove("vault.key")
     try home.write(try other.bytes("vault.key"), to: "vault.key")
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: home.vaults + "/vault.key")
-    try await expectUnavailable("does not belong")
+    try await expectFailure(VaultError.wrongKey, "belongs to another vault")
     #expect(try home.bytes(name) == whole)
   }
 
@@ -122,20 +122,20 @@ import Testing
       var bytes = key
       bytes[bit / 8] ^= 1 << (bit % 8)
       try home.write(bytes, to: "vault.key")
-      guard case .trouble(.unavailable(let why)) = await vault.read() else { throw Unexpected() }
-      #expect(why.contains("damaged"), "bit \(bit)")
+      guard case .trouble(.wrongKey(let text)) = await vault.read() else { throw Unexpected() }
+      #expect(text.contains("damaged"), "bit \(bit)")
     }
   }
 
   @Test(arguments: [0o644, 0o640, 0o604, 0o620, 0o602])
   func `with a key file that others can use is unavailable`(mode: Int) async throws {
     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: home.vaults + "/vault.key")
-    try await expectUnavailable("mode")
+    try await expectFailure(VaultError.permissions, "mode")
   }
 
   @Test func `in a folder that others may write to is unavailable`() async throws {
     try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: home.vaults)
-    try await expectUnavailable("mode")
+    try await expectFailure(VaultError.permissions, "mode")
     #expect((try? await vault.lock(within: .zero)) == nil)
   }
 
@@ -143,25 +143,25 @@ import Testing
     let path = "\(home.vaults)/\(name)"
     try home.remove(name)
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/null")
-    try await expectUnavailable("symbolic link")
+    try await expectFailure(VaultError.unavailable, "symbolic link")
     try home.remove(name)
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-    try await expectUnavailable("something else")
+    try await expectFailure(VaultError.unavailable, "not a regular file")
     try home.remove(name)
     #expect(await Child.succeeds("mkfifo", path))
-    try await expectUnavailable("something else")
+    try await expectFailure(VaultError.unavailable, "not a regular file")
   }
 
-  @Test func `with a key that was handed in and is too short is unavailable`() async {
-    let short = home.vault(key: .given(Secret(bytes: 1...31)))
-    guard case .trouble(.unavailable(let why)) = await short.read() else {
+  @Test func `with a given key that is too short is unavailable`() async {
+    let short = home.vault(key: .raw(Secret(bytes: 1...31)))
+    guard case .trouble(.wrongKey(let text)) = await short.read() else {
       Issue.record("it was read")
       return
     }
-    #expect(why.contains("fewer than 32"))
+    #expect(text.contains("fewer than 32"))
   }
 
-  @Test func `keeps its key in another place when told so, and makes it there once`() async throws {
+  @Test func `keeps its key in a configured place, and creates it there once`() async throws {
     let path = "\(home.path)/key"
     let first = SealedFileVault(folder: "\(home.path)/a", account: AccountID("ada"), key: .file(path))
     let second = SealedFileVault(folder: "\(home.path)/b", account: AccountID("ada"), key: .file(path))
@@ -170,14 +170,14 @@ import Testing
       #expect(await vault.read() == .value(entry))
     }
     try FileManager.default.removeItem(atPath: path)
-    guard case .trouble(.unavailable) = await first.read() else { throw Unexpected() }
+    guard case .trouble(.wrongKey) = await first.read() else { throw Unexpected() }
     let nowhere = SealedFileVault(folder: "\(home.path)/c", account: AccountID("ada"), key: .file("/nowhere/key"))
     guard case .failed(.unavailable(let why)) = await nowhere.edit(.begin(session)) else { throw Unexpected() }
     #expect(why.contains("folder of the key file"))
   }
 
   @Test(arguments: ["", "relative/folder"])
-  func `in a place that is none is unavailable`(folder: String) async {
+  func `in an invalid place is unavailable`(folder: String) async {
     let vault = SealedFileVault(folder: folder, account: AccountID("ada"))
     guard case .trouble(.unavailable) = await vault.read(), case .failed = await vault.edit(.begin(session)) else {
       Issue.record("it was used")
@@ -185,13 +185,12 @@ import Testing
     }
   }
 
-  /// Neither readable nor replaced by anything, sign-in and sign-out included.
-  private func expectUnavailable(_ word: String) async throws {
-    guard case .trouble(.unavailable(let why)) = await vault.read() else { throw Unexpected() }
-    #expect(why.contains(word))
+  /// Expects that it can be neither read nor replaced, even by a sign-in or sign-out, and why.
+  private func expectFailure(_ error: (String) -> VaultError, _ words: String) async throws {
+    guard case .trouble(let found) = await vault.read() else { throw Unexpected() }
+    #expect(found.detail.map(error) == found && found.detail?.contains(words) == true, "\(found.code): \(found)")
     for edit in [VaultEdit.begin(session), .endWhatever(.signedOut, at: VaultSamples.moment())] {
-      guard case .failed(.unavailable(let why)) = await vault.edit(edit) else { throw Unexpected() }
-      #expect(why.contains(word))
+      #expect(await vault.edit(edit) == .failed(found))
     }
     #expect(!home.names().contains { $0.contains("corrupt") })
   }

@@ -4,16 +4,15 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite(.serialized) struct `A vault on a bad disk` {
+@Suite(.serialized) struct `A vault on an unreliable disk` {
   let home: NewFolder
 
   init() throws { home = try NewFolder() }
 
   @Test(
-    .enabled("a mount namespace is needed for a small disk: unshare is not allowed here") { await Namespace.isUsable() }
+    .enabled("a small disk needs a mount namespace: unshare is not allowed here") { await Namespace.isUsable() }
   )
-  func `keeps what it has when the disk is full, lets a sign-out through, and goes on when there is room`() async throws
-  {
+  func `on a full disk keeps its entry, still signs out, and recovers when there is space`() async throws {
     let output = try await Namespace.run(
       """
       set -e
@@ -35,16 +34,16 @@ import Testing
       """, folder: home.path)
     #expect(
       output.split(separator: "\n") == [
-        "done 1 s1 []", "done 5 s1 []", "failed unavailable: disk full (writing the vault)",
-        "failed unavailable: disk full (writing the vault)", "5 s1 []", "0", "done 6 - [\"s1\"]",
+        "done 1 s1 []", "done 5 s1 []", "failed full: disk full (writing the vault)",
+        "failed full: disk full (writing the vault)", "5 s1 []", "0", "done 6 - [\"s1\"]",
         "6 - [\"s1\"]", "1", "done 7 s3 [\"s1\"]", "7 s3 [\"s1\"]",
       ])
   }
 
   @Test(
-    .enabled("a mount namespace is needed for a small disk: unshare is not allowed here") { await Namespace.isUsable() }
+    .enabled("a small disk needs a mount namespace: unshare is not allowed here") { await Namespace.isUsable() }
   )
-  func `has room for the answer to a refresh, and for the sign-out after it, and begins none without`() async throws {
+  func `reserves space for a refresh's tokens and a sign-out before it begins a refresh`() async throws {
     let output = try await Namespace.run(
       """
       set -e
@@ -66,16 +65,16 @@ import Testing
       """, folder: home.path)
     #expect(
       output.split(separator: "\n") == [
-        "done 1 s1 []", "done 2 s1 []", "done 3 s1 []", "failed unavailable: disk full (writing the vault)", "3 s1 []",
-        "failed unavailable: disk full (keeping room for tokens)", "3 s1 []", "done 4 - [\"s1\"]", "4 - [\"s1\"]",
+        "done 1 s1 []", "done 2 s1 []", "done 3 s1 []", "failed full: disk full (writing the vault)", "3 s1 []",
+        "failed full: disk full (keeping room for tokens)", "3 s1 []", "done 4 - [\"s1\"]", "4 - [\"s1\"]",
       ])
   }
 
   @Test(
-    .enabled("a mount namespace is needed for a disk that comes and goes: unshare is not allowed here") {
+    .enabled("a disk that comes and goes needs a mount namespace: unshare is not allowed here") {
       await Namespace.isUsable()
     })
-  func `that is unmounted for a moment is unavailable, and left as it is`() async throws {
+  func `that is unmounted for a moment is unavailable, and left unchanged`() async throws {
     let output = try await Namespace.run(
       """
       set -e
@@ -95,15 +94,15 @@ import Testing
       ask read
       ask touch s1 1
       """, folder: home.path)
-    let vanished = "unavailable: the vault's folder has vanished; is its disk mounted?"
+    let vanished = "unavailable: the vault folder is missing; is its disk mounted?"
     #expect(
       output.split(separator: "\n") == ["done 1 s1 []", vanished[...], "failed \(vanished)", "1 s1 []", "done 2 s1 []"])
   }
 
   @Test(
-    .enabled("a mount namespace is needed for a small disk: unshare is not allowed here") { await Namespace.isUsable() }
+    .enabled("a small disk needs a mount namespace: unshare is not allowed here") { await Namespace.isUsable() }
   )
-  func `says so when the disk is full before the first sign-in, and is absent`() async throws {
+  func `reports a full disk at the first sign-in, and is absent`() async throws {
     let output = try await Namespace.run(
       """
       mount -t tmpfs -o size=64k,mode=0700 tmpfs "$FOLDER" || exit 1
@@ -116,15 +115,15 @@ import Testing
       """, folder: home.path)
     #expect(
       output.split(separator: "\n") == [
-        "failed unavailable: disk full (writing vault.key)", "absent", "done 1 s1 []",
+        "failed full: disk full (writing vault.key)", "absent", "done 1 s1 []",
       ])
   }
 
   @Test(
-    .enabled("a mount namespace is needed for a read-only disk: unshare is not allowed here") {
+    .enabled("a read-only disk needs a mount namespace: unshare is not allowed here") {
       await Namespace.isUsable()
     })
-  func `reads and does not write on a read-only disk`() async throws {
+  func `can be read but not written on a read-only disk`() async throws {
     let output = try await Namespace.run(
       """
       set -e
@@ -140,23 +139,23 @@ import Testing
       """, folder: home.path)
     #expect(
       output.split(separator: "\n").dropFirst(2) == [
-        "2 s1 []", "failed unavailable: read-only file system (opening turn.lock)",
-        "failed unavailable: read-only file system (opening turn.lock)", "2 s1 []",
+        "2 s1 []", "failed permissions: read-only file system (opening turn.lock)",
+        "failed permissions: read-only file system (opening turn.lock)", "2 s1 []",
       ])
   }
 
   @Test(
-    .enabled("an unprivileged process is needed: setpriv is missing, or not allowed") { await Unprivileged.isUsable() })
-  func `reads and does not write where its user may not`() async throws {
+    .enabled("needs an unprivileged process: setpriv is missing, or not allowed") { await Unprivileged.isUsable() })
+  func `can be read but not written without write permission`() async throws {
     _ = await home.vault().edit(.begin(VaultSamples.session()))
     try await Unprivileged.give(home.path)
     for mode in ["500", "000"] {
       #expect(await Child.succeeds("chmod", mode, home.vaults))
       let reading = try await Unprivileged.probe(home.vaults, "read").end()
-      #expect(reading == (mode == "500" ? "1 s1 []" : "unavailable: no permission (opening vault)"))
+      #expect(reading == (mode == "500" ? "1 s1 []" : "permissions: no permission (opening vault)"))
       for command in [["begin", "s2"], ["signout"]] {
         let output = try await Unprivileged.probe([home.vaults] + command).end()
-        #expect(output.hasPrefix("failed unavailable: no permission"), "\(output)")
+        #expect(output.hasPrefix("failed permissions: no permission"), "\(output)")
       }
       #expect(await Child.succeeds("chmod", "700", home.vaults))
       #expect(try await Unprivileged.probe(home.vaults, "read").end() == "1 s1 []")
@@ -164,16 +163,16 @@ import Testing
   }
 
   @Test(
-    .enabled("an unprivileged process is needed: setpriv is missing, or not allowed") { await Unprivileged.isUsable() })
-  func `of somebody else is unavailable, not absent`() async throws {
+    .enabled("needs an unprivileged process: setpriv is missing, or not allowed") { await Unprivileged.isUsable() })
+  func `of another user is unavailable, not absent`() async throws {
     _ = await home.vault().edit(.begin(VaultSamples.session()))
     #expect(await Child.succeeds("chmod", "755", home.path, "\(home.path)/state", home.vaults))
     let reading = try await Unprivileged.probe(home.vaults, "read").end()
-    #expect(getuid() == 0 ? reading.hasPrefix("unavailable: no permission") : reading == "1 s1 []")
+    #expect(getuid() == 0 ? reading.hasPrefix("permissions: no permission") : reading == "1 s1 []")
   }
 }
 
-/// A shell in a mount namespace of its own, where disks can be mounted that nobody else sees.
+/// A shell in its own mount namespace, where disks can be mounted invisibly to other processes.
 enum Namespace {
   static func isUsable() async -> Bool {
     let script = "d=$(mktemp -d) && mount -t tmpfs tmpfs $d && umount $d && rmdir $d"
@@ -189,12 +188,12 @@ enum Namespace {
   }
 }
 
-/// The probe as a user for whom permissions count: root's own user is `nobody`, anybody else is himself.
+/// The probe as a user who is subject to permissions: `nobody` when run by root, otherwise the current user.
 enum Unprivileged {
   private static let prefix =
     getuid() == 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
 
-  /// Without arguments the probe ends with 64; when it could not be started, with something else.
+  /// Without arguments, the probe exits with 64; if it cannot be started, with another status.
   static func isUsable() async -> Bool {
     guard let child = try? Child(prefix + [Child.probe]), (try? await child.end()) != nil else { return false }
     return child.status == 64

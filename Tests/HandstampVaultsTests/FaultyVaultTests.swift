@@ -11,8 +11,8 @@ import Testing
     try await checkVault { FaultyVault(MemoryVault()) }
   }
 
-  @Test(arguments: [VaultTrouble.locked, .corrupt, .unavailable("full")])
-  func `answers with the trouble it is told, and keeps what is stored`(trouble: VaultTrouble) async {
+  @Test(arguments: [VaultError.locked, .corrupt, .unavailable("full")])
+  func `returns the configured error, and keeps its entry`(trouble: VaultError) async {
     let vault = FaultyVault(inside)
     _ = await vault.edit(.begin(session))
     let before = await inside.read()
@@ -27,7 +27,7 @@ import Testing
     #expect(await vault.read() == before)
   }
 
-  @Test func `loses at a power cut what it only pretended to write`() async throws {
+  @Test func `loses its unsynced writes in a power failure`() async throws {
     let vault = FaultyVault(inside)
     _ = await vault.edit(.begin(session))
     let before = await vault.read()
@@ -44,7 +44,7 @@ import Testing
     #expect(await vault.read() == before)
   }
 
-  @Test func `writes and yet reports a failure when it is told so`() async {
+  @Test func `reports a failure for a successful write if so configured`() async {
     let vault = FaultyVault(inside)
     await vault.set { $0.unconfirmed = .unavailable("not synced") }
     #expect(await vault.edit(.begin(session)) == .failed(.unavailable("not synced")))
@@ -67,9 +67,9 @@ import Testing
     #expect(await inside.read() != .absent)
   }
 
-  @Test func `holds its flight lock back`() async {
+  @Test func `withholds its refresh lock`() async {
     let vault = FaultyVault(inside)
-    await vault.set { $0.holdsFlightLock = true }
+    await vault.set { $0.holdsRefreshLock = true }
     #expect((try? await vault.lock(within: .seconds(5))) == nil)
   }
 }

@@ -2,7 +2,7 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// A new folder, removed when the last reference goes away.
+/// A new folder, removed with the last reference.
 final class NewFolder: Sendable {
   let path: String
 
@@ -15,8 +15,8 @@ final class NewFolder: Sendable {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  /// A vault in a folder of its own inside this one, which the vault makes.
-  func vault(_ account: String = "ada", key: VaultKey = .fileBeside) -> SealedFileVault {
+  /// A vault in its own subfolder, which the vault creates.
+  func vault(_ account: String = "ada", key: VaultKey = .fileInVaultFolder) -> SealedFileVault {
     SealedFileVault(folder: vaults, account: AccountID(account), key: key)
   }
 
@@ -27,7 +27,7 @@ final class NewFolder: Sendable {
     ((try? FileManager.default.contentsOfDirectory(atPath: vaults)) ?? []).sorted()
   }
 
-  /// The names that end so.
+  /// The names with that suffix.
   func names(ending: String) -> [String] { names().filter { $0.hasSuffix(ending) } }
 
   func bytes(_ name: String) throws -> [UInt8] {
@@ -37,7 +37,7 @@ final class NewFolder: Sendable {
   func write(_ bytes: [UInt8], to name: String) throws {
     let path = "\(vaults)/\(name)"
     if !FileManager.default.fileExists(atPath: path) { return try Data(bytes).write(to: URL(fileURLWithPath: path)) }
-    // In place: some file systems flush a file at once that was emptied and written again, and that takes its time.
+    // In place: some file systems flush a truncated and rewritten file at once, which takes time.
     let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
     try file.write(contentsOf: Data(bytes))
     try file.truncate(atOffset: UInt64(bytes.count))

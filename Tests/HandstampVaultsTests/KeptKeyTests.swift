@@ -5,19 +5,19 @@ import Testing
 
 @testable import HandstampVaults
 
-/// A key store that does as it is told.
+/// A key store that follows the test's script.
 private final class ScriptedKeyStore: VaultKeyStore {
   struct State {
     var key: Secret?
-    var trouble: VaultTrouble?
-    /// Takes what it is given and forgets it.
+    var trouble: VaultError?
+    /// Accepts a key and forgets it.
     var isForgetful = false
     var asked = 0
   }
 
   let state = Locked(State())
 
-  @concurrent func load() async throws(VaultTrouble) -> Secret? {
+  @concurrent func load() async throws(VaultError) -> Secret? {
     let (key, trouble) = state.withLock { state in
       state.asked += 1
       return (state.key, state.trouble)
@@ -26,7 +26,7 @@ private final class ScriptedKeyStore: VaultKeyStore {
     return key
   }
 
-  @concurrent func store(_ key: Secret) async throws(VaultTrouble) {
+  @concurrent func store(_ key: Secret) async throws(VaultError) {
     let trouble = state.withLock { state in
       if state.trouble == nil, !state.isForgetful { state.key = key }
       return state.trouble
@@ -35,33 +35,33 @@ private final class ScriptedKeyStore: VaultKeyStore {
   }
 }
 
-@Suite struct `A key that another store keeps` {
+@Suite struct `A key kept by another store` {
   let home: NewFolder
   private let store = ScriptedKeyStore()
 
   init() throws { home = try NewFolder() }
 
-  /// As another process would open it.
-  private func vault() -> SealedFileVault { home.vault(key: .kept(KeptKey(in: store))) }
+  /// The vault as another process would open it.
+  private func vault() -> SealedFileVault { home.vault(key: .managed(by: KeptKey(in: store))) }
 
   private func bytes() throws -> [UInt8] { try home.names(ending: ".vault").flatMap { try home.bytes($0) } }
 
   private func sealedSession() async throws {
     guard case .done = await vault().edit(.begin(VaultSamples.session())) else {
-      throw VaultTrouble.unavailable("not begun")
+      throw VaultError.unavailable("not begun")
     }
   }
 
   @Test func `serves a vault that keeps every promise`() async throws {
     let folders = Folders()
     try await checkVault {
-      try await folders.make().vault(key: .kept(KeptKey(in: ScriptedKeyStore())))
+      try await folders.make().vault(key: .managed(by: KeptKey(in: ScriptedKeyStore())))
     } again: { first in
       SealedFileVault(folder: first.folder, account: first.account, key: first.key)
     }
   }
 
-  @Test func `is made with the first vault, lies in no file, and is asked for once`() async throws {
+  @Test func `is created with the first vault, is in no file, and is loaded once`() async throws {
     #expect(await vault().read() == .absent)
     #expect(store.state.withLock { $0.key } == nil)
     try await sealedSession()
@@ -79,8 +79,8 @@ private final class ScriptedKeyStore: VaultKeyStore {
     #expect(store.state.withLock { $0.asked } == 1)
   }
 
-  @Test(arguments: [VaultTrouble.locked, .unavailable("no answer")])
-  func `that cannot be had leaves everything as it is`(trouble: VaultTrouble) async throws {
+  @Test(arguments: [VaultError.locked, .unavailable("no answer")])
+  func `that is unavailable leaves everything unchanged`(trouble: VaultError) async throws {
     try await sealedSession()
     let before = try bytes()
     store.state.withLock { $0.trouble = trouble }
@@ -92,12 +92,12 @@ private final class ScriptedKeyStore: VaultKeyStore {
     #expect(try bytes() == before)
     store.state.withLock { $0.trouble = nil }
     guard case .value = await later.read() else {
-      Issue.record("not opened once the store answers")
+      Issue.record("not opened although the store answers")
       return
     }
   }
 
-  @Test func `that is gone is not replaced while a vault needs it`() async throws {
+  @Test func `that was lost is not replaced while a vault needs it`() async throws {
     try await sealedSession()
     store.state.withLock { $0.key = nil }
     let later = vault()
@@ -106,20 +106,20 @@ private final class ScriptedKeyStore: VaultKeyStore {
     #expect(store.state.withLock { $0.key } == nil)
   }
 
-  @Test func `that is not kept seals nothing`() async throws {
+  @Test func `that the store does not keep seals no vault`() async throws {
     store.state.withLock { $0.isForgetful = true }
     guard case .failed(.unavailable) = await vault().edit(.begin(VaultSamples.session())) else {
-      Issue.record("a vault was sealed with a key that nobody has")
+      Issue.record("a vault was sealed with a lost key")
       return
     }
     #expect(home.names(ending: ".vault").isEmpty)
   }
 
-  @Test func `tells the vaults when it was found`() async throws {
+  @Test func `notifies the vaults when it is found`() async throws {
     try await sealedSession()
     store.state.withLock { $0.trouble = .locked }
     let key = KeptKey(in: store)
-    let later = home.vault(key: .kept(key))
+    let later = home.vault(key: .managed(by: key))
     #expect(await later.read() == .trouble(.locked))
     var changes = later.changes().makeAsyncIterator()
     store.state.withLock { $0.trouble = nil }
@@ -134,7 +134,7 @@ private final class ScriptedKeyStore: VaultKeyStore {
     #expect(await later.read() == .trouble(.locked))
   }
 
-  @Test func `moves out of its file and back, and the vaults open at every place`() async throws {
+  @Test func `moves out of its file and back, and opens the vaults in each place`() async throws {
     _ = await home.vault().edit(.begin(VaultSamples.session()))
     let fileKey = try home.bytes("vault.key")
     let place = VaultKeyPlace(folder: home.vaults)
@@ -142,7 +142,7 @@ private final class ScriptedKeyStore: VaultKeyStore {
     #expect(try place.note() == "scripted store")
     #expect(!home.names().contains("vault.key"))
     #expect(await isOpen(vault()))
-    // Who has not read the note is told, and makes no second key.
+    // A process that has not read the note gets an error, and creates no second key.
     #expect(await home.vault().read() == .trouble(VaultKey.missing))
     guard case .failed = await home.vault("bob").edit(.begin(VaultSamples.session())) else {
       Issue.record("written with a second key")
@@ -154,17 +154,17 @@ private final class ScriptedKeyStore: VaultKeyStore {
     #expect(await isOpen(home.vault()))
   }
 
-  @Test func `that was moved halfway is moved by the same call`() async throws {
+  @Test func `that was moved halfway is moved by repeating the call`() async throws {
     _ = await home.vault().edit(.begin(VaultSamples.session()))
     let fileKey = try home.bytes("vault.key")
     let place = VaultKeyPlace(folder: home.vaults)
     try await place.move(to: store, noting: "scripted store")
-    // The program died before the file was gone.
+    // The program died before the file was removed.
     try home.write(fileKey, to: "vault.key")
     #expect(chmod("\(home.vaults)/vault.key", 0o600) == 0)
     try await place.move(to: store, noting: "scripted store")
     #expect(!home.names().contains("vault.key"))
-    // And before the note was.
+    // And before the note was written.
     try home.remove("vault.key-store")
     try home.write(fileKey, to: "vault.key")
     #expect(chmod("\(home.vaults)/vault.key", 0o600) == 0)
@@ -172,15 +172,15 @@ private final class ScriptedKeyStore: VaultKeyStore {
     #expect(await isOpen(vault()))
   }
 
-  @Test func `stays where it is when the store will not have it, or has another`() async throws {
+  @Test func `stays in place if the store refuses it, or has another`() async throws {
     _ = await home.vault().edit(.begin(VaultSamples.session()))
     let place = VaultKeyPlace(folder: home.vaults)
     store.state.withLock { $0.trouble = .locked }
-    await #expect(throws: VaultTrouble.locked) { try await place.move(to: store, noting: "scripted store") }
+    await #expect(throws: VaultError.locked) { try await place.move(to: store, noting: "scripted store") }
     store.state.withLock { ($0.trouble, $0.key) = (nil, Secret(bytes: 0..<32)) }
-    await #expect(throws: VaultTrouble.self) { try await place.move(to: store, noting: "scripted store") }
+    await #expect(throws: VaultError.self) { try await place.move(to: store, noting: "scripted store") }
     store.state.withLock { ($0.isForgetful, $0.key) = (true, nil) }
-    await #expect(throws: VaultTrouble.self) { try await place.move(to: store, noting: "scripted store") }
+    await #expect(throws: VaultError.self) { try await place.move(to: store, noting: "scripted store") }
     #expect(try place.note() == nil)
     #expect(await isOpen(home.vault()))
   }

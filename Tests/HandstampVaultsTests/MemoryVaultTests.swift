@@ -3,12 +3,12 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A vault in memory` {
+@Suite struct `An in-memory vault` {
   @Test func `keeps the promises of a vault`() async throws {
     try await checkVault { MemoryVault() }
   }
 
-  @Test func `gives the flight lock back when its holder goes away`() async {
+  @Test func `releases the refresh lock when its holder goes away`() async {
     let vault = MemoryVault()
     var held = try? await vault.lock(within: .zero)
     #expect(held != nil)
@@ -17,7 +17,7 @@ import Testing
     #expect((try? await vault.lock(within: .zero)) != nil)
   }
 
-  @Test func `goes back in time when it is told to, and says so`() async {
+  @Test func `can be rolled back, and notifies its observers`() async {
     let vault = MemoryVault()
     _ = await vault.edit(.begin(VaultSamples.session()))
     var changes = vault.changes().makeAsyncIterator()
@@ -26,7 +26,7 @@ import Testing
     #expect(await vault.read() == .absent)
   }
 
-  @Test func `lets a cancelled waiter go`() async {
+  @Test func `releases a cancelled waiter`() async {
     let vault = MemoryVault()
     let held = try? await vault.lock(within: .zero)
     let waiter = Task { (try? await vault.lock(within: .seconds(3600))) == nil }

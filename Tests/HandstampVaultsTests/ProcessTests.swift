@@ -9,7 +9,7 @@ import Testing
 
   init() throws { home = try NewFolder() }
 
-  @Test func `loses no edit of twenty processes at once`() async throws {
+  @Test func `loses no edit of twenty concurrent processes`() async throws {
     let vault = home.vault()
     _ = await vault.edit(.begin(VaultSamples.session()))
     let children = try (0..<20).map { _ in try Child(home.vaults, "touch", "s1", "25") }
@@ -21,7 +21,7 @@ import Testing
     #expect(entry.revision == 501)
   }
 
-  @Test func `keeps every sign-in of twenty processes, and one key, from the very first`() async throws {
+  @Test func `keeps every sign-in of twenty processes, and one key, from the start`() async throws {
     let children = try (0..<20).map { try Child(home.vaults, "begin", "s\($0)") }
     for child in children {
       let text = try await child.end()
@@ -32,7 +32,7 @@ import Testing
     #expect(entry.revision == 20)
   }
 
-  @Test func `keeps the rotation key of the first of twenty`() async throws {
+  @Test func `keeps the rotation key of the first of twenty processes`() async throws {
     let vault = home.vault()
     _ = await vault.edit(.begin(VaultSamples.session()))
     let children = try (0..<20).map { try Child(home.vaults, "prepare", "s1", "\($0)") }
@@ -41,23 +41,23 @@ import Testing
     #expect(entry.session?.pendingKey != nil)
   }
 
-  @Test func `gets the flight lock back from a process that was killed`() async throws {
+  @Test func `recovers the refresh lock from a killed process`() async throws {
     let vault = home.vault()
     let child = try Child(home.vaults, "hold")
     #expect(await child.wait(for: "held"))
     #expect((try? await vault.lock(within: .milliseconds(50))) == nil)
     do {
       _ = try await vault.lock(within: .zero)
-      Issue.record("two hold the flight lock")
+      Issue.record("two processes hold the refresh lock")
     } catch {
-      #expect(error == .unavailable("the flight lock is held by process \(child.id) (VaultProbe)"))
+      #expect(error == .unavailable("the refresh lock is held by process \(child.id) (VaultProbe)"))
     }
     let waiter = Task { (try? await vault.lock(within: .seconds(60))) != nil }
     await child.kill()
     #expect(await waiter.value)
   }
 
-  @Test func `gets the flight lock from a process that lets go`() async throws {
+  @Test func `acquires the refresh lock when a process releases it`() async throws {
     let child = try Child(home.vaults, "hold")
     #expect(await child.wait(for: "held"))
     let waiter = Task { (try? await home.vault().lock(within: .seconds(60))) != nil }
@@ -65,7 +65,7 @@ import Testing
     #expect(await waiter.value)
   }
 
-  @Test func `gives up on an edit while a process that was stopped does not let go, and reads nevertheless`()
+  @Test func `times out on an edit while a stopped process holds the lock, but still reads`()
     async throws
   {
     _ = await home.vault().edit(.begin(VaultSamples.session()))
@@ -73,7 +73,7 @@ import Testing
     #expect(await child.wait(for: "stopped"))
     let hasty = SealedFileVault(folder: home.vaults, account: AccountID("ada"), patience: .milliseconds(50))
     let edit = VaultEdit.touch(SessionID("s1"), at: VaultSamples.moment(3))
-    #expect(await hasty.edit(edit) == .failed(.unavailable("another process does not let go of the vault")))
+    #expect(await hasty.edit(edit) == .failed(.unavailable("another process keeps the vault locked")))
     guard case .value(let entry) = await hasty.read() else { throw Unexpected() }
     #expect(entry.session?.id == SessionID("s1"))
     child.resume()
@@ -81,9 +81,9 @@ import Testing
     guard case .conflict = await hasty.edit(edit) else { throw Unexpected() }
   }
 
-  @Test func `hears of another process's sign-in, sign-out and key`() async throws {
+  @Test func `is notified of another process's sign-in, sign-out and key`() async throws {
     let vault = home.vault()
-    // The folder is not there yet.
+    // The folder does not exist yet.
     var changes = vault.changes().makeAsyncIterator()
     for command in [["begin", "s1"], ["prepare", "s1", "7"], ["signout"]] {
       let child = try Child([Child.probe, home.vaults] + command)
@@ -95,12 +95,12 @@ import Testing
     #expect(entry.session == nil)
   }
 
-  @Test func `is unavailable while its folder is away, is not made anew, and is what it was afterwards`() async throws {
+  @Test func `is unavailable while its folder is away, is not recreated, and comes back unchanged`() async throws {
     let vault = home.vault()
     _ = await vault.edit(.begin(VaultSamples.session()))
     var changes = vault.changes().makeAsyncIterator()
     for away in [home.vaults + "-away", "\(home.path)/elsewhere"] {
-      // The folder itself under another name, then the one above it.
+      // First the folder itself is renamed, then its parent.
       let from = away.hasSuffix("-away") ? home.vaults : "\(home.path)/state"
       try FileManager.default.moveItem(atPath: from, toPath: away)
       #expect(await vault.read() == .trouble(Self.vanished))
@@ -118,7 +118,7 @@ import Testing
     await changes.next()
   }
 
-  @Test func `is unavailable where its folder was replaced by an empty one`() async throws {
+  @Test func `is unavailable if its folder was replaced by an empty one`() async throws {
     let vault = home.vault()
     _ = await vault.edit(.begin(VaultSamples.session()))
     try FileManager.default.moveItem(atPath: home.vaults, toPath: "\(home.path)/away")
@@ -127,13 +127,13 @@ import Testing
     #expect(await vault.read() == .trouble(Self.vanished))
     #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(1))) == .failed(Self.vanished))
     #expect(home.names().isEmpty)
-    // Another process, which knows nothing of the former one, uses the new one, and is seen.
+    // Another process, unaware of the former folder, uses the new one, and its write is seen.
     _ = try await Child(home.vaults, "begin", "s2").end()
     guard case .value(let entry) = await vault.read() else { throw Unexpected() }
     #expect(entry.session?.id == SessionID("s2"))
   }
 
-  @Test func `is unavailable where the folder of another account lies in its place, also after locking there`()
+  @Test func `is unavailable if another account's folder is in its place, even after locking there`()
     async throws
   {
     let vault = home.vault()
@@ -143,7 +143,7 @@ import Testing
     #expect(await vault.read() == .trouble(Self.vanished))
     try? await vault.lock(within: .zero).unlock()
     #expect(await vault.read() == .trouble(Self.vanished))
-    // The end of a session leaves a trace, by which an empty vault is known to be the right one.
+    // An ended session leaves a trace that identifies an empty vault as the right one.
     _ = await home.vault().edit(.begin(VaultSamples.session("s3")))
     _ = await home.vault().edit(.endWhatever(.signedOut, at: VaultSamples.moment(1)))
     _ = await home.vault().edit(.delivered(SessionID("s3")))
@@ -151,7 +151,7 @@ import Testing
     #expect(entry.session == nil)
   }
 
-  @Test func `is made anew at a sign-in where nothing was stored`() async throws {
+  @Test func `is recreated at a sign-in if nothing was stored`() async throws {
     let vault = home.vault()
     _ = await vault.edit(.begin(VaultSamples.session()))
     try home.remove(try #require(home.names(ending: ".vault").first))
@@ -161,7 +161,7 @@ import Testing
     guard case .done = await vault.edit(.begin(VaultSamples.session("s2"))) else { throw Unexpected() }
   }
 
-  @Test func `is not made by looking`() async throws {
+  @Test func `is not created by reading`() async throws {
     let vault = home.vault()
     #expect(await vault.read() == .absent)
     #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(1))) == .done(VaultEntry()))
@@ -169,9 +169,9 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: home.vaults))
   }
 
-  private static let vanished = VaultTrouble.unavailable("the vault's folder has vanished; is its disk mounted?")
+  private static let vanished = VaultError.unavailable("the vault folder is missing; is its disk mounted?")
 
-  @Test func `hears of changes again after its folder was removed and made anew`() async throws {
+  @Test func `is notified of changes again after its folder was removed and recreated`() async throws {
     let vault = home.vault()
     _ = await vault.edit(.begin(VaultSamples.session()))
     var changes = vault.changes().makeAsyncIterator()
@@ -184,14 +184,14 @@ import Testing
     #expect(entry.session?.id == SessionID("s2"))
   }
 
-  @Test func `hears of no other account's changes`() async throws {
+  @Test func `is not notified of another account's changes`() async throws {
     let (ada, bob) = (home.vault("ada"), home.vault("bob"))
     _ = await ada.edit(.begin(VaultSamples.session()))
     var bobs = bob.changes().makeAsyncIterator()
     var adas = ada.changes().makeAsyncIterator()
     _ = await ada.edit(.touch(SessionID("s1"), at: VaultSamples.moment(2)))
     await adas.next()
-    // Had the other one been told too, it would see nothing yet.
+    // A wrong notification would come before the write, and the read would miss it.
     let write = Task {
       await adas.next()
       return await bob.edit(.begin(VaultSamples.session("s2")))

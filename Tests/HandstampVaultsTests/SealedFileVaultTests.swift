@@ -18,9 +18,9 @@ import Testing
     }
   }
 
-  @Test func `keeps them with a key that is handed in, which leaves no key file`() async throws {
+  @Test func `keeps them with a given key, which leaves no key file`() async throws {
     let folders = Folders()
-    let key = VaultKey.given(Secret(bytes: 0..<32))
+    let key = VaultKey.raw(Secret(bytes: 0..<32))
     try await checkVault {
       try await folders.make().vault(key: key)
     } again: {
@@ -30,13 +30,13 @@ import Testing
   }
 
   @Test(arguments: [("org.example.forum", "org.example.forum"), ("../../x", "_.._.._x"), ("", "_"), ("a/b", "a_b")])
-  func `of a platform is in one folder of the program's name`(name: String, folder: String) {
+  func `of a platform is in one folder with the program's name`(name: String, folder: String) {
     let vault = PlatformVault.platform(name)
     #expect(vault.folder.hasPrefix("/") && vault.folder.hasSuffix("/\(folder)/vault"))
     #expect(vault.account == AccountID("default"))
   }
 
-  @Test func `is for its owner alone, and out of back-ups`() async throws {
+  @Test func `is readable by its owner only, and excluded from backups`() async throws {
     let vault = home.vault()
     _ = await vault.edit(.begin(session))
     _ = try? await vault.lock(within: .zero)
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(arguments: ["", "../../etc/passwd", "a/b", "ADA", "ada ", String(repeating: "x", count: 5000), "\u{0}"])
-  func `keeps accounts apart whatever they are called`(account: String) async throws {
+  func `keeps accounts apart, whatever their ids`(account: String) async throws {
     let other = home.vault("ada")
     _ = await other.edit(.begin(VaultSamples.session("other")))
     let vault = home.vault(account)
@@ -69,7 +69,7 @@ import Testing
     #expect(entry.session?.id == SessionID("other"))
   }
 
-  @Test func `gives no account another's file`() async throws {
+  @Test func `gives no account another account's file`() async throws {
     _ = await home.vault("ada").edit(.begin(session))
     let name = try #require(home.names(ending: ".vault").first)
     let file = try home.bytes(name)
@@ -80,7 +80,7 @@ import Testing
     #expect(await home.vault("ada").read() != .trouble(.corrupt))
   }
 
-  @Test func `removes at its next write what a process that died had begun`() async throws {
+  @Test func `removes a crashed process's unfinished files at its next write`() async throws {
     let vault = home.vault()
     _ = await vault.edit(.begin(session))
     try home.write(Array("half a vault".utf8), to: "17.partial")
@@ -88,7 +88,7 @@ import Testing
     #expect(home.names(ending: ".partial").isEmpty)
   }
 
-  @Test func `does not wait for itself while a task holds the flight lock`() async throws {
+  @Test func `does not wait for itself while a task holds the refresh lock`() async throws {
     let vault = home.vault()
     let lock = try? await vault.lock(within: .zero)
     #expect(lock != nil)
@@ -112,7 +112,7 @@ import Testing
 
 struct Unexpected: Error {}
 
-/// Folders that live as long as a test.
+/// Folders that live as long as the test.
 actor Folders {
   private(set) var all: [NewFolder] = []
 

@@ -11,14 +11,14 @@ import Testing
 
 @testable import HandstampCommand
 
-/// Our pages in Chromium: its cookies, its policies and its forms, which no client of ours knows as well as it does.
-@Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: Chromium.isHere, "Chromium and its driver are needed"))
+/// Our pages in Chromium, which has its own implementation of cookies, policies and forms.
+@Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: Chromium.isHere, "needs Chromium and its driver"))
 struct `The pages in a real browser` {
   private let cookies = [
     "__Host-handstamp-session secure httpOnly Lax /", "__Host-handstamp-form secure httpOnly Lax /",
   ]
 
-  /// What the browser told, by kind.
+  /// The browser's report, by kind.
   private func visit(_ arguments: String...) async throws -> [String: [String]] {
     let program = try Program("chromium.py", arguments)
     defer { program.close() }
@@ -31,15 +31,15 @@ struct `The pages in a real browser` {
   }
 
   private func expectSound(_ told: [String: [String]]) {
-    #expect(told["console"] == nil, "nothing that a page asks for is against its own policy")
+    #expect(told["console"] == nil, "a page violates its own policy")
     #expect(told["focus"] == ["email"])
     #expect(told["alert"] == ["The email address or the password is wrong"])
     #expect(Set(told["cookie"] ?? []) == Set(cookies))
-    #expect(told["kept"] == nil, "a sign-in leaves no cookie what it was")
+    #expect(told["kept"] == nil, "a cookie kept its value across the sign-in")
     #expect(told["seen by scripts"] == ["nothing"])
   }
 
-  @Test func `lead somebody in, and back to the app`() async throws {
+  @Test func `sign a user in, and lead back to the app`() async throws {
     try await OwnServer.run { server async throws in
       try await server.signUp()
       let told = OneShot<[String: [String]]>()
@@ -51,25 +51,25 @@ struct `The pages in a real browser` {
           if lines["at"] == nil { lose.yield() }
         } catch { Issue.record(error) }
       }
-      // Whoever is not led back waits for nothing.
+      // If the browser does not return, end the wait.
       let ending = Task { for await _ in lost { await receiver.close() } }
       defer { ending.cancel() }
       let backend = OAuthBackend(
         OAuthClient(issuer: server.url, id: "app", scopes: ["profile"]), transport: AsyncHTTPTransport.shared)
-      let controller = SessionController(vault: MemoryVault(), backend: backend, clock: SystemClock())
+      let controller = SessionController(backend: backend, vault: MemoryVault(), clock: SystemClock())
       let facts = try await controller.signIn { () async throws(SessionError) in
         try await backend.signIn(through: receiver, redirectURI: receiver.redirectURI)
       }
-      #expect(facts.profile.name == "Ada")
+      #expect(facts.profile?.name == "Ada")
       let lines = try await told.value()
       await receiver.close()
       expectSound(lines)
-      #expect(lines["page"] == ["Sign in", "Let An app in?"])
+      #expect(lines["page"] == ["Sign in", "Allow An app to access your account?"])
       #expect(lines["at"] == [receiver.redirectURI])
     }
   }
 
-  @Test func `let a device in`() async throws {
+  @Test func `sign a device in`() async throws {
     try await OwnServer.run { server async throws in
       try await server.signUp()
       let (codes, show) = AsyncStream.makeStream(of: DeviceCode.self)
@@ -80,18 +80,20 @@ struct `The pages in a real browser` {
           for await code in codes {
             let lines = try await visit(code.address, OwnServer.password, code.userCode)
             told.set(lines)
-            if lines["page"]?.last != "Signed in" { throw Program.Failed(description: "the browser is lost: \(lines)") }
+            if lines["page"]?.last != "Signed in" {
+              throw Program.Failed(description: "the browser did not finish: \(lines)")
+            }
             return
           }
         })
-      let controller = SessionController(vault: MemoryVault(), backend: backend, clock: SystemClock())
+      let controller = SessionController(backend: backend, vault: MemoryVault(), clock: SystemClock())
       let facts = try await controller.signIn { () async throws(SessionError) in
         try await backend.signInOnAnotherDevice { show.yield($0) }
       }
-      #expect(facts.profile.name == "Ada")
+      #expect(facts.profile?.name == "Ada")
       let lines = try await told.value()
       expectSound(lines)
-      #expect(lines["page"] == ["Sign in", "Sign in on a device", "Let An app in?", "Signed in"])
+      #expect(lines["page"] == ["Sign in", "Sign in on a device", "Allow An app to access your account?", "Signed in"])
     }
   }
 }

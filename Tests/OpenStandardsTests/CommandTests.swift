@@ -4,10 +4,11 @@ import Testing
 
 @testable import HandstampCommand
 
-/// The command as a client of Authlib's server, each step as at a terminal.
-@Suite(.serialized) struct `The command at an OAuth server of others` {
+/// The command as a client of Authlib's server, each step as in a terminal.
+@Suite(.serialized) struct `The command at a third-party OAuth server` {
   @Test(arguments: ["--rotate", "--replace"])
-  func `signs in by the browser, gives tokens, refreshes once for twenty, and signs out`(_ option: String) async throws
+  func `signs in by browser, prints tokens, refreshes once for twenty processes, and signs out`(_ option: String)
+    async throws
   {
     try await OAuthTerminal.run([option]) { terminal in
       let login = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
@@ -49,7 +50,7 @@ import Testing
       while try await terminal.count("refresh") == 0 { await Task.yield() }
       child.send(SIGINT)
       let outcome = try await child.outcome()
-      // Its own end may come before that of the signal.
+      // The program's own exit may come before the signal's.
       #expect([0, 128 + SIGINT].contains(outcome.status))
       #expect(outcome.words.contains("finishing a refresh"))
       let token = try await terminal.run("token")
@@ -59,28 +60,28 @@ import Testing
     }
   }
 
-  @Test func `tells a server that answers 401 and no more once, not with each of nine commands`() async throws {
+  @Test func `revokes once at a server that answers a bare 401, not with each of nine commands`() async throws {
     try await OAuthTerminal.run(["--rotate", "--bare-401"]) { terminal in
       _ = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
       let logout = try await terminal.run("logout")
-      #expect(logout.words.contains("could not be told"), "\(logout.words)")
+      #expect(logout.words.contains("cannot revoke the session at"), "\(logout.words)")
       for _ in 0..<9 { #expect(try await terminal.run("token").status == 4) }
       #expect(try await terminal.count("revoke") == 1)
     }
   }
 
-  @Test func `signs in by a code on another device`() async throws {
+  @Test func `signs in with a code on another device`() async throws {
     try await OAuthTerminal.run(["--agree"]) { terminal in
       let login = try await terminal.run(
         "login --issuer \(terminal.server.url) --device --client-id app --scope profile")
       #expect(login.status == 0, "\(login.words)")
-      #expect(login.words.contains("open \(terminal.server.url)/device on any device and type: "))
+      #expect(login.words.contains("open \(terminal.server.url)/device on any device and enter the code "))
       let token = try await terminal.run("token").out.dropLast()
       #expect(try await terminal.get("/me", token: String(token)).object["scope"] as? String == "profile")
     }
   }
 
-  @Test func `gives git a token, keeps nothing that git stores, and signs nobody out when git erases`() async throws {
+  @Test func `gives git a token, stores nothing from git, and stays signed in when git erases`() async throws {
     try await OAuthTerminal.run(["--rotate"]) { terminal in
       _ = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
       let host = terminal.server.url.dropFirst("http://".count)
@@ -108,7 +109,7 @@ import Testing
 
       let stored = try await terminal.run("credential-helper store", input: asked.dropLast() + "password=other\n\n")
       #expect(stored.status == 0)
-      // Another password than ours is none of our business; ours is replaced.
+      // A different password is ignored; the current token is replaced.
       _ = try await terminal.run("credential-helper erase", input: asked.dropLast() + "password=other\n\n")
       #expect(try await terminal.count("refresh") == 0)
       let erased = try await terminal.run("credential-helper erase", input: asked.dropLast() + "password=\(token)\n\n")
@@ -121,24 +122,24 @@ import Testing
     }
   }
 
-  @Test func `says what is wrong, and what to do`() async throws {
+  @Test func `reports errors with hints`() async throws {
     try await OAuthTerminal.run([]) { terminal in
       let url = terminal.server.url
       for (words, status, message) in [
-        ("login --issuer \(url) --browser --device", Int32(64), "do not go together"),
-        ("login --issuer \(url) --server \(url)", 64, "do not go together"),
-        ("login --issuer http://id.example.org --device", 64, "without encryption"),
-        ("login --issuer \(url) --device --client-id nobody", 1, "invalid_client"),
+        ("login --issuer \(url) --browser --device", Int32(64), "cannot be combined"),
+        ("login --issuer \(url) --server \(url)", 64, "cannot be combined"),
+        ("login --issuer http://id.example.org --device", 64, "over plain HTTP"),
+        ("login --issuer \(url) --device --client-id nobody", 7, "invalid_client"),
         (
           "login --issuer \(url)/elsewhere --device", 1,
-          "no metadata: /.well-known/oauth-authorization-server/elsewhere answers 404; "
+          "OAuth metadata: /.well-known/oauth-authorization-server/elsewhere answers 404; "
         ),
         ("login ada@example.org --issuer \(url)", 64, "password"),
         ("login --device", 64, "login --issuer https://id.example.org --device"),
         ("login --with-token", 64, "login --with-token --server https://id.example.org"),
-        ("login --issuer \(url)/ --device", 1, "write the issuer exactly as the server does"),
-        ("login --issuer \(url) --device --client-id nobody", 1, "name another by --client-id"),
-        ("login --issuer \(url) --device --client-id app --timeout 100ms", 2, "the code was not typed within 100 ms"),
+        ("login --issuer \(url)/ --device", 1, "use the issuer exactly as published"),
+        ("login --issuer \(url) --device --client-id nobody", 7, "pass another with --client-id"),
+        ("login --issuer \(url) --device --client-id app --timeout 100ms", 2, "the code was not entered within 100 ms"),
       ] {
         let outcome = try await terminal.run(words)
         #expect(outcome.status == status, "\(words): \(outcome.words)")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampCommand
 
-/// Tokens for git, kubectl and docker: each protocol as it is written down, and the real programs where they are.
+/// Tokens for git, kubectl and docker: each protocol as documented, and with the real programs if they are installed.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct `The credential helper` {
   private static func isHere(_ program: String) -> Bool {
     let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
@@ -25,7 +25,7 @@ import Testing
     try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any], "\(text)")
   }
 
-  /// A script in a shell that knows where the command is and what it keeps. Its standard output comes among the words.
+  /// Runs a shell script that knows the command and its folder. Its standard output is part of the words.
   private func shell(
     _ script: String, _ terminal: OAuthTerminal, _ more: [String: String] = [:]
   ) async throws -> (status: Int32, words: String) {
@@ -51,7 +51,7 @@ import Testing
     ("[::1]:3000", "https://[::1]:3000", true), ("[::1]", "https://[::2]", false),
     ("10.0.0.1", "http://10.0.0.1", false),
   ])
-  func `lets a token go to a host that is named, with its port or with any`(
+  func `releases a token only to a named host, with its port or any`(
     _ named: String, _ address: String, _ isAllowed: Bool
   ) throws {
     let destination = TokenDestination(address)
@@ -62,14 +62,14 @@ import Testing
     "https://git.example.org", "git.example.org/", "git.example.org/path", "", "a b", "me@git.example.org",
     "git.example.org:0", "git.example.org:99999", "git.example.org?a", "git.example.org#a",
   ])
-  func `takes nothing but a host for a host`(_ text: String) {
+  func `accepts only a host name as a host`(_ text: String) {
     #expect(throws: Refusal.self) { _ = try NamedHost(text) }
   }
 
   // MARK: git
 
-  @Test(.enabled(if: isHere("git"), "git is needed"))
-  func `answers the real git, and has what git was refused replaced`() async throws {
+  @Test(.enabled(if: isHere("git"), "needs git"))
+  func `works with the real git, and replaces a token that git was refused`() async throws {
     try await signedIn { terminal, token in
       let configuration =
         #"-c credential.helper= -c "credential.helper=!'$PROGRAM' credential-helper --host git.example.org""#
@@ -91,13 +91,13 @@ import Testing
       let typed = try await terminal.run(
         "credential-helper --host https://git.example.org get", input: "protocol=https\nhost=git.example.org\n\n")
       #expect(typed.status == 64)
-      #expect(typed.words.contains("hint: write a host without scheme and path"))
+      #expect(typed.words.contains("hint: use a host without scheme and path"))
     }
   }
 
   // MARK: kubectl
 
-  @Test func `prints an ExecCredential in the version that kubectl asks for`() async throws {
+  @Test func `prints an ExecCredential in the version that kubectl requests`() async throws {
     try await signedIn { terminal, token in
       for (asked, answered) in [
         (nil, "v1"), ("v1", "v1"), ("v1beta1", "v1beta1"),
@@ -105,7 +105,7 @@ import Testing
         let info = asked.map {
           #"{"apiVersion":"client.authentication.k8s.io/\#($0)","kind":"ExecCredential","spec":{}}"#
         }
-        // Its standard input is the user's, and may never end.
+        // Standard input is the user's, and may never end.
         let outcome = try await terminal.run(
           "credential-helper kubectl", variables: info.map { ["KUBERNETES_EXEC_INFO": $0] } ?? [:])
         #expect(outcome.status == 0, "\(outcome.words)")
@@ -143,8 +143,8 @@ import Testing
     }
   }
 
-  @Test(.enabled(if: isHere("kubectl") && isHere("openssl"), "kubectl and openssl are needed"))
-  func `lets the real kubectl in`() async throws {
+  @Test(.enabled(if: isHere("kubectl") && isHere("openssl"), "needs kubectl and openssl"))
+  func `signs the real kubectl in`() async throws {
     let cluster = try Program("bearer.py")
     defer { cluster.close() }
     let port = try await line(of: cluster)
@@ -171,7 +171,7 @@ import Testing
         END
         kubectl --kubeconfig "$FOLDER/kubeconfig" --cache-dir "$FOLDER/cache" get --raw /api
         """, terminal, ["PORT": port])
-      // Otherwise nothing came that could be waited for.
+      // Otherwise there is no request to wait for.
       try #require(outcome.status == 0, "\(outcome.words)")
     }
     let shown = try await authorization(to: cluster, at: "/api")
@@ -183,7 +183,7 @@ import Testing
     throw Program.Failed(description: "the server did not start")
   }
 
-  /// What the client of the request to `path` showed.
+  /// The credential in the client's request to `path`.
   private func authorization(to program: Program, at path: String) async throws -> String {
     while true {
       let parts = try await line(of: program).split(separator: " ", maxSplits: 1)
@@ -220,11 +220,11 @@ import Testing
       #expect(try await terminal.run("\(helper) store", input: kept).status == 0)
       #expect(try await terminal.run("\(helper) erase", input: "registry.example.org").status == 0)
       #expect(try await terminal.run("token").out.dropLast() == token, "nothing was erased")
-      // A password that would be lost is not taken.
+      // A password that cannot be kept is rejected.
       let other = try await terminal.run(
         "\(helper) store", input: #"{"ServerURL":"https://index.docker.io/v1/","Username":"ada","Secret":"x"}"#)
       #expect(other.status == 1)
-      #expect(other.out.contains("are not kept here"))
+      #expect(other.out.contains("cannot store credentials for"))
       #expect(try await terminal.run("\(helper) invented").status == 64)
       #expect(try await terminal.run("credential-helper docker").status == 64)
       _ = try await terminal.run("logout")
@@ -235,7 +235,7 @@ import Testing
     }
   }
 
-  @Test func `is docker's helper under docker's name for one`() async throws {
+  @Test func `is a docker helper when run under docker's naming scheme`() async throws {
     try await signedIn { terminal, token in
       let outcome = try await shell(
         """
@@ -248,8 +248,8 @@ import Testing
     }
   }
 
-  @Test(.enabled(if: isHere("docker") && isHere("openssl"), "docker and openssl are needed"))
-  func `lets the real docker in`() async throws {
+  @Test(.enabled(if: isHere("docker") && isHere("openssl"), "needs docker and openssl"))
+  func `signs the real docker in`() async throws {
     let registry = try Program("bearer.py")
     defer { registry.close() }
     let port = try await line(of: registry)

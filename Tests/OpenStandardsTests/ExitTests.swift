@@ -7,25 +7,25 @@ import HandstampOAuth
 import HandstampVaults
 import Testing
 
-/// Programs that end while a refresh is in flight, at a server that takes every refresh token once.
-@Suite struct `A program that ends` {
-  @Test func `loses no session by returning from main right after it got a token`() async throws {
+/// Programs that exit while a refresh is in flight, at a server that accepts every refresh token once.
+@Suite struct `A program that exits` {
+  @Test func `loses no session by returning from main right after getting a token`() async throws {
     let folder = NSTemporaryDirectory() + "handstamp-exit-\(UInt64.random(in: 0 ... .max))"
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let runs = ProcessInfo.processInfo.environment["HANDSTAMP_DEEP"] == nil ? 25 : 1_000
     try await IndependentServer.run(["--rotate", "--delay", "0.05"]) { server async throws in
       let vault = SealedFileVault(folder: folder, account: AccountID("user-1"))
       let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
-      // By its own clock the tokens of later programs come from the future.
+      // By this program's clock, the tokens of later programs come from the future.
       let controller = SessionController(
-        vault: vault, backend: backend, policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
+        backend: backend, vault: vault, policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
       try await controller.signIn(at: backend)
 
-      // Each asks at a moment when the token still serves, and is to be replaced: between 480 and 600 s of its life.
+      // Each program asks while the token is valid but due for a refresh: between 480 and 600 s of its lifetime.
       var offset = 0
       for _ in 0..<runs {
         offset += Int.random(in: 490...590)
-        // It takes some 10 ms to a connection, and 50 ms to the answer.
+        // A connection takes some 10 ms, and the response 50 ms.
         let outcome = try await Probe.run([server.url, folder, "\(offset)", "\(Int.random(in: 0...80))"])
         #expect(outcome.status == 0, "\(outcome.words)")
       }
@@ -33,21 +33,21 @@ import Testing
         TransportRequest(method: "GET", url: server.url + "/counts"))
       let object = try JSONSerialization.jsonObject(with: Data(counts.body)) as? [String: Int]
       #expect(object?["refused"] == 0)
-      // A program that is gone before it has sent anything leaves the refresh to the next one.
+      // A program that exits before it has sent a request leaves the refresh to the next one.
       #expect(object?["refresh"] ?? 0 >= runs / 2)
       let last = try await Probe.run([server.url, folder, "\(offset + 1_000)", "0"])
       #expect(last.status == 0, "\(last.words)")
     }
   }
 
-  @Test func `loses no session by returning from main while a token for another API is asked for`() async throws {
+  @Test func `loses no session by returning from main while requesting a token for another API`() async throws {
     let folder = NSTemporaryDirectory() + "handstamp-exit-\(UInt64.random(in: 0 ... .max))"
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try await IndependentServer.run(["--rotate", "--delay", "1"]) { server async throws in
       let vault = SealedFileVault(folder: folder, account: AccountID("user-1"))
       let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
       let controller = SessionController(
-        vault: vault, backend: backend, policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
+        backend: backend, vault: vault, policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
       try await controller.signIn(at: backend)
       let scoped = try await Probe.run([server.url, folder, "0", "0", "60000", "scoped"])
       #expect(scoped.status == 0, "\(scoped.words)")

@@ -8,9 +8,9 @@ import Testing
 
 @testable import HandstampCommand
 
-/// The command at Authlib's server, which is strict in the ways in which servers are, and has none of Handstamp's API.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct `The command at a server of another kind` {
-  /// Holds a port of this machine for as long as it lives.
+/// The command at Authlib's server, which is as strict as real servers are, and has none of Handstamp's API.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct `The command at another kind of server` {
+  /// Occupies a local port for as long as it lives.
   private final class HeldPort: Sendable {
     let port: Int
     private let channel: any Channel
@@ -47,7 +47,7 @@ import Testing
     ("--redirect-uri http://127.0.0.1:PORT", "http://127.0.0.1:PORT"),
     ("--redirect-uri http://localhost:PORT/", "http://localhost:PORT/"),
   ])
-  func `that compares the whole redirect address is signed in at, and later without a flag`(
+  func `that compares the whole redirect URI signs in, and later without a flag`(
     _ flag: String, _ registered: String
   ) async throws {
     let port = String(try await freePort())
@@ -55,18 +55,18 @@ import Testing
     let registered = registered.replacingOccurrences(of: "PORT", with: port)
     try await OAuthTerminal.run(["--redirect", registered]) { terminal in
       let url = terminal.server.url
-      // Its page shows an error, and no browser comes back.
+      // The server shows an error page, and the browser does not return.
       let lost = try await terminal.run("login --issuer \(url) --browser --client-id app --timeout 1s")
       expect(
-        lost, 2, "the browser did not come back within 1 s",
-        "register the redirect address http://127.0.0.1/callback (with any port) for the client app at \(url)",
+        lost, 2, "the sign-in in the browser was not completed within 1 s",
+        "register the redirect URI http://127.0.0.1/callback (with any port) for the client app at \(url)",
         "--redirect-uri")
       #expect(!lost.words.contains("run the same command again"))
 
       let login = try await terminal.run("login --issuer \(url) --browser --client-id app \(flag)")
       expect(login, 0, "signed in as Ada Lovelace at \(url)")
       expect(try await terminal.run("logout"), 0)
-      // At once: its port may still be in TIME_WAIT. Nothing is asked for but the command.
+      // At once: the port may still be in TIME_WAIT. No flag is needed.
       let again = try await terminal.run("login")
       expect(again, 0, "client_id=app", "signed in as Ada Lovelace at \(url)")
       expect(try await terminal.run("login --force"), 0, "signed in as Ada Lovelace at \(url)")
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test func `is not signed in at through a port that another program has`() async throws {
+  @Test func `does not sign in through another program's port`() async throws {
     let held = try await HeldPort()
     try await OAuthTerminal.run { terminal in
       for flag in [
@@ -90,13 +90,13 @@ import Testing
     try await held.release()
   }
 
-  @Test func `refuses flags that do not go together, and addresses that cannot be listened on`() async throws {
+  @Test func `refuses conflicting flags, and unusable redirect addresses`() async throws {
     try await OAuthTerminal.run { terminal in
       let url = terminal.server.url
       for (flags, words) in [
-        ("--redirect-port 8085 --redirect-uri http://127.0.0.1/", "do not go together"),
-        ("--device --redirect-port 8085", "for the sign-in by a browser"),
-        ("--device --redirect-uri http://127.0.0.1/", "for the sign-in by a browser"),
+        ("--redirect-port 8085 --redirect-uri http://127.0.0.1/", "cannot be combined"),
+        ("--device --redirect-port 8085", "only for signing in with a browser"),
+        ("--device --redirect-uri http://127.0.0.1/", "only for signing in with a browser"),
         ("--redirect-port 0", "between 1 and 65535"), ("--redirect-port 65536", "between 1 and 65535"),
         ("--redirect-uri https://127.0.0.1/", "its scheme is not http"),
         ("--redirect-uri http://example.org/back", "its host is not this machine"),
@@ -104,7 +104,7 @@ import Testing
         ("--redirect-uri http://127.0.0.1/back?a=b", "it has a user, a query or a fragment"),
         ("--redirect-uri http://127.0.0.1/back#a", "it has a user, a query or a fragment"),
         ("--redirect-uri http://127.0.0.1:99999/", "its port is not between 1 and 65535"),
-        ("--redirect-uri 8085", "it is not a URL"),
+        ("--redirect-uri 8085", "not a valid URL"),
       ] {
         let login = try await terminal.run("login --issuer \(url) --client-id app \(flags)")
         expect(login, 64, words, "hint: ")
@@ -116,7 +116,7 @@ import Testing
   // MARK: The client
 
   @Test(arguments: [([], "basic"), (["--post"], "post")])
-  func `takes a client's secret as its metadata says, from a file, and no other file has it`(
+  func `sends the client secret by the metadata's method, and stores it only sealed`(
     _ options: [String], _ way: String
   ) async throws {
     try await OAuthTerminal.run(options + ["--agree", "--userinfo"]) { terminal in
@@ -129,15 +129,16 @@ import Testing
       }
       let login = "login --issuer \(url) --browser --client-id service"
       expect(
-        try await terminal.run(login), 1, "does not accept the client service", "--client-secret-file", "--client-id",
+        try await terminal.run(login), 7, "rejected the client service", "--client-secret-file", "--client-id",
         "http://127.0.0.1/callback")
       try write(secret + "\n", mode: 0o644)
       expect(
-        try await terminal.run(login + " --client-secret-file \(file)"), 1, "others can read", "chmod 600 \(file)")
+        try await terminal.run(login + " --client-secret-file \(file)"), 1, "readable by other users",
+        "chmod 600 \(file)")
       try write("another\n")
       expect(
-        try await terminal.run(login + " --client-secret-file \(file)"), 1,
-        "does not accept the client service with this secret", "--client-secret-file")
+        try await terminal.run(login + " --client-secret-file \(file)"), 7,
+        "rejected the secret of client service", "--client-secret-file")
       try write(secret + "\n")
       expect(try await terminal.run(login + " --client-secret-file \(file)"), 0, "signed in as Ada Lovelace")
       try FileManager.default.removeItem(atPath: file)
@@ -146,7 +147,7 @@ import Testing
       expect(try await terminal.run("token"), 0)
       expect(try await terminal.run("logout"), 0, "signed out")
       #expect(try await terminal.count("revoke") == 1)
-      // Remembered, and sealed.
+      // The secret is remembered, and sealed.
       expect(try await terminal.run("login"), 0, "signed in as Ada Lovelace")
       expect(try await terminal.run("login --force --device"), 0, "signed in as Ada Lovelace")
       let shown = try await terminal.authentication()
@@ -159,11 +160,11 @@ import Testing
         #expect(content.range(of: Data(secret.utf8)) == nil, "\(name)")
       }
       // With the account goes its secret.
-      expect(try await terminal.run("logout --erase"), 0, "off the list")
+      expect(try await terminal.run("logout --erase"), 0, "removed ")
       let rest = FileManager.default.enumerator(atPath: terminal.home)?.compactMap { $0 as? String } ?? []
       #expect(!rest.contains { $0.hasSuffix(".client") }, "\(rest)")
       expect(try await terminal.run(login + " --client-secret-file -", input: secret + "\n"), 0)
-      // Another client has nothing of it.
+      // Another client does not get it.
       expect(try await terminal.run("login --force --browser --client-id app"), 0)
       let others = FileManager.default.enumerator(atPath: terminal.home)?.compactMap { $0 as? String } ?? []
       #expect(!others.contains { $0.hasSuffix(".client") }, "\(others)")
@@ -172,7 +173,7 @@ import Testing
     }
   }
 
-  @Test func `keeps a session whose client's secret cannot be read, and says so`() async throws {
+  @Test func `keeps a session whose client secret cannot be read, and reports it`() async throws {
     try await OAuthTerminal.run { terminal in
       let login = "login --issuer \(terminal.server.url) --browser --client-id service --client-secret-file -"
       expect(try await terminal.run(login, input: "s3cret-without_specials\n"), 0)
@@ -182,10 +183,10 @@ import Testing
       try Data("damaged".utf8).write(to: URL(fileURLWithPath: folder + name))
       #expect(try await terminal.run("token").status == 0, "the access token needs no secret")
       try await terminal.expire()
-      expect(try await terminal.run("token"), 5, "the client's secret cannot be read")
+      expect(try await terminal.run("token"), 5, "cannot read the client secret")
       expect(
-        try await terminal.run("login --force"), 5, "the secret of the client service cannot be read",
-        "anew by --client-secret-file")
+        try await terminal.run("login --force"), 5, "cannot read the secret of client service",
+        "again with --client-secret-file")
       #expect(try await terminal.count("refresh") == 0)
       expect(try await terminal.run(login + " --force", input: "s3cret-without_specials\n"), 0)
       expect(try await terminal.run("token"), 0)
@@ -193,11 +194,11 @@ import Testing
   }
 
   @Test(arguments: [
-    ("unauthorized_client", "does not let the client app sign in in this way", "--device"),
-    ("invalid_request", "refuses the sign-in", "register the redirect address http://127.0.0.1/callback"),
-    ("invalid_client", "does not accept the client app", "--client-id"),
+    ("unauthorized_client", "does not allow this sign-in method for the client app", "--device"),
+    ("invalid_request", "refused the sign-in", "register the redirect URI http://127.0.0.1/callback"),
+    ("invalid_client", "rejected the client app", "--client-id"),
   ])
-  func `that sends the browser back with an error is quoted, with what has to be registered`(
+  func `that redirects with an error is quoted, with a hint on the registration`(
     _ code: String, _ message: String, _ hint: String
   ) async throws {
     try await OAuthTerminal.run(["--refuse-code", code]) { terminal in
@@ -207,13 +208,13 @@ import Testing
     }
   }
 
-  @Test func `whose every path has a page of HTML is found nevertheless`() async throws {
+  @Test func `that serves HTML at every path is found nevertheless`() async throws {
     try await OAuthTerminal.run(["--catch-all"]) { terminal in
       let url = terminal.server.url
       expect(
         try await terminal.run("login --issuer \(url)/x --browser --client-id app"), 1,
-        "/.well-known/oauth-authorization-server/x: the answer is not metadata",
-        "/x/.well-known/openid-configuration: the answer is not metadata", "hint: write the issuer exactly")
+        "/.well-known/oauth-authorization-server/x: not a metadata document",
+        "/x/.well-known/openid-configuration: not a metadata document", "hint: use the issuer exactly")
       expect(try await terminal.run("login --issuer \(url) --browser --client-id app"), 0, "signed in")
       #expect(try await terminal.paths().contains("GET /.well-known/oauth-authorization-server"))
     }
@@ -221,7 +222,7 @@ import Testing
 
   // MARK: Its API
 
-  @Test func `is not what Handstamp's own is taken for`() async throws {
+  @Test func `is distinguished from Handstamp's own server`() async throws {
     func access(_ issuer: String) -> OAuthAccess {
       OAuthAccess(
         OAuthRecord(issuer: issuer, client: "app", scopes: []), home: Home(path: "/nowhere"), account: AccountID("a"))
@@ -235,19 +236,19 @@ import Testing
   }
 
   @Test(arguments: [[], ["--catch-all"]])
-  func `is asked for nothing that its metadata does not name`(_ options: [String]) async throws {
+  func `gets no request that its metadata does not name`(_ options: [String]) async throws {
     try await OAuthTerminal.run(options) { terminal in
       let url = terminal.server.url
       expect(try await terminal.run("login --issuer \(url) --browser --client-id app"), 0)
       expect(
-        try await terminal.run("sessions"), 1, "is an OAuth server of another kind, which offers no list of sessions")
+        try await terminal.run("sessions"), 1, "is a third-party OAuth server, which does not support listing sessions")
       for words in ["revoke --all", "revoke --others", "revoke abc"] {
-        expect(try await terminal.run(words), 1, "offers no way to end sessions of other devices", "handstamp logout")
+        expect(try await terminal.run(words), 1, "does not support ending other sessions", "handstamp logout")
       }
-      expect(try await terminal.run("watch"), 1, "offers no news of sessions")
+      expect(try await terminal.run("watch"), 1, "does not support session events")
       expect(
         try await terminal.run("login ada@example.org --force", input: "correct horse\n"), 1,
-        "offers no sign-in with a password here", "handstamp login --issuer \(url)")
+        "does not support signing in with a password", "handstamp login --issuer \(url)")
       expect(try await terminal.run("login ada@example.org", input: "correct horse\n"), 1, "with a password")
       expect(try await terminal.run("login --with-token --force", input: "t\n"), 1, "with an access token")
       expect(try await terminal.run("status --verify"), 0)
@@ -255,11 +256,11 @@ import Testing
       #expect(doctor.status == 0, "\(doctor.out)")
       #expect(doctor.out.contains("\(url) answers in "))
       #expect(doctor.out.contains("as an OAuth server"))
-      #expect(doctor.out.contains("as that of \(url)"), "the clocks are compared: \(doctor.out)")
+      #expect(doctor.out.contains("matches \(url)"), "the clocks are compared: \(doctor.out)")
       let token = String(try await terminal.run("token").out.dropLast())
       _ = try await terminal.run("sessions", variables: ["HANDSTAMP_TOKEN": token])
       let logout = try await terminal.run("logout --everywhere")
-      expect(logout, 1, "signed out Ada Lovelace", "not on other devices", "end them on the account's page there")
+      expect(logout, 1, "signed out Ada Lovelace", "not on other devices", "end them on your account page there")
       #expect(try await terminal.count("revoke") == 1)
       let allowed: Set = [
         "GET /.well-known/oauth-authorization-server", "GET /.well-known/openid-configuration", "GET /authorize",
@@ -271,7 +272,7 @@ import Testing
   }
 
   @Test(arguments: [(["--userinfo"], 0), (["--introspect"], 0), ([], 1)])
-  func `is asked whether it accepts the session in the way that it offers`(
+  func `verifies the session in the way that it supports`(
     _ options: [String], _ refreshes: Int
   ) async throws {
     try await OAuthTerminal.run(options) { terminal in
@@ -287,31 +288,31 @@ import Testing
     }
   }
 
-  @Test func `that offers no way to ask is not said to accept anything`() async throws {
+  @Test func `that cannot verify a session is not reported as accepting it`() async throws {
     try await OAuthTerminal.run(["--no-refresh-token"]) { terminal in
       expect(try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app"), 0)
       let status = try await terminal.run("status --verify")
-      expect(status, 1, "offers no way to find out whether it accepts the session")
+      expect(status, 1, "has no way to verify the session")
       #expect(status.out.hasPrefix("signed in "))
       #expect(!status.out.contains("accepts it"))
     }
   }
 
   @Test(arguments: [
-    (["--no-refresh-token"], Int32(1), "there is no refresh token"),
-    (["--refuse-refresh", "temporarily_unavailable"], 6, "is good for"),
-    (["--refuse-refresh", "unauthorized_client"], 4, "is good for"),
-    (["--same-token"], 1, "issues the same access token again"),
+    (["--no-refresh-token"], Int32(1), "this session has no refresh token"),
+    (["--refuse-refresh", "temporarily_unavailable"], 6, "is valid for"),
+    (["--refuse-refresh", "unauthorized_client"], 7, "is valid for"),
+    (["--same-token"], 1, "issued the same access token again"),
   ])
-  func `that brings no newer token leaves the good one, which is not called over`(
+  func `that returns no new token leaves the valid one, which is not reported as expired`(
     _ options: [String], _ status: Int32, _ words: String
   ) async throws {
     try await OAuthTerminal.run(options) { terminal in
       expect(try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app"), 0)
       let token = try await terminal.run("token")
       let refresh = try await terminal.run("refresh")
-      expect(refresh, status, words, "the access token that is here is good for")
-      #expect(!refresh.words.contains("is over"))
+      expect(refresh, status, words, "the current access token is valid for")
+      #expect(!refresh.words.contains("has expired"))
       let after = try await terminal.run("token")
       #expect(after.out == token.out && after.status == 0)
     }

@@ -1,11 +1,11 @@
 #if Programs
 import HandstampCore
 
-/// What closures put together.
+/// Values collected by closures.
 final class Gathered<Element: Sendable>: Sendable {
   private let elements = Locked<[Element]>([])
 
-  /// Returns how many there are now.
+  /// Adds an element, and returns the new count.
   @discardableResult
   func add(_ element: Element) -> Int {
     elements.withLock { elements in

@@ -6,7 +6,7 @@ import HandstampVaults
 
 @testable import HandstampCommand
 
-/// The command at a terminal of its own, beside Authlib's server.
+/// The command in a terminal of its own, next to Authlib's server.
 struct OAuthTerminal: Sendable {
   let home: String
   let server: IndependentServer
@@ -36,27 +36,27 @@ struct OAuthTerminal: Sendable {
 
   func count(_ name: String) async throws -> Int? { try await get("/counts").object[name] as? Int }
 
-  /// Lets the access token in the vault be over, as if its life had passed.
+  /// Makes the access token in the vault expire, as if its lifetime had passed.
   func expire() async throws {
     let issuer = try ServerAddress(parsing: server.url)
     let vault = Home(path: home).vault(of: Account.id(of: AccountID("user-1"), at: issuer))
     guard case .value(let entry) = await vault.read(), let session = entry.session, let token = session.refresh,
       let access = session.access
-    else { throw Program.Failed(description: "nobody is signed in") }
+    else { throw Program.Failed(description: "not signed in") }
     let over = StoredAccess(token: access.token, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
     let outcome = await vault.edit(.advance(session.id, sent: token, to: token, access: over, profile: nil))
     guard case .done = outcome else { throw Program.Failed(description: "\(outcome)") }
   }
 
-  /// What the server was asked, each as `GET /path`.
+  /// The requests that the server received, each as `GET /path`.
   func paths() async throws -> [String] { try await get("/paths").object["paths"] as? [String] ?? [] }
 
-  /// How clients showed their secrets, each as `/path basic`.
+  /// How clients sent their secrets, each as `/path basic`.
   func authentication() async throws -> Set<String> {
     Set(try await get("/paths").object["authentication"] as? [String] ?? [])
   }
 
-  /// The server ends every session, as its operator may.
+  /// Ends every session at the server, as its operator may.
   func endAll() async throws {
     _ = try await AsyncHTTPTransport.shared.send(TransportRequest(method: "POST", url: server.url + "/forget"))
   }

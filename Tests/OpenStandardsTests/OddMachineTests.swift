@@ -9,11 +9,11 @@ import Testing
 
 @testable import HandstampCommand
 
-/// Real programs at Authlib's server, on machines where something is unusual.
+/// Real programs at Authlib's server, on unusual machines.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct `A session on an odd machine` {
   private struct Rig {
     let server: IndependentServer
-    /// Where the command keeps its things.
+    /// The command's folder.
     let home: String
 
     static func run(_ options: [String] = ["--rotate"], _ body: @Sendable (Rig) async throws -> Void) async throws {
@@ -56,18 +56,18 @@ import Testing
       }
     }
 
-    /// Lets the access token in the vault be over.
+    /// Makes the access token in the vault expire.
     func expire() async throws {
       guard case .value(let entry) = try await vault.read(), let session = entry.session, let token = session.refresh,
         let access = session.access
-      else { throw Program.Failed(description: "nobody is signed in") }
+      else { throw Program.Failed(description: "not signed in") }
       let over = StoredAccess(token: access.token, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
       _ = try await vault.edit(.advance(session.id, sent: token, to: token, access: over, profile: nil))
     }
   }
 
-  @Test(.enabled("a mount namespace is needed: unshare is not allowed here") { await Shell.mayMount() })
-  func `is refreshed by none of two machines that share a home while its token lasts`() async throws {
+  @Test(.enabled("needs a mount namespace: unshare is not allowed here") { await Shell.mayMount() })
+  func `is not refreshed by two machines that share a home while its token is valid`() async throws {
     try await Rig.run { rig in
       let other =
         "echo 6d1b0f3e-0000-4000-8000-000000000000 >\"$FOLDER/boot\"; "
@@ -77,7 +77,7 @@ import Testing
         #expect(token.status == 0, "\(token.words)")
       }
       #expect(try await rig.count("refresh") == 0)
-      // When it is over, the machine that asks first refreshes for both.
+      // When it expires, the first machine that asks refreshes for both.
       try await rig.expire()
       for machine in [other, ":", other] { #expect(try await rig.token(after: machine).status == 0) }
       #expect(try await rig.count("refresh") == 1)
@@ -85,8 +85,8 @@ import Testing
     }
   }
 
-  @Test(.enabled("a mount namespace is needed: unshare is not allowed here") { await Shell.mayMount() })
-  func `in a home that cannot be written says so, and sends nothing`() async throws {
+  @Test(.enabled("needs a mount namespace: unshare is not allowed here") { await Shell.mayMount() })
+  func `in a read-only home reports that, and sends nothing`() async throws {
     try await Rig.run { rig in
       try await rig.expire()
       let token = try await rig.token(
@@ -98,8 +98,8 @@ import Testing
     }
   }
 
-  @Test(.enabled("strace is needed, and the right to trace") { await Shell.mayTrace() })
-  func `on a file system without locks says so, and sends nothing`() async throws {
+  @Test(.enabled("needs strace and permission to trace") { await Shell.mayTrace() })
+  func `on a file system without locks reports that, and sends nothing`() async throws {
     try await Rig.run { rig in
       try await rig.expire()
       let token = try await rig.token(
@@ -110,8 +110,8 @@ import Testing
     }
   }
 
-  @Test(.enabled("a mount namespace is needed: unshare is not allowed here") { await Shell.mayMount() })
-  func `whose disk fills up while a token is on its way stores the answer nevertheless`() async throws {
+  @Test(.enabled("needs a mount namespace: unshare is not allowed here") { await Shell.mayMount() })
+  func `whose disk fills up during a refresh stores the response nevertheless`() async throws {
     try await Rig.run(["--rotate", "--delay", "2"]) { rig in
       try await rig.expire()
       let outcome = try await rig.shell(
@@ -135,21 +135,21 @@ import Testing
     }
   }
 
-  /// A back-up that is restored while a program holds what is newer.
-  @Test func `whose older vault was put back under a running program goes on with the newer one`() async throws {
+  /// A backup that is restored while a program holds a newer session.
+  @Test func `whose older vault is restored under a running program continues with the newer one`() async throws {
     let folder = NSTemporaryDirectory() + "handstamp-odd-\(UInt64.random(in: 0 ... .max))"
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try await IndependentServer.run(["--rotate"]) { (server: IndependentServer) async throws -> Void in
       let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
       let vault = SealedFileVault(folder: folder, account: AccountID("user-1"))
       let policy = SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: .zero))
-      let controller = SessionController(vault: vault, backend: backend, policy: policy)
+      let controller = SessionController(backend: backend, vault: vault, policy: policy)
       try await controller.signIn(at: backend)
       let names = try FileManager.default.contentsOfDirectory(atPath: folder)
       let file = try #require(names.first { $0.hasSuffix(".vault") })
       let path = URL(fileURLWithPath: folder).appendingPathComponent(file)
       let older = try Data(contentsOf: path)
-      let newest = try await controller.token(insteadOf: try await controller.token())
+      let newest = try await controller.token(replacing: try await controller.token())
       var changes = vault.changes().makeAsyncIterator()
       try older.write(to: path, options: .atomic)
       while true {
@@ -157,13 +157,13 @@ import Testing
         await changes.next()
       }
       #expect(try await controller.token() == newest)
-      // What another program finds is taken by a strict server.
+      // Another program finds a token that a strict server accepts.
       let next = try await Probe.run([server.url, folder, "700", "0"])
       #expect(next.status == 0, "\(next.words)")
     }
   }
 
-  @Test func `whose folder is away for a moment stays signed in, clears nothing away, and goes on`() async throws {
+  @Test func `whose folder is briefly away stays signed in, clears nothing, and continues`() async throws {
     let base = NSTemporaryDirectory() + "handstamp-odd-\(UInt64.random(in: 0 ... .max))"
     defer { try? FileManager.default.removeItem(atPath: base) }
     try await IndependentServer.run(["--rotate"]) { (server: IndependentServer) async throws -> Void in
@@ -172,19 +172,19 @@ import Testing
       let policy = SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: .zero))
       let cleared = Locked(0)
       let controller = SessionController(
-        vault: vault, backend: backend, policy: policy,
+        backend: backend, vault: vault, policy: policy,
         cleanups: [CleanupStep("cache", .always) { _ in cleared.withLock { $0 += 1 } }])
       try await controller.signIn(at: backend)
       let first = try await controller.token()
       try FileManager.default.moveItem(atPath: base + "/home", toPath: base + "/away")
-      // It looks, and cannot refresh; what it has still serves.
-      let vanished = VaultTrouble.unavailable("the vault's folder has vanished; is its disk mounted?")
-      await #expect(throws: SessionError.storage(vanished)) { try await controller.token(insteadOf: first) }
+      // The read fails, so there is no refresh; the current token still works.
+      let vanished = VaultError.unavailable("the vault folder is missing; is its disk mounted?")
+      await #expect(throws: SessionError.storage(vanished)) { try await controller.token(replacing: first) }
       #expect(try await controller.token() == first)
       guard case .signedIn = controller.state else { throw Program.Failed(description: "\(controller.state)") }
       #expect(!FileManager.default.fileExists(atPath: base + "/home"))
       try FileManager.default.moveItem(atPath: base + "/away", toPath: base + "/home")
-      let second = try await controller.token(insteadOf: first)
+      let second = try await controller.token(replacing: first)
       #expect(second != first)
       #expect(cleared.withLock { $0 } == 0)
       let next = try await Probe.run([server.url, base + "/home/vault", "700", "0"])
@@ -193,7 +193,7 @@ import Testing
   }
 }
 
-/// Programs of the system.
+/// System programs.
 enum Shell {
   static func mayMount() async -> Bool {
     let script = "d=$(mktemp -d) && mount -t tmpfs tmpfs $d && umount $d && rmdir $d"

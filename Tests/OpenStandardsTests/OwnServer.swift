@@ -10,14 +10,14 @@ import Logging
 import NIOCore
 import NIOPosix
 
-/// Our server under the very address that it listens on, as metadata must name it, with Ada.
+/// Our server at the address that it listens on, as metadata requires, with Ada's account.
 struct OwnServer: Sendable {
   let url: String
   let server: SessionServer
   static let password = "correct horse battery"
 
   static func run<Value>(_ body: (OwnServer) async throws -> Value) async throws -> Value {
-    // Somebody else may take a port between the look and the use: then another one is looked for.
+    // Another process may take the port between the check and the use; then another port is tried.
     for _ in 0..<20 {
       let probe = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         .bind(host: "127.0.0.1", port: 0).get()
@@ -35,7 +35,7 @@ struct OwnServer: Sendable {
         throw error
       }
     }
-    throw Program.Failed(description: "no port could be had")
+    throw Program.Failed(description: "no port was free")
   }
 
   private static func make(_ issuer: String) async throws -> SessionServer {
@@ -51,7 +51,7 @@ struct OwnServer: Sendable {
       configuration: configuration, registry: Registry(store: MemoryRegistryStore(), mint: mint), keys: SigningKeys())
   }
 
-  /// Makes Ada's account.
+  /// Creates Ada's account.
   func signUp() async throws {
     guard let base = URL(string: url) else { return }
     _ = try await ServerBackend(

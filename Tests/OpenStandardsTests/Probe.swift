@@ -13,7 +13,7 @@ final class Probe: Sendable {
   private let ends: AsyncStream<Void>
   var id: Int32 { process.processIdentifier }
 
-  /// - Parameter arguments: as in the probe's own documentation.
+  /// - Parameter arguments: as documented in the probe.
   init(_ arguments: [String]) throws {
     process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
       .deletingLastPathComponent()
@@ -40,7 +40,7 @@ final class Probe: Sendable {
 }
 
 extension SessionController {
-  /// Signs in at an ``IndependentServer``, whose person agrees to everything.
+  /// Signs in at an ``IndependentServer``, whose user consents to everything.
   func signIn(at backend: OAuthBackend) async throws {
     let receiver = try await LoopbackReceiver.listen { page in
       let answer = try? await AsyncHTTPTransport.shared.send(TransportRequest(method: "GET", url: page))

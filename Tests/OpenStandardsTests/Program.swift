@@ -2,7 +2,7 @@
 import Foundation
 import HandstampCore
 
-/// A program of others that a test runs. It ends when its standard input does: also when the test dies.
+/// A third-party program run by a test. It exits when its standard input closes, even if the test crashes.
 final class Program: Sendable {
   struct Failed: Error, CustomStringConvertible { var description: String }
 
@@ -10,7 +10,7 @@ final class Program: Sendable {
   private let input: Pipe
   let lines: AsyncStream<String>
 
-  /// Debian's own Python: the packages that `scripts/deps` installs are its.
+  /// Debian's own Python, for which `scripts/deps` installs its packages.
   private static let python = "/usr/bin/python3"
 
   init(_ script: String, _ arguments: [String] = []) throws {
@@ -26,7 +26,7 @@ final class Program: Sendable {
     self.lines = lines
     try process.run()
     let handle = output.fileHandleForReading
-    // A thread of its own, which may block.
+    // A dedicated thread, which may block.
     Thread.detachNewThread {
       var held = Data()
       while case let data = handle.availableData, !data.isEmpty {
@@ -45,7 +45,7 @@ final class Program: Sendable {
   func close() { try? input.fileHandleForWriting.close() }
 }
 
-/// The independent OAuth server, on a port of its own.
+/// The independent OAuth server, on its own port.
 struct IndependentServer: Sendable {
   let url: String
 

@@ -7,12 +7,12 @@ import HandstampOAuth
 import HandstampVaults
 import Testing
 
-/// Programs that present a refresh token and are not answered, at a server that knows nothing of Handstamp.
+/// Programs whose refresh request gets no response, at a server that does not know Handstamp.
 @Suite struct `A refresh without an answer` {
   private struct Rig {
     let server: IndependentServer
     let folder: String
-    /// The token is over by then.
+    /// The token has expired by then.
     let offset = "700"
 
     static func run(_ options: [String], _ body: @Sendable (Rig) async throws -> Void) async throws {
@@ -23,13 +23,13 @@ import Testing
         let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
         let vault = SealedFileVault(folder: folder, account: AccountID("user-1"))
         let controller = SessionController(
-          vault: vault, backend: backend, policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
+          backend: backend, vault: vault, policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
         try await controller.signIn(at: backend)
         try await body(rig)
       }
     }
 
-    /// A program that asks for a token and waits for an answer for so many milliseconds.
+    /// A program that asks for a token and waits that many milliseconds for a response.
     func probe(limit: Int, stops: Bool = false) throws -> Probe {
       try Probe([server.url, folder, offset, "0", "\(limit)"] + (stops ? ["stop"] : []))
     }
@@ -43,21 +43,21 @@ import Testing
       try #require((try await get("/counts") as? [String: Int])?[name])
     }
 
-    /// When refresh tokens were presented, in seconds.
+    /// The times at which refresh tokens were presented, in seconds.
     func presented() async throws -> [Double] {
       try #require(try await get("/presented") as? [[String: Any]]).compactMap { $0["at"] as? Double }
     }
 
-    /// Returns when the server is at work on a refresh.
+    /// Returns once the server is processing a refresh.
     func refreshIsUnderWay() async throws {
       while try await count("inTheAir") == 0 { await Task.yield() }
     }
 
-    /// So much time passes at the server.
+    /// Lets that much time pass at the server.
     func pass(seconds: Double) async throws { _ = try await get("/after/\(seconds)") }
   }
 
-  @Test func `of a program that was killed is repeated when its limit has passed, and not before`() async throws {
+  @Test func `of a killed program is repeated once its limit has passed, and not before`() async throws {
     try await Rig.run(["--delay", "0.3"]) { rig in
       let first = try rig.probe(limit: 1500)
       try await rig.refreshIsUnderWay()
@@ -67,12 +67,12 @@ import Testing
       #expect(second.status == 0, "\(second.words)")
       let times = try await rig.presented()
       #expect(times.count == 2)
-      // It counts from the note, which is a little older than the request.
+      // The limit counts from the record, which is a little older than the request.
       #expect(times[1] - times[0] > 1.2)
     }
   }
 
-  @Test func `that was done and answered by a 500 is repeated when its limit has passed`() async throws {
+  @Test func `that was carried out but answered with 500 is repeated once its limit has passed`() async throws {
     try await Rig.run(["--broken", "1"]) { rig in
       let outcome = await (try rig.probe(limit: 1500)).outcome()
       #expect(outcome.status == 0, "\(outcome.words)")
@@ -82,8 +82,8 @@ import Testing
     }
   }
 
-  /// The answer comes when the program goes on, so that nothing but the count decides.
-  @Test func `is waited for by a program that was stopped for longer than it waits`() async throws {
+  /// The response arrives when the program continues, so that only the limit's clock decides.
+  @Test func `is still awaited by a program that was stopped for longer than its limit`() async throws {
     try await Rig.run(["--rotate", "--delay", "6.5"]) { rig in
       let probe = try rig.probe(limit: 5000, stops: true)
       while !LockHolder.isStopped(probe.id) { await Task.yield() }
@@ -92,7 +92,7 @@ import Testing
       let outcome = await probe.outcome()
       #expect(outcome.status == 0, "\(outcome.words)")
       #expect(try await rig.presented().count == 1)
-      // The successor is in the vault: a strict server takes it.
+      // The successor is in the vault: a strict server accepts it.
       let next = try await Probe.run([rig.server.url, rig.folder, "1400", "0"])
       #expect(next.status == 0, "\(next.words)")
       #expect(try await rig.count("refused") == 0)

@@ -3,13 +3,13 @@ import Foundation
 import HandstampAsyncHTTP
 import HandstampCore
 
-/// Ada at a browser: signs in on our pages, lets whoever asks in, and is sent back.
+/// Ada at a browser: signs in on our pages, allows every request, and is redirected back.
 final class WebPerson: Sendable {
   private let cookies = Locked<[String: String]>([:])
 
   struct Lost: Error, CustomStringConvertible { var description: String }
 
-  /// Opens a sign-in page and does what it asks, until it leads back to the app; follows that, too.
+  /// Opens a sign-in page and completes it, until it redirects to the app; follows that redirect, too.
   func visit(_ page: String) async throws {
     var answer = try await send("GET", page)
     for _ in 0..<6 {
@@ -26,7 +26,7 @@ final class WebPerson: Sendable {
     throw Lost(description: "the page leads nowhere")
   }
 
-  /// Types a device's code.
+  /// Enters a device's code.
   func allow(_ code: String, at address: String) async throws {
     var answer = try await send("GET", address)
     for action in ["sign-in", "look", "allow"] {
@@ -37,7 +37,7 @@ final class WebPerson: Sendable {
       if let location = answer.header("Location") { answer = try await send("GET", location) }
     }
     guard String(decoding: answer.body, as: UTF8.self).contains("Signed in") else {
-      throw Lost(description: "the device was not let in")
+      throw Lost(description: "the device was not signed in")
     }
   }
 

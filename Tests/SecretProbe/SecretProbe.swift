@@ -3,18 +3,18 @@ import HandstampSecretService
 import HandstampTesting
 import HandstampVaults
 
-/// Does what its arguments say with the secret store of its session bus, one after the other, and prints a line for each:
+/// Performs its arguments' commands on the secret store of its session bus in order, and prints a line for each:
 /// `SecretProbe <name> <folder> <milliseconds> load | store:<text> | remove | locked | lock | unlock | begin | read …`
 @main struct SecretProbe {
   static func main() async {
     let arguments = CommandLine.arguments
     guard arguments.count > 4, let milliseconds = Int(arguments[3]) else { return print("usage") }
     let key = SecretServiceKey(name: arguments[1], deadline: .milliseconds(milliseconds))
-    let vault = SealedFileVault(folder: arguments[2], account: AccountID("ada"), key: .kept(KeptKey(in: key)))
+    let vault = SealedFileVault(folder: arguments[2], account: AccountID("ada"), key: .managed(by: KeptKey(in: key)))
     for word in arguments[4...] { print(await line(word, key, vault)) }
   }
   private static func line(_ word: String, _ key: SecretServiceKey, _ vault: SealedFileVault) async -> String {
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       switch word {
       case "load": return try await key.load().map { "key \($0.withExposedBytes { $0.count })" } ?? "absent"
       case "remove": try await key.remove()
@@ -40,11 +40,8 @@ import HandstampVaults
       }
       return "done"
     } catch {
-      switch error {
-      case .locked: return "locked"
-      case .corrupt: return "corrupt"
-      case .unavailable(let why): return "unavailable: \(why)"
-      }
+      let name = String(error.code.dropFirst("storage_".count))
+      return error.detail.map { "\(name): \($0)" } ?? name
     }
   }
 

@@ -6,10 +6,10 @@ import HandstampCore
 import HandstampOAuth
 import HandstampVaults
 
-/// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS [LIMIT [stop|scoped]]`: a program that asks for a token, so many seconds after now, does
-/// something for so many milliseconds, and returns from `main`, whatever its session still has in flight. With a limit, in
-/// milliseconds, an answer to a refresh is waited for as long as that. With `stop` it stops, as by Ctrl-Z, when it has sent one.
-/// With `scoped` it asks for a token of its own scopes instead, and returns as soon as that is sent.
+/// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS [LIMIT [stop|scoped]]`: a program that asks for a token SECONDS from now,
+/// works for MILLISECONDS, and returns from `main`, whatever its session still has in flight. LIMIT is the time in
+/// milliseconds to wait for the response to a refresh. With `stop`, the program stops, as by Ctrl-Z, once it has sent one.
+/// With `scoped`, it asks for a token with its own scopes instead, and returns as soon as the request is sent.
 @main struct SessionProbe {
   static func main() async throws {
     let arguments = CommandLine.arguments
@@ -23,7 +23,7 @@ import HandstampVaults
     let transport = ProbeTransport(stops: arguments.last == "stop")
     let backend = OAuthBackend(OAuthClient(issuer: arguments[1], id: "app"), transport: transport)
     let session = SessionController(
-      vault: SealedFileVault(folder: arguments[2], account: AccountID("user-1")), backend: backend, policy: policy,
+      backend: backend, vault: SealedFileVault(folder: arguments[2], account: AccountID("user-1")), policy: policy,
       clock: LaterClock(offset: .seconds(offset)))
     if arguments.last == "scoped" {
       let vault = SealedFileVault(folder: arguments[2], account: AccountID("user-1"))
@@ -49,7 +49,7 @@ private struct ProbeTransport: Transport {
   @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
     if stops, request.method == "POST" {
       Task.detached {
-        // By then it is sent.
+        // By then, the request is sent.
         try await SystemClock().sleep(for: .milliseconds(300))
         raise(SIGSTOP)
       }

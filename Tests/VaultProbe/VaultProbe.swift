@@ -11,22 +11,22 @@ import Glibc
 import Musl
 #endif
 
-/// `VaultProbe <folder> <command> [<argument> …]`: one vault used by one process, for tests that start many and kill some.
-/// It prints one line for every answer.
+/// `VaultProbe <folder> <command> [<argument> …]`: uses one vault in one process, for tests that start many and kill some.
+/// It prints one line per result; an error is its code without `storage_`, and its text.
 ///
 /// - `read` · `begin <session>` · `prepare <session> <byte>` · `signout`
-/// - `attempt <session> [<generation>]` · `advance <session>`: what is written before a refresh that cannot be repeated, and after it
-/// - `lines`: the commands that it reads from its input, one in each line
-/// - `touch <session> <count>`: that many edits, one after the other; prints the last answer only
-/// - `hold`: takes the flight lock, prints `held`, and holds it until its input ends
-/// - `audit <count> <outcome>`: that many entries of the audit log, which may take 32 KiB; prints how far it has come
+/// - `attempt <session> [<generation>]` · `advance <session>`: the writes before and after a refresh that cannot be repeated
+/// - `lines`: runs the commands that it reads from its input, one per line
+/// - `touch <session> <count>`: that many edits in a row; prints only the last result
+/// - `hold`: acquires the refresh lock, prints `held`, and holds it until its input ends
+/// - `audit <count> <outcome>`: writes that many entries to the audit log, limited to 32 KiB; prints the log's last number
 /// - `set <passphrase>` · `change <passphrase> <passphrase>`: seals the vaults' key
-/// - `open <passphrase>`: unlocks, and reads the vault that is sealed so
+/// - `open <passphrase>`: unlocks and reads a vault sealed that way
 /// - `trail`: checks the audit log against the vault
 /// - `time <count>`: prints the microseconds that a read and an edit take
 ///
-/// With `VAULT_PROBE_KILL=<step>` in its environment it kills itself, by SIGKILL, at that step of its first write. With
-/// `VAULT_PROBE_STOP=<step>` it prints `stopped` there, and stops until it is continued.
+/// With `VAULT_PROBE_KILL=<step>` in its environment, it kills itself with SIGKILL at that step of its first write. With
+/// `VAULT_PROBE_STOP=<step>`, it prints `stopped` there, and stops until it is continued.
 @main struct VaultProbe {
   static func main() async {
     let arguments = CommandLine.arguments
@@ -93,7 +93,7 @@ import Musl
       guard arguments.count == 2, let count = Int64(arguments[0]) else { return false }
       await audit(count, outcome: arguments[1])
     case "trail":
-      do throws(VaultTrouble) { say("\(try await FileAuditLog(vault).trail().verdict)") } catch { say(text(error)) }
+      do throws(VaultError) { say("\(try await FileAuditLog(vault).trail().verdict)") } catch { say(text(error)) }
     case "set", "change", "open":
       do throws(PassphraseError) { try await seal(command) } catch { say("\(error)") }
     case "time": await time(arguments.first.flatMap(Int64.init) ?? 1000)
@@ -176,12 +176,9 @@ import Musl
     "\(entry.revision) \(entry.session?.id.rawValue ?? "-") \(entry.tombstones.map(\.session.rawValue).sorted())"
   }
 
-  private func text(_ trouble: VaultTrouble) -> String {
-    switch trouble {
-    case .locked: "locked"
-    case .unavailable(let why): "unavailable: \(why)"
-    case .corrupt: "corrupt"
-    }
+  private func text(_ error: VaultError) -> String {
+    let name = String(error.code.dropFirst("storage_".count))
+    return error.detail.map { "\(name): \($0)" } ?? name
   }
 
   private func say(_ line: String) { VaultProbe.say(line) }

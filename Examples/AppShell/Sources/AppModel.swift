@@ -1,23 +1,21 @@
 import Foundation
 import Handstamp
 import HandstampUI
-import HandstampVaults
 import Observation
 
-/// The app's session: generic once, named once.
-typealias Session = SessionManager<Content>
+/// The app's session type, with its content type fixed.
+typealias Session = SessionManager<ServerBackend, Content>
 
-/// What the app loads after sign-in.
+/// The content that the app loads after sign-in.
 nonisolated struct Content: Sendable {
-  var me: GetMe.Response
+  var me: Me
 }
 
-nonisolated struct GetMe: Endpoint {
-  nonisolated struct Response: Decodable, Sendable { var name: String }
-  var path: String { "/v1/me" }
+nonisolated struct Me: Decodable {
+  let name: String
 }
 
-/// All that lives as long as the app.
+/// Objects that live as long as the app.
 @Observable final class AppModel {
   nonisolated static let name = "org.example.forum"
   nonisolated static let refreshTask = "org.example.forum.refresh"
@@ -30,17 +28,20 @@ nonisolated struct GetMe: Endpoint {
 
   init() {
     let url = URL(string: "https://api.example.org") ?? URL(fileURLWithPath: "/")
-    let locks = FlightLockKeeper()
-    server = ServerBackend(baseURL: url, device: AppModel.device(), transport: URLSessionTransport())
+    let locks = RefreshLockManager()
+    let device = ServerBackend.Device(id: .installation(of: AppModel.name), name: ServerBackend.Device.thisPlatform)
+    server = ServerBackend(baseURL: url, device: device, transport: URLSessionTransport())
     // Refreshed while the device is locked, hence `inBackground`.
     let vault = locks.guarding(.keychain(AppModel.name, inBackground: true))
     presence = PresenceLock(
       DevicePresence(), policy: .window(.seconds(300)), reason: "to show your messages")
     session = Session(backend: server, vault: vault, baseURL: url, presence: presence) { api in
-      Content(me: try await api.send(GetMe()))
+      Content(me: try await api.get("/v1/me"))
     }
     let controller = session.controller
-    life = SessionLifeCycle(presence: presence, locks: locks, leave: ApplicationLeave()) { [controller] }
+    life = SessionLifeCycle(presence: presence, locks: locks, backgroundTime: ApplicationBackgroundTime()) {
+      [controller]
+    }
     system = AppLifeCycle(life)
     schedule()
   }
@@ -51,15 +52,7 @@ nonisolated struct GetMe: Endpoint {
   }
 
   private func schedule() {
-    // Not worth failing for: the session refreshes when the app comes to the front.
+    // Failures are ignored: the session refreshes when the app becomes active.
     try? BackgroundRefresh.schedule(AppModel.refreshTask, notBefore: Date(timeIntervalSinceNow: 3600))
-  }
-
-  /// The installation's own id: no secret, and kept when somebody signs out.
-  private static func device() -> ServerBackend.Device {
-    let known = UserDefaults.standard.string(forKey: "device")
-    let id = known ?? UUID().uuidString
-    if known == nil { UserDefaults.standard.set(id, forKey: "device") }
-    return ServerBackend.Device(id: DeviceID(id), name: "iPhone")
   }
 }

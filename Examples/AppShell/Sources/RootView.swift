@@ -28,13 +28,13 @@ struct HomeView: View {
   var body: some View {
     VStack {
       Text(verbatim: "Hello, \(content.me.name)").font(.largeTitle)
-      if session.isAnonymous { Text(verbatim: "You are a guest: make an account to keep what you write.") }
+      if session.isAnonymous { Text(verbatim: "You are using a guest account. Create an account to keep your posts.") }
     }
-    // Cheap enough for every touch: the idle limit moves with it.
+    // Cheap enough to call often: it resets the idle limit.
     .onAppear { session.controller.updateSessionActivity() }
   }
 }
 
 struct RootView_Previews: PreviewProvider {
-  static var previews: some View { HomeView(content: Content(me: GetMe.Response(name: "Ada"))) }
+  static var previews: some View { HomeView(content: Content(me: Me(name: "Ada"))) }
 }

@@ -2,7 +2,7 @@ import Handstamp
 import HandstampUI
 import SwiftUI
 
-/// Signing out, and what goes with it.
+/// Signs out, with a choice of what to erase.
 struct SettingsView: View {
   @Environment(Session.self) private var session
   @State private var erasesDownloads = false
@@ -39,7 +39,7 @@ struct SettingsView: View {
   private func signOut() async { show(await session.signOut(plan)) }
   private func signOutEverywhere() async { show(await session.signOutEverywhere(plan)) }
 
-  /// Here everybody is signed out in any case; what could not be done is in the report.
+  /// The sign-out has succeeded locally in any case; the report lists what failed.
   private func show(_ report: SignOutReport) {
     problem = report.others.flatMap { Wording($0)?.text }
   }

@@ -1,15 +1,15 @@
-/// One attempt of a call: token, request, and on a 401 once more.
+/// One attempt of a call: token, request, and one repetition after a 401.
 extension APIClient {
-  /// Why an attempt brought no answer.
+  /// Why an attempt has no response.
   enum AttemptFailure: Error {
-    /// The request itself had no answer; another attempt may have one.
+    /// The request itself failed; another attempt may succeed.
     case transport(TransportError)
-    /// The session's matter, or the caller's.
+    /// The session or the caller prevents further attempts.
     case final(APIError)
 
     var asAPIError: APIError {
       switch self {
-      case .transport(let error): .unreachable(error)
+      case .transport(let error): .network(error)
       case .final(let error): error
       }
     }
@@ -26,23 +26,23 @@ extension APIClient {
     guard response.status == 401 else { return response }
     let newer: AccessToken
     do throws(AttemptFailure) {
-      newer = try await self.token { () async throws(SessionError) in try await controller.token(insteadOf: token) }
+      newer = try await self.token { () async throws(SessionError) in try await controller.token(replacing: token) }
     } catch {
-      // Too young to be replaced, and refused: perhaps the session ended in these seconds.
-      if case .final(.unauthorized(.tokenRefused)) = error { try await end(if: response, to: request, in: generation) }
+      // Too young to be replaced, and rejected: the session may have ended in these seconds.
+      if case .final(.unauthorized(.tokenRejected)) = error { try await end(if: response, to: request, in: generation) }
       throw error
     }
     let second = try await asked(request, with: newer, in: generation)
     guard second.status == 401 else { return second }
     try await end(if: second, to: request, in: generation)
-    throw .final(.unauthorized(.tokenRefused))
+    throw .final(.unauthorized(.tokenRejected))
   }
 
   private func asked(
     _ request: TransportRequest, with token: AccessToken, in generation: UInt64
   ) async throws(AttemptFailure) -> TransportResponse {
     let response = try await fenced(try await authorized(request, by: token, in: generation), in: generation)
-    try await heed(response, to: request, sent: token, in: generation)
+    try await inspect(response, to: request, sent: token, in: generation)
     return response
   }
 
@@ -58,8 +58,6 @@ extension APIClient {
     _ get: () async throws(SessionError) -> AccessToken
   ) async throws(AttemptFailure) -> AccessToken {
     do throws(SessionError) { return try await get() } catch {
-      // The session has asked often enough itself, and remembers.
-      if case .unreachable = error { throw .final(.unreachable(.unreachable("no answer"))) }
       throw .final(.unauthorized(error))
     }
   }
@@ -67,7 +65,7 @@ extension APIClient {
   private func fenced(
     _ request: TransportRequest, in generation: UInt64
   ) async throws(AttemptFailure) -> TransportResponse {
-    do throws(RequestFence.RequestFailure) {
+    do throws(RequestFence.FenceFailure) {
       return try await controller.requests.run(in: generation) { [transport] () async throws(TransportError) in
         try await transport.send(request)
       }
@@ -79,7 +77,7 @@ extension APIClient {
     }
   }
 
-  /// Why a request that the fence stopped has no answer.
+  /// The error of a request that the fence stopped.
   var signedOut: APIError {
     if case .signedOut(let reason) = controller.state { return .unauthorized(.signedOut(reason)) }
     return .unauthorized(.signedOut(.replaced))

@@ -1,24 +1,24 @@
 import Foundation
 
-/// What a 401 says about the session itself.
+/// Handles a 401 that reports the end of the session.
 extension APIClient {
-  /// Ends the session when the server that issues its tokens answers that it is over, and throws its reason. Any other API
-  /// may say so as it likes: nothing happens.
+  /// Ends the session, and throws its reason, if the server that issues its tokens answers that it has ended. Such a response
+  /// of any other API is ignored.
   func endIfToldSo(
     by response: TransportResponse, to request: TransportRequest, in generation: UInt64
   ) async throws(APIError) {
-    guard let authority = controller.backend.authority.flatMap(Origin.init), Origin(request.url) == authority,
+    guard let authority = controller.abilities.sessionAuthority.flatMap(Origin.init), Origin(request.url) == authority,
       let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body)), problem.code == "session_ended",
       case .signedIn(let facts) = controller.state
     else { return }
-    // Read after the state: the state is that of the session which the request was sent for, not of one that followed.
+    // Read after the state: it is the state of the session that the request was sent for, not of a later one.
     guard controller.requests.generation == generation else { return }
     let reason = problem.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected
-    await controller.sessionEnded(facts.session, reason: reason)
-    // Not before the end is written down and everybody was told.
+    await controller.endSession(facts.session, reason: reason)
+    // Not before the end is stored and published.
     for await state in controller.states {
       guard case .signedIn(let now) = state, now.session == facts.session else { break }
     }
-    throw .unauthorized(.rejected(reason))
+    throw .unauthorized(.sessionEnded(reason))
   }
 }

@@ -1,35 +1,35 @@
 import HandstampCore
 import Foundation
 
-/// A call under its policy of failures.
+/// A call under its retry policy.
 extension APIClient {
-  /// Where a call stands.
+  /// The progress of a call.
   private struct Call {
     let request: TransportRequest
     let requiresAuth: Bool
-    let policy: FailurePolicy
+    let policy: APIRetryPolicy
     let generation: UInt64
     var attempts = 0
 
     var mayAsk: Bool { attempts < policy.retry.attempts }
   }
 
-  /// What an attempt brought.
+  /// The result of an attempt.
   private enum Step {
     case answer(TransportResponse)
-    /// It failed in passing; the wait until the next attempt, and whether the server named it.
+    /// A transient failure; the wait until the next attempt, and whether the server requested it.
     case failed(FailureMemory.Failure, wait: Duration, isServers: Bool)
   }
 
   func respond(
-    to request: TransportRequest, requiresAuth: Bool, failures policy: FailurePolicy?, in generation: UInt64
+    to request: TransportRequest, requiresAuth: Bool, retryPolicy policy: APIRetryPolicy?, in generation: UInt64
   ) async throws(APIError) -> TransportResponse {
     if requiresAuth, Origin(request.url) == nil || Origin(request.url) != Origin(baseURL.absoluteString) {
-      throw .invalidRequest("the address is not of the account's own origin")
+      throw .invalidRequest("the URL is not of the account's own origin")
     }
-    let policy = request.mayRepeat ? policy ?? request.failures(default: failures) : .once
+    let policy = request.mayRepeat ? policy ?? request.retryPolicy(default: options.retryPolicy) : .once
     var call = Call(request: request, requiresAuth: requiresAuth, policy: policy, generation: generation)
-    guard policy.longestMemory > .zero else {
+    guard policy.failureCacheLifetime > .zero else {
       switch try await ask(&call, alone: false) {
       case .answer(let response): return response
       case .failed(let failure, _, _): return try failure.answer()
@@ -52,7 +52,7 @@ extension APIClient {
     }
   }
 
-  /// Asks for everybody who waits for the same.
+  /// Sends the request for every caller that waits for the same one.
   private func lead(
     _ call: inout Call, _ fingerprint: FailureMemory.Fingerprint
   ) async throws(APIError) -> TransportResponse {
@@ -68,18 +68,18 @@ extension APIClient {
         return try failure.answer()
       }
     } catch {
-      // Cancelled, nobody knows anything; any other error of this caller's says nothing about the API.
-      if case .deserted = outcome, error != .unreachable(.cancelled) { outcome = .answered }
+      // A cancelled call decides nothing; any other error of this caller says nothing about the API.
+      if case .deserted = outcome, error != .network(.cancelled) { outcome = .answered }
       throw error
     }
   }
 
-  /// Makes one attempt, and unless it is `alone`, those that are left.
+  /// Makes one attempt and, unless it is `alone`, the remaining ones.
   private func ask(_ call: inout Call, alone: Bool) async throws(APIError) -> Step {
     while true {
       call.attempts += 1
       let step = try await step(call)
-      guard case .failed(_, let wait, _) = step, !alone, call.mayAsk, wait <= call.policy.patience else { return step }
+      guard case .failed(_, let wait, _) = step, !alone, call.mayAsk, wait <= call.policy.maxWait else { return step }
       try await pause(wait, call)
     }
   }
@@ -90,7 +90,7 @@ extension APIClient {
     do throws(AttemptFailure) {
       let response = try await attempt(call.request, requiresAuth: call.requiresAuth, in: call.generation)
       guard response.failsInPassing else { return .answer(response) }
-      // Whoever is sent once gets the answer as it is.
+      // A request that is sent once returns the response as it is.
       if call.policy == .once { return .answer(response) }
       failure = FailureMemory.Failure(response)
       retryAfter = response.retryDelay(at: controller.clock.now().wall)
@@ -103,21 +103,21 @@ extension APIClient {
     return .failed(failure, wait: wait, isServers: retryAfter != nil)
   }
 
-  private func until(_ wait: Duration, _ isServers: Bool, _ policy: FailurePolicy) -> Duration {
+  private func until(_ wait: Duration, _ isServers: Bool, _ policy: APIRetryPolicy) -> Duration {
     controller.clock.uptime() + policy.memory(of: wait, isServers: isServers)
   }
 
   /// Waits; a sign-out ends the wait of a request that carries the session's token.
   private func pause(_ wait: Duration, _ call: Call) async throws(APIError) {
     let clock = controller.clock
-    do throws(RequestFence.RequestFailure) {
+    do throws(RequestFence.FenceFailure) {
       let generation = call.requiresAuth ? call.generation : controller.requests.generation
       try await controller.requests.run(in: generation) { () async throws(TransportError) in
         do { try await clock.sleep(for: wait) } catch { throw .cancelled }
       }
     } catch {
       switch error {
-      case .transport(let error): throw .unreachable(error)
+      case .transport(let error): throw .network(error)
       case .signedOut: if call.requiresAuth { throw signedOut }
       }
     }
@@ -127,7 +127,7 @@ extension APIClient {
 extension FailureMemory.Failure {
   func answer() throws(APIError) -> TransportResponse {
     switch self {
-    case .noAnswer(let error): throw .unreachable(error)
+    case .noAnswer(let error): throw .network(error)
     case .status(let response): return response
     }
   }

@@ -1,96 +1,159 @@
 public import Foundation
 
-/// Calls an API on behalf of the session: attaches the token, refreshes it once when the API refuses it, and stops with the
-/// session.
+/// Calls an API with the session's credential: attaches the token, refreshes it once if the API rejects it, and stops when the
+/// session ends.
 public struct APIClient: Sendable {
+  /// How calls are encoded, decoded and retried.
+  public struct Options: Sendable {
+    /// The encoder for the bodies of ``APIClient/send(_:_:body:as:)``.
+    public var encoder: JSONEncoder
+    /// The decoder for responses.
+    public var decoder: JSONDecoder
+    /// Header fields of every call; an endpoint's own fields take precedence.
+    public var headers: [HeaderField]
+    /// The retry policy of GET, HEAD and OPTIONS, unless the endpoint has its own. Default ``APIRetryPolicy/standard``.
+    public var retryPolicy: APIRetryPolicy
+
+    public init(
+      encoder: JSONEncoder = JSONEncoder(), decoder: JSONDecoder = JSONDecoder(), headers: [HeaderField] = [],
+      retryPolicy: APIRetryPolicy = .standard
+    ) {
+      self.encoder = encoder
+      self.decoder = decoder
+      self.headers = headers
+      self.retryPolicy = retryPolicy
+    }
+  }
+
+  /// The API's URL; the credential is sent only to its origin.
   public let baseURL: URL
+  /// The controller of the session.
   public let controller: SessionController
-  /// What happens to calls that fail in passing, unless their endpoint says otherwise; for reading methods alone.
-  public let failures: FailurePolicy
   let transport: any Transport
+  let options: Options
   let memory = FailureMemory()
 
-  /// - Parameters:
-  ///   - baseURL: where every endpoint's path is appended; tokens go to its origin alone.
-  ///   - failures: what happens to calls by GET, HEAD and OPTIONS that fail in passing; an endpoint may say otherwise.
+  /// Creates a client for the API at `baseURL`.
+  ///
+  /// - Parameter baseURL: every endpoint's path is appended to it; the credential is sent only to its origin.
   public init(
-    baseURL: URL, controller: SessionController, transport: any Transport, failures: FailurePolicy = .standard
+    baseURL: URL, controller: SessionController, transport: any Transport = URLSessionTransport(),
+    options: Options = Options()
   ) {
     self.baseURL = baseURL
     self.controller = controller
     self.transport = transport
-    self.failures = failures
+    self.options = options
   }
 
-  /// Sends `endpoint` and decodes the answer.
+  /// Sends a GET request and decodes the response.
   ///
-  /// On a 401 the token is replaced, or a newer one taken that is there already, and the request is sent once more, never
-  /// twice. A sign-out meanwhile ends the call with ``APIError/unauthorized(_:)``.
+  /// ```swift
+  /// let me: Me = try await session.api.get("/v1/me")
+  /// ```
+  ///
+  /// - Parameter path: appended to ``baseURL``.
+  /// - Throws: ``APIError``, as ``send(_:)`` does.
+  public func get<Response: Decodable & Sendable>(
+    _ path: String, as type: Response.Type = Response.self
+  ) async throws(APIError) -> Response {
+    try await send(Call<Response>(method: "GET", path: path, body: nil))
+  }
+
+  /// Sends a JSON body and decodes the response; use ``EmptyResponse`` to ignore it.
+  ///
+  /// - Throws: ``APIError``, as ``send(_:)`` does; ``APIError/invalidRequest(_:)`` if the body cannot be encoded.
+  public func send<Response: Decodable & Sendable>(
+    _ method: String, _ path: String, body: some Encodable, as type: Response.Type = Response.self
+  ) async throws(APIError) -> Response {
+    let data: Data
+    do { data = try options.encoder.encode(body) } catch { throw .invalidRequest(describe(error)) }
+    return try await send(Call<Response>(method: method, path: path, body: data))
+  }
+
+  private struct Call<Response: Decodable & Sendable>: Endpoint {
+    var method: String
+    var path: String
+    var body: Data?
+  }
+
+  /// Sends `endpoint` and decodes the response.
+  ///
+  /// After a 401 the token is replaced, with a newer one if there already is one, and the request is repeated once at most. A
+  /// sign-out in the meantime ends the call with ``APIError/unauthorized(_:)``.
+  ///
+  /// - Throws: ``APIError``; ``APIError/status(_:_:)`` for a status other than 2xx.
   public func send<E: Endpoint>(_ endpoint: E) async throws(APIError) -> E.Response {
     let request = try request(for: endpoint)
     let response = try await respond(
-      to: request, requiresAuth: endpoint.requiresAuth, failures: endpoint.failures)
+      to: request, requiresAuth: endpoint.requiresAuth, retryPolicy: endpoint.retryPolicy)
     guard (200..<300).contains(response.status) else {
       throw .status(response.status, try? JSONDecoder().decode(Problem.self, from: Data(response.body)))
     }
     if let empty = EmptyResponse() as? E.Response { return empty }
-    do { return try JSONDecoder().decode(E.Response.self, from: Data(response.body)) } catch {
+    do { return try options.decoder.decode(E.Response.self, from: Data(response.body)) } catch {
       throw .unreadable(describe(error))
     }
   }
 
-  /// Sends a request as it is, with the token if `requiresAuth`, and hands back whatever came.
+  /// Sends a request unchanged, with the credential if `requiresAuth`, and returns the response, whatever its status.
   ///
-  /// - Parameter failures: what happens when it fails in passing; by default the client's policy for GET, HEAD and OPTIONS,
-  ///   and ``FailurePolicy/once`` for all others.
-  /// - Throws: ``APIError/invalidRequest(_:)`` when the address is not of the account's own origin.
+  /// - Parameter retryPolicy: `nil` (the default) uses the client's policy for GET, HEAD and OPTIONS, and
+  ///   ``APIRetryPolicy/once`` otherwise.
+  /// - Throws: ``APIError/invalidRequest(_:)`` if the URL is not of the origin of ``baseURL``.
   public func respond(
-    to request: TransportRequest, requiresAuth: Bool = true, failures: FailurePolicy? = nil
+    to request: TransportRequest, requiresAuth: Bool = true, retryPolicy: APIRetryPolicy? = nil
   ) async throws(APIError) -> TransportResponse {
-    // Whatever is sent, also after a 401, is sent for the session of now and never for one that follows it.
+    // The request, and its repetition after a 401, belong to the current session and never to a later one.
     try await respond(
-      to: request, requiresAuth: requiresAuth, failures: failures, in: controller.requests.generation)
+      to: request, requiresAuth: requiresAuth, retryPolicy: retryPolicy, in: controller.requests.generation)
   }
 
   func request(for endpoint: some Endpoint) throws(APIError) -> TransportRequest {
     let url = try address(of: endpoint.path, query: endpoint.query)
     var headers = [HeaderField("Accept", "application/json")]
+    for field in options.headers + endpoint.headers {
+      headers.removeAll { $0.name.lowercased() == field.name.lowercased() }
+      headers.append(field)
+    }
     let body: Data?
     do { body = try endpoint.body } catch { throw .invalidRequest(describe(error)) }
-    if body != nil { headers.append(HeaderField("Content-Type", "application/json")) }
+    if body != nil, headers.first(named: "Content-Type") == nil {
+      headers.append(HeaderField("Content-Type", "application/json"))
+    }
     if let key = endpoint.idempotencyKey { headers.append(HeaderField("Idempotency-Key", key)) }
     return TransportRequest(
       method: endpoint.method, url: url, headers: headers, body: body.map { Array($0) } ?? [])
   }
 
-  /// Where `path` is, below the base address.
+  /// Returns the URL of `path` below the base URL.
   func address(of path: String, query: [URLQueryItem]) throws(APIError) -> String {
     guard var parts = URLComponents(url: baseURL, resolvingAgainstBaseURL: true) else {
-      throw .invalidRequest("the base address is none")
+      throw .invalidRequest("not a valid base URL")
     }
     let base = parts.path.hasSuffix("/") ? String(parts.path.dropLast()) : parts.path
     parts.path = base + (path.hasPrefix("/") ? "" : "/") + path
     if !query.isEmpty { parts.queryItems = (parts.queryItems ?? []) + query }
-    guard let url = parts.string else { throw .invalidRequest("the path makes no address") }
+    guard let url = parts.string else { throw .invalidRequest("not a valid path") }
     return url
   }
 
-  /// Where a coding error happened, without what stood there.
+  /// Returns the location of a coding error, without the value there.
   private func describe(_ error: any Error) -> String {
     func path(_ context: DecodingError.Context) -> String {
       context.codingPath.map(\.stringValue).joined(separator: ".")
     }
     switch error {
     case DecodingError.keyNotFound(let key, let context): return "missing: \(path(context)).\(key.stringValue)"
-    case DecodingError.typeMismatch(_, let context): return "of another type: \(path(context))"
+    case DecodingError.typeMismatch(_, let context): return "wrong type: \(path(context))"
     case DecodingError.valueNotFound(_, let context): return "null: \(path(context))"
-    case DecodingError.dataCorrupted(let context): return "not readable: \(path(context))"
+    case DecodingError.dataCorrupted(let context): return "not valid: \(path(context))"
     default: return "not encodable: \(type(of: error))"
     }
   }
 }
 
-/// Scheme, host and port: what a token must not leave (RFC 6454 section 4).
+/// Scheme, host and port: the boundary that a token does not cross (RFC 6454 section 4).
 package struct Origin: Hashable, Sendable {
   let scheme: String
   let host: String

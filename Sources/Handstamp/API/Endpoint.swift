@@ -1,72 +1,101 @@
 public import Foundation
 
-/// One call of an API: where it goes, what it sends, what it brings back.
+/// One API call: its path, its body and its response.
 ///
 /// In a module whose code is on the main actor by default, declare a `Response` as `nonisolated struct …: Decodable,
-/// Sendable`; without the word its decoding is tied to the main actor and the endpoint does not compile.
+/// Sendable`: otherwise its decoding is isolated to the main actor and the endpoint does not compile.
 public protocol Endpoint: Sendable {
   associatedtype Response: Decodable & Sendable
-  /// `GET` unless said otherwise.
+  /// The HTTP method. Default `GET`.
   var method: String { get }
-  /// Appended to the client's base address: `/v1/me`.
+  /// The path, appended to the client's base URL: `/v1/me`.
   var path: String { get }
   var query: [URLQueryItem] { get }
-  /// The JSON body, if there is one. It is kept, so that the request can be sent again after a 401.
+  /// Header fields; they take precedence over the client's.
+  var headers: [HeaderField] { get }
+  /// The JSON body, or `nil` (the default).
   var body: Data? { get throws }
-  /// Whether the request carries the access token. Yes unless said otherwise.
+  /// Whether the request carries the credential. Default `true`.
   var requiresAuth: Bool { get }
-  /// Goes out as `Idempotency-Key`: the server carries the request out once, however often it comes. With it a request of
-  /// any method may be asked again. It must stay the same for every attempt; none unless said otherwise.
+  /// The value of `Idempotency-Key`, the same for every attempt: the server carries out the request once, however often it
+  /// arrives, so a request with any method may be retried. Default `nil`.
   var idempotencyKey: String? { get }
-  /// What happens when the call fails in passing. Nothing, which is the default, means the client's policy for GET, HEAD and
-  /// OPTIONS, and ``FailurePolicy/once`` for all others.
-  var failures: FailurePolicy? { get }
+  /// Retry policy for transient failures. `nil` (the default) uses the client's policy for GET, HEAD and OPTIONS, and
+  /// ``APIRetryPolicy/once`` otherwise.
+  var retryPolicy: APIRetryPolicy? { get }
 }
 
 extension Endpoint {
   public var method: String { "GET" }
   public var query: [URLQueryItem] { [] }
+  public var headers: [HeaderField] { [] }
   public var body: Data? { nil }
   public var requiresAuth: Bool { true }
   public var idempotencyKey: String? { nil }
-  public var failures: FailurePolicy? { nil }
+  public var retryPolicy: APIRetryPolicy? { nil }
 }
 
-/// The response of an endpoint that answers with nothing.
+/// A response that is ignored.
 public struct EmptyResponse: Decodable, Sendable, Hashable {
   public init() {}
 }
 
-/// Why a call of an API brought nothing back.
+/// Why an API call failed.
 @nonexhaustive
-public enum APIError: ErrorWithRecovery, Hashable {
-  /// There is no token to send, or the API refused the one there is; the session's error says what to do.
+public enum APIError: HandstampError, Hashable {
+  /// There is no valid token to send, or the API rejected it; the error of the session.
   case unauthorized(SessionError)
   /// The API answered with a status other than 2xx; its problem document (RFC 9457), if it sent one.
   case status(Int, Problem?)
-  /// No answer.
-  case unreachable(TransportError)
-  /// The answer is not what the endpoint declares; the text names the place, never the content.
+  /// There was no response.
+  case network(TransportError)
+  /// The response cannot be decoded; the text gives the coding path, never the content.
   case unreadable(String)
-  /// The endpoint cannot be sent: no address, or a body that cannot be encoded.
+  /// The request cannot be built: its URL is not valid, or its body cannot be encoded.
   case invalidRequest(String)
+
+  public var code: String {
+    switch self {
+    case .unauthorized(let error): error.code
+    case .status(let status, let problem): problem?.code ?? "status_\(status)"
+    case .network(let error): error.code
+    case .unreadable: "unreadable_response"
+    case .invalidRequest: "invalid_url_request"
+    }
+  }
 
   public var recovery: Recovery {
     switch self {
     case .unauthorized(let error): error.recovery
-    case .unreachable(.notConnected), .unreachable(.unreachable), .unreachable(.timedOut): .retry(after: nil)
-    case .unreachable(.cancelled), .unreachable(.tooLarge), .unreachable(.invalidRequest): .none
+    case .network(let error): error.recovery
     case .status(let status, _) where TransportResponse(status: status).failsInPassing: .retry(after: nil)
     case .status, .unreadable, .invalidRequest: .none
     }
   }
 }
 
-/// A problem document (RFC 9457), as far as an app can use it.
+extension APIError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .unauthorized(let error): error.description
+    case .status(let status, let problem):
+      (problem?.detail ?? problem?.title).map { "the API answered \(status): \($0)" } ?? "the API answered \(status)"
+    case .network(let error): error.description
+    case .unreadable(let place): "the response cannot be decoded: \(place)"
+    case .invalidRequest(let text): "the request cannot be sent: \(text)"
+    }
+  }
+}
+
+/// A problem document (RFC 9457), with the members that an app can use.
 public struct Problem: Codable, Sendable, Hashable {
+  /// The problem type's summary.
   public var title: String?
+  /// The explanation of this occurrence.
   public var detail: String?
+  /// The server's error code, in `snake_case`.
   public var code: String?
+  /// Why the session ended, if the code is `session_ended`: a raw value of ``EndReason``.
   public var reason: String?
 
   public init(title: String? = nil, detail: String? = nil, code: String? = nil, reason: String? = nil) {

@@ -1,12 +1,12 @@
 import Crypto
 import Foundation
 
-/// What an API client remembers of failures in passing, so that those who ask the same do not all ask.
+/// The transient failures that an API client remembers, so that callers of the same request do not all send it.
 ///
-/// It knows requests by a digest under a key of its own, drawn at random: nobody reads an address or a body out of it. It
-/// holds failures of one session; with the next one it begins anew.
+/// Requests are identified by a digest under a random key, so that no URL or body can be read from memory. It holds the
+/// failures of one session and starts empty with the next.
 final class FailureMemory: Sendable {
-  /// Names a request: method, address and body, whoever sends it.
+  /// Identifies a request by method, URL and body, whoever sends it.
   struct Fingerprint: Sendable, Hashable {
     fileprivate let digest: [UInt8]
   }
@@ -17,23 +17,23 @@ final class FailureMemory: Sendable {
     case status(TransportResponse)
   }
 
-  /// What a caller is to do.
+  /// The caller's next step.
   enum Turn: Sendable, Hashable {
-    /// Ask, and tell the outcome by ``FailureMemory/leave(_:generation:_:)``: others wait for it.
+    /// Send the request and report the outcome to ``FailureMemory/leave(_:generation:_:)``: others wait for it.
     case lead
-    /// Ask: nothing is known to be wrong.
+    /// Send the request: no failure is known.
     case follow
-    /// Do not ask.
+    /// Do not send the request.
     case failed(Failure)
   }
 
-  /// How it went for the one who asked.
+  /// The outcome of the leader's request.
   enum Outcome: Sendable, Hashable {
-    /// There is an answer, or an error that is the caller's alone.
+    /// There is a response, or an error that concerns only this caller.
     case answered
-    /// It failed in passing, and will be remembered until then.
+    /// A transient failure, remembered until then.
     case failed(Failure, until: Duration)
-    /// Nobody knows: the caller went away.
+    /// No outcome: the caller was cancelled.
     case deserted
   }
 
@@ -44,9 +44,9 @@ final class FailureMemory: Sendable {
     var lastFollower: UInt64 = 0
   }
 
-  /// The most failures that are remembered.
+  /// The largest number of failures that are remembered.
   static let limit = 256
-  /// The most of a failure's body that is kept: enough for a problem document.
+  /// The largest part of a failure's body that is kept, in bytes: enough for a problem document.
   static let bodyLimit = 2048
   private let content = Locked(Content())
   private let key = SymmetricKey(size: .bits256)
@@ -54,21 +54,21 @@ final class FailureMemory: Sendable {
   func fingerprint(of request: TransportRequest) -> Fingerprint {
     var mac = HMAC<SHA256>(key: key)
     for part in [Array(request.method.uppercased().utf8), Array(request.url.utf8), request.body] {
-      // With its length before it, so that no two requests read the same.
+      // Preceded by its length, so that no two requests have the same input.
       withUnsafeBytes(of: UInt64(part.count)) { mac.update(data: Data($0)) }
       mac.update(data: part)
     }
     return Fingerprint(digest: Array(mac.finalize()))
   }
 
-  /// Asks what to do; waits while somebody else asks the same. A cancelled task waits no longer.
+  /// Returns the caller's next step; waits while another caller leads. Cancelling the task ends the wait.
   func enter(_ fingerprint: Fingerprint, generation: UInt64, now: Duration) async -> Turn {
     while true {
       if let turn = await join(fingerprint, generation, now) { return turn }
     }
   }
 
-  /// Nothing when the one who asked went away: then somebody else must.
+  /// Returns `nil` if the leader was cancelled: then another caller must lead.
   private func join(_ fingerprint: Fingerprint, _ generation: UInt64, _ now: Duration) async -> Turn? {
     let number = content.withLock { content in
       content.lastFollower += 1
@@ -78,7 +78,7 @@ final class FailureMemory: Sendable {
       await withCheckedContinuation { (continuation: CheckedContinuation<Turn?, Never>) in
         let (turn, left) = content.withLock { content -> (Turn?, [CheckedContinuation<Turn?, Never>]) in
           let left = content.begin(generation)
-          // Whoever was sent for a former session is stopped by the fence, not here.
+          // A request of an earlier session is stopped by the fence, not here.
           if Task.isCancelled || generation < content.generation { return (.follow, left) }
           if let known = content.failures[fingerprint] {
             if now < known.until { return (.failed(known.failure), left) }
@@ -100,7 +100,7 @@ final class FailureMemory: Sendable {
     }
   }
 
-  /// The one who leads tells those who wait.
+  /// Reports the leader's outcome to the callers that wait.
   func leave(_ fingerprint: Fingerprint, generation: UInt64, _ outcome: Outcome) {
     let waiting = content.withLock { content -> [CheckedContinuation<Turn?, Never>] in
       guard generation == content.generation, let followers = content.followers.removeValue(forKey: fingerprint) else {
@@ -118,19 +118,19 @@ final class FailureMemory: Sendable {
     }
   }
 
-  /// Somebody who did not lead met a failure.
+  /// Records a failure of a caller that did not lead.
   func note(_ failure: Failure, of fingerprint: Fingerprint, generation: UInt64, until: Duration) {
     content.withLock { content in
       if generation == content.generation { content.remember(failure, of: fingerprint, until: until) }
     }
   }
 
-  /// How many failures are held, those that are over included.
+  /// The number of failures held, expired ones included.
   var count: Int { content.withLock { $0.failures.count } }
 }
 
 extension FailureMemory.Content {
-  /// Forgets everything of a former session; returns those who wait there.
+  /// Discards the content of an earlier session; returns the callers that wait there.
   fileprivate mutating func begin(_ generation: UInt64) -> [CheckedContinuation<FailureMemory.Turn?, Never>] {
     guard generation > self.generation else { return [] }
     defer {
@@ -146,13 +146,13 @@ extension FailureMemory.Content {
   ) {
     failures[fingerprint] = (failure, until)
     guard failures.count > FailureMemory.limit else { return }
-    // The one that is over first is missed least.
+    // The failure that expires first is the least useful one.
     if let first = failures.min(by: { $0.value.until < $1.value.until }) { failures[first.key] = nil }
   }
 }
 
 extension FailureMemory.Failure {
-  /// Without what might be long or private.
+  /// Without content that may be long or private.
   init(_ response: TransportResponse) {
     let kept = ["content-type", "retry-after"]
     self = .status(

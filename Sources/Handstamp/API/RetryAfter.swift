@@ -1,8 +1,8 @@
 extension TransportResponse {
-  /// `Retry-After` (RFC 9110 section 10.2.3), as seconds or as a date; nothing when there is none that can be read.
+  /// Returns `Retry-After` (RFC 9110 section 10.2.3), given in seconds or as a date; `nil` if it is missing or not valid.
   ///
-  /// A date is measured against the answer's own `Date`, so that a device whose clock is wrong waits as long as any other;
-  /// against `now` where there is none. At most a day.
+  /// A date is measured against the response's own `Date`, so that a wrong device clock does not change the delay; against
+  /// `now` if there is none. At most a day.
   func retryDelay(at now: UnixTime) -> Duration? {
     guard let text = header("Retry-After") else { return nil }
     let day = Duration.seconds(86_400)
@@ -16,7 +16,7 @@ extension TransportResponse {
 }
 
 extension UnixTime {
-  /// Reads an HTTP date (RFC 9110 section 5.6.7) in any of its three forms; nothing for anything else.
+  /// Parses an HTTP date (RFC 9110 section 5.6.7) in any of its three forms; `nil` for any other text.
   ///
   /// | form | example |
   /// |---|---|
@@ -41,7 +41,7 @@ extension UnixTime {
       var years = UnixTime.number(year), parts.count == 3, let hours = parts[0], let minutes = parts[1],
       let seconds = parts[2], (1...31).contains(day), hours < 24, minutes < 60, seconds <= 60
     else { return nil }
-    // Two digits are of the past hundred years (RFC 9110 section 5.6.7); every date that matters here is after 2000.
+    // Two-digit years are within the past hundred years (RFC 9110 section 5.6.7); every relevant date is after 2000.
     if year.count == 2 { years += years < 70 ? 2000 : 1900 }
     guard (1970...9999).contains(years) else { return nil }
     self.init(seconds: UnixTime.days(years, month + 1, day) * 86_400 + hours * 3600 + minutes * 60 + min(seconds, 59))
@@ -52,7 +52,7 @@ extension UnixTime {
     return Int64(text)
   }
 
-  /// Days since 1970-01-01, by 400-year eras that begin on 1 March.
+  /// Returns the days since 1970-01-01, computed in 400-year eras that begin on 1 March.
   private static func days(_ year: Int64, _ month: Int, _ day: Int64) -> Int64 {
     let shifted = month <= 2 ? year - 1 : year
     let era = shifted / 400

@@ -5,15 +5,15 @@ public import Foundation
 #endif
 
 extension SessionController {
-  /// Sets the `Authorization` header of a request that you send yourself. Send it to your account's own server only.
+  /// Sets the `Authorization` header of a request that you send yourself. Send it only to the account's own server.
   ///
-  /// - Parameter validity: how long the token lasts at least, for what takes its time to be sent; see
-  ///   ``token(minimumValidity:)``.
-  /// - Throws: ``SessionError/unsupported(_:)`` with a backend whose sessions are no bearer tokens: use ``APIClient`` then.
+  /// - Parameter validity: the minimum remaining lifetime of the token, for requests that take a while to send; see
+  ///   ``token(minimumValidity:)``. Default zero.
+  /// - Throws: ``SessionError/unsupported(_:)`` for a backend whose sessions do not use bearer tokens: use ``APIClient`` then.
   public nonisolated func authorize(
     _ request: inout URLRequest, minimumValidity validity: Duration = .zero
   ) async throws(SessionError) {
-    guard backend.sendsBearer else { throw .unsupported("a header for this kind of session") }
+    guard abilities.usesBearerTokens else { throw .unsupported("an Authorization header for this kind of session") }
     let token = try await token(minimumValidity: validity)
     token.secret.withExposed { request.setValue("Bearer " + $0, forHTTPHeaderField: "Authorization") }
   }

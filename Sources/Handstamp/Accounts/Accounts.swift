@@ -4,42 +4,46 @@ public import Observation
 
 /// Several accounts on one device: the list, the active one, and a session for each.
 ///
-/// Every account has a vault, and a session, of its own: what happens to one never touches another. Only
-/// ``activate(_:)`` moves the active pointer; to use another account for one call, take its ``session(of:)``. Other programs
-/// on the device that share the list see a change within a second.
+/// Every account has its own vault and session, so that an event in one never affects another. Only ``activate(_:)`` changes
+/// the active account; to use another account for one call, take its ``session(of:)``. Other programs on the device that share
+/// the list see a change within a second.
 @MainActor @Observable
-public final class Accounts<Content: Sendable> {
-  /// What is known at one instant, replaced as a whole.
+public final class Accounts<Server: Backend, Content: Sendable> {
+  /// The list at one instant, replaced as a whole.
   public struct Snapshot: Sendable, Hashable {
-    public var list = AccountsList()
+    /// The accounts, in the order in which they were added.
+    public var accounts: [ListedAccount] = []
+    /// The active account; `nil` if none is active.
+    public var activeID: AccountID?
     /// Whether the stored list has been read.
     public var isLoaded = false
-    /// Why the list cannot be read or written now. What was known before is still shown.
-    public var trouble: VaultTrouble?
+    /// Why the list cannot be read or written now. The last known list is still shown.
+    public var storageError: VaultError?
   }
 
+  /// The current list.
   public private(set) var snapshot = Snapshot()
 
   @ObservationIgnored private let index: any AccountsIndex
-  @ObservationIgnored private let makeSession: (AccountID) -> SessionManager<Content>
-  @ObservationIgnored private var sessions: [AccountID: SessionManager<Content>] = [:]
+  @ObservationIgnored private let makeSession: (AccountID) -> SessionManager<Server, Content>
+  @ObservationIgnored private var sessions: [AccountID: SessionManager<Server, Content>] = [:]
   @ObservationIgnored private var places: [AccountID: Int] = [:]
   @ObservationIgnored private var watching: Task<Void, Never>?
-  /// Reads and edits come one after the other, so that an old answer never covers a newer one.
+  /// Reads and edits run one after the other, so that an old response never overwrites a newer one.
   @ObservationIgnored private var last: Task<Void, Never>?
-  /// Adding and removing one account come one after the other, too.
+  /// Adding and removing one account are serialised, too.
   @ObservationIgnored private var busy: [AccountID: Task<Void, Never>] = [:]
-  /// Sessions of removed accounts that have something left to do.
+  /// Sessions of removed accounts that still have pending revocations or clean-ups.
   @ObservationIgnored private var leaving: [AccountID: Task<Void, Never>] = [:]
   @ObservationIgnored private let clock: any SessionClock
 
   /// Begins to read the list at once.
   ///
-  /// - Parameter makeSession: makes the session of an account, with a vault of its own. Called when a session is first asked
-  ///   for, not for every account in the list.
+  /// - Parameter makeSession: creates the session of an account, with a vault of its own. Called when a session is first
+  ///   requested, not for every account in the list.
   public init(
     index: any AccountsIndex, clock: any SessionClock = SystemClock(),
-    makeSession: @escaping (AccountID) -> SessionManager<Content>
+    makeSession: @escaping (AccountID) -> SessionManager<Server, Content>
   ) {
     self.index = index
     self.clock = clock
@@ -58,20 +62,22 @@ public final class Accounts<Content: Sendable> {
 
   // MARK: Reading
 
-  /// In the order in which they were added.
-  public var accounts: [ListedAccount] { snapshot.list.accounts }
+  /// The accounts, in the order in which they were added.
+  public var accounts: [ListedAccount] { snapshot.accounts }
 
-  public var activeID: AccountID? { snapshot.list.active }
+  /// The active account's ID; `nil` if none is active.
+  public var activeID: AccountID? { snapshot.activeID }
 
-  /// The session of the active account.
-  public var active: SessionManager<Content>? { activeID.flatMap { session(of: $0) } }
+  /// The session of the active account; `nil` if none is active.
+  public var active: SessionManager<Server, Content>? { activeID.flatMap { session(of: $0) } }
 
-  public subscript(id: AccountID) -> ListedAccount? { places[id].map { snapshot.list.accounts[$0] } }
+  public subscript(id: AccountID) -> ListedAccount? { places[id].map { snapshot.accounts[$0] } }
 
-  public func account(tagged tag: String) -> ListedAccount? { snapshot.list.account(tagged: tag) }
+  /// Returns the account with this tag; `nil` if there is none.
+  public func account(tagged tag: String) -> ListedAccount? { snapshot.accounts.first { $0.tag == tag } }
 
-  /// The session of one account, whichever is active; nothing for one that is not in the list.
-  public func session(of id: AccountID) -> SessionManager<Content>? {
+  /// Returns the session of an account, active or not; `nil` if it is not in the list.
+  public func session(of id: AccountID) -> SessionManager<Server, Content>? {
     guard places[id] != nil else { return nil }
     return openSession(of: id)
   }
@@ -83,69 +89,82 @@ public final class Accounts<Content: Sendable> {
 
   // MARK: Changing
 
-  /// Signs in to a further account, or anew to one that is in the list. The first account becomes the active one, any other
-  /// waits for ``activate(_:)``. Where the grant cannot be stored, the account is in the list all the same, signed out.
+  /// Signs in to another account, or again to one that is in the list. The first account becomes the active one; any other
+  /// waits for ``activate(_:)``. If the tokens cannot be stored, the account is in the list nevertheless, signed out.
   ///
-  /// The account's id is what its server calls it. Where an account of another server is in the list under that id already,
-  /// the address of the new one's server comes before it: ``HandstampCore/Grant/authority`` says which servers are others.
+  /// The list uses the server's ID for the account. If an account of another server already has that ID, the new one's ID is
+  /// prefixed with the URL of its server, which ``TokenResponse/issuer`` gives.
   ///
-  /// - Parameter tag: the app's own name for it. One that another account has goes over to this one.
+  /// - Parameters:
+  ///   - tag: the app's own name for the account. It is taken from any other account that has it.
+  ///   - perform: obtains the tokens from the server.
+  /// - Throws: the error of `perform`, unchanged; otherwise a ``SessionError``.
   @discardableResult
   public func add(
-    tag: String? = nil, remember: Bool = true, _ perform: () async throws -> Grant
-  ) async throws(SessionError) -> AccountID {
-    let turn = SignInTurn { [index] () async throws(VaultTrouble) in
+    tag: String? = nil, remember: Bool = true, _ perform: () async throws -> TokenResponse
+  ) async throws -> AccountID {
+    let turn = SignInTurn { [index] () async throws(VaultError) in
       try await index.lockSignIn(within: SignInTurn.patience)?.unlock
     }
     defer { turn.end() }
-    let grant: Grant
-    do { grant = try await SignInTurn.$current.withValue(turn) { try await perform() } } catch {
-      throw SessionError(signIn: error)
-    }
-    guard let profile = grant.profile else { throw .invalidAnswer("the grant does not say whose it is") }
-    // Another program may have added one of that id.
-    if grant.authority != nil { await load() }
-    let id = listedID(profile.id, at: grant.authority)
+    let tokens = try await SignInTurn.$current.withValue(turn) { try await perform() }
+    return try await add(tokens, tag, remember)
+  }
+
+  private func add(
+    _ tokens: TokenResponse, _ tag: String?, _ remember: Bool
+  ) async throws(SessionError) -> AccountID {
+    guard let profile = tokens.profile else { throw .invalidResponse("the token response does not name the account") }
+    // Another program may have added an account with that ID.
+    if tokens.issuer != nil { await load() }
+    let id = listedID(profile.id, at: tokens.issuer)
     try await alone(id) { () async throws(SessionError) in
-      // In this order: an account in the list without a session can be signed in to, one that no list knows is lost. It
-      // stays there whatever happens: another program may have signed in to it meanwhile.
+      // In this order: an account in the list without a session can be signed in to, but a session that no list names is lost.
+      // The account stays in the list in any case: another program may have signed in to it meanwhile.
       let record = ListedAccount(
-        id: id, name: profile.name, tag: tag, server: grant.authority, addedAt: self.clock.now().wall)
+        id: id, name: profile.name, tag: tag, server: tokens.issuer, addedAt: self.clock.now().wall)
       try await self.change(.add(record))
-      try await self.openSession(of: id).signIn(remember: remember) { grant }
-      // Another program may have taken it off between the two.
+      try await self.openSession(of: id).signIn(with: tokens, remember: remember)
+      // Another program may have removed it between the two.
       try await self.change(.add(record))
     }
     return id
   }
 
-  /// The id in the list of whom a server calls `id`. One that was listed before servers were noted is taken for this server's.
+  /// Returns the list's ID for the server's `id`. An account from before servers were recorded is assumed to belong to this
+  /// server.
   private func listedID(_ id: AccountID, at authority: String?) -> AccountID {
     guard let authority else { return id }
     var choices = [id]
-    // Somebody may call an account what would be another's whole name: then the address comes before that, too.
+    // An account may be named like another one's prefixed ID: then the server's URL is prefixed again.
     while let known = self[choices[choices.count - 1]], let server = known.server, server != authority {
       choices.append(AccountID("\(authority)#\(choices[choices.count - 1].rawValue)"))
     }
-    // Its own place, also while the one before it is free.
+    // The account's own prefixed ID, even if a shorter one is free by now.
     let whole = AccountID("\(authority)#\(id.rawValue)")
     return (choices + [whole]).first { self[$0]?.server == authority } ?? choices[choices.count - 1]
   }
 
   /// Makes an account the active one, here and in every program that shares the list.
   ///
-  /// - Throws: ``SessionError/storage(_:)`` when the list cannot be written; ``SessionError/refused(code:detail:)`` with
-  ///   `unknown_account` when it does not name this account.
+  /// - Throws: ``SessionError/storage(_:)`` if the list cannot be written; ``SessionError/refused(code:detail:)`` with
+  ///   `unknown_account` if the account is not in it.
   public func activate(_ id: AccountID) async throws(SessionError) {
     let list = try await change(.activate(id))
     guard list.active == id else { throw .refused(code: "unknown_account", detail: id.rawValue) }
   }
 
+  /// Sets an account's tag; `nil` removes it. The tag is taken from any other account that has it.
+  ///
+  /// - Throws: ``SessionError/storage(_:)`` if the list cannot be written.
   public func setTag(_ tag: String?, of id: AccountID) async throws(SessionError) { try await change(.tag(id, tag)) }
 
-  /// Signs an account out and takes it off the list. If it was the active one, none is. The server is told as soon as it can
-  /// be reached, also by the next launch. Where another program signs in to it meanwhile, it stays in the list, with that
-  /// session.
+  /// Signs an account out and removes it from the list. If it was the active one, no account is active. The revocation is sent
+  /// as soon as the server can be reached, after a restart if necessary. If another program signs in to the account meanwhile,
+  /// it stays in the list, with that session.
+  ///
+  /// - Parameter plan: the data to erase. Default ``SignOutPlan/everything``.
+  /// - Throws: ``SessionError/storage(_:)`` if the sign-out or the list cannot be stored.
   @discardableResult
   public func remove(
     _ id: AccountID, _ plan: SignOutPlan = .everything
@@ -153,11 +172,11 @@ public final class Accounts<Content: Sendable> {
     try await alone(id) { () async throws(SessionError) in
       let session = self.openSession(of: id)
       let report = await session.signOut(plan)
-      // The list keeps what could not be taken down: its vault may still hold the session.
+      // An account whose sign-out could not be stored stays in the list: its vault may still hold the session.
       if let trouble = report.notDurable { throw .storage(trouble) }
       let record = self[id]
       try await self.change(.remove(id, isLeaving: true))
-      // Another program may have signed in to it before that: a session that no list names would be lost.
+      // Another program may have signed in before the removal: a session that no list names would be lost.
       if let record, await session.controller.isSessionStored() { try await self.change(.add(record)) }
       return report
     }
@@ -176,8 +195,7 @@ public final class Accounts<Content: Sendable> {
     return try await turn.value.get()
   }
 
-  /// Keeps the sessions of removed accounts for as long as they have something to do; opens those that an earlier launch
-  /// left.
+  /// Keeps the sessions of removed accounts while they have pending work, and opens those that an earlier launch left behind.
   private func follow(_ ids: [AccountID]) {
     for id in ids where leaving[id] == nil {
       let session = openSession(of: id)
@@ -194,7 +212,7 @@ public final class Accounts<Content: Sendable> {
     if isSettled { _ = try? await change(.left(id)) }
   }
 
-  private func openSession(of id: AccountID) -> SessionManager<Content> {
+  private func openSession(of id: AccountID) -> SessionManager<Server, Content> {
     if let session = sessions[id] { return session }
     let session = makeSession(id)
     sessions[id] = session
@@ -204,12 +222,12 @@ public final class Accounts<Content: Sendable> {
   @discardableResult
   private func change(_ edit: AccountsEdit) async throws(SessionError) -> AccountsList {
     let result = await inTurn { [index] in await index.edit(edit) }
-    do throws(VaultTrouble) { return try result.get() } catch { throw .storage(error) }
+    do throws(VaultError) { return try result.get() } catch { throw .storage(error) }
   }
 
   private func inTurn(
-    _ work: @escaping @Sendable () async -> Result<AccountsList, VaultTrouble>
-  ) async -> Result<AccountsList, VaultTrouble> {
+    _ work: @escaping @Sendable () async -> Result<AccountsList, VaultError>
+  ) async -> Result<AccountsList, VaultError> {
     let turn = Task { [last] in
       await last?.value
       let result = await work()
@@ -220,32 +238,32 @@ public final class Accounts<Content: Sendable> {
     return await turn.value
   }
 
-  private func show(_ result: Result<AccountsList, VaultTrouble>) {
+  private func show(_ result: Result<AccountsList, VaultError>) {
     var new = snapshot
     switch result {
     case .success(let list):
-      new.list = list
+      (new.accounts, new.activeID) = (list.accounts, list.active)
       new.isLoaded = true
-      new.trouble = nil
-    case .failure(let trouble): new.trouble = trouble
+      new.storageError = nil
+    case .failure(let error): new.storageError = error
     }
+    if case .success(let list) = result { follow(list.leaving) }
     guard new != snapshot else { return }
-    places = Dictionary(new.list.accounts.enumerated().map { ($1.id, $0) }) { first, _ in first }
+    places = Dictionary(new.accounts.enumerated().map { ($1.id, $0) }) { first, _ in first }
     snapshot = new
-    follow(new.list.leaving)
   }
 }
 
 extension Accounts {
-  /// The accounts of the program `name`, such as `org.example.forum`, at one backend: list, vaults and folders are where the
-  /// platform keeps such things. A sign-out whose plan includes the database removes the account's folder.
+  /// Manages the accounts of the program `name`, such as `org.example.forum`, at one backend. List, vaults and folders are in
+  /// the platform's standard places. A sign-out whose plan includes the database removes the account's folder.
   ///
   /// - Parameters:
   ///   - audits: whether each account has an audit log, see ``FileAuditLog``.
-  ///   - presence: one lock for all accounts.
-  ///   - vault: where an account's secrets are kept, such as `.keychain(name, account: $0)`; nothing: the platform's vault.
+  ///   - presence: one lock for all accounts; `nil` if none.
+  ///   - vault: creates an account's vault, such as `.keychain(name, account: $0)`; `nil` uses the platform's vault.
   public convenience init(
-    _ name: String, backend: any Backend, baseURL: URL, vault: ((AccountID) -> any Vault)? = nil,
+    _ name: String, backend: Server, baseURL: URL, vault: ((AccountID) -> any Vault)? = nil,
     transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), audits: Bool = false, presence: PresenceLock? = nil,
     cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] },

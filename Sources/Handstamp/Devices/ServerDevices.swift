@@ -1,28 +1,36 @@
 import Foundation
 
-/// The devices of the account that is signed in with a controller, at Handstamp's own server, live.
-public struct ServerDevices: DevicesService {
+/// The devices of the signed-in account at Handstamp's own server, with live updates.
+public struct ServerDevices: Sendable {
   private let backend: ServerBackend
   private let controller: SessionController
 
+  /// - Parameter controller: the controller of the account's session.
   public init(_ backend: ServerBackend, controller: SessionController) {
     self.backend = backend
     self.controller = controller
   }
 
+  /// Returns the account's devices, most recently seen first.
+  ///
+  /// - Throws: ``SessionError``, as ``SessionController/token(minimumValidity:)`` does, too.
   @concurrent public func devices() async throws(SessionError) -> [DeviceSession] {
     try await backend.devices(token: try await controller.token())
   }
 
+  /// Ends one of the account's sessions at the server.
+  ///
+  /// - Throws: ``SessionError/refused(code:detail:)`` if the session is unknown or belongs to another account.
   @concurrent public func end(_ session: SessionID) async throws(SessionError) {
     try await backend.end(session, token: try await controller.token())
   }
 
+  /// Ends every session of the account except the current one.
   @concurrent public func endOthers() async throws(SessionError) {
     try await backend.endOtherSessions(token: try await controller.token())
   }
 
-  /// Yields for every event of the account's live feed. A session that was ended elsewhere ends here with it.
+  /// Yields for every event of the account's live feed. If the current session was ended elsewhere, it ends here too.
   public func changes() -> AsyncStream<Void> {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let feed = backend.sessionEvents(for: controller)
@@ -36,12 +44,12 @@ public struct ServerDevices: DevicesService {
 }
 
 extension ServerBackend {
-  /// The devices that an account is signed in on, those seen last first.
+  /// Returns the devices that an account is signed in on, most recently seen first.
   @concurrent public func devices(token: AccessToken) async throws(SessionError) -> [DeviceSession] {
     let response = try await send("GET", "/v1/sessions", token: token)
     guard response.status == 200 else { throw SessionError(refusal: response) }
     guard let list = try? JSONDecoder().decode(DeviceList.self, from: Data(response.body)) else {
-      throw .invalidAnswer("the list of devices")
+      throw .invalidResponse("malformed list of devices")
     }
     return list.sessions.map { item in
       DeviceSession(
@@ -51,11 +59,11 @@ extension ServerBackend {
     }
   }
 
-  /// Ends one of the account's sessions. One that is over already is no error.
+  /// Ends one of the account's sessions. Succeeds if the session has already ended.
   ///
-  /// - Throws: ``SessionError/refused(code:detail:)`` for one that is unknown, or somebody else's.
+  /// - Throws: ``SessionError/refused(code:detail:)`` if the session is unknown or belongs to another account.
   @concurrent public func end(_ session: SessionID, token: AccessToken) async throws(SessionError) {
-    // The server's own ids have no such letters; anybody else's must not become another path.
+    // The server's own IDs do not contain such characters; any other ID must not become another path.
     guard let path = session.rawValue.addingPercentEncoding(withAllowedCharacters: .alphanumerics) else {
       throw .refused(code: "not_found", detail: nil)
     }
@@ -64,7 +72,7 @@ extension ServerBackend {
   }
 }
 
-/// As `GET /v1/sessions` answers.
+/// The response to `GET /v1/sessions`.
 private struct DeviceList: Decodable {
   struct Item: Decodable {
     struct Device: Decodable {

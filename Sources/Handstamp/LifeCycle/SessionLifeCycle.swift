@@ -1,75 +1,85 @@
-/// The system's leave to go on for a moment after the app has gone to the background: on iOS, a background task.
-@MainActor public protocol BackgroundLeave: AnyObject {
-  /// - Parameter onEnd: called when the leave is about to end; everything must be given up when it returns.
-  /// - Returns: false where none is to be had.
+/// Background execution time granted by the system: on iOS, a background task.
+@MainActor public protocol BackgroundTime: AnyObject {
+  /// Requests background time.
+  ///
+  /// - Parameter onEnd: called when the background time is about to end; all resources must be released when it returns.
+  /// - Returns: `false` if no background time is available.
   func begin(_ onEnd: @escaping @MainActor () -> Void) -> Bool
+  /// Gives the background time back.
   func end()
 }
 
-/// What the life of an app means to its sessions.
+/// Connects the life cycle of an app to its sessions.
 ///
-/// - To the front: what waits for its time goes now; the same when the device was unlocked, so that a vault that was locked
-///   at launch is read again.
-/// - To the background: a presence lock is closed. A refresh that is in the air may come home for as long as the system
-///   gives leave; then flight locks are given up, before the program is suspended.
-/// - In a background task: a token that will soon be over is replaced, without asking anybody.
+/// - In the foreground, and when the device is unlocked: pending work is retried at once, so that a vault that was locked at
+///   launch is read again.
+/// - In the background: the presence lock is closed. A refresh in flight may finish while background time lasts; then refresh
+///   locks are released, before the program is suspended.
+/// - In a background task: a token that expires soon is replaced, without a presence check.
 @MainActor public final class SessionLifeCycle {
   private let controllers: () -> [SessionController]
   private let presence: PresenceLock?
-  private let locks: FlightLockKeeper?
-  private let leave: (any BackgroundLeave)?
+  private let locks: RefreshLockManager?
+  private let backgroundTime: (any BackgroundTime)?
   private var isInFront = true
 
+  /// Creates a life cycle for the sessions of an app.
+  ///
   /// - Parameters:
-  ///   - controllers: those of the sessions in use now.
-  ///   - presence: closed when the app goes to the background; nothing: it is left alone.
-  ///   - locks: those of vaults in a group container.
+  ///   - presence: the lock to close when the app enters the background; `nil` if none.
+  ///   - locks: the manager of the refresh locks of vaults in a group container; `nil` if none.
+  ///   - backgroundTime: the system's background time; `nil` if unavailable.
+  ///   - controllers: returns the controllers of the sessions in use.
   public init(
-    presence: PresenceLock? = nil, locks: FlightLockKeeper? = nil, leave: (any BackgroundLeave)? = nil,
+    presence: PresenceLock? = nil, locks: RefreshLockManager? = nil, backgroundTime: (any BackgroundTime)? = nil,
     controllers: @escaping () -> [SessionController]
   ) {
     self.controllers = controllers
     self.presence = presence
     self.locks = locks
-    self.leave = leave
+    self.backgroundTime = backgroundTime
   }
 
+  /// Call this when the app enters the foreground.
   public func cameToFront() {
     isInFront = true
     locks?.resume()
-    nudge()
+    retryPendingWork()
   }
 
-  /// The device was unlocked: the system says that protected data is available.
-  public func unlocked() { nudge() }
+  /// Call this when the device was unlocked, as when protected data becomes available.
+  public func unlocked() { retryPendingWork() }
 
-  /// - Returns: the task that ends when all is given up; an app need not wait for it.
+  /// Call this when the app enters the background.
+  ///
+  /// - Returns: the task that ends when all locks are released; an app does not need to wait for it.
   @discardableResult
   public func wentToBackground() -> Task<Void, Never>? {
     isInFront = false
     presence?.lock()
     guard let locks else { return nil }
-    guard locks.count > 0, let leave, leave.begin({ locks.suspend() }) else {
+    guard locks.count > 0, let backgroundTime, backgroundTime.begin({ locks.suspend() }) else {
       locks.suspend()
       return nil
     }
     return Task {
       await locks.idle()
       if !isInFront { locks.suspend() }
-      leave.end()
+      backgroundTime.end()
     }
   }
 
-  /// Sees to it that every session's token lasts at least `validity` more; for a background task.
+  /// Refreshes every session whose token lasts less than `validity`; for a background task.
   ///
-  /// - Returns: whether every session that is signed in has a token that serves; it may last less long where the server could
-  ///   not be reached.
+  /// - Parameter validity: the minimum remaining lifetime. Default 15 min.
+  /// - Returns: whether every signed-in session has a valid token; it may last less than `validity` if the server could not be
+  ///   reached.
   public func refreshInBackground(_ validity: Duration = .seconds(900)) async -> Bool {
     locks?.resume()
     var isFresh = true
     for controller in controllers() {
       do throws(SessionError) {
-        try await controller.freshen(minimumValidity: validity)
+        try await controller.refreshIfNeeded(minimumValidity: validity)
       } catch {
         if case .signedOut = error { continue }
         isFresh = false
@@ -79,7 +89,7 @@
     return isFresh
   }
 
-  private func nudge() {
-    for controller in controllers() { Task { await controller.nudge() } }
+  private func retryPendingWork() {
+    for controller in controllers() { Task { await controller.retryPendingWork() } }
   }
 }

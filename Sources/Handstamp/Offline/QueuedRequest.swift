@@ -1,28 +1,30 @@
 import Foundation
 
-/// A request that waits until it can be sent.
+/// A request that waits to be sent.
 public struct QueuedRequest: Sendable, Hashable, Identifiable {
-  /// Goes out as `Idempotency-Key`, the same with every attempt: the server carries the request out once.
+  /// The value of `Idempotency-Key`, the same for every attempt: the server carries out the request once.
   public let id: String
-  /// Without its authorization, which is attached when it is sent.
+  /// The request without its authorization, which is attached when it is sent.
   public let request: TransportRequest
-  /// The app's own word for what it is.
+  /// The app's own label, for a list of the queue.
   public let label: String?
+  /// When the request was added to the queue.
   public let enqueuedAt: UnixTime
-  /// How often it was sent without an answer that decides anything, since the program began.
+  /// The number of attempts without a decision, since the program began.
   public internal(set) var attempts = 0
 
-  /// What it counts toward ``QueueLimits/bytes``.
+  /// The size that counts toward ``QueueLimits/bytes``.
   var size: Int {
     request.body.count + request.url.utf8.count
       + request.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
   }
 }
 
-/// How much a queue holds. Beyond that nothing is taken; nothing that waits is ever dropped for something new.
+/// The capacity of a queue. A full queue accepts no requests, and never drops one that waits.
 public struct QueueLimits: Sendable, Hashable {
+  /// The largest number of requests. Default 200.
   public var count: Int
-  /// Of all addresses, headers and bodies together. Every change writes the whole queue.
+  /// The largest total size of all URLs, headers and bodies, in bytes. Every change writes the whole queue. Default 1 MiB.
   public var bytes: Int
 
   public init(count: Int = 200, bytes: Int = 1 << 20) {
@@ -31,55 +33,74 @@ public struct QueueLimits: Sendable, Hashable {
   }
 }
 
-/// Why a queue did not do what it was asked for.
+/// Why a queue operation failed.
 @nonexhaustive
-public enum QueueError: ErrorWithRecovery, Hashable {
-  /// As many requests wait as may.
+public enum QueueError: HandstampError, Hashable {
+  /// The queue has reached its limits.
   case full
-  /// The request cannot be queued; the text says why, without what is in it.
+  /// The request cannot be queued; the text gives the reason, without the request's content.
   case invalidRequest(String)
   /// The queue's file cannot be read or written. Nothing was lost.
-  case storage(VaultTrouble)
+  case storage(VaultError)
+
+  public var code: String {
+    switch self {
+    case .full: "queue_full"
+    case .invalidRequest: "invalid_url_request"
+    case .storage(let error): error.code
+    }
+  }
 
   public var recovery: Recovery {
     switch self {
     case .full, .invalidRequest: .none
-    case .storage(.locked): .unlockDevice
-    case .storage: .retry(after: nil)
+    case .storage(let error): error.recovery
     }
   }
 }
 
-/// What became of a queued request.
+extension QueueError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .full: "the queue is full"
+    case .invalidRequest(let text): "the request cannot be queued: \(text)"
+    case .storage(let error): "the queue cannot be stored: \(error)"
+    }
+  }
+}
+
+/// What happened to a queued request.
 @nonexhaustive
 public enum QueueOutcome: Sendable {
   /// The server carried it out.
   case sent(QueuedRequest, TransportResponse)
-  /// The server will never have it, or it cannot be sent at all; it has left the queue. The answer, if there is one.
+  /// The server refused it permanently, or it cannot be sent; it has left the queue. The response, or `nil` if there was none.
   case refused(QueuedRequest, TransportResponse?)
 }
 
-/// How a replay went.
+/// The result of a replay.
 public struct ReplayReport: Sendable, Hashable {
   /// Why requests still wait.
   @nonexhaustive
   public enum Stop: Sendable, Hashable {
-    /// No answer, or none that decides anything; worth another try after the time, if there is one.
+    /// No response, or none that decides anything; retry after the delay, if the server gave one.
     case unreachable(retryAfter: Duration?)
     /// There is no token: the queue waits for the session.
     case paused(SessionError)
-    /// Somebody else is signed in, or nobody.
+    /// Another account is signed in, or none.
     case otherAccount
-    case storage(VaultTrouble)
+    /// The queue's file cannot be written.
+    case storage(VaultError)
   }
-  /// In the order in which they went.
+  /// The requests that the server carried out, in order.
   public var sent: [QueuedRequest.ID] = []
+  /// The requests that were refused permanently, in order.
   public var refused: [QueuedRequest.ID] = []
-  /// Nothing when the queue is empty.
+  /// Why requests still wait; `nil` if the queue is empty.
   public var stop: Stop?
 }
 
-/// A queue's content as it stands in its file.
+/// The content of a queue's file.
 struct StoredQueue: Codable {
   struct Item: Codable {
     var id: String

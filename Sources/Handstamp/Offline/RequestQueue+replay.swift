@@ -1,9 +1,8 @@
 import HandstampCore
 
-/// Sending what waits.
+/// Sends the requests in the queue.
 extension RequestQueue {
-  /// Sends what waits, in order, until the queue is empty or something stands in the way. Whoever asks meanwhile gets the
-  /// same report.
+  /// Sends the requests in order until the queue is empty or a request has to wait. Concurrent callers get the same report.
   @discardableResult
   public func replay() async -> ReplayReport {
     if let replaying { return await replaying.value }
@@ -12,9 +11,8 @@ extension RequestQueue {
     return await task.value
   }
 
-  /// Replays now, whenever something is taken in, when somebody signs in, and after a failure by the back-off of `retry`.
-  /// Returns when its task is cancelled. To be run once; an app that learns of a network that came back calls
-  /// ``replay()``.
+  /// Replays at once, whenever a request is added, when a user signs in, and after a failure with the back-off of `retry`.
+  /// Returns when its task is cancelled. Run it once; when the network comes back, call ``replay()``.
   public func run(retry: RetryPolicy = RetryPolicy(base: .seconds(1), cap: .seconds(300))) async {
     let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     wake = continuation
@@ -49,9 +47,9 @@ extension RequestQueue {
       return result
     }
     while let next = waiting.first {
-      // The generation before the state: if it is still that one when the request goes out, so is the account.
+      // The generation before the state: if it is unchanged when the request is sent, so is the account.
       let generation = api.controller.requests.generation
-      guard case .signedIn(let facts) = api.controller.state, facts.profile.id == account else {
+      guard case .signedIn(let facts) = api.controller.state, facts.profile?.id == account else {
         result.stop = .otherAccount
         return result
       }
@@ -59,12 +57,12 @@ extension RequestQueue {
       let answer: Result<TransportResponse, APIError>
       do throws(APIError) {
         answer = .success(
-          try await api.respond(to: next.request, requiresAuth: true, failures: .once, in: generation))
+          try await api.respond(to: next.request, requiresAuth: true, retryPolicy: .once, in: generation))
       } catch {
         answer = .failure(error)
       }
       sending = nil
-      // Cleared meanwhile: it is nobody's any more.
+      // Cleared meanwhile: the response is discarded.
       guard waiting.first?.id == next.id else { continue }
       switch Verdict(answer, now: api.controller.clock.now().wall) {
       case .stop(let stop):
@@ -85,7 +83,7 @@ extension RequestQueue {
     return result
   }
 
-  /// What cannot be taken off the disk is gone here all the same; after a restart it would be sent again, under its key.
+  /// Removes a request whose removal cannot be written from memory; after a restart it would be sent again, with the same key.
   private func forgetFirst(_ result: inout ReplayReport) {
     let rest = Array(waiting.dropFirst())
     do throws(QueueError) { try save(rest) } catch {
@@ -95,7 +93,7 @@ extension RequestQueue {
   }
 }
 
-/// What an answer means to a queued request.
+/// The effect of a response on a queued request.
 private enum Verdict {
   case sent(TransportResponse)
   case refused(TransportResponse?)
@@ -109,8 +107,9 @@ private enum Verdict {
       case 300..<500 where !response.failsInPassing && response.status != 401: self = .refused(response)
       default: self = .stop(.unreachable(retryAfter: response.retryDelay(at: now)))
       }
+    case .failure(.unauthorized(.requestFailed(_, let retryAfter))): self = .stop(.unreachable(retryAfter: retryAfter))
     case .failure(.unauthorized(let error)): self = .stop(.paused(error))
-    case .failure(.unreachable(.tooLarge)), .failure(.unreachable(.invalidRequest)), .failure(.invalidRequest):
+    case .failure(.network(.tooLarge)), .failure(.network(.invalidRequest)), .failure(.invalidRequest):
       self = .refused(nil)
     case .failure: self = .stop(.unreachable(retryAfter: nil))
     }

@@ -2,48 +2,52 @@ import Foundation
 import HandstampCore
 public import HandstampVaults
 
-/// Where a ``RequestQueue`` keeps what waits.
+/// Where a ``RequestQueue`` stores its requests.
 @nonexhaustive
 public enum QueueStorage: Sendable {
-  /// In memory: what waits is gone with the program.
+  /// In memory: the requests are lost when the program exits.
   case memory
-  /// In a file beside a vault, for its owner alone, sealed with AES-GCM under a key derived from the vault's. With
-  /// ``VaultKey/fileBeside`` it is protected by file mode only, as the vault is: who can read the folder reads the bodies.
+  /// In a file beside a vault, readable by its owner only, sealed with AES-GCM under a key derived from the vault's. With
+  /// ``VaultKey/fileInVaultFolder`` it is protected by file mode only, like the vault: any process that can read the folder can
+  /// read the bodies.
   case sealed(beside: SealedFileVault)
 }
 
-/// Requests of one account that are sent when there is a network, in the order in which they came.
+/// Requests of one account that are sent in order when there is a network.
 ///
-/// - Taken in is what is durable: ``enqueue(_:label:)`` returns when the request is on the disk. A crash or a `kill -9` at
-///   any instant loses none and invents none; one whose answer was lost is sent again with the same `Idempotency-Key`.
-/// - No token is ever in it. Each request gets the session's token when it is sent, and goes out for its own account alone,
-///   to the account's own server alone.
-/// - The order holds: a request that gets no answer, or one that decides nothing (408, 425, 429, 5xx), keeps those behind it
-///   waiting, and a 401 pauses them all until there is a session. Any other answer, a 3xx or a 4xx, is final: the request
-///   leaves the queue and the app is told.
-/// - It is bounded, and can be looked into, see ``requests``, ``cancel(_:)`` and ``clear()``.
+/// - Durable: ``enqueue(_:label:)`` returns when the request is on disk. A crash or a `kill -9` at any instant neither loses
+///   nor invents a request; one whose response was lost is sent again with the same `Idempotency-Key`.
+/// - Without tokens: each request gets the session's token when it is sent, and is sent only for its own account, only to the
+///   account's own server.
+/// - Ordered: a request without a response, or with one that decides nothing (408, 425, 429, 5xx), keeps later ones waiting,
+///   and a 401 pauses them all until there is a session. Any other response, a 3xx or a 4xx, is final: the request leaves the
+///   queue and the outcome is reported.
+/// - Bounded and inspectable, see ``requests``, ``cancel(_:)`` and ``clear()``.
 ///
-/// At a sign-out it is to be dropped: hand ``cleanupStep()`` to the controller. One queue per account and program: a second
-/// process that opens the same file is told ``QueueError/storage(_:)``.
+/// Pass ``cleanupStep(keepingWhenExpired:)`` to the controller so that a sign-out clears the queue. Use one queue per account
+/// and program: a second process that opens the same file gets ``QueueError/storage(_:)``.
 public actor RequestQueue {
+  /// The account whose requests these are.
   public nonisolated let account: AccountID
   let api: APIClient
   private let limits: QueueLimits
   private let file: SealedFile?
   let report: @Sendable (QueueOutcome) async -> Void
 
-  private var lock: (any FlightLock)?
+  private var lock: (any VaultLock)?
   private var loading: Task<Result<Content, QueueError>, Never>?
   private var isLoaded = false
   var waiting: [QueuedRequest] = []
-  /// The one that is in the air.
+  /// The request in flight.
   var sending: QueuedRequest.ID?
   var replaying: Task<ReplayReport, Never>?
   var wake: AsyncStream<Void>.Continuation?
 
+  /// Creates a queue for the requests of `account`.
+  ///
   /// - Parameters:
-  ///   - account: whose requests these are; for nobody else are they sent.
-  ///   - report: told of every request that leaves the queue by itself, in order.
+  ///   - account: the account that the requests are sent for.
+  ///   - report: called for every request that leaves the queue by itself, in order.
   public init(
     for account: AccountID, api: APIClient, storage: QueueStorage = .memory, limits: QueueLimits = QueueLimits(),
     report: @escaping @Sendable (QueueOutcome) async -> Void = { _ in }
@@ -55,7 +59,7 @@ public actor RequestQueue {
     switch storage {
     case .memory: file = nil
     case .sealed(let vault):
-      // JSON and base64 make at most twice as much of it.
+      // JSON and base64 at most double the size.
       file = SealedFile(
         beside: vault, account: account, purpose: "queue", limit: limits.bytes * 2 + limits.count * 512 + 4096)
     }
@@ -63,7 +67,7 @@ public actor RequestQueue {
 
   deinit { lock?.unlock() }
 
-  /// What waits, in order.
+  /// The requests in the queue, in order.
   public var requests: [QueuedRequest] {
     get async throws(QueueError) {
       try await load()
@@ -71,19 +75,19 @@ public actor RequestQueue {
     }
   }
 
-  /// Takes a request in. It is durable when this returns.
+  /// Adds a request. It is durable when this returns.
   ///
-  /// - Parameter label: the app's own word for what it is, for a list of what waits.
-  /// - Throws: ``QueueError/full``; ``QueueError/invalidRequest(_:)`` for an address that is not of the account's own server
-  ///   and for headers that carry secrets.
+  /// - Parameter label: the app's own label, for a list of the queue.
+  /// - Throws: ``QueueError/full``; ``QueueError/invalidRequest(_:)`` if the URL is not of the account's own server or a header
+  ///   contains a secret; ``QueueError/storage(_:)`` if the file cannot be written.
   @discardableResult
   public func enqueue(_ request: TransportRequest, label: String? = nil) async throws(QueueError) -> QueuedRequest {
     guard Origin(request.url) != nil, Origin(request.url) == Origin(api.baseURL.absoluteString) else {
-      throw .invalidRequest("the address is not of the account's own origin")
+      throw .invalidRequest("the URL is not of the account's own origin")
     }
     let secrets = ["authorization", "proxy-authorization", "cookie"]
     guard !request.headers.contains(where: { secrets.contains($0.name.lowercased()) }) else {
-      throw .invalidRequest("a header that carries a secret: authorization is attached when the request is sent")
+      throw .invalidRequest("a header contains a secret; authorization is attached when the request is sent")
     }
     var request = request
     let id: String
@@ -95,24 +99,30 @@ public actor RequestQueue {
     }
     let new = QueuedRequest(id: id, request: request, label: label, enqueuedAt: api.controller.clock.now().wall)
     try await load()
-    guard !waiting.contains(where: { $0.id == id }) else { throw .invalidRequest("its Idempotency-Key waits already") }
+    guard !waiting.contains(where: { $0.id == id }) else {
+      throw .invalidRequest("a request with this Idempotency-Key is already queued")
+    }
     guard waiting.count < limits.count, waiting.reduce(new.size, { $0 + $1.size }) <= limits.bytes else { throw .full }
     try save(waiting + [new])
     wake?.yield()
     return new
   }
 
-  /// Takes a call in; its response is handed to `report` as it comes.
+  /// Adds an API call; the response is passed to `report` without decoding.
+  ///
+  /// - Throws: as ``enqueue(_:label:)`` for a request.
   @discardableResult
   public func enqueue(_ endpoint: some Endpoint, label: String? = nil) async throws(QueueError) -> QueuedRequest {
     let request: TransportRequest
     do throws(APIError) { request = try api.request(for: endpoint) } catch {
-      throw .invalidRequest("the endpoint makes no request")
+      throw .invalidRequest("the endpoint cannot be turned into a request")
     }
     return try await enqueue(request, label: label)
   }
 
-  /// Takes a request out, for good. False when it does not wait, or is in the air: then the server may carry it out.
+  /// Removes a request. Returns `false` if it is not in the queue, or is in flight: then the server may carry it out.
+  ///
+  /// - Throws: ``QueueError/storage(_:)``.
   @discardableResult
   public func cancel(_ id: QueuedRequest.ID) async throws(QueueError) -> Bool {
     try await load()
@@ -121,17 +131,21 @@ public actor RequestQueue {
     return true
   }
 
-  /// Drops everything, also what cannot be read, and the file with it. What is in the air may still be carried out; nobody is
-  /// told of it.
+  /// Removes all requests, unreadable ones included, and the file. A request in flight may still be carried out; its outcome is
+  /// not reported.
+  ///
+  /// - Throws: ``QueueError/storage(_:)``.
   public func clear() async throws(QueueError) {
     if !isLoaded { try? await load() }
     waiting = []
     isLoaded = true
-    do throws(VaultTrouble) { try file?.remove() } catch { throw .storage(error) }
+    do throws(VaultError) { try file?.remove() } catch { throw .storage(error) }
   }
 
-  /// Clears the queue when a session of its account ends; for `SessionController`'s clean-up. A session that ends by itself
-  /// (``SignOutPlan/expiry``) keeps it, because the same person finds it again after signing in.
+  /// Returns a clean-up step for `SessionController` that clears the queue when a session of its account ends.
+  ///
+  /// - Parameter keeps: whether the queue survives a session that ends on its own (``SignOutPlan/expiry``), because the same
+  ///   user wants it after signing in again. Default `true`.
   public nonisolated func cleanupStep(keepingWhenExpired keeps: Bool = true) -> CleanupStep {
     CleanupStep("request_queue", .always) { [weak self, account] ended in
       guard let self, ended.account == nil || ended.account == account else { return }
@@ -148,7 +162,7 @@ public actor RequestQueue {
     loading = task
     let result = await task.value
     if loading == task { loading = nil }
-    // Whoever waited for the same, or cleared the queue, was first.
+    // Another caller has loaded or cleared the queue meanwhile.
     if isLoaded { return }
     let content = try result.get()
     lock = content.lock
@@ -157,18 +171,18 @@ public actor RequestQueue {
   }
 
   struct Content: Sendable {
-    var lock: (any FlightLock)?
+    var lock: (any VaultLock)?
     var requests: [QueuedRequest] = []
   }
 
   @concurrent private static func content(of file: SealedFile?) async -> Result<Content, QueueError> {
     guard let file else { return .success(Content()) }
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       guard let lock = try await file.own() else {
         return .failure(.storage(.unavailable("another program has this queue open")))
       }
       let bytes: [UInt8]?
-      do throws(VaultTrouble) { bytes = try file.read() } catch {
+      do throws(VaultError) { bytes = try file.read() } catch {
         guard error == .corrupt else {
           lock.unlock()
           throw error
@@ -187,10 +201,10 @@ public actor RequestQueue {
     }
   }
 
-  /// Writes first: what could not be written has not happened.
+  /// Writes before changing memory: a change that could not be written has not happened.
   func save(_ new: [QueuedRequest]) throws(QueueError) {
     if let file {
-      do throws(VaultTrouble) {
+      do throws(VaultError) {
         if new.isEmpty {
           try file.remove()
         } else {

@@ -1,14 +1,14 @@
 public import HandstampCore
 
-/// Stands in front of sessions: no token leaves until the person at the device has shown that they are there.
+/// Guards sessions: no token is available until the user at the device has confirmed their presence.
 ///
 /// ```swift
 /// let lock = PresenceLock(passphrase, policy: .window(.seconds(300)), reason: "to read your messages")
-/// let session = SessionController(vault: vault, backend: backend, presence: lock)
+/// let session = SessionController(backend: backend, vault: vault, presence: lock)
 /// for await state in lock.states { isCovered = state != .open }
 /// ```
-/// It guards handing out and not renewing: refreshes in the background go on, and so does a sign-out. One lock may stand in
-/// front of several sessions. It begins closed.
+/// It guards the use of tokens, not their renewal: background refreshes continue, and so does a sign-out. One lock may guard
+/// several sessions. It is locked at first.
 public final class PresenceLock: Sendable {
   typealias Answer = Result<PresenceGate.Pass, PresenceError>
 
@@ -16,7 +16,7 @@ public final class PresenceLock: Sendable {
     var gate: PresenceGate
     var lastNumber: UInt64 = 0
     var waiters: [UInt64: CheckedContinuation<Answer, Never>] = [:]
-    /// The question that is being asked, or was taken back and is on its way out.
+    /// The presence check in progress, or one that was withdrawn and is ending.
     var asking: Task<Void, Never>?
     var closing: Task<Void, Never>?
     var published = PresenceState.locked
@@ -28,10 +28,12 @@ public final class PresenceLock: Sendable {
   let clock: any SessionClock
   let content: Locked<Content>
 
+  /// Creates a lock, which is locked at first.
+  ///
   /// - Parameters:
-  ///   - presence: who asks.
-  ///   - policy: how long an answer holds.
-  ///   - reason: what the person is told.
+  ///   - presence: performs the presence check.
+  ///   - policy: how long a confirmation lasts.
+  ///   - reason: the text of the prompt, such as "to read your messages".
   public init(
     _ presence: any UserPresence, policy: PresencePolicy, reason: String, clock: any SessionClock = SystemClock()
   ) {
@@ -51,13 +53,14 @@ public final class PresenceLock: Sendable {
     finish()
   }
 
+  /// The state now. ``states`` yields every change.
   public var state: PresenceState { content.withLock { [clock] in $0.gate.state(at: clock.uptime()) } }
 
-  /// Whether tokens are handed out without a question.
+  /// Whether tokens are available without a presence check.
   public var isOpen: Bool { content.withLock { [clock] in $0.gate.isOpen(at: clock.uptime()) } }
 
-  /// Closes at once: when the app goes to the background, or at a person's wish. Calls that wait for an answer are told
-  /// ``PresenceError/cancelled``; an answer that comes later opens nothing.
+  /// Locks at once: when the app enters the background, or when the user asks for it. Calls that wait for a confirmation throw
+  /// ``PresenceError/cancelled``; a later confirmation has no effect.
   public func lock() {
     let (waiters, asking) = content.withLock { [clock] content in
       content.gate.close()
@@ -71,14 +74,16 @@ public final class PresenceLock: Sendable {
     for waiter in waiters { waiter.resume(returning: .failure(.cancelled)) }
   }
 
-  /// Asks, unless it is open: for the button of a lock screen. Whoever asks at the same time is served by the same answer.
-  /// Cancelling the task ends this wait alone.
+  /// Asks for a confirmation, unless the lock is open: for the button of a lock screen. Concurrent callers share one check.
+  /// Cancelling the task ends only this wait.
+  ///
+  /// - Throws: ``PresenceError``.
   public func unlock() async throws(PresenceError) {
     if isOpen { return }
     _ = try await confirm().answer.get()
   }
 
-  /// The same for a call that needs a pass. Exactly one of all who share a question is the one who began it.
+  /// The same for a call that needs a pass. Exactly one of the callers that share a check is the first.
   func confirm() async -> (answer: Answer, isFirst: Bool) {
     let number = content.withLock { content in
       content.lastNumber += 1
@@ -106,8 +111,8 @@ public final class PresenceLock: Sendable {
     return (answer, isFirst.withLock { $0 })
   }
 
-  /// A task of its own, so that no caller's cancellation goes with it. It waits until a question that was taken back is
-  /// gone: a person is asked one thing at a time.
+  /// Starts a check in its own task, so that no caller's cancellation affects it. It waits until a withdrawn check has ended:
+  /// the user sees one prompt at a time.
   private func ask(_ question: UInt64, after former: Task<Void, Never>?) -> Task<Void, Never> {
     Task.detached(priority: .userInitiated) { [weak self, presence, reason] in
       await former?.value
@@ -145,7 +150,7 @@ public final class PresenceLock: Sendable {
       guard let waiter = content.waiters.removeValue(forKey: number) else {
         return (CheckedContinuation<Answer, Never>?.none, Task<Void, Never>?.none)
       }
-      // Nobody waits for the answer any more: it opens nothing.
+      // No caller waits any more: the confirmation has no effect.
       guard content.waiters.isEmpty else { return (waiter, nil) }
       content.gate.takeBack()
       content.publish(at: clock.uptime())
@@ -155,7 +160,7 @@ public final class PresenceLock: Sendable {
     waiter?.resume(returning: .failure(.cancelled))
   }
 
-  /// Tells observers when the time is over. What decides is the gate, whenever it is asked.
+  /// Notifies observers when the time has passed. The gate itself decides whenever it is asked.
   private func closeLater(after delay: Duration) -> Task<Void, Never> {
     Task.detached(priority: .utility) { [weak self, clock] in
       var rest: Duration? = delay

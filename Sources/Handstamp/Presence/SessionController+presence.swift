@@ -1,10 +1,10 @@
 import HandstampCore
 
 extension SessionController {
-  /// Hands `token` out only when somebody was shown to be there.
+  /// Returns `token` only after the user has confirmed their presence.
   ///
-  /// The token is fetched first: nobody is asked in vain, and none is handed out that came to its end while somebody was
-  /// being asked. But a vault that is locked may be just what the answer opens.
+  /// The token is fetched first: the user is not asked in vain, and a token that expires while the user is being asked is not
+  /// returned. A locked vault is no obstacle, because the confirmation may be the very thing that unlocks it.
   nonisolated func guarded(
     by lock: PresenceLock, _ token: () async throws(SessionError) -> AccessToken
   ) async throws(SessionError) -> AccessToken {
@@ -39,15 +39,15 @@ extension SessionController {
       case .failure(.cancelled): "cancelled"
       }
     var entry = AuditEntry(action: .presence, session: nil, account: nil, at: clock.now().wall, outcome: outcome)
-    if case .signedIn(let facts) = state { (entry.session, entry.account) = (facts.session, facts.profile.id) }
+    if case .signedIn(let facts) = state { (entry.session, entry.account) = (facts.session, facts.profile?.id) }
     record(entry)
   }
 }
 
 extension PresenceLock {
-  /// A pass for a call that comes now; nothing while closed.
+  /// A pass for a call at this moment; `nil` while locked.
   var pass: PresenceGate.Pass? { content.withLock { [clock] in $0.gate.pass(at: clock.uptime()) } }
 
-  /// Whether what was fetched under that pass may be handed out: not after the lock was closed.
+  /// Whether a token fetched with that pass may be returned: not after the lock was closed.
   func accepts(_ pass: PresenceGate.Pass) -> Bool { content.withLock { $0.gate.accepts(pass) } }
 }

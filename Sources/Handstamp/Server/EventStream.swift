@@ -1,8 +1,10 @@
 /// One server-sent event.
 public struct ServerSentEvent: Sendable, Hashable {
-  /// The last id that the stream has named, by this event or an earlier one.
+  /// The last ID of the stream, set by this event or an earlier one.
   public var id: String?
+  /// The event's type; `message` if the server sent none.
   public var name: String
+  /// The event's data; lines are separated by a line feed.
   public var data: String
 
   public init(id: String? = nil, name: String = "message", data: String) {
@@ -12,21 +14,21 @@ public struct ServerSentEvent: Sendable, Hashable {
   }
 }
 
-/// Reads server-sent events from bytes as they come (WHATWG HTML, section 9.2.6). Lines and events may be cut anywhere; a byte
-/// order mark at the start is dropped; comments may be of any length.
-public struct EventStreamParser: Sendable {
-  /// An event whose lines have more bytes than this is dropped; its id and the events after it are not.
-  public static let longestEvent = 1 << 20
-  /// What is kept of a line of an event that is too long: enough for an id.
+/// Parses server-sent events from bytes as they arrive (WHATWG HTML, section 9.2.6). Lines and events may be split anywhere; a
+/// byte order mark at the start is skipped; comments may have any length.
+package struct EventStreamParser: Sendable {
+  /// The largest event, in bytes; a larger one is dropped, but not its ID and not the events after it.
+  package static let longestEvent = 1 << 20
+  /// The part of an oversized event's line that is kept, in bytes: enough for an ID.
   private static let longestField = 4096
 
-  /// What stood in a stream.
+  /// An item of a stream.
   package enum Item: Sendable, Hashable {
-    /// An event, and whether it named its id itself.
+    /// An event, and whether it has an ID of its own.
     case event(ServerSentEvent, hasOwnID: Bool)
-    /// An id without an event: where to resume, all the same.
+    /// An ID without an event: a position to resume from.
     case id(String)
-    /// How long to wait before the next connection.
+    /// The delay before the next connection.
     case retry(Duration)
   }
 
@@ -40,17 +42,17 @@ public struct EventStreamParser: Sendable {
   private var hasOwnID = false
   private var skipsLineFeed = false
   private var size = 0
-  /// The bytes of a byte order mark that may still come; nothing once anything else has.
+  /// The bytes of a byte order mark that may still follow; `nil` after any other byte.
   private var mark: ArraySlice<UInt8>? = [0xEF, 0xBB, 0xBF]
 
-  public init() {}
+  package init() {}
 
-  /// The events that end in `bytes`.
-  public mutating func parse(_ bytes: some Sequence<UInt8>) -> [ServerSentEvent] {
+  /// Returns the events that end in `bytes`.
+  package mutating func parse(_ bytes: some Sequence<UInt8>) -> [ServerSentEvent] {
     items(in: bytes).compactMap { if case .event(let event, _) = $0 { event } else { nil } }
   }
 
-  /// Everything that ends in `bytes`.
+  /// Returns all items that end in `bytes`.
   package mutating func items(in bytes: some Sequence<UInt8>) -> [Item] {
     var items: [Item] = []
     for byte in bytes { take(byte, &items) }
@@ -64,7 +66,7 @@ public struct EventStreamParser: Sendable {
         return
       }
       mark = nil
-      // It only began like one: those bytes are of the first line.
+      // The bytes only began like a byte order mark: they belong to the first line.
       let begun: [UInt8] = [0xEF, 0xBB, 0xBF]
       for earlier in begun.prefix(3 - wanted.count) { take(earlier, &items) }
     }

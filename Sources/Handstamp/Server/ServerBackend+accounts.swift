@@ -1,23 +1,24 @@
 public import HandstampCore
 
-/// What Handstamp's own server offers beyond refresh. What it refuses comes as ``SessionError/refused(code:detail:)`` with its
+/// The account functions of Handstamp's own server. A refusal throws ``SessionError/refused(code:detail:)`` with the server's
 /// code: `wrong_credentials`, `email_taken`, `weak_password`, `sign_up_closed`, `link_invalid`, `not_anonymous` and so on.
 extension ServerBackend {
-  /// Makes an account and signs in, unless the server wants the address confirmed first: go on with ``confirmSignUp(_:)``.
+  /// Creates an account and signs in, unless the server requires the address to be confirmed first: continue with
+  /// ``confirmSignUp(_:)``.
   @concurrent public func signUp(
     email: String, password: Secret, username: String
-  ) async throws(SessionError) -> SignUpOutcome {
+  ) async throws(SessionError) -> SignUpResponse {
     try await outcome(
       of: send("POST", "/v1/sign-up", json: Body.signUp(email, password, username, device)))
   }
 
-  @concurrent public func signIn(email: String, password: Secret) async throws(SessionError) -> Grant {
+  @concurrent public func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.take { () async throws(SessionError) in
       try await grant(of: send("POST", "/v1/sign-in", json: Body.signIn(email, password, device)))
     }
   }
 
-  @concurrent public func signInAnonymously() async throws(SessionError) -> Grant {
+  @concurrent public func signInAnonymously() async throws(SessionError) -> TokenResponse {
     try await SignInTurn.take { () async throws(SessionError) in
       try await grant(of: send("POST", "/v1/sign-in/anonymous", json: Body(device: device)))
     }
@@ -25,15 +26,16 @@ extension ServerBackend {
 
   @concurrent public func upgrade(
     email: String, password: Secret, username: String, token: AccessToken
-  ) async throws(SessionError) -> SignUpOutcome {
+  ) async throws(SessionError) -> SignUpResponse {
     try await outcome(
       of: send("POST", "/v1/upgrade", json: Body.signUp(email, password, username, device), token: token))
   }
 
-  /// Opens the account, or makes a full one of the guest's, for which a mail was sent.
+  /// Completes a sign-up or an upgrade that was confirmed by mail, and signs in.
   ///
-  /// - Parameter code: what stands in the mail, or in its link.
-  @concurrent public func confirmSignUp(_ code: Secret) async throws(SessionError) -> Grant {
+  /// - Parameter code: the code in the mail, or in its link.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `link_invalid` if the code is unknown, used or expired.
+  @concurrent public func confirmSignUp(_ code: Secret) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.take { () async throws(SessionError) in
       try await grant(
         of: send("POST", "/v1/sign-up/confirm", json: Body(device: device, token: .some(code.exposed))))
@@ -44,7 +46,9 @@ extension ServerBackend {
     try await check(send("POST", "/v1/password-reset", json: Body(email: email)))
   }
 
-  /// Sets a new password with the code of a mail. Every session of the account ends; sign in afterwards.
+  /// Sets a new password with the code of a mail. Ends every session of the account; sign in afterwards.
+  ///
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `link_invalid` or `weak_password`.
   @concurrent public func confirmPasswordReset(
     _ code: Secret, newPassword: Secret
   ) async throws(SessionError) {
@@ -78,7 +82,7 @@ extension ServerBackend {
       send("PUT", "/v1/device/push-token", json: Body(token: .some(pushToken?.exposed)), token: token))
   }
 
-  /// Gives one of the account's devices another name, as the list of sessions shows it.
+  /// Renames one of the account's devices, as the list of sessions shows it.
   @concurrent public func renameDevice(
     of session: SessionID, to name: String, token: AccessToken
   ) async throws(SessionError) {
@@ -90,17 +94,18 @@ extension ServerBackend {
     guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
   }
 
-  private func grant(of response: TransportResponse) throws(SessionError) -> Grant {
+  private func grant(of response: TransportResponse) throws(SessionError) -> TokenResponse {
     try check(response)
-    return try Grant(signIn: response.body)
+    return try TokenResponse(signIn: response.body)
   }
 
-  private func outcome(of response: TransportResponse) throws(SessionError) -> SignUpOutcome {
+  private func outcome(of response: TransportResponse) throws(SessionError) -> SignUpResponse {
     response.status == 202 ? .confirmationSent : .signedIn(try grant(of: response))
   }
 }
 
-/// What the JSON API is told. Only what is set is written; a token that is nothing is written as null.
+/// The body of a request to the JSON API. Only members that are set are written; a token that is `.some(nil)` is written as
+/// null.
 private struct Body: Encodable {
   var device: ServerBackend.Device?
   var email: String?
@@ -125,6 +130,6 @@ private struct Body: Encodable {
 }
 
 extension Secret {
-  /// For a body that is written at once.
+  /// The text, for a body that is sent at once.
   fileprivate var exposed: String { withExposed { $0 } }
 }

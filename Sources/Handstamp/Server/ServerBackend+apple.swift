@@ -2,27 +2,28 @@ import Foundation
 public import HandstampCore
 
 extension ServerBackend {
-  /// Signs in with what Apple's sheet returned. The account is made at the first time.
+  /// Signs in with the credential of Sign in with Apple. The first sign-in creates the account.
   ///
   /// - Parameters:
-  ///   - nonce: the value whose SHA-256, in hexadecimal, was given to the sheet: from 16 to 256 bytes, good for one sign-in.
-  ///   - username: for a new account: Apple tells it the app once, at the first sign-in.
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `id_token_invalid` when the server does not take the token, and
-  ///   ``SessionError/unsupported(_:)`` when it is not set up for Apple.
+  ///   - idToken: the identity token that Apple issued.
+  ///   - nonce: the value whose SHA-256, in hexadecimal, was passed to Apple's request: 16 to 256 bytes, for one sign-in only.
+  ///   - username: the name of a new account: Apple passes it to the app only at the first sign-in.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `id_token_invalid` if the server rejects the token, and
+  ///   ``SessionError/unsupported(_:)`` if it is not configured for Apple.
   @concurrent public func signInWithApple(
     idToken: Secret, nonce: String, username: String?
-  ) async throws(SessionError) -> Grant {
+  ) async throws(SessionError) -> TokenResponse {
     let body = idToken.withExposed {
       AppleBody(id_token: $0, nonce: nonce, username: username, device: device)
     }
     return try await SignInTurn.take { () async throws(SessionError) in
       let response = try await send("POST", "/v1/sign-in/apple", json: body)
       guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
-      return try Grant(signIn: response.body)
+      return try TokenResponse(signIn: response.body)
     }
   }
 
-  @concurrent public func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> Grant {
+  @concurrent public func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> TokenResponse {
     try await signInWithApple(idToken: idToken, nonce: nonce, username: nil)
   }
 }

@@ -19,70 +19,97 @@ private struct TokenAnswer: Decodable {
 private struct TokenRefusal: Decodable {
   var error: String?
   var error_code: String?
+  var error_description: String?
   var reason: String?
 }
 
-extension Grant {
+extension TokenResponse {
   init(signIn body: [UInt8]) throws(SessionError) {
-    try self.init(refresh: body)
-    guard session != nil, profile != nil else { throw .invalidAnswer("a sign-in without session_id or profile") }
+    do throws(UnusableTokens) { try self.init(refresh: body) } catch { throw .invalidResponse(error.reason) }
+    guard session != nil, profile != nil else {
+      throw .invalidResponse("the sign-in response has no session_id or profile")
+    }
   }
 
-  /// Reads the answer of a token endpoint (RFC 6749 section 5.1).
-  init(refresh body: [UInt8]) throws(SessionError) {
+  /// Parses the response of a token endpoint (RFC 6749 section 5.1).
+  init(refresh body: [UInt8]) throws(UnusableTokens) {
     guard let answer = try? JSONDecoder().decode(TokenAnswer.self, from: Data(body)) else {
-      throw .invalidAnswer("the token endpoint's answer is not readable")
+      throw UnusableTokens("not a token response")
     }
-    guard answer.token_type.lowercased() == "bearer" else { throw .invalidAnswer("tokens of an unknown type") }
+    guard answer.token_type.lowercased() == "bearer" else { throw UnusableTokens("unknown token_type") }
     for text in [answer.access_token, answer.refresh_token, answer.revocation_handle].compactMap({ $0 }) {
-      // Printable ASCII (RFC 6750 section 2.1); anything else could break out of a header.
+      // Printable ASCII (RFC 6750 section 2.1); other characters could break out of the header.
       guard !text.isEmpty, text.utf8.allSatisfy({ (33...126).contains($0) }) else {
-        throw .invalidAnswer("a token with characters that none may have")
+        throw UnusableTokens("a token contains an invalid character")
       }
     }
     let life = answer.expires_in.flatMap { $0.isFinite && $0 >= 0 ? Duration.seconds(min($0, 1e9)) : nil }
     self.init(
       tokens: TokenSet(
-        access: AccessToken(answer.access_token), life: life, refresh: answer.refresh_token.map { RefreshToken($0) }),
+        access: AccessToken(answer.access_token), expiresIn: life,
+        refresh: answer.refresh_token.map { RefreshToken($0) }),
       session: answer.session_id,
       profile: answer.profile.map { Profile(id: $0.id, name: $0.name, isAnonymous: $0.is_anonymous ?? false) },
       revocation: answer.revocation_handle.map { RevocationHandle($0) })
   }
 }
 
-extension SessionError {
-  /// What an answer of the token endpoint other than 200 means. The closed list of the refresh protocol: only
-  /// `invalid_grant` in a JSON body with 400 or 401 decides anything.
-  init(tokenAnswer response: TransportResponse) {
+/// Why a token response cannot be used.
+struct UnusableTokens: Error {
+  var reason: String
+  init(_ reason: String) { self.reason = reason }
+}
+
+extension RefreshResult {
+  /// Maps the token endpoint's response to a refresh, by the closed list of the refresh protocol: only `invalid_grant` in a
+  /// JSON body with 400 or 401 decides anything.
+  init(_ response: TransportResponse) {
+    if response.status == 200 {
+      do throws(UnusableTokens) { self = .granted(try TokenResponse(refresh: response.body)) } catch {
+        let isObject = (try? JSONSerialization.jsonObject(with: Data(response.body))) is [String: Any]
+        self = .noDecision(
+          isObject
+            ? .unusableTokens(error.reason, successor: nil)
+            : .server(.init(status: response.status, details: "not a token response")))
+      }
+      return
+    }
     let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))
     guard response.status == 400 || response.status == 401, refusal?.error == "invalid_grant" else {
-      self = .unreachable(retryAfter: response.retryAfter)
+      let server = RequestFailure.ServerResponse(
+        status: response.status, error: refusal?.error, details: refusal?.error_description)
+      self = .noDecision(RequestFailure(server), retryAfter: response.retryAfter)
       return
     }
     if refusal?.error_code == "superseded" {
-      self = .rolledBack
+      self = .superseded
     } else {
       self = .rejected(refusal?.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected)
     }
   }
+}
 
-  /// What an answer of the JSON API other than 2xx means.
+extension SessionError {
+  /// Maps a response of the JSON API other than 2xx.
   init(refusal response: TransportResponse) {
+    let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body))
     switch response.status {
-    case 429, 500...: self = .unreachable(retryAfter: response.retryAfter)
+    case 429, 500...:
+      let server = RequestFailure.ServerResponse(
+        status: response.status, error: problem?.code, details: problem?.detail ?? problem?.title)
+      self = .requestFailed(.server(server), retryAfter: response.retryAfter)
     default:
-      guard let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body)), let code = problem.code
-      else {
-        self = .invalidAnswer("status \(response.status) without a problem document")
+      guard let problem, let code = problem.code else {
+        self = .invalidResponse("status \(response.status) without a problem document")
         return
       }
-      // About the access token, not about what was asked. The session's end is told where it is refreshed.
+      // This concerns the access token, not the request. The end of the session is reported by its refresh.
       if response.status == 401, code == "session_ended" || code.hasPrefix("token_") {
-        self = .tokenRefused
+        self = .tokenRejected
         return
       }
       if code == "not_offered" {
-        self = .unsupported(problem.title ?? "this")
+        self = .unsupported(problem.title ?? "this feature")
         return
       }
       self = .refused(code: code, detail: problem.detail ?? problem.title)
@@ -91,7 +118,7 @@ extension SessionError {
 }
 
 extension TransportResponse {
-  /// `Retry-After` in seconds (RFC 9110 section 10.2.3); the form with a date is not used by token endpoints.
+  /// `Retry-After` in seconds (RFC 9110 section 10.2.3); token endpoints do not use the form with a date.
   var retryAfter: Duration? {
     header("Retry-After").flatMap { Int64($0) }.flatMap { $0 >= 0 ? .seconds(min($0, 86_400)) : nil }
   }

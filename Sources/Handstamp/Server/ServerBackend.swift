@@ -1,16 +1,20 @@
 public import Foundation
 import HandstampCore
 
-/// Speaks with Handstamp's own session server.
+/// The backend of Handstamp's own session server.
 public struct ServerBackend: AccountBackend {
+  /// The server's URL.
   public let baseURL: URL
   let transport: any Transport
   let device: Device
 
-  /// What the server shows about this installation in the list of devices.
+  /// The description of this installation in the server's list of devices.
   public struct Device: Sendable, Hashable, Codable {
+    /// The installation's ID.
     public var id: DeviceID
+    /// The device's name.
     public var name: String
+    /// The device's platform.
     public var platform: String
 
     public init(id: DeviceID, name: String, platform: String = Device.thisPlatform) {
@@ -19,6 +23,7 @@ public struct ServerBackend: AccountBackend {
       self.platform = platform
     }
 
+    /// The platform that the program runs on: `iOS`, `macOS`, `Linux` and so on.
     public static var thisPlatform: String {
       #if os(iOS)
       "iOS"
@@ -36,53 +41,48 @@ public struct ServerBackend: AccountBackend {
     }
   }
 
+  /// Creates a backend for the server at `baseURL`. Sends nothing.
   public init(baseURL: URL, device: Device, transport: any Transport) {
     self.baseURL = baseURL
     self.device = device
     self.transport = transport
   }
 
-  /// Signs in with a password.
-  ///
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` when the two do not fit.
-  public func password(_ email: String, _ password: Secret) async throws(SessionError) -> Grant {
-    try await signIn(email: email, password: password)
-  }
-
   // MARK: Backend
 
-  public var authority: String? { baseURL.absoluteString }
+  public var abilities: BackendAbilities {
+    BackendAbilities(rotationKeys: true, sessionAuthority: baseURL.absoluteString)
+  }
 
-  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
+  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
     let form = FormBody([
       ("grant_type", Secret("refresh_token")), ("refresh_token", token.secret), ("rotation_key", key.wireText),
     ])
-    do throws(SessionError) {
-      let response = try await post("/oauth/token", form: form)
-      guard response.status == 200 else { return .failure(RefreshFailure(SessionError(tokenAnswer: response))) }
-      return .success(try Grant(refresh: response.body))
+    do throws(TransportError) {
+      return RefreshResult(try await post("/oauth/token", form: form))
     } catch {
-      return .failure(RefreshFailure(error))
+      return .noDecision(.network(error))
     }
   }
 
-  @concurrent public func revoke(_ handle: RevocationHandle) async throws(SessionError) {
-    let response = try await post("/oauth/revoke", form: FormBody([("token", handle.secret)]))
-    let object = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any]
-    // Only the server's own word ends the trying: a captive portal's page or a proxy's 403 would leave the session alive.
-    switch RevocationAnswer(response, isJSONObject: object != nil, error: object?["error"] as? String) {
-    case .ended: return
-    case .refused(let code): throw .refused(code: code, detail: nil)
-    case .undecided: throw RevocationAnswer.error(status: response.status, retryAfter: response.retryAfter)
+  @concurrent public func revoke(_ handle: RevocationHandle) async -> RevocationResult {
+    do throws(TransportError) {
+      let response = try await post("/oauth/revoke", form: FormBody([("token", handle.secret)]))
+      let object = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any]
+      return RevocationResult(
+        response, isJSONObject: object != nil, error: object?["error"] as? String, retryAfter: response.retryAfter)
+    } catch {
+      return .noDecision(.network(error))
     }
   }
 
   // MARK: The live feed
 
-  /// The account's live feed of events, from `last` on. It ends when the connection does; begin again with the last id.
+  /// Opens the account's live feed of events, from `last` on. It ends with the connection; to continue, open it again with the
+  /// last ID.
   ///
-  /// - Throws: ``SessionError/tokenRefused`` when the server refuses the token,
-  ///   ``SessionError/unreachable(retryAfter:)`` when the feed cannot be had now.
+  /// - Throws: ``SessionError/tokenRejected`` if the server rejects the token, ``SessionError/requestFailed(_:retryAfter:)`` if
+  ///   the feed is not available now.
   public func events(
     token: AccessToken, after last: String? = nil
   ) async throws(SessionError) -> AsyncThrowingStream<ServerSentEvent, any Error> {
@@ -91,7 +91,9 @@ public struct ServerBackend: AccountBackend {
     let request = TransportRequest(method: "GET", url: address("/v1/events"), headers: headers).authorized(by: token)
     let answer: TransportStream
     do throws(TransportError) { answer = try await transport.open(request) } catch { throw SessionError(error) }
-    guard answer.status == 200 else { throw answer.status == 401 ? .tokenRefused : .unreachable(retryAfter: nil) }
+    guard answer.status == 200 else {
+      throw answer.status == 401 ? .tokenRejected : .requestFailed(.server(.init(status: answer.status)))
+    }
     let (stream, continuation) = AsyncThrowingStream.makeStream(of: ServerSentEvent.self)
     let reading = Task {
       var parser = EventStreamParser()
@@ -115,29 +117,31 @@ public struct ServerBackend: AccountBackend {
     return (base.hasSuffix("/") ? String(base.dropLast()) : base) + path
   }
 
-  private func post(_ path: String, form: FormBody) async throws(SessionError) -> TransportResponse {
+  private func post(_ path: String, form: FormBody) async throws(TransportError) -> TransportResponse {
     try await send("POST", path, type: "application/x-www-form-urlencoded", body: form.bytes, token: nil)
   }
 
-  /// Sends a JSON body, or none.
+  /// Sends a request with a JSON body, or without a body.
   func send(
     _ method: String, _ path: String, json: (any Encodable)? = nil, token: AccessToken? = nil
   ) async throws(SessionError) -> TransportResponse {
     let body: [UInt8]?
     do { body = try json.map { Array(try JSONEncoder().encode($0)) } } catch {
-      throw .refused(code: "invalid_request", detail: "it cannot be written as JSON")
+      throw .refused(code: "invalid_request", detail: "the request cannot be encoded as JSON")
     }
-    return try await send(method, path, type: body == nil ? nil : "application/json", body: body ?? [], token: token)
+    do throws(TransportError) {
+      return try await send(method, path, type: body == nil ? nil : "application/json", body: body ?? [], token: token)
+    } catch { throw SessionError(error) }
   }
 
   private func send(
     _ method: String, _ path: String, type: String?, body: [UInt8], token: AccessToken?
-  ) async throws(SessionError) -> TransportResponse {
+  ) async throws(TransportError) -> TransportResponse {
     var headers = [HeaderField("Accept", "application/json")]
     if let type { headers.append(HeaderField("Content-Type", type)) }
     var request = TransportRequest(
       method: method, url: address(path), headers: headers, body: body, answerLimit: 1 << 20)
     if let token { request = request.authorized(by: token) }
-    do throws(TransportError) { return try await transport.send(request) } catch { throw SessionError(error) }
+    return try await transport.send(request)
   }
 }

@@ -1,7 +1,7 @@
 import HandstampCore
 
-/// A vault and an audit log that know of each other: every edit takes along how far the log has come, and what the vault
-/// knows of that goes to the log, which can tell by it that it was cut.
+/// A vault linked to an audit log: every edit records the log's progress, and the vault's stored progress is passed to the log,
+/// which can detect by it that records were cut off.
 struct AuditedVault: Vault {
   private let vault: any Vault
   private let audit: any AuditLog
@@ -30,11 +30,11 @@ struct AuditedVault: Vault {
     if let head = entry.auditHead { audit.found(head) }
   }
 
-  @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
     try await vault.lock(within: limit)
   }
 
-  @concurrent func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+  @concurrent func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
     try await vault.lockSignIn(within: limit)
   }
 

@@ -4,17 +4,20 @@ public import Foundation
 public import FoundationNetworking
 #endif
 
-/// Something that an app clears away when a session ends.
+/// A step that erases an app's data when a session ends.
 ///
-/// It is done behind the fence, after the tombstone is written and the end is published; a program that dies before it is
-/// done does it at its next launch. So it may be done twice, and must be harmless then.
+/// It runs behind the fence, after the tombstone is written and the end is published; if the program exits before it is done,
+/// it runs at the next launch. So it may run twice, and must be harmless then.
 public struct CleanupStep: Sendable {
-  public let cleanup: Cleanup
+  package let cleanup: Cleanup
   let run: @Sendable (EndedSession) async throws -> Void
 
+  /// Creates a step.
+  ///
   /// - Parameters:
-  ///   - name: stands in the vault until the step is done; keep it the same between releases.
-  ///   - scope: which sign-out plans include it.
+  ///   - name: stored in the vault until the step is done; keep it the same between releases.
+  ///   - scope: decides which sign-out plans include the step.
+  ///   - run: erases the data. If it throws, the step is retried.
   public init(
     _ name: String, _ scope: CleanupScope, run: @escaping @Sendable (EndedSession) async throws -> Void
   ) {
@@ -24,7 +27,7 @@ public struct CleanupStep: Sendable {
 }
 
 extension CleanupStep {
-  /// Removes a folder, or a file, with all that is in it. That there is none is fine.
+  /// Removes a folder with its content, or a file. Succeeds if there is none.
   public static func removal(of url: URL, _ name: String, _ scope: CleanupScope) -> CleanupStep {
     CleanupStep(name, scope) { _ in
       do { try FileManager.default.removeItem(at: url) } catch CocoaError.fileNoSuchFile {}
@@ -36,7 +39,7 @@ extension CleanupStep {
     CleanupStep("url_cache", .requestCache) { _ in cache().removeAllCachedResponses() }
   }
 
-  /// Removes the cookies that would be sent to `url` from the process-wide jar.
+  /// Removes the cookies that would be sent to `url` from the process-wide cookie storage.
   public static func cookies(of url: URL) -> CleanupStep {
     CleanupStep("cookies", .cookies) { _ in
       let jar = HTTPCookieStorage.shared
@@ -44,8 +47,8 @@ extension CleanupStep {
     }
   }
 
-  /// Cancels everything that a `URLSession` of the app carries, such as transfers in the background: their requests hold a
-  /// token of the session that ended.
+  /// Cancels all tasks of one of the app's `URLSession`s, such as background transfers: their requests carry a token of the
+  /// ended session.
   public static func transfers(of session: @escaping @Sendable () -> URLSession) -> CleanupStep {
     CleanupStep("transfers", .always) { _ in
       await withCheckedContinuation { done in
@@ -68,12 +71,13 @@ extension CleanupStep {
   }
 }
 
-/// What became of clean-up steps, by their names.
+/// The results of clean-up steps, by name.
 public struct CleanupReport: Sendable, Hashable {
+  /// The steps that succeeded.
   public var cleared: [String] = []
-  /// The step and the type of its error. It is tried again, also at the next launch.
+  /// The steps that failed, with the types of their errors. They are retried, also at the next launch.
   public var failed: [String: String] = [:]
-  /// Still under way when the wait was over.
+  /// The steps that were still running when the wait ended.
   public var unfinished: [String] = []
 
   public init() {}

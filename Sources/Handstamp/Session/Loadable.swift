@@ -1,11 +1,12 @@
-/// Something that is loaded from somewhere.
+/// The state of a value that is loaded.
 public enum Loadable<Value: Sendable>: Sendable {
+  /// Loading has not begun.
   case notInitiated
   case loading
   case success(Value)
   case failure(SessionError)
 
-  /// What was loaded; nothing in every other case.
+  /// The loaded value; `nil` in every other case.
   public var value: Value? {
     if case .success(let value) = self { value } else { nil }
   }

@@ -1,7 +1,7 @@
 import HandstampCore
 
-/// A vault as one program uses it: a session that is not to be remembered lives in memory, in front of the vault, and leaves
-/// there only what tells the server of its end.
+/// A vault as one program uses it: a session that is not remembered lives in memory, in front of the vault, and leaves only its
+/// tombstone there.
 ///
 /// Edits come one at a time: the controller queues them.
 final class ProcessVault: Vault {
@@ -16,7 +16,7 @@ final class ProcessVault: Vault {
   }
 
   @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    // What an edit notes besides is added behind this vault.
+    // The audit head is added behind this vault.
     let edit = edit.plain
     if case .begin(let new, let steps) = edit { return await begin(new, steps: steps) }
     guard let held = session.withLock({ $0 }) else { return await vault.edit(edit) }
@@ -33,14 +33,14 @@ final class ProcessVault: Vault {
         return .done(await entry(of: changed))
       }
       guard let tombstone = new.tombstones.last else { return .done(await entry(of: held)) }
-      // It stays until its end is written down, or nobody would know the reason, nor the server of the end.
+      // The session stays until its end is stored; otherwise the reason would be lost, and the server never notified.
       let buried = await vault.edit(.bury(tombstone))
       guard case .done = buried else { return buried }
       session.withLock { $0 = nil }
       guard case .endWhatever(let reason, let time, let steps, let isLate) = edit else { return buried }
-      // The same person may have signed in with another program meanwhile, and means that session, too: unless it began after
-      // a sign-out that is written late. Another person's session stays.
-      guard case .done(let entry) = buried, let stored = entry.session, stored.profile.id == held.profile.id,
+      // The same user may have signed in with another program meanwhile, and means that session, too: unless it began after a
+      // sign-out that is written late. Another user's session stays.
+      guard case .done(let entry) = buried, let stored = entry.session, !stored.isOfAnotherAccount(than: held),
         !isLate || stored.startedAt.elapsed(since: time) ?? .zero <= .zero
       else { return buried }
       switch await vault.edit(.end(stored.id, holding: nil, reason: reason, at: time, steps: steps)) {
@@ -50,9 +50,9 @@ final class ProcessVault: Vault {
     }
   }
 
-  /// The new session first: while it cannot be stored the former one goes on, and nothing may tell the server of its end.
+  /// Stores the new session first: while that fails the former one continues, and the server must not be notified of its end.
   private func begin(_ new: StoredSession, steps: [String]) async -> VaultOutcome {
-    // The stored one ends, or the next launch would bring it back.
+    // The stored session ends; otherwise the next launch would restore it.
     let edit: VaultEdit =
       new.isRemembered ? .begin(new, steps: steps) : .endWhatever(.replaced, at: new.startedAt, steps: steps)
     let outcome = await vault.edit(edit)
@@ -64,11 +64,11 @@ final class ProcessVault: Vault {
     if let former, former.id != new.id {
       let tombstone = Tombstone(
         session: former.id, reason: .replaced, endedAt: new.startedAt, revocation: former.revocation,
-        account: former.profile.id, steps: former.profile.id == new.profile.id ? [] : steps)
+        account: former.profile?.id, steps: new.isOfAnotherAccount(than: former) ? steps : [])
       if case .done(let later) = await vault.edit(.bury(tombstone)) {
         entry = later
       } else {
-        // The server is told of it all the same, for as long as the program runs.
+        // The revocation is pending nevertheless, for as long as the program runs.
         entry.tombstones.append(tombstone)
       }
     }
@@ -77,12 +77,12 @@ final class ProcessVault: Vault {
     return .done(shown(entry, with: new))
   }
 
-  /// As in ``VaultEdit/begin(_:steps:)``: the same person is back, so what is theirs stays, and a session that was signed in
-  /// to again is not over.
+  /// As in ``VaultEdit/begin(_:steps:)``: the same user is back, so their data stays, and a session that was signed in to again
+  /// has not ended.
   private func spare(_ new: StoredSession, among tombstones: [Tombstone]) async {
     for tombstone in tombstones {
       if tombstone.session == new.id { _ = await vault.edit(.delivered(new.id)) }
-      if tombstone.account == new.profile.id, !tombstone.steps.isEmpty {
+      if let account = new.profile?.id, tombstone.account == account, !tombstone.steps.isEmpty {
         _ = await vault.edit(.cleaned(tombstone.session, steps: tombstone.steps))
       }
     }
@@ -107,11 +107,11 @@ final class ProcessVault: Vault {
       revision: entry.revision, session: session, tombstones: entry.tombstones.filter { $0.session != session.id })
   }
 
-  @concurrent func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
     try await vault.lock(within: limit)
   }
 
-  @concurrent func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+  @concurrent func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
     try await vault.lockSignIn(within: limit)
   }
 

@@ -1,9 +1,9 @@
 import HandstampCore
 
-/// When the session was used last.
+/// Tracks the last use of the session.
 extension SessionController {
-  /// Somebody used the session: moves the idle limit. From any thread, for every touch: it reads a clock and takes a small
-  /// lock, and comes into the actor once a second at most.
+  /// Records that the session was used, which restarts the idle limit. Cheap enough for every touch event, from any thread: it
+  /// reads a clock and takes a small lock, and enters the actor once a second at most.
   public nonisolated func updateSessionActivity() {
     guard let step = activityStep else { return }
     let now = clock.uptime()
@@ -17,10 +17,10 @@ extension SessionController {
     if isDue { Task { await self.tellActivity() } }
   }
 
-  /// Tells the machine when the session was used, which may be a moment ago: the first time, which kept it from ending, and
-  /// the last.
+  /// Reports the use of the session to the machine, which may be a moment ago: the first time, which kept the session from
+  /// ending, and the last.
   func tellActivity() {
-    // Nobody to tell yet: it is kept until the session is restored.
+    // There is no session yet: the time is kept until one is restored.
     guard machine.session != nil else { return }
     let use = lastUse.withLock { use in
       defer { (use.first, use.last) = (nil, nil) }
@@ -34,7 +34,7 @@ extension SessionController {
   }
 
   struct LastUse: Sendable {
-    /// The first and the last time that the machine has not heard of.
+    /// The first and the last time that have not been reported to the machine.
     var first: Duration?
     var last: Duration?
     var told: Duration = .seconds(-1_000_000_000)

@@ -1,19 +1,23 @@
 import HandstampCore
 
-/// The ways to end a session, and what became of it.
+/// Ends a session and reports the result.
 extension SessionController {
-  /// How long a sign-out waits for clean-up steps before it reports those that are still under way.
+  /// How long a sign-out waits for clean-up steps before it reports them as unfinished.
   static let cleanupPatience: Duration = .seconds(10)
 
-  /// Signs out. Always succeeds here, also without a network: no token leaves from the first moment on, the tombstone is
-  /// written before this returns, and the server is told as soon as it can be reached, also after a restart.
+  /// Signs out. Always succeeds on this device, also without a network: from the first moment on no token is available, the
+  /// tombstone is written before this returns, and the revocation is sent as soon as the server can be reached, after a restart
+  /// if necessary.
   ///
-  /// - Parameter plan: what goes besides. The steps are done after the end has been published, at most 10 s are waited for.
+  /// - Parameters:
+  ///   - plan: the data to erase besides. The steps run after the end is published; this waits at most 10 s for them.
+  ///   - reason: the reason that is published and stored. Default ``EndReason/signedOut``.
+  /// - Returns: the results of the clean-up steps, and any error of the vault.
   @discardableResult
   public nonisolated func signOut(
     _ plan: SignOutPlan = .standard, reason: EndReason = .signedOut
   ) async -> SignOutReport {
-    // The fence, before anything can suspend: the snapshot is what hands out tokens without waiting.
+    // The fence, before anything can suspend: the snapshot hands out tokens without waiting.
     snapshot.withLock { $0.raiseFence() }
     let waiter = nextWaiter()
     let before = await cleanupCount
@@ -23,23 +27,16 @@ extension SessionController {
     return report
   }
 
-  /// Ends the session as if its time were over: what belongs to the person stays for when they sign in again.
+  /// Runs the clean-up steps of these scopes now, without ending the session.
   @discardableResult
-  public nonisolated func expire() async -> SignOutReport { await signOut(.expiry, reason: .expired) }
-
-  /// Signs out and removes everything of the account from this device.
-  @discardableResult
-  public nonisolated func signOutAndErase() async -> SignOutReport { await signOut(.everything) }
-
-  /// Does the clean-up steps of these scopes, now and without ending anything.
-  @discardableResult
-  public nonisolated func clear(_ scopes: Set<CleanupScope> = [.requestCache, .imageCache]) async -> CleanupReport {
+  public nonisolated func runCleanups(_ scopes: Set<CleanupScope> = [.requestCache, .imageCache]) async -> CleanupReport
+  {
     guard case .signedIn(let facts) = state else { return CleanupReport() }
-    // Reasons are for ends; to a step that looks, this is the mildest.
-    let current = EndedSession(session: facts.session, account: facts.profile.id, reason: .expired)
+    // There is no end and so no reason; this is the mildest, for steps that look at it.
+    let current = EndedSession(session: facts.session, account: facts.profile?.id, reason: .expired)
     var report = CleanupReport()
     for step in await machine.cleanups where scopes.contains(step.scope) {
-      // Never what belongs to a session that took its place.
+      // Never the data of a session that replaced this one.
       guard case .signedIn(let now) = state, now.session == facts.session else { break }
       do {
         try await cleanups[step.name]?.run(current)
@@ -51,7 +48,7 @@ extension SessionController {
     return report
   }
 
-  /// The machine has heard of a sign-out: from here on it is the one that gives no token.
+  /// The machine has received the sign-out: from here on it refuses tokens itself.
   func lowerFence() {
     let new = Snapshot(machine.access, policy: machine.policy.refresh, boot: boot)
     snapshot.withLock {
@@ -60,25 +57,30 @@ extension SessionController {
     }
   }
 
-  /// Waits until the server knows of every ended session, and the vault that it does; at most for `limit`, and not for a server
-  /// that is to be told later (``DeliveryDelay``). Tells whether it knows. Cancelling the task ends this wait alone.
-  public nonisolated func endsDelivered(within limit: Duration) async -> Bool {
+  /// Waits until the server has confirmed every pending revocation and the vault has recorded it. Does not wait for revocations
+  /// that the server has postponed (``DeliveryDelay``). Cancelling the task ends only this wait.
+  ///
+  /// - Parameter limit: the longest wait.
+  /// - Returns: whether no revocation is pending.
+  public nonisolated func flushRevocations(timeout limit: Duration) async -> Bool {
     guard await wait(nextWaiter(), until: .delivered, within: limit) else { return false }
     return await machine.outbox.isEmpty
   }
 
-  /// Waits until no refresh token is out without an answer, and the tokens that the last one brought are stored; at most for `limit`. Tells
-  /// whether that is so. Cancelling the task ends this wait alone.
+  /// Waits until no refresh is in flight and the last one's tokens are stored. Cancelling the task ends only this wait.
   ///
-  /// A program need not call it before it exits: see ``UnsettledRefreshes``.
+  /// A program does not need to call it before it exits: see ``UnsettledRefreshes``.
+  ///
+  /// - Parameter limit: the longest wait. Default 60 s.
+  /// - Returns: whether no refresh is in flight and all tokens are stored.
   public nonisolated func refreshSettled(within limit: Duration = .seconds(60)) async -> Bool {
     await wait(nextWaiter(), until: .refreshed, within: limit)
   }
 
-  /// Waits until nothing is left to do for ended sessions, or somebody is signed in. Cancelling the task ends this wait.
+  /// Waits until no work is pending for ended sessions, or a user is signed in. Cancelling the task ends this wait.
   func settled() async -> Bool { await wait(nextWaiter(), until: .settled, within: .seconds(7 * 86_400)) }
 
-  /// Whether the vault holds a session now, whoever signed in. It may be news to this controller.
+  /// Whether the vault holds a session now, even one that this controller has not seen yet.
   nonisolated func isSessionStored() async -> Bool {
     switch await vault.read() {
     case .value(let entry): entry.session != nil
@@ -115,7 +117,7 @@ extension SessionController {
     return report
   }
 
-  // MARK: Waiting for what is done after the end
+  // MARK: Waiting for pending work
 
   private func wait(_ waiter: SessionMachine.Waiter, until condition: Condition, within limit: Duration) async -> Bool {
     if holds(condition) { return true }
@@ -135,7 +137,7 @@ extension SessionController {
 
   private func holds(_ condition: Condition) -> Bool {
     switch condition {
-    // Before the vault has answered, nobody knows.
+    // Before the vault has been read, this is unknown.
     case .delivered: machine.state != .restoring && machine.isDeliveryOver && deliveryNotes.isEmpty
     case .cleaned: machine.chores.values.allSatisfy(\.running.isEmpty)
     case .refreshed: !machine.isRefreshUnsettled
@@ -174,19 +176,20 @@ extension SessionController {
   }
 }
 
-/// How a sign-out went. It always holds on this device.
+/// The result of a sign-out, which always takes effect on this device.
 public struct SignOutReport: Sendable, Hashable {
+  /// The results of the clean-up steps.
   public var cleanup: CleanupReport
-  /// Why the store could not take it down, if it could not: it is tried again for as long as the program runs, but a crash
-  /// before that would bring the session back.
-  public var notDurable: VaultTrouble?
-  /// Why the account's other sessions could not be ended, when that was asked for.
+  /// Set if the sign-out could not be written to the vault. It is retried while the process runs; a crash before then restores
+  /// the session.
+  public var notDurable: VaultError?
+  /// Why the account's other sessions could not be ended, if that was requested.
   public var others: SessionError?
 
-  /// Steps that failed, and the types of their errors.
+  /// The clean-up steps that failed, with the types of their errors.
   public var failed: [String: String] { cleanup.failed }
 
-  public init(cleanup: CleanupReport = CleanupReport(), notDurable: VaultTrouble? = nil) {
+  public init(cleanup: CleanupReport = CleanupReport(), notDurable: VaultError? = nil) {
     self.cleanup = cleanup
     self.notDurable = notDurable
   }

@@ -1,19 +1,23 @@
 import HandstampCore
 
-/// Performing what the machine decided.
+/// Performs the effects that the machine decided on.
 extension SessionController {
-  /// The one way in: decide, derive the snapshot, perform. Never suspends.
+  /// The only entry point: decides, updates the snapshot, performs. Never suspends.
   func post(_ event: SessionMachine.Event, at time: Moment? = nil) {
     let effects = machine.handle(event, at: time ?? clock.now())
+    log?.note(event)
     renewSnapshot()
-    for effect in effects { perform(effect) }
+    for effect in effects {
+      log?.note(effect, attempt: machine.refreshAttempt)
+      perform(effect)
+    }
     dropTimers()
     keepWhileUnsettled()
     if case .edited(let operation, _, _) = event { deliveryNotes.remove(operation) }
     tellWhoWaits()
   }
 
-  /// What was sent is finished and stored, whether or not the owner of this controller is still there to see it.
+  /// Keeps the controller alive until the refresh that was sent is finished and stored, even if its owner is gone.
   private func keepWhileUnsettled() {
     let isUnsettled = machine.isRefreshUnsettled
     guard isUnsettled != (ownHold != nil) else { return }
@@ -23,10 +27,10 @@ extension SessionController {
     UnsettledRefreshes.end()
   }
 
-  /// Whether the session in use may be written to a disk.
+  /// Whether the session in use may be written to disk.
   var isRemembered: Bool { machine.isRemembered }
 
-  /// Most events change no token: thousands who ask at once must not cost as many headers.
+  /// Updates the snapshot only if the token changed: thousands of concurrent callers must not build as many headers.
   private func renewSnapshot() {
     let access = machine.access
     guard access != shownAccess else { return }
@@ -38,7 +42,9 @@ extension SessionController {
   private func perform(_ effect: SessionMachine.Effect) {
     switch effect {
     case .publish(let state): hub.publish(state)
-    case .audit(let entry): if audit != nil { auditQueue.yield(.entry(entry)) }
+    case .audit(let entry):
+      tellRefresh(entry)
+      if audit != nil { auditQueue.yield(.entry(entry)) }
     case .startTimer(let timer, let ticket, let delay): start(timer, ticket: ticket, after: delay)
     case .resume(let waiters, let result): tokenWaiters.answer(waiters, result)
     case .finish(let waiter, let result):
@@ -75,21 +81,21 @@ extension SessionController {
     }
   }
 
-  /// Those that the machine does not wait for any more.
+  /// Cancels the timers that the machine no longer waits for.
   private func dropTimers() {
     for timer in timers.keys where !machine.isWaiting(for: timer) { timers.removeValue(forKey: timer)?.cancel() }
   }
 
   private func fired(_ timer: SessionMachine.Timer, ticket: UInt64) {
-    // The limit must not strike somebody whose last touch is still on its way.
+    // The idle limit must not end the session of a user whose last touch has not been reported yet.
     if timer == .limit { tellActivity() }
     post(.timer(timer, ticket: ticket))
   }
 
   private func takeLock(_ operation: SessionMachine.Operation, within limit: Duration) {
     Task.detached(priority: .userInitiated) { [weak self, vault] in
-      let lock: Result<any FlightLock, VaultTrouble>
-      do throws(VaultTrouble) { lock = .success(try await vault.lock(within: limit)) } catch { lock = .failure(error) }
+      let lock: Result<any VaultLock, VaultError>
+      do throws(VaultError) { lock = .success(try await vault.lock(within: limit)) } catch { lock = .failure(error) }
       var random = SystemRandomNumberGenerator()
       guard let self else {
         if case .success(let lock) = lock { lock.unlock() }
@@ -100,7 +106,7 @@ extension SessionController {
   }
 
   private func took(
-    _ lock: Result<any FlightLock, VaultTrouble>, _ operation: SessionMachine.Operation, _ key: RotationKey
+    _ lock: Result<any VaultLock, VaultError>, _ operation: SessionMachine.Operation, _ key: RotationKey
   ) {
     switch lock {
     case .success(let lock):
@@ -110,10 +116,10 @@ extension SessionController {
     }
   }
 
-  /// Detached, so that no waiter's cancellation and no task-local value goes with it.
+  /// Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
   private func askRefresh(_ operation: SessionMachine.Operation, _ token: RefreshToken, _ key: RotationKey) {
-    if !backend.keepsRotationKeys, !delaysExit {
-      // The program is exiting. The next one finds the session as it is.
+    if !abilities.rotationKeys, !delaysExit {
+      // The program is exiting. The next launch finds the session as it is.
       guard UnsettledRefreshes.begin() else { return }
       delaysExit = true
     }
@@ -137,19 +143,15 @@ extension SessionController {
       var delivered = true
       var refusal: String?
       var isAnswered = false
-      do throws(SessionError) { try await backend.revoke(handle) } catch {
-        switch error {
-        case .rejected: break
-        case .refused(let code, _):
-          // It goes into a log: nothing but a code does.
-          let isWord = code.utf8.count <= 40 && code.utf8.allSatisfy { $0 == 0x5f || (0x61...0x7a).contains($0) }
-          refusal = isWord ? code : "refused"
-        // It was answered, and that decides nothing.
-        case .invalidAnswer:
-          delivered = false
-          isAnswered = true
-        default: delivered = false
-        }
+      switch await backend.revoke(handle) {
+      case .ended: break
+      case .refused(let code):
+        // It is written to a log, which may contain only a code.
+        let isWord = code.utf8.count <= 40 && code.utf8.allSatisfy { $0 == 0x5f || (0x61...0x7a).contains($0) }
+        refusal = isWord ? code : "refused"
+      case .noDecision(let failure, _):
+        delivered = false
+        isAnswered = failure.isRefusalWithoutReason
       }
       await self?.revoked(session, delivered: delivered, refusal: refusal, isAnswered: isAnswered)
     }
@@ -168,16 +170,15 @@ extension SessionController {
 }
 
 extension SessionMachine.RefreshAnswer {
-  /// Only two failures decide anything; every other one is no answer.
-  init(_ result: Result<Grant, RefreshFailure>, entropy: UInt64) {
+  init(_ result: RefreshResult, entropy: UInt64) {
     switch result {
-    case .success(let grant): self = .granted(grant)
-    case .failure(.rejected(let reason)): self = .rejected(reason)
-    case .failure(.rolledBack): self = .superseded
-    case .failure(.refused(_, let retryAfter)), .failure(.notSent(let retryAfter)):
-      self = .none(retryAfter: retryAfter, entropy: entropy, isSettled: true)
-    case .failure(.unusable(let successor, _)): self = .unusable(successor: successor, entropy: entropy)
-    case .failure(.unreachable(let retryAfter)): self = .none(retryAfter: retryAfter, entropy: entropy)
+    case .granted(let tokens): self = .granted(tokens)
+    case .rejected(let reason): self = .rejected(reason)
+    case .superseded: self = .superseded
+    case .noDecision(.unusableTokens(let reason, let successor?), _):
+      self = .unusable(successor: successor, reason: reason, entropy: entropy)
+    case .noDecision(let cause, let retryAfter):
+      self = .noDecision(cause, retryAfter: retryAfter, entropy: entropy, isSettled: !cause.mayHaveTakenEffect)
     }
   }
 }
@@ -186,8 +187,8 @@ extension SessionMachine.RefreshAnswer {
 enum VaultWork: Sendable {
   case read(SessionMachine.Operation)
   case edit(SessionMachine.Operation, VaultEdit)
-  /// The last item: the locks of a controller that is gone, after its edits.
-  case unlock([any FlightLock])
+  /// The last item: releases the locks of a deallocated controller, after its edits.
+  case unlock([any VaultLock])
 
   func done(on vault: any Vault, clock: any SessionClock) async -> SessionMachine.Event? {
     switch self {
@@ -202,7 +203,7 @@ enum VaultWork: Sendable {
   }
 }
 
-/// The requests of the current session: a sign-out cancels them, and an answer that comes all the same is nobody's.
+/// The requests of the current session: a sign-out cancels them, and discards a response that arrives nevertheless.
 final class RequestFence: Sendable {
   private struct Content: Sendable {
     var last: UInt64 = 0
@@ -211,13 +212,13 @@ final class RequestFence: Sendable {
   }
   private let content = Locked(Content())
 
-  /// How many sessions have ended. What was begun in one generation is nobody's in the next.
+  /// The number of sessions that have ended. Work that began in one generation is discarded in the next.
   var generation: UInt64 { content.withLock { $0.generation } }
 
-  /// Runs `body` until it is done or the generation is over; then throws ``SessionError/signedOut(_:)``.
+  /// Runs `body` until it is done or the generation ends; then throws ``SessionError/signedOut(_:)``.
   func run<Result: Sendable>(
     in generation: UInt64, _ body: @escaping @Sendable () async throws(TransportError) -> Result
-  ) async throws(RequestFailure) -> Result {
+  ) async throws(FenceFailure) -> Result {
     let number = content.withLock { content -> UInt64? in
       guard content.generation == generation else { return nil }
       content.last += 1
@@ -226,7 +227,7 @@ final class RequestFence: Sendable {
     }
     guard let number else { throw .signedOut }
     let task = Task { () -> Swift.Result<Result, TransportError> in
-      // Asked once more, before a byte goes out: the generation may have ended before this task had its turn.
+      // Checked again before a byte is sent: the generation may have ended before this task ran.
       guard content.withLock({ $0.tasks[number] != nil }) else { return .failure(.cancelled) }
       do throws(TransportError) { return .success(try await body()) } catch { return .failure(error) }
     }
@@ -258,7 +259,7 @@ final class RequestFence: Sendable {
     for cancel in cancels { cancel() }
   }
 
-  enum RequestFailure: Error {
+  enum FenceFailure: Error {
     case signedOut
     case transport(TransportError)
   }

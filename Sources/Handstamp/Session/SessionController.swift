@@ -1,86 +1,93 @@
 import Foundation
+public import Logging
 public import HandstampCore
-/// Drives one account's session: owns its tokens, refreshes them once for everybody who asks, and ends it.
+/// Drives one account's session: owns its tokens, refreshes them once for all callers, and ends the session.
 ///
-/// It performs what ``SessionMachine`` decides and decides nothing itself; there is no `await` between reading the machine
-/// and writing it. All of it may be used from any task and any thread.
+/// It performs the decisions of ``SessionMachine`` and makes none itself; there is no `await` between reading the machine and
+/// writing it. It may be used from any task and any thread.
 public actor SessionController {
   /// The states, for any number of observers; each starts with the current one.
   public nonisolated let states: SessionStates
   let vault: any Vault
   let backend: any Backend
+  nonisolated let abilities: BackendAbilities
   let clock: any SessionClock
   let audit: (any AuditLog)?
   nonisolated let presence: PresenceLock?
   let cleanups: [String: CleanupStep]
-  /// What became of clean-up steps, newest last.
+  /// The results of clean-up steps, newest last.
   var cleanupLog: [CleanupLogEntry] = []
   var cleanupCount = 0
   let boot: UInt64
-  /// How often the machine hears of activity; nothing when there is no idle limit.
+  /// How often activity is reported to the machine; `nil` without an idle limit.
   nonisolated let activityStep: Duration?
 
   var machine: SessionMachine
-  /// The token that the snapshot was derived from, fences aside.
+  /// The token that the snapshot was derived from, ignoring fences.
   var shownAccess: StoredAccess?
   var commandWaiters:
-    [SessionMachine.Waiter: CheckedContinuation<Result<SessionMachine.SignedOutcome, SessionError>, Never>] =
+    [SessionMachine.Waiter: CheckedContinuation<Result<SessionMachine.CommandOutcome, SessionError>, Never>] =
       [:]
-  /// Commands that were answered before anybody waited.
-  var commandResults: [SessionMachine.Waiter: Result<SessionMachine.SignedOutcome, SessionError>] = [:]
-  /// Those who wait until the server knows of every end, or until all is cleaned up.
+  /// Commands that finished before their caller waited.
+  var commandResults: [SessionMachine.Waiter: Result<SessionMachine.CommandOutcome, SessionError>] = [:]
+  /// Callers that wait until no revocation is pending, or until the clean-up has ended.
   var conditionWaiters: [SessionMachine.Waiter: ConditionWaiter] = [:]
-  /// Edits that take down what the server knows by now, and that the vault has not answered.
+  /// Edits that record revocations, and that the vault has not confirmed.
   var deliveryNotes: Set<SessionMachine.Operation> = []
-  var locks: [SessionMachine.Operation: any FlightLock] = [:]
+  var locks: [SessionMachine.Operation: any VaultLock] = [:]
   /// Refreshes that are in flight.
   var asking: [SessionMachine.Operation: Task<Void, Never>] = [:]
-  /// Itself, while a refresh token has been sent and its answer is not stored.
+  /// A reference to itself, from sending a refresh token until its response is stored.
   var ownHold: SessionController?
-  /// Whether it is among the ``UnsettledRefreshes``.
+  /// Whether the controller is among the ``UnsettledRefreshes``.
   var delaysExit = false
   var timers: [SessionMachine.Timer: Task<Void, Never>] = [:]
-  /// Sessions that have ended here and that the server said it will not end, with its error code, such as `invalid_client` or
-  /// `unsupported_token_type` (RFC 7009 section 2.2.1): they live on there until they expire. Of this process alone; the audit
-  /// log keeps them.
+  /// Ended sessions whose revocation the server refused permanently, with its error code, such as `invalid_client` or
+  /// `unsupported_token_type` (RFC 7009 section 2.2.1): at the server they continue until they expire. Covers this process
+  /// only; the audit log keeps them.
   public internal(set) var refusedRevocations: [SessionID: String] = [:]
   var watching: Task<Void, Never>?
   let vaultWork: AsyncStream<VaultWork>.Continuation
   nonisolated let auditQueue: AsyncStream<AuditWork>.Continuation
 
   nonisolated let hub: StateHub
+  nonisolated let refreshHub = EventHub<RefreshEvent>()
+  let log: SessionLog?
   nonisolated let snapshot = Locked(Snapshot())
   nonisolated let requests = RequestFence()
   nonisolated let tokenWaiters = TokenWaiters()
   nonisolated let lastUse = Locked(LastUse())
   nonisolated let lastWaiter = Locked<UInt64>(0)
 
-  /// Begins to restore the session from `vault` at once.
+  /// Creates a controller and begins to restore the session from `vault` at once.
   ///
   /// - Parameters:
-  ///   - vault: where the secrets are kept; it may be shared with other processes.
-  ///   - backend: whoever issues the tokens.
-  ///   - policy: when to refresh, how to retry, when the session ends by itself.
-  ///   - audit: takes down what happened; entries arrive in order.
-  ///   - presence: stands in front of the tokens; nothing: they are handed out to any caller.
-  ///   - cleanups: what the app clears away when a session ends, in this order.
+  ///   - backend: the server that issues the tokens.
+  ///   - vault: the storage of the secrets; it may be shared with other processes.
+  ///   - policy: when to refresh, how to retry, when the session ends on its own.
+  ///   - audit: records the session's events, in order; `nil` for none.
+  ///   - presence: the lock that guards the tokens; `nil` makes them available to any caller.
+  ///   - cleanups: the steps that erase the app's data when a session ends, in this order.
+  ///   - logger: gets one line for every decision; `nil` for none. No line contains a secret.
   public init(
-    vault: any Vault, backend: any Backend, policy: SessionPolicy = SessionPolicy(),
+    backend: any Backend, vault: any Vault, policy: SessionPolicy = SessionPolicy(),
     clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil, presence: PresenceLock? = nil,
-    cleanups: [CleanupStep] = []
+    cleanups: [CleanupStep] = [], logger: Logger? = nil
   ) {
     let vault = ProcessVault(audit.map { AuditedVault(vault, $0) } ?? vault)
     self.vault = vault
     self.cleanups = Dictionary(cleanups.map { ($0.cleanup.name, $0) }) { first, _ in first }
     self.backend = backend
+    abilities = backend.abilities
     self.clock = clock
+    log = logger.map { SessionLog(logger: $0) }
     self.audit = audit
     self.presence = presence
     boot = clock.now().boot
-    if !backend.keepsRotationKeys { UnsettledRefreshes.watchExit() }
+    if !abilities.rotationKeys { UnsettledRefreshes.watchExit() }
     activityStep = policy.idleLimit.map { min(.seconds(1), $0 / 20) }
     machine = SessionMachine(
-      policy: policy, keepsRotationKeys: backend.keepsRotationKeys, cleanups: cleanups.map(\.cleanup),
+      policy: policy, supportsRotationKeys: abilities.rotationKeys, cleanups: cleanups.map(\.cleanup),
       process: ProcessInfo.processInfo.processIdentifier)
     let hub = StateHub()
     self.hub = hub
@@ -89,7 +96,7 @@ public actor SessionController {
     self.vaultWork = vaultWork
     let (entries, auditQueue) = AsyncStream.makeStream(of: AuditWork.self)
     self.auditQueue = auditQueue
-    // Weak, so that a controller nobody holds goes away; its streams end with it.
+    // Weak, so that a controller without an owner is released; its streams end with it.
     Task.detached(priority: .userInitiated) { [weak self, vault, clock] in
       for await item in work {
         if let event = await item.done(on: vault, clock: clock) { await self?.post(event) }
@@ -104,29 +111,33 @@ public actor SessionController {
   deinit {
     watching?.cancel()
     for timer in timers.values { timer.cancel() }
-    // Behind the edits that are queued: another process must not read what they are about to replace.
+    // After the queued edits: another process must not read the values that these are about to replace.
     vaultWork.yield(.unlock(Array(locks.values)))
     vaultWork.finish()
     auditQueue.finish()
     hub.finish()
+    refreshHub.finish()
   }
 
   // MARK: Tokens
 
-  /// An access token that lasts at least `validity` more; the one door to a token.
+  /// Returns an access token that is valid for at least `validity`.
   ///
-  /// Without waiting where the current one does, else after the one refresh that everybody waits for. More validity than
-  /// four fifths of a token's life is clamped. Cancelling the task ends this wait alone.
+  /// Returns at once if the current token is, otherwise after the one refresh that all callers share. A validity above four
+  /// fifths of the token's lifetime is clamped. Cancelling the task ends only this wait.
   ///
-  /// - Throws: ``SessionError``; its ``SessionError/recovery`` says what to offer.
+  /// - Parameter validity: the minimum remaining lifetime. Default zero.
+  /// - Throws: ``SessionError``; its ``SessionError/recovery`` is the step to offer.
   public nonisolated func token(minimumValidity validity: Duration = .zero) async throws(SessionError) -> AccessToken {
     guard let presence else { return try await unguarded(validity) }
     return try await guarded(by: presence) { () async throws(SessionError) in try await unguarded(validity) }
   }
 
-  /// Sees to it that there is a token that lasts at least `validity` more, and hands out none: for a background task, where
-  /// nobody can be asked whether they are there.
-  public nonisolated func freshen(minimumValidity validity: Duration = .zero) async throws(SessionError) {
+  /// Refreshes the access token if it is valid for less than `validity`, without returning it: for a background task, where a
+  /// presence check is impossible.
+  ///
+  /// - Throws: ``SessionError``, as ``token(minimumValidity:)`` does.
+  public nonisolated func refreshIfNeeded(minimumValidity validity: Duration = .zero) async throws(SessionError) {
     _ = try await unguarded(validity)
   }
 
@@ -135,56 +146,89 @@ public actor SessionController {
     return try await demand(SessionMachine.Need(validity: validity)).get().token
   }
 
-  /// A token other than `refused`, which an API answered with 401. A newer one that is there already is handed out without
-  /// a refresh.
+  /// Returns an access token other than `refused`, which an API answered with 401. If there already is a newer one, it is
+  /// returned without a refresh.
   ///
-  /// - Throws: ``SessionError/tokenRefused`` when the server minted that very token less than 5 s ago.
-  public nonisolated func token(insteadOf refused: AccessToken) async throws(SessionError) -> AccessToken {
+  /// - Throws: ``SessionError/tokenRejected`` if the server issued that very token less than 5 s ago.
+  public nonisolated func token(replacing refused: AccessToken) async throws(SessionError) -> AccessToken {
     let need = SessionMachine.Need(refused: refused)
     guard let presence else { return try await demand(need).get().token }
     return try await guarded(by: presence) { () async throws(SessionError) in try await demand(need).get().token }
   }
 
-  /// `Bearer …` with the current access token, or nothing while nobody is signed in. No waiting, no I/O, any thread.
+  /// `Bearer …` with the current access token; `nil` if no session is in use. Never waits, no I/O, from any thread.
   ///
-  /// There is none with a backend whose sessions are no bearer tokens, such as one of cookies.
-  /// The token may have come to its end; ``token(minimumValidity:)`` sees to that. From the first moment of a sign-out on,
-  /// also by another process that the vault told us of, there is none; nor is there while a ``PresenceLock`` is closed, or
-  /// one that asks for every use.
+  /// It is `nil` for a backend whose sessions do not use bearer tokens, such as cookies. The token may have expired;
+  /// ``token(minimumValidity:)`` avoids that. It is `nil` from the first moment of a sign-out on, also of one by another
+  /// process that the vault has reported, while a ``PresenceLock`` is closed, and with a lock that asks for every use.
   public nonisolated var authorizationHeader: String? {
     if let presence, !presence.isOpen { return nil }
-    return backend.sendsBearer ? snapshot.withLock { $0.header } : nil
+    return abilities.usesBearerTokens ? snapshot.withLock { $0.header } : nil
   }
 
-  /// The state now. ``states`` tells of every change.
+  /// The state now. ``states`` yields every change.
   public nonisolated var state: SessionState { hub.current.state }
 
   // MARK: Sign-in and sign-out
 
-  /// Signs in with whatever `perform` returns. The session is durable before anybody hears of it.
+  /// Signs in with the tokens that `perform` returns. The session is durable before any observer sees it.
   ///
-  /// A sign-in or a sign-out that begins meanwhile takes its place: then it throws ``SessionError/cancelled``, and the
-  /// session that `perform` may still bring home is ended at the server.
+  /// A sign-in or a sign-out that begins meanwhile takes precedence: then this one throws ``SessionError/cancelled``, and a
+  /// session that `perform` may still obtain is revoked at the server.
   ///
-  /// - Parameter remember: without it the session lives in memory and ends with the program.
+  /// - Parameters:
+  ///   - remember: `false` keeps the session in memory; it ends with the program. Default `true`.
+  ///   - perform: obtains the tokens.
+  /// - Throws: the error of `perform`, unchanged; otherwise a ``SessionError``.
   @discardableResult
   public nonisolated func signIn(
-    remember: Bool = true, _ perform: () async throws -> Grant
+    remember: Bool = true, _ perform: () async throws -> TokenResponse
+  ) async throws -> SignedIn {
+    var thrown: (any Error)?
+    do throws(SessionError) {
+      return try await signedIn(remember: remember) { () async throws(SessionError) in
+        do { return try await perform() } catch {
+          thrown = error
+          throw SessionError(signIn: error)
+        }
+      }
+    } catch {
+      // If a later command ended this sign-in, that is the session's own error.
+      if error != .cancelled, let thrown { throw thrown }
+      throw error
+    }
+  }
+
+  /// Signs in with tokens that were obtained elsewhere.
+  ///
+  /// - Parameter remember: `false` keeps the session in memory; it ends with the program. Default `true`.
+  /// - Throws: ``SessionError/invalidResponse(_:)`` for tokens that no request can carry: empty ones, ones of more than 256
+  ///   KiB, bearer tokens that are not printable ASCII (RFC 6750 section 2.1); ``SessionError/storage(_:)`` if they cannot be
+  ///   stored.
+  @discardableResult
+  public nonisolated func signIn(
+    with tokens: TokenResponse, remember: Bool = true
+  ) async throws(SessionError) -> SignedIn {
+    try await signedIn(remember: remember) { () async throws(SessionError) in tokens }
+  }
+
+  nonisolated func signedIn(
+    remember: Bool, _ perform: () async throws(SessionError) -> TokenResponse
   ) async throws(SessionError) -> SignedIn {
     let waiter = nextWaiter()
     await post(.signIn(waiter))
-    let turn = SignInTurn { [self] () async throws(VaultTrouble) in
+    let turn = SignInTurn { [self] () async throws(VaultError) in
       if remember { return try await vault.lockSignIn(within: SignInTurn.patience).unlock }
-      // One that is not remembered makes no file, and begins also where none can be written.
+      // A session in memory creates no file, and begins even if none can be written.
       return await isSessionStored() ? (try? await vault.lockSignIn(within: SignInTurn.patience))?.unlock : nil
     }
     defer { turn.end() }
-    let result: Result<Grant, SessionError>
-    do {
-      let grant = try await SignInTurn.$current.withValue(turn) { try await perform() }
-      try grant.validate(isBearer: backend.sendsBearer)
-      result = .success(grant)
-    } catch { result = .failure(SessionError(signIn: error)) }
+    let result: Result<TokenResponse, SessionError>
+    do throws(SessionError) {
+      let tokens = try await turn.during(perform)
+      try tokens.validate(isBearer: abilities.usesBearerTokens)
+      result = .success(tokens)
+    } catch { result = .failure(error) }
     if Task.isCancelled { await post(.gone(waiter)) }
     let fallback = SessionController.randomSessionID()
     let outcome = await command(waiter, .signInAnswered(waiter, result, fallback: fallback, remember: remember))
@@ -194,22 +238,15 @@ public actor SessionController {
     }
   }
 
-  /// Takes over tokens that were obtained elsewhere.
-  ///
-  /// - Throws: ``SessionError/invalidAnswer(_:)`` for tokens that no request could carry: empty ones, ones with more than 256 KiB,
-  ///   bearer tokens that are not printable ASCII (RFC 6750 section 2.1).
-  @discardableResult
-  public nonisolated func adopt(_ grant: Grant, remember: Bool = true) async throws(SessionError) -> SignedIn {
-    try await signIn(remember: remember) { grant }
-  }
-
-  /// The server said, in its live feed or otherwise, that a session is over. Ends it here if it is the current one.
-  public func sessionEnded(_ session: SessionID, reason: EndReason) {
+  /// Ends a session that has ended at the server, as its live feed or another channel reported. Has no effect unless it is the
+  /// current one.
+  public func endSession(_ session: SessionID, reason: EndReason) {
     post(.ended(session, reason))
   }
 
-  /// The network came back, the app came to the front, the device was unlocked: what waits for its time goes now.
-  public func nudge() { post(.nudge) }
+  /// Retries pending work at once. Call it when the network comes back, the app enters the foreground or the device is
+  /// unlocked.
+  public func retryPendingWork() { post(.conditionsChanged) }
 
   // MARK: Waiting
 
@@ -220,9 +257,9 @@ public actor SessionController {
       })
   }
 
-  /// Waits with everybody who needs the same; only the first of them comes into the actor.
+  /// Waits with all callers of the same need; only the first of them enters the actor.
   private nonisolated func demand(_ need: SessionMachine.Need) async -> Result<StoredAccess, SessionError> {
-    // A sign-out that the machine has yet to hear of.
+    // A sign-out that the machine has not received yet.
     let signedOut: Result<StoredAccess, SessionError> = .failure(.signedOut(.signedOut))
     if snapshot.withLock({ $0.fences > 0 }) { return signedOut }
     let waiter = nextWaiter()
@@ -240,15 +277,15 @@ public actor SessionController {
   }
 
   private func ask(_ waiter: SessionMachine.Waiter, _ need: SessionMachine.Need) {
-    // Whoever went before this came in has been forgotten already.
+    // A caller that was cancelled before this point has already been forgotten.
     if tokenWaiters.isOpen(waiter) { post(.demand(waiter, need)) }
   }
 
   func command(
     _ waiter: SessionMachine.Waiter, _ event: SessionMachine.Event
-  ) async -> Result<SessionMachine.SignedOutcome, SessionError> {
+  ) async -> Result<SessionMachine.CommandOutcome, SessionError> {
     if let result = commandResults.removeValue(forKey: waiter) {
-      // Answered while it was still under way; a late success is given back to the server.
+      // The sign-in was answered while it was still in progress; a late success is revoked at the server.
       post(event)
       return result
     }
@@ -256,7 +293,7 @@ public actor SessionController {
       commandWaiters[waiter] = continuation
       post(event)
       if case .signOut = event { lowerFence() }
-      // An event that made no sense any more has no answer.
+      // An event that came too late has no answer.
       if case .signInAnswered = event, commandWaiters[waiter] != nil, !machine.isSigningIn(waiter) {
         commandWaiters.removeValue(forKey: waiter)?.resume(returning: .failure(.cancelled))
       }
@@ -273,23 +310,13 @@ public actor SessionController {
 }
 
 extension SessionError {
-  /// What a sign-in's own error means to the session.
+  /// Maps an error of an app's own sign-in to a session error.
   init(signIn error: any Error) {
     switch error {
     case let error as SessionError: self = error
     case is CancellationError: self = .cancelled
     case let error as TransportError: self.init(error)
-    default: self = .refused(code: "sign_in_failed", detail: String(describing: type(of: error)))
-    }
-  }
-
-  /// What no answer means to the session.
-  package init(_ error: TransportError) {
-    switch error {
-    case .cancelled: self = .cancelled
-    case .notConnected, .unreachable, .timedOut: self = .unreachable(retryAfter: nil)
-    case .tooLarge: self = .invalidAnswer("the answer was too large")
-    case .invalidRequest(let text): self = .invalidAnswer(text)
+    default: self = .refused(code: "sign_in_failed", detail: nil)
     }
   }
 }

@@ -1,80 +1,95 @@
 import HandstampCore
-/// What a person does with their account, for backends that offer it: an ``AccountBackend``. With any other these throw
-/// ``SessionError/unsupported(_:)``.
-extension SessionManager {
-  /// Makes an account, and signs in unless the address is to be confirmed first.
+
+/// The user's account functions, for an ``AccountBackend``. Each throws a ``SessionError``.
+extension SessionManager where Server: AccountBackend {
+  /// Creates an account and signs in, unless the address must be confirmed first.
+  ///
+  /// - Parameter remember: `false` keeps the session in memory; it ends with the program. Default `true`.
+  /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses, such as with `email_taken` or `weak_password`.
   @discardableResult
   public func signUp(
-    email: String, password: Secret, username: String, remember: Bool = true
+    email: String, password: String, username: String, remember: Bool = true
   ) async throws(SessionError) -> SignUpResult {
     try await working { () async throws(SessionError) in
-      let backend = try accountBackend
-      return try await enter(try await backend.signUp(email: email, password: password, username: username), remember)
+      let response = try await backend.signUp(email: email, password: Secret(password), username: username)
+      return try await enter(response, remember)
     }
   }
 
-  /// Signs in with a password.
-  public func signIn(email: String, password: Secret, remember: Bool = true) async throws(SessionError) {
-    let backend = try accountBackend
-    try await signIn(remember: remember) { try await backend.signIn(email: email, password: password) }
-  }
-
-  /// Signs in as a guest.
-  public func signInAnonymously() async throws(SessionError) {
-    let backend = try accountBackend
-    try await signIn { try await backend.signInAnonymously() }
-  }
-
-  /// Makes a full account of a guest's, with all that belongs to it.
-  @discardableResult
-  public func upgrade(email: String, password: Secret, username: String) async throws(SessionError) -> SignUpResult {
-    try await working { () async throws(SessionError) in
-      let backend = try accountBackend
-      let token = try await controller.token()
-      // A guest who is not remembered is not written to a disk by becoming somebody.
-      let remember = await controller.isRemembered
-      return try await enter(
-        try await backend.upgrade(email: email, password: password, username: username, token: token), remember)
-    }
-  }
-
-  /// Signs in with what Apple's sheet returned.
+  /// Signs in with an email address and a password.
   ///
-  /// - Parameter nonce: the value whose SHA-256, in hexadecimal, was given to the sheet.
-  public func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) {
-    let backend = try accountBackend
-    try await signIn { try await backend.signInWithApple(idToken: idToken, nonce: nonce) }
-  }
-
-  /// Asks for a mail by which the password can be set anew. Succeeds also for an address without an account.
-  public func resetPassword(email: String) async throws(SessionError) {
-    try await working { () async throws(SessionError) in
-      try await accountBackend.requestPasswordReset(email: email)
+  /// - Parameter remember: `false` keeps the session in memory; it ends with the program. Default `true`.
+  /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses the sign-in, such as with `wrong_credentials`.
+  public func signIn(email: String, password: String, remember: Bool = true) async throws(SessionError) {
+    try await signIn(remember) { () async throws(SessionError) in
+      try await backend.signIn(email: email, password: Secret(password))
     }
   }
 
-  /// - Parameter endingOthers: whether the account's sessions on other devices end with the old password.
+  /// Creates a guest account and signs in to it.
+  ///
+  /// - Throws: ``SessionError/unsupported(_:)`` if the server has no guest accounts.
+  public func signInAnonymously() async throws(SessionError) {
+    try await signIn(true) { () async throws(SessionError) in try await backend.signInAnonymously() }
+  }
+
+  /// Turns the guest's account into a full one, with all its data.
+  ///
+  /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses, such as with `email_taken` or `not_anonymous`.
+  @discardableResult
+  public func upgrade(email: String, password: String, username: String) async throws(SessionError) -> SignUpResult {
+    try await working { () async throws(SessionError) in
+      let token = try await controller.token()
+      // A guest who is not remembered stays in memory.
+      let remember = await controller.isRemembered
+      let response = try await backend.upgrade(
+        email: email, password: Secret(password), username: username, token: token)
+      return try await enter(response, remember)
+    }
+  }
+
+  /// Signs in with the credential of Sign in with Apple.
+  ///
+  /// - Parameters:
+  ///   - idToken: the identity token that Apple issued.
+  ///   - nonce: the value whose SHA-256, in hexadecimal, was passed to Apple's request.
+  /// - Throws: ``SessionError/unsupported(_:)`` if the server does not offer Sign in with Apple.
+  public func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) {
+    try await signIn(true) { () async throws(SessionError) in
+      try await backend.signInWithApple(idToken: idToken, nonce: nonce)
+    }
+  }
+
+  /// Requests a password-reset mail. Also succeeds for an address without an account.
+  public func resetPassword(email: String) async throws(SessionError) {
+    try await working { () async throws(SessionError) in try await backend.requestPasswordReset(email: email) }
+  }
+
+  /// Changes the account's password.
+  ///
+  /// - Parameter endingOthers: whether the account's sessions on other devices end.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if `old` is wrong.
   public func changePassword(
-    from old: Secret, to new: Secret, endingOthers: Bool = true
+    from old: String, to new: String, endingOthers: Bool = true
   ) async throws(SessionError) {
     try await working { () async throws(SessionError) in
-      let backend = try accountBackend
       let token = try await controller.token()
-      try await backend.changePassword(from: old, to: new, endingOthers: endingOthers, token: token)
+      try await backend.changePassword(
+        from: Secret(old), to: Secret(new), endingOthers: endingOthers, token: token)
     }
   }
 
-  /// Removes the account at the server, then everything of it from this device.
+  /// Deletes the account at the server, then all its data on this device.
   ///
-  /// - Throws: when the server did not remove it; the session goes on then.
+  /// - Parameter password: `nil` for an account without a password.
+  /// - Throws: a ``SessionError`` if the server did not delete the account; the session continues then.
   @discardableResult
-  public func deleteAccount(password: Secret? = nil) async throws(SessionError) -> SignOutReport {
+  public func deleteAccount(password: String? = nil) async throws(SessionError) -> SignOutReport {
     try await working { () async throws(SessionError) in
-      let backend = try accountBackend
       let token = try await controller.token()
       let state = controller.state
-      try await backend.deleteAccount(password: password, token: token)
-      // Not a session that took its place meanwhile.
+      try await backend.deleteAccount(password: password.map { Secret($0) }, token: token)
+      // Not a session that replaced it meanwhile.
       if case .signedIn(let before) = state, case .signedIn(let now) = controller.state, before.session != now.session {
         return SignOutReport()
       }
@@ -82,8 +97,8 @@ extension SessionManager {
     }
   }
 
-  /// Ends every session of the account, this one last. Here it always ends; whether the others did is in the report. The
-  /// server is waited for at most 10 s.
+  /// Ends every session of the account, this one last. On this device it always ends; the report says whether the others did.
+  /// Waits at most 10 s for the server.
   @discardableResult
   public func signOutEverywhere(_ plan: SignOutPlan = .standard) async -> SignOutReport {
     begin()
@@ -95,8 +110,7 @@ extension SessionManager {
   }
 
   private func endOthers(within limit: Duration) async -> SessionError? {
-    guard let backend = backend as? any AccountBackend else { return .unsupported("accounts") }
-    return await withTaskGroup(of: SessionError?.self) { [controller] group in
+    await withTaskGroup(of: SessionError?.self) { [backend, controller] group in
       group.addTask {
         do throws(SessionError) {
           try await backend.endOtherSessions(token: try await controller.token())
@@ -107,31 +121,25 @@ extension SessionManager {
       }
       group.addTask {
         try? await controller.clock.sleep(for: limit)
-        return .unreachable(retryAfter: nil)
+        return .requestFailed(.network(.timedOut))
       }
       defer { group.cancelAll() }
       return await group.next() ?? nil
     }
   }
 
-  private var accountBackend: any AccountBackend {
-    get throws(SessionError) {
-      guard let backend = backend as? any AccountBackend else { throw .unsupported("accounts") }
-      return backend
-    }
-  }
-
-  private func enter(_ outcome: SignUpOutcome, _ remember: Bool) async throws(SessionError) -> SignUpResult {
-    switch outcome {
+  private func enter(_ response: SignUpResponse, _ remember: Bool) async throws(SessionError) -> SignUpResult {
+    switch response {
     case .confirmationSent: return .confirmationSent
-    case .signedIn(let grant): return .signedIn(try await controller.signIn(remember: remember) { grant })
+    case .signedIn(let tokens): return .signedIn(try await controller.signIn(with: tokens, remember: remember))
     }
   }
 }
 
-/// How a sign-up went, as an app shows it.
+/// The result of a sign-up.
 public enum SignUpResult: Sendable, Hashable {
+  /// The account exists, and its session is in use.
   case signedIn(SignedIn)
-  /// A mail with a link is on its way, if the address can have an account.
+  /// A confirmation mail was sent, if the address is eligible for an account.
   case confirmationSent
 }

@@ -1,32 +1,34 @@
 public import Foundation
+public import Logging
 public import HandstampCore
 public import Observation
 
-/// Shows one account's session to a user interface.
+/// One account's session, observable by a user interface.
 ///
-/// Everything a view reads comes from one ``Snapshot`` that is replaced as a whole, in a turn of the main actor of its own:
-/// no view sees half a change, and none is told of one from inside its own update.
+/// All observable properties come from one ``Snapshot`` that is replaced as a whole, in a separate turn of the main actor: no
+/// view sees half a change, or is notified of one during its own update.
 @MainActor @Observable
-public final class SessionManager<Content: Sendable> {
-  /// What is known at one instant.
+public final class SessionManager<Server: Backend, Content: Sendable> {
+  /// The session at one instant.
   public struct Snapshot: Sendable {
-    /// Who is signed in; `success(nil)` when nobody is. A vault that is locked or broken is a `failure`, never nobody.
-    public var session: Loadable<Profile?> = .notInitiated
-    /// What the app loads after sign-in.
+    /// The session; `success(nil)` if signed out. A locked or damaged vault is a `failure`, never signed out.
+    public var session: Loadable<SignedIn?> = .notInitiated
+    /// The content that the app loads after sign-in.
     public var content: Loadable<Content> = .notInitiated
-    /// How the last session ended, while nobody is signed in.
+    /// Why the last session ended, while signed out.
     public var endReason: EndReason?
-    /// Whether a sign-in or a sign-out is under way. It always ends.
+    /// Whether a sign-in or a sign-out is in progress. It always ends.
     public var isWorking = false
   }
 
+  /// The current snapshot.
   public private(set) var snapshot = Snapshot()
-  /// The actor behind it: tokens, the synchronous header, the stream of states.
+  /// The underlying actor: tokens, the synchronous header, the stream of states.
   public nonisolated let controller: SessionController
-  /// Typed calls with the session's token.
+  /// The API client, which calls with the session's credential.
   public nonisolated let api: APIClient
 
-  @ObservationIgnored let backend: any Backend
+  @ObservationIgnored let backend: Server
   @ObservationIgnored private let load: @Sendable (APIClient) async throws -> Content
   @ObservationIgnored private var version: UInt64 = 0
   @ObservationIgnored private var session: SessionID?
@@ -37,23 +39,25 @@ public final class SessionManager<Content: Sendable> {
   @ObservationIgnored private var restoreWaiters: [CheckedContinuation<Void, Never>] = []
   @ObservationIgnored private var commands = 0
 
-  /// Begins to restore the session at once.
+  /// Creates a session and begins to restore it at once.
   ///
   /// - Parameters:
-  ///   - presence: stands in front of the tokens; nothing: they are handed out to any caller.
-  ///   - cleanups: what the app clears away when a session ends, in this order.
-  ///   - load: brings what the app needs after sign-in (`me`, `appConfig`). It runs apart from the session: neither its
-  ///     slowness nor its failure delays or ends anything.
+  ///   - presence: the lock that guards the tokens; `nil` makes them available to any caller.
+  ///   - cleanups: the steps that erase the app's data when a session ends, in this order.
+  ///   - logger: gets one line for every decision of the session; `nil` for none. No line contains a secret.
+  ///   - load: loads the app's content after sign-in (`me`, `appConfig`). It runs independently of the session: a slow or
+  ///     failing load neither delays nor ends the session.
   public init(
-    backend: any Backend, vault: any Vault, baseURL: URL, transport: any Transport = URLSessionTransport(),
+    backend: Server, vault: any Vault, baseURL: URL, transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil,
-    presence: PresenceLock? = nil, cleanups: [CleanupStep] = [],
+    presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
+    apiOptions: APIClient.Options = APIClient.Options(),
     load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
     controller = SessionController(
-      vault: vault, backend: backend, policy: policy, clock: clock, audit: audit, presence: presence,
-      cleanups: cleanups)
-    api = APIClient(baseURL: baseURL, controller: controller, transport: transport)
+      backend: backend, vault: vault, policy: policy, clock: clock, audit: audit, presence: presence,
+      cleanups: cleanups, logger: logger)
+    api = APIClient(baseURL: baseURL, controller: controller, transport: transport, options: apiOptions)
     self.backend = backend
     self.load = load
     let states = controller.hub.subscribe()
@@ -72,29 +76,52 @@ public final class SessionManager<Content: Sendable> {
     for waiter in restoreWaiters { waiter.resume() }
   }
 
-  /// Who is signed in.
-  public var currentUser: Profile? { snapshot.session.value ?? nil }
-  public var isAuthenticated: Bool { currentUser != nil }
+  /// The signed-in user; `nil` if signed out, or if the server did not name the user.
+  public var currentUser: Profile? { signedIn?.profile }
+  /// Whether a session is in use.
+  public var isAuthenticated: Bool { signedIn != nil }
+  /// Whether the session belongs to a guest account.
   public var isAnonymous: Bool { currentUser?.isAnonymous ?? false }
 
-  /// Every change of the session, for any number of observers; each starts with the current state.
+  private var signedIn: SignedIn? { snapshot.session.value ?? nil }
+
+  /// Every state of the session, for any number of observers; each starts with the current one.
   public nonisolated var states: SessionStates { controller.states }
 
-  /// Signs in with whatever `perform` returns. When it returns, ``snapshot`` shows the new session.
+  /// Signs in with the tokens that `perform` returns. When this returns, ``snapshot`` shows the new session.
   ///
-  /// - Parameter remember: without it the session lives in memory and ends with the program.
-  public func signIn(remember: Bool = true, _ perform: () async throws -> Grant) async throws(SessionError) {
-    _ = try await working { () async throws(SessionError) in
-      try await controller.signIn(remember: remember, perform)
+  /// - Parameters:
+  ///   - remember: `false` keeps the session in memory; it ends with the program. Default `true`.
+  ///   - perform: obtains the tokens.
+  /// - Throws: the error of `perform`, unchanged; otherwise a ``SessionError``.
+  public func signIn(remember: Bool = true, _ perform: () async throws -> TokenResponse) async throws {
+    begin()
+    do {
+      _ = try await controller.signIn(remember: remember, perform)
+      await end()
+    } catch {
+      await end()
+      throw error
     }
   }
 
-  /// Takes over tokens that were obtained elsewhere.
-  public func adopt(_ grant: Grant, remember: Bool = true) async throws(SessionError) {
-    try await signIn(remember: remember) { grant }
+  /// Signs in with tokens that were obtained elsewhere.
+  ///
+  /// - Parameter remember: `false` keeps the session in memory; it ends with the program. Default `true`.
+  /// - Throws: ``SessionError``, as ``SessionController/signIn(with:remember:)`` does.
+  public func signIn(with tokens: TokenResponse, remember: Bool = true) async throws(SessionError) {
+    try await signIn(remember) { () async throws(SessionError) in tokens }
   }
 
-  /// Signs out; see ``SessionController/signOut(_:reason:)``. When it returns, ``snapshot`` shows that nobody is signed in.
+  func signIn(
+    _ remember: Bool, _ perform: () async throws(SessionError) -> TokenResponse
+  ) async throws(SessionError) {
+    _ = try await working { () async throws(SessionError) in
+      try await controller.signedIn(remember: remember, perform)
+    }
+  }
+
+  /// Signs out; see ``SessionController/signOut(_:reason:)``. When this returns, ``snapshot`` shows the signed-out state.
   @discardableResult
   public func signOut(_ plan: SignOutPlan = .standard, reason: EndReason = .signedOut) async -> SignOutReport {
     begin()
@@ -103,15 +130,11 @@ public final class SessionManager<Content: Sendable> {
     return report
   }
 
-  /// Signs out and removes everything of the account from this device.
+  /// Waits until it is known whether a user is signed in, also without a network, and returns the result. A vault that cannot
+  /// be used is a `failure`; it is read again by this function, whenever a token is requested, and when it is unlocked.
   @discardableResult
-  public func signOutAndErase() async -> SignOutReport { await signOut(.everything) }
-
-  /// Returns when it is known whether somebody is signed in, also without a network. That the vault cannot be used is a
-  /// `failure`, which is looked at anew here, whenever a token is asked for, and when the vault is unlocked.
-  @discardableResult
-  public func restoreSession() async -> Loadable<Profile?> {
-    if case .failure = snapshot.session { await controller.nudge() }
+  public func restoreSession() async -> Loadable<SignedIn?> {
+    if case .failure = snapshot.session { await controller.retryPendingWork() }
     if isRestoring { await withCheckedContinuation { restoreWaiters.append($0) } }
     return snapshot.session
   }
@@ -123,7 +146,7 @@ public final class SessionManager<Content: Sendable> {
     }
   }
 
-  /// Shows that something is under way, until it is not: it always ends.
+  /// Shows `isWorking` until `body` ends, which it always does.
   func working<Result>(_ body: () async throws(SessionError) -> Result) async throws(SessionError) -> Result {
     begin()
     do throws(SessionError) {
@@ -147,7 +170,7 @@ public final class SessionManager<Content: Sendable> {
     snapshot.isWorking = true
   }
 
-  /// Waits until the snapshot shows at least what the controller had published by now.
+  /// Waits until the snapshot shows at least the latest state that the controller has published.
   func end() async {
     let wanted = controller.hub.current.version
     if version < wanted {
@@ -164,7 +187,7 @@ public final class SessionManager<Content: Sendable> {
     switch state.state {
     case .restoring: new.session = .loading
     case .signedIn(let facts):
-      new.session = .success(facts.profile)
+      new.session = .success(facts)
       loads = session != facts.session
       session = facts.session
       if loads { new.content = .loading }
@@ -194,7 +217,7 @@ public final class SessionManager<Content: Sendable> {
     new.content = .notInitiated
   }
 
-  /// A task of its own, whose result counts only while the same session is shown.
+  /// Loads in its own task, whose result counts only while the same session is shown.
   private func startLoading() {
     loading?.cancel()
     let wanted = session
@@ -208,15 +231,19 @@ public final class SessionManager<Content: Sendable> {
 }
 
 extension SessionError {
+  /// Maps an error of the app's content to a session error.
   fileprivate init(loading error: any Error) {
     switch error {
     case let error as SessionError: self = error
     case APIError.unauthorized(let error): self = error
-    case APIError.unreachable(let error): self = SessionError(error)
+    case APIError.network(let error): self = SessionError(error)
     case APIError.status(let status, let problem):
-      self = .refused(code: problem?.code ?? "status_\(status)", detail: problem?.title)
+      let server = RequestFailure.ServerResponse(
+        status: status, error: problem?.code, details: problem?.detail ?? problem?.title)
+      self = .requestFailed(.server(server))
     case is CancellationError: self = .cancelled
-    default: self = .invalidAnswer(String(describing: type(of: error)))
+    case let error as any HandstampError: self = .invalidResponse(error.description)
+    default: self = .invalidResponse(String(describing: type(of: error)))
     }
   }
 }

@@ -1,7 +1,7 @@
 /// The states of a session, for any number of observers.
 ///
-/// Every `for await` starts with the state of that moment and sees each later one once, in order, none lost. Ends when the
-/// controller goes away.
+/// Every `for await` starts with the current state and gets each later one once, in order, without loss. Ends when the
+/// controller is released.
 public struct SessionStates: AsyncSequence, Sendable {
   public typealias Element = SessionState
   let hub: StateHub
@@ -17,13 +17,13 @@ public struct SessionStates: AsyncSequence, Sendable {
   }
 }
 
-/// A state and how many came before it.
+/// A state and the number of states before it.
 struct Versioned: Sendable {
   var version: UInt64
   var state: SessionState
 }
 
-/// Hands every state to every subscriber.
+/// Passes every state to every subscriber.
 final class StateHub: Sendable {
   private struct Content: Sendable {
     var current = Versioned(version: 0, state: .restoring)
@@ -54,7 +54,7 @@ final class StateHub: Sendable {
     return stream
   }
 
-  /// Yields inside the lock, so that two states cannot overtake each other on their way to one subscriber.
+  /// Yields inside the lock, so that two states keep their order for each subscriber.
   func publish(_ state: SessionState) {
     content.withLock { content in
       content.current = Versioned(version: content.current.version + 1, state: state)
@@ -68,7 +68,7 @@ final class StateHub: Sendable {
       defer { content.subscribers = [:] }
       return Array(content.subscribers.values)
     }
-    // Outside the lock, which `onTermination` takes.
+    // Outside the lock, which `onTermination` acquires.
     for subscriber in subscribers { subscriber.finish() }
   }
 }

@@ -1,18 +1,17 @@
 import HandstampCore
 
-/// What can be read without waiting, derived from the machine whenever its token changes.
+/// The values that can be read without waiting, derived from the machine whenever its token changes.
 struct Snapshot: Sendable {
-  /// The current token and its header; nothing while nobody is signed in.
+  /// The current token and its header; `nil` if no session is in use.
   var access: StoredAccess?
   var header: String?
-  /// The uptimes between which the token serves by itself, with the refresh ahead of expiry still to come. Empty without
-  /// a token.
+  /// The uptimes between which the token is valid and no refresh is due. Empty without a token.
   var servesFrom: Duration = .zero
   var servesUntil: Duration = .zero
-  /// When the token ends.
+  /// When the token expires.
   var end: Duration = .zero
   var life: Duration = .zero
-  /// Sign-outs that have begun and that the machine has not heard of yet.
+  /// The number of sign-outs that have begun and that the machine has not received yet.
   var fences = 0
 
   init() {}
@@ -31,17 +30,17 @@ struct Snapshot: Sendable {
     servesFrom = lifetime.start.uptime
     end = lifetime.start.uptime + lifetime.duration
     life = lifetime.duration
-    servesUntil = policy.aheadOfExpiry ? end - policy.margin(forLife: life) : end
+    servesUntil = policy.aheadOfExpiry ? end - policy.margin(forLifetime: life) : end
   }
 
-  /// Takes over what the machine says, unless a fence stands.
+  /// Takes over the machine's values, unless a fence is raised.
   mutating func renew(_ new: Snapshot) {
     let fences = fences
     self = fences == 0 ? new : Snapshot()
     self.fences = fences
   }
 
-  /// No token from now on, until ``lowerFence()``.
+  /// Withholds all tokens until ``lowerFence()``.
   mutating func raiseFence() {
     fences += 1
     renew(Snapshot())
@@ -49,10 +48,10 @@ struct Snapshot: Sendable {
 
   mutating func lowerFence() { fences -= 1 }
 
-  /// The token, if it serves for `validity` more and no refresh is due.
+  /// Returns the token if it is valid for `validity` more and no refresh is due.
   func token(at uptime: Duration, for validity: Duration) -> AccessToken? {
     guard let access, uptime >= servesFrom, uptime < servesUntil else { return nil }
-    if validity > .zero, end - uptime < SessionMachine.clamp(validity, toLife: life) { return nil }
+    if validity > .zero, end - uptime < SessionMachine.clamp(validity, toLifetime: life) { return nil }
     return access.token
   }
 }

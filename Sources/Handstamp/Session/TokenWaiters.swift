@@ -1,18 +1,18 @@
 import HandstampCore
 
-/// Those who wait for a token, in groups: who needs the same waits for the same answer, and only the first of a group asks
-/// the machine.
+/// The callers that wait for a token, in groups: callers with the same need wait for the same answer, and only the first of a
+/// group enters the machine.
 ///
-/// Behind a small lock and not in the actor: ten thousand who ask at once would queue up there one by one, and the one
+/// Behind a small lock and not in the actor: ten thousand concurrent callers would queue up there one by one, and the one
 /// answer behind them.
 final class TokenWaiters: Sendable {
   typealias Answer = Result<StoredAccess, SessionError>
   typealias Continuation = CheckedContinuation<Answer, Never>
 
   private struct Group: Sendable {
-    /// By which the machine knows it.
+    /// The machine's name for the group.
     var waiter: SessionMachine.Waiter
-    /// In the order of their numbers, which is nearly the one in which they come. Who left is nothing.
+    /// In the order of their numbers, which is nearly the order of arrival. A cancelled member has no continuation.
     private(set) var members: [(id: SessionMachine.Waiter, continuation: Continuation?)]
     private(set) var count: Int
 
@@ -38,7 +38,7 @@ final class TokenWaiters: Sendable {
       return found
     }
 
-    /// Where `member` is, or would be.
+    /// Returns the position of `member`, existing or not.
     private func place(of member: SessionMachine.Waiter) -> Int {
       var range = members.startIndex..<members.endIndex
       while !range.isEmpty {
@@ -50,13 +50,13 @@ final class TokenWaiters: Sendable {
   }
   private struct Content: Sendable {
     var groups: [SessionMachine.Need: Group] = [:]
-    /// What each group that is still open needs.
+    /// The need of each open group.
     var needs: [SessionMachine.Waiter: SessionMachine.Need] = [:]
   }
   private let content = Locked(Content())
 
-  /// Lets a caller wait. Tells whether it is the first of a group: then the machine is to be asked, in its name. A task that
-  /// was cancelled before is answered at once.
+  /// Adds a caller. Returns whether it is the first of a group: then the machine is to be asked, in its name. A task that was
+  /// cancelled before is answered at once.
   func join(_ member: SessionMachine.Waiter, _ need: SessionMachine.Need, _ continuation: Continuation) -> Bool {
     let isFirst: Bool? = content.withLock { content in
       // Inside the lock: a later cancellation finds the member here.
@@ -70,7 +70,7 @@ final class TokenWaiters: Sendable {
     return isFirst ?? false
   }
 
-  /// Ends one caller's wait. Returns the group's name if nobody is left in it: then the machine is to forget it.
+  /// Ends one caller's wait. Returns the group's name if the group is now empty: then the machine is to forget it.
   func leave(_ member: SessionMachine.Waiter, _ need: SessionMachine.Need) -> SessionMachine.Waiter? {
     let (continuation, deserted) = content.withLock { content -> (Continuation?, SessionMachine.Waiter?) in
       guard let continuation = content.groups[need]?.remove(member) else { return (nil, nil) }
@@ -83,19 +83,19 @@ final class TokenWaiters: Sendable {
     return deserted
   }
 
-  /// Whether anybody waits in the group of that name.
+  /// Whether any caller waits in the group with that name.
   func isOpen(_ waiter: SessionMachine.Waiter) -> Bool {
     content.withLock { $0.needs[waiter] != nil }
   }
 
-  /// Gives groups the machine's answer. Whoever asks from now on begins a new one.
+  /// Answers groups with the machine's result. Callers that arrive later begin a new group.
   func answer(_ waiters: [SessionMachine.Waiter], _ answer: Answer) {
     let groups = content.withLock { content in
       waiters.compactMap { content.needs.removeValue(forKey: $0) }
         .compactMap { content.groups.removeValue(forKey: $0) }
     }
     for group in groups {
-      // Who came first goes first.
+      // In the order of arrival.
       for member in group.members { member.continuation?.resume(returning: answer) }
     }
   }

@@ -2,13 +2,13 @@ import Dispatch
 import Foundation
 import HandstampCore
 
-/// The refreshes of this process whose answer is not stored yet, at servers that know no rotation key.
+/// The refreshes of this process whose response is not stored yet, at servers without rotation keys.
 ///
-/// Such a server may have replaced the refresh token by the time a process ends, and the successor would be lost with it, and
-/// the session with that. So a normal exit (`exit`, or the end of `main`) waits for them, at most for ``limit``.
-public enum UnsettledRefreshes {
+/// Such a server may have replaced the refresh token by the time the process ends; the successor would be lost, and with it the
+/// session. So a normal exit (`exit`, or the end of `main`) waits for them, at most ``limit``.
+package enum UnsettledRefreshes {
   /// The longest that an exit waits: 60 s.
-  public static let limit: Duration = .seconds(60)
+  package static let limit: Duration = .seconds(60)
 
   private static let group = DispatchGroup()
   private struct State: Sendable {
@@ -19,28 +19,28 @@ public enum UnsettledRefreshes {
   private static let exitWaits: Void = {
     ExitGuard.watch.withLock { $0 = ExitGuard.Watch(begin: UnsettledRefreshes.begin, end: UnsettledRefreshes.end) }
     _ = atexit {
-      // What has not been sent by now is not sent any more: its answer would find no program.
+      // A refresh that has not been sent by now is not sent any more: no program would be left to read the response.
       UnsettledRefreshes.state.withLock { $0.isExiting = true }
       UnsettledRefreshes.wait(within: UnsettledRefreshes.limit)
     }
   }()
 
-  /// Whether there is none.
-  public static var isEmpty: Bool { state.withLock { $0.count == 0 } }
+  /// Whether there are no such refreshes.
+  package static var isEmpty: Bool { state.withLock { $0.count == 0 } }
 
-  /// Blocks the calling thread until there is none, at most for `limit`. Tells whether that is so. For signal handling and
-  /// other places that cannot suspend; elsewhere use ``SessionController/refreshSettled(within:)``.
+  /// Blocks the calling thread until there are no such refreshes, at most for `limit`. Returns whether that is so. For signal
+  /// handling and other places that cannot suspend; elsewhere use ``SessionController/refreshSettled(within:)``.
   @discardableResult
-  public static func wait(within limit: Duration) -> Bool {
+  package static func wait(within limit: Duration) -> Bool {
     let (seconds, attoseconds) = max(.zero, min(limit, .seconds(86_400))).components
     let milliseconds = Int(seconds) * 1_000 + Int(attoseconds / 1_000_000_000_000_000)
     return group.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
   }
 
-  /// To be called long before anything is sent: what is registered while the program exits may never be called.
+  /// Call this long before anything is sent: a handler that is registered while the program exits may never run.
   static func watchExit() { _ = exitWaits }
 
-  /// To be called before a refresh token is sent. False when the program is exiting: then it must not be sent.
+  /// Call this before a refresh token is sent. Returns `false` if the program is exiting: then the token must not be sent.
   static func begin() -> Bool {
     state.withLock { state in
       guard !state.isExiting else { return false }

@@ -4,18 +4,18 @@ public import Foundation
 ///
 ///     for try await event in api.stream("/v1/feed") { show(event) }
 ///
-/// It goes on across everything that ends a connection: a token that is replaced (the next connection is open before the old
-/// one is dropped), a server that restarts, a network that goes away. It resumes by `Last-Event-ID`, so that a server which
-/// keeps to it loses nothing; what comes twice is known by its id and handed out once. A connection that is silent for too
-/// long is given up, see ``StreamOptions``. Events without an id of their own cannot be known again: some may be missing or
-/// come twice around a new connection.
+/// The stream survives everything that ends a connection: a replaced token (the next connection opens before the old one
+/// closes), a server restart, a lost network. It resumes with `Last-Event-ID`, so a server that supports it loses nothing;
+/// duplicates are recognised by their ID and dropped. A connection that is silent for too long is closed, see
+/// ``StreamOptions``. Events without an ID of their own cannot be recognised: some may be missing or duplicated around a new
+/// connection.
 ///
-/// Every `for await` is a reader of its own, with connections of its own. Events that a slow reader has yet to take are kept
-/// in memory. Cancelling the reading task ends it.
+/// Every `for await` is a separate reader with its own connections. Events that a slow reader has not consumed are kept in
+/// memory. Cancelling the reading task ends the stream.
 ///
-/// It throws ``SessionError``: ``SessionError/signedOut(_:)`` with the reason when the session ends, and
-/// ``SessionError/refused(code:detail:)`` with `status_403` and the like when the server will never have it. It ends without
-/// an error when the server says that nothing more will come (status 204).
+/// It throws a ``SessionError``: ``SessionError/signedOut(_:)`` with the reason when the session ends, and
+/// ``SessionError/refused(code:detail:)`` with `status_403` and the like if the server refuses permanently. It ends without an
+/// error if the server reports that no more events follow (status 204).
 public struct AuthenticatedStream: AsyncSequence, Sendable {
   public typealias Element = ServerSentEvent
   public typealias Failure = SessionError
@@ -51,11 +51,13 @@ public struct AuthenticatedStream: AsyncSequence, Sendable {
 }
 
 extension SessionError {
-  init(stream error: any Error) { self = error as? SessionError ?? .invalidAnswer("\(type(of: error))") }
+  init(stream error: any Error) { self = error as? SessionError ?? .invalidResponse("\(type(of: error))") }
 }
 
 extension APIClient {
-  /// The live stream of server-sent events at `path`, from `lastEventID` on or from now on.
+  /// Returns the live stream of server-sent events at `path`, starting after `lastEventID`, or now if that is `nil`.
+  ///
+  /// - Throws: ``APIError/invalidRequest(_:)`` if `path` is not valid.
   public func stream(
     _ path: String, query: [URLQueryItem] = [], options: StreamOptions = StreamOptions(), lastEventID: String? = nil
   ) throws(APIError) -> AuthenticatedStream {

@@ -1,8 +1,8 @@
-// `next(isolation:)` came with iOS 18, macOS 15, tvOS 18 and watchOS 11. Before, `next()` is called elsewhere: the iterator goes
-// there and comes back, and while it is away nobody else has it.
+// `next(isolation:)` came with iOS 18, macOS 15, tvOS 18 and watchOS 11. Before, `next()` runs on another executor: the
+// iterator goes there and comes back, and in the meantime nothing else uses it.
 
 extension AsyncStream.Iterator where Element: Sendable {
-  /// The next element, without leaving the caller's actor where the system can.
+  /// Returns the next element, without leaving the caller's actor where the system supports that.
   mutating func nextHere() async -> Element? {
     if #available(iOS 18, macOS 15, tvOS 18, watchOS 11, *) { return await next(isolation: #isolation) }
     return await nextElsewhere()
@@ -17,7 +17,7 @@ extension AsyncStream.Iterator where Element: Sendable {
 }
 
 extension AsyncThrowingStream.Iterator where Element: Sendable, Failure == any Error {
-  /// The next element, without leaving the caller's actor where the system can.
+  /// Returns the next element, without leaving the caller's actor where the system supports that.
   mutating func nextHere() async throws -> Element? {
     if #available(iOS 18, macOS 15, tvOS 18, watchOS 11, *) { return try await next(isolation: #isolation) }
     return try await nextElsewhere()

@@ -1,24 +1,24 @@
-import HandstampCore
+public import HandstampCore
 
 /// Messages for a signed-in account over a ``MessageConnection``, such as a WebSocket, for as long as the session lasts.
 ///
-/// It keeps its connection by the same rules as ``AuthenticatedStream``. Where a message's id is and how a server is asked to
-/// resume after one is the protocol's matter, see ``Form``; without ids nothing is resumed, and around a new connection some
-/// messages may be missing or come twice.
+/// It keeps its connection by the same rules as ``AuthenticatedStream``. The protocol defines where a message's ID is and how
+/// to resume after one, see ``Form``; without IDs nothing is resumed, and around a new connection some messages may be missing
+/// or duplicated.
 ///
-/// It pings at every heartbeat of ``StreamOptions``, so that a server which sends nothing by itself is not taken for dead.
+/// It pings at every heartbeat of ``StreamOptions``, so that a server which sends nothing on its own is not considered dead.
 public struct MessageStream: AsyncSequence, Sendable {
   public typealias Element = WireMessage
   public typealias Failure = SessionError
 
-  /// What a protocol over messages needs to be resumed.
+  /// The parts of a message protocol that are needed to resume.
   public struct Form: Sendable {
-    /// The id that a message names itself.
+    /// Returns a message's ID; `nil` if it has none.
     public var id: @Sendable (WireMessage) -> String?
-    /// Says in the request of a new connection which id to resume after.
+    /// Adds the ID to resume after to the request of a new connection.
     public var resume: @Sendable (inout TransportRequest, _ after: String) -> Void
 
-    /// By default no message has an id, and the id to resume after goes out as `Last-Event-ID`.
+    /// Creates a form. By default no message has an ID, and the ID to resume after is sent as `Last-Event-ID`.
     public init(
       id: @escaping @Sendable (WireMessage) -> String? = { _ in nil },
       resume: @escaping @Sendable (inout TransportRequest, _ after: String) -> Void = { request, id in
@@ -34,7 +34,9 @@ public struct MessageStream: AsyncSequence, Sendable {
   let controller: SessionController
   let options: StreamOptions
 
-  /// - Parameter url: `ws:` or `wss:`, on a server that may have the session's token; it goes to no other.
+  /// Creates a stream of the messages at `url`.
+  ///
+  /// - Parameter url: `ws:` or `wss:`, on a server that may receive the session's token; the token is sent to no other.
   public init(
     _ url: String, controller: SessionController, connector: any MessageConnector, form: Form = Form(),
     options: StreamOptions = StreamOptions()
@@ -59,19 +61,19 @@ public struct MessageStream: AsyncSequence, Sendable {
     }
   }
 
-  /// Sends over the connection that was opened last by a reader of this stream.
+  /// Sends a message over the connection that a reader of this stream opened last.
   ///
-  /// - Throws: ``TransportError/unreachable(_:)`` while there is none. Whether a message that was sent has arrived is for
-  ///   the protocol to say.
+  /// - Throws: ``TransportError/connectionLost(_:)`` if there is no connection. Whether a sent message has arrived is for the
+  ///   protocol to confirm.
   public func send(_ message: WireMessage) async throws(TransportError) {
     guard let connection = connector.latest.withLock({ $0?.connection }) else {
-      throw .unreachable("the stream is not connected")
+      throw .connectionLost("the stream is not connected")
     }
     try await connection.send(message)
   }
 }
 
-/// Connects a ``MessageStream``.
+/// Opens the connections of a ``MessageStream``.
 struct MessageStreamConnector: StreamConnector {
   typealias Message = WireMessage
 

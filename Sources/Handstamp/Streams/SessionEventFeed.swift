@@ -1,21 +1,22 @@
 import Foundation
 
-/// Something that happened to an account's sessions, as the server's live feed tells it. The names are those of CAEP and RISC
-/// (OpenID Shared Signals).
+/// An event of an account's sessions, from the server's live feed. The names are those of CAEP and RISC (OpenID Shared
+/// Signals).
 public struct SessionEvent: Sendable, Hashable {
-  /// `session-established`, `session-revoked`, `credential-change`, `account-disabled`, or a name that is new.
+  /// `session-established`, `session-revoked`, `credential-change`, `account-disabled`, or a newer name.
   public var name: String
-  /// Whose; nothing for an event of the whole account.
+  /// The session concerned; `nil` for an event of the whole account.
   public var session: SessionID?
-  /// Why a session ended.
+  /// Why the session ended; `nil` for other events.
   public var reason: EndReason?
-  /// When, by the server's clock.
+  /// The time of the event, by the server's clock.
   public var at: UnixTime?
-  /// Whether it is about the session that reads.
+  /// Whether the event concerns the reader's own session.
   public var isCurrent: Bool
+  /// The event's ID in the stream.
   public var id: String?
 
-  /// Nothing for what is no event of the feed; the greeting of a connection is none.
+  /// Returns `nil` for anything but a feed event, e.g. the connection's greeting.
   public init?(_ event: ServerSentEvent) {
     struct Body: Decodable {
       var sid: String?
@@ -34,12 +35,12 @@ public struct SessionEvent: Sendable, Hashable {
   }
 }
 
-/// The live feed of an account's sessions, from the server that issues its tokens. Reading it is what ends a session here the
-/// moment it ends there: a `session-revoked` about the session of the controller is acted upon before it is handed out.
+/// The live feed of an account's sessions, from the server that issues its tokens. Reading it ends a session here the moment it
+/// ends at the server: a `session-revoked` event of the controller's session takes effect before it is yielded.
 ///
 ///     Task { await backend.sessionEvents(for: controller).follow() }
 ///
-/// For everything else it behaves as ``AuthenticatedStream`` does.
+/// In all other respects it behaves like ``AuthenticatedStream``.
 public struct SessionEventFeed: AsyncSequence, Sendable {
   public typealias Element = SessionEvent
   public typealias Failure = SessionError
@@ -58,7 +59,7 @@ public struct SessionEventFeed: AsyncSequence, Sendable {
       while let event = try await base.next() {
         guard let event = SessionEvent(event) else { continue }
         if event.name == "session-revoked", let session = event.session {
-          await controller.sessionEnded(session, reason: event.reason ?? .revoked)
+          await controller.endSession(session, reason: event.reason ?? .revoked)
         }
         return event
       }
@@ -66,12 +67,12 @@ public struct SessionEventFeed: AsyncSequence, Sendable {
     }
   }
 
-  /// Reads the feed for as long as somebody is signed in, now and later, and hands every event to `body`. Returns when its
-  /// task is cancelled, and holds the controller until then.
+  /// Reads the feed while a user is signed in, now and later, and passes every event to `body`. Returns when its task is
+  /// cancelled, and holds the controller until then.
   public func follow(_ body: @Sendable (SessionEvent) async -> Void = { _ in }) async {
     var last: SessionID?
     for await state in stream.controller.states {
-      // Each session has its turn; the states that passed while it was read are not about another.
+      // Each session is read once; states that passed meanwhile do not begin another one.
       guard case .signedIn(let facts) = state, facts.session != last else { continue }
       last = facts.session
       do { for try await event in self { await body(event) } } catch {}
@@ -81,7 +82,7 @@ public struct SessionEventFeed: AsyncSequence, Sendable {
 }
 
 extension ServerBackend {
-  /// The live feed of the account that is signed in with `controller`.
+  /// Returns the live feed of the account that is signed in with `controller`.
   public func sessionEvents(
     for controller: SessionController, options: StreamOptions = StreamOptions()
   ) -> SessionEventFeed {

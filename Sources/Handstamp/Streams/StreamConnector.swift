@@ -1,24 +1,24 @@
 import HandstampCore
 
-/// Makes the connections of a live stream: what server-sent events and WebSocket do differently.
+/// Opens the connections of a live stream: the part in which server-sent events and WebSocket differ.
 protocol StreamConnector: Sendable {
   associatedtype Message: Sendable
 
-  /// Connects with `token`, to resume after `id`. What comes, comes in order; the stream ends when the connection does.
-  /// Cancelling the task that reads ends it.
+  /// Connects with `token`, resuming after `id`. Signals come in order; the stream ends with the connection. Cancelling the
+  /// reading task closes it.
   @concurrent func connect(
     with token: AccessToken, after id: String?
   ) async throws(StreamRefusal) -> AsyncThrowingStream<StreamSignal<Message>, any Error>
 }
 
-/// What comes over a connection.
+/// An item that arrives over a connection.
 enum StreamSignal<Message: Sendable>: Sendable {
-  /// A message, with its own id if it has one.
+  /// A message, with its own ID if it has one.
   case message(Message, id: String?)
-  /// An id without a message.
+  /// An ID without a message.
   case passed(id: String)
   case retry(Duration)
-  /// Something that is no message: a heartbeat.
+  /// A sign of life other than a message: a heartbeat.
   case alive
 }
 
@@ -28,12 +28,12 @@ struct StreamRefusal: Error {
 
   init(_ closing: StreamMachine.Closing) { self.closing = closing }
 
-  /// What an answer other than the one that was hoped for means.
+  /// Maps a response other than the expected one.
   init(status: Int, retryAfter: Duration?) {
     switch status {
     case 204: closing = .finished
     case 401: closing = .unauthorized
-    // A page instead of a stream, a redirect: a portal, perhaps, that is gone in a minute.
+    // A page instead of a stream, or a redirect: perhaps a captive portal that is gone in a minute.
     case 200..<400, 408, 425, 429: closing = .unavailable(retryAfter: retryAfter)
     case 400..<500: closing = .refused(.refused(code: "status_\(status)", detail: nil))
     default: closing = .unavailable(retryAfter: retryAfter)
@@ -42,19 +42,19 @@ struct StreamRefusal: Error {
 
   init(_ error: TransportError) {
     switch error {
-    case .notConnected, .unreachable, .timedOut, .cancelled, .tooLarge: closing = .unavailable(retryAfter: nil)
-    case .invalidRequest(let text): closing = .refused(.invalidAnswer(text))
+    case .notConnected, .connectionLost, .timedOut, .cancelled, .tooLarge: closing = .unavailable(retryAfter: nil)
+    case .invalidRequest(let text): closing = .refused(.invalidResponse(text))
     }
   }
 
-  /// Why there is no token.
+  /// Maps the error of a missing token.
   init(_ error: SessionError) {
     switch error {
-    case .signedOut, .rejected, .noRefreshToken, .rolledBack: closing = .refused(error)
-    // A stream that tried again would ask a person again and again.
+    case .signedOut, .sessionEnded, .noRefreshToken, .storageOutdated: closing = .refused(error)
+    // A stream that retried would ask the user again and again.
     case .presence: closing = .refused(error)
-    case .unreachable(let wait): closing = .unavailable(retryAfter: wait)
-    case .storage, .tokenRefused, .refused, .invalidAnswer, .unsupported, .cancelled:
+    case .requestFailed(_, let wait): closing = .unavailable(retryAfter: wait)
+    case .storage, .tokenRejected, .refused, .invalidResponse, .unsupported, .cancelled:
       closing = .unavailable(retryAfter: nil)
     @unknown default: closing = .unavailable(retryAfter: nil)
     }

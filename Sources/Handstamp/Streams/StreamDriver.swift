@@ -1,12 +1,12 @@
 import HandstampCore
 
-/// Performs what a ``StreamMachine`` decides, for one reader; decides nothing itself.
+/// Performs the decisions of a ``StreamMachine`` for one reader; makes none itself.
 actor StreamDriver<Connector: StreamConnector> {
   typealias Messages = AsyncThrowingStream<Connector.Message, any Error>
 
   private let connector: Connector
   private let controller: SessionController
-  /// The session that this stream is for; it ends with it.
+  /// The session that this stream belongs to; the stream ends with it.
   private let generation: UInt64
   private let messages: Messages.Continuation
   private var machine: StreamMachine
@@ -25,7 +25,7 @@ actor StreamDriver<Connector: StreamConnector> {
     generation = controller.requests.generation
   }
 
-  /// Begins to connect; what the messages come by. The stream goes on until it is over or nobody holds its iterator.
+  /// Begins to connect and returns the messages. The stream continues until it has ended or its iterator is released.
   static func start(
     _ connector: Connector, _ controller: SessionController, options: StreamOptions, after id: String?
   ) -> (messages: Messages, driver: StreamDriver) {
@@ -54,7 +54,7 @@ actor StreamDriver<Connector: StreamConnector> {
     post(.start)
   }
 
-  /// The one way in. Never suspends.
+  /// The only entry point. Never suspends.
   func post(_ event: StreamMachine.Event, _ message: Connector.Message? = nil) {
     for effect in machine.handle(event, at: controller.clock.uptime()) {
       switch effect {
@@ -95,7 +95,7 @@ actor StreamDriver<Connector: StreamConnector> {
   // MARK: One link
 
   private func open(_ link: StreamMachine.Link, after id: String?, insteadOf refused: AccessToken?) {
-    // Detached, so that it carries neither the reader's cancellation nor its priority.
+    // Detached, so that it inherits neither the reader's cancellation nor its priority.
     links[link] = Task.detached(priority: .userInitiated) { [weak self, connector, controller, generation] in
       do throws(StreamRefusal) {
         let token = try await StreamDriver.token(of: controller, insteadOf: refused)
@@ -118,7 +118,7 @@ actor StreamDriver<Connector: StreamConnector> {
   private func note(_ token: AccessToken, of link: StreamMachine.Link) {
     guard links[link] != nil else { return }
     tokens[link] = token
-    // Only the last two can be asked for.
+    // Only the last two can be referred to.
     for old in tokens.keys.sorted().dropLast(3) { tokens[old] = nil }
   }
 
@@ -135,22 +135,22 @@ actor StreamDriver<Connector: StreamConnector> {
     of controller: SessionController, insteadOf refused: AccessToken?
   ) async throws(StreamRefusal) -> AccessToken {
     do throws(SessionError) {
-      guard controller.backend.sendsBearer else { throw .unsupported("a stream for this kind of session") }
-      if let refused { return try await controller.token(insteadOf: refused) }
+      guard controller.abilities.usesBearerTokens else { throw .unsupported("a stream for this kind of session") }
+      if let refused { return try await controller.token(replacing: refused) }
       return try await controller.token()
     } catch {
       throw StreamRefusal(error)
     }
   }
 
-  /// Connects within the fence, so that no token of a session that is over goes out, nor one of the next.
+  /// Connects within the fence, so that no token of an ended session is sent, nor one of the next session.
   private static func connect(
     _ connector: Connector, _ controller: SessionController, _ generation: UInt64, _ token: AccessToken,
     after id: String?
   ) async throws(StreamRefusal) -> AsyncThrowingStream<StreamSignal<Connector.Message>, any Error> {
     typealias Answer = Result<AsyncThrowingStream<StreamSignal<Connector.Message>, any Error>, StreamRefusal>
     let answer: Answer
-    do throws(RequestFence.RequestFailure) {
+    do throws(RequestFence.FenceFailure) {
       answer = try await controller.requests.run(in: generation) { () async throws(TransportError) -> Answer in
         do throws(StreamRefusal) { return .success(try await connector.connect(with: token, after: id)) } catch {
           return .failure(error)
@@ -165,7 +165,7 @@ actor StreamDriver<Connector: StreamConnector> {
 }
 
 extension SessionController {
-  /// How long `token` serves before its refresh is due. Nothing when that is not known; zero when there is another already.
+  /// Returns the time until the refresh of `token` is due; `nil` if unknown, zero if there already is another token.
   nonisolated func renewal(of token: AccessToken) -> Duration? {
     let (now, until) = snapshot.withLock { ($0.access?.token, $0.servesUntil) }
     guard let now else { return nil }

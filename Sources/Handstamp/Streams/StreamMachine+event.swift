@@ -10,26 +10,26 @@ extension StreamMachine {
 
   /// A timer; starting one again replaces the former.
   enum Timer: Int, Sendable, Hashable, CaseIterable {
-    /// The next try to connect.
+    /// The next attempt to connect.
     case reopen
-    /// The link's token comes to its end.
+    /// The link's token is about to expire.
     case renewal
     /// A link has been opening for too long.
     case opening
-    /// Nothing came for too long.
+    /// The connection has been silent for too long.
     case watchdog
   }
 
-  /// How a link ended, or why there was none.
+  /// How a link ended, or why it was not opened.
   enum Closing: Sendable, Hashable {
     case ended
-    /// The server refused the token.
+    /// The server rejected the token.
     case unauthorized
-    /// No connection, an answer that decides nothing, or no token for now.
+    /// No connection, a response that decides nothing, or no token for now.
     case unavailable(retryAfter: Duration?)
-    /// The server will never have it.
+    /// The server refuses permanently.
     case refused(SessionError)
-    /// The server says that there is nothing more to come (204, WHATWG HTML section 9.2.3).
+    /// The server reports that no more events follow (204, WHATWG HTML section 9.2.3).
     case finished
 
     var retryAfter: Duration? { if case .unavailable(let wait) = self { wait } else { nil } }
@@ -39,33 +39,33 @@ extension StreamMachine {
   enum End: Sendable, Hashable {
     case complete
     case failed(SessionError)
-    /// Nobody reads any more.
+    /// The reader is gone.
     case left
   }
 
   enum Event: Sendable, Hashable {
     case start
-    /// A link was answered; after `renewal` its token should be replaced.
+    /// A link was accepted; its token should be replaced after `renewal`.
     case opened(Link, renewal: Duration?)
-    /// Something came that is no message: a heartbeat.
+    /// A sign of life other than a message: a heartbeat.
     case alive(Link)
-    /// A message, with its own id if it has one.
+    /// A message, with its own ID if it has one.
     case message(Link, id: String?)
-    /// An id without a message.
+    /// An ID without a message.
     case passed(Link, id: String)
     case retry(Link, Duration)
     case closed(Link, Closing, entropy: UInt64)
     case timer(Timer, ticket: UInt64, entropy: UInt64)
-    /// The network came back: what waits for its time may go now.
-    case nudge
+    /// The network came back: delayed work may start now.
+    case conditionsChanged
     case over(End)
   }
 
   enum Effect: Sendable, Hashable {
-    /// Connects, with a token other than that link's where one is named.
+    /// Connects, with a token other than that link's if one is given.
     case open(Link, after: String?, insteadOf: Link?)
     case close(Link)
-    /// The message that the event brought is new: it is the reader's.
+    /// The message of the event is new: pass it to the reader.
     case deliver
     case startTimer(Timer, ticket: UInt64, after: Duration)
     case finish(End)
@@ -76,14 +76,14 @@ extension StreamMachine {
 
 /// How a live stream keeps its connection.
 public struct StreamOptions: Sendable, Hashable {
-  /// How often the server says something at least. Default 15 s.
+  /// The longest interval between two signs of life of the server. Default 15 s.
   public var heartbeat: Duration
-  /// A connection that is silent for that many heartbeats is given up. Default 3, at least 1.
+  /// The number of silent heartbeats after which a connection is closed. Default 3, at least 1.
   public var missedHeartbeats: Int
-  /// The back-off between connections, on top of the server's `retry:`. Its number of attempts does not count: a stream goes on
-  /// for as long as the session.
+  /// The back-off between connections, on top of the server's `retry:`. Its number of attempts is ignored: a stream continues
+  /// as long as the session.
   public var retry: RetryPolicy
-  /// A connection that held this long was a good one: the back-off begins anew after it. Default 10 s.
+  /// The age at which a connection counts as stable: the back-off starts over after it. Default 10 s.
   public var settling: Duration
 
   public init(

@@ -1,33 +1,33 @@
 import HandstampCore
 
-/// What a live stream does next, over server-sent events and WebSocket alike: when it connects, which connection counts, which
-/// messages are new. Knows nothing of clocks, networks or tokens.
+/// Decides the next step of a live stream, for server-sent events and WebSocket alike: when it connects, which connection
+/// counts, which messages are new. Knows nothing of clocks, networks or tokens.
 ///
-/// One connection is a *link*. At most two exist: the one that is read, and its successor while that opens: a link whose token
-/// comes to its end is given up only when another is open. Both carry some of the same messages then, so what the reader
-/// has is known by id:
+/// One connection is a *link*. At most two exist: the one in use, and its successor while that opens: a link whose token is
+/// about to expire is closed only when another is open. Both may carry the same messages then, so messages that the reader has
+/// are recognised by ID:
 ///
-/// - `position` is the last id that the link in use has passed, in its own order. It is what a new link resumes after.
-/// - `ahead` are the ids that the reader has although the link in use has yet to pass them. They are dropped when they come.
+/// - `position` is the last ID that the link in use has passed, in its own order. A new link resumes after it.
+/// - `ahead` are the IDs that the reader has but the link in use has not passed yet. They are dropped when they arrive.
 ///
-/// A successor resumes after the position of the moment it was asked for, and inherits as `ahead` what the former link
-/// brought since. If it breaks before it caught up, the next one inherits both. Messages without an id of their own are
-/// always handed on: nobody can know them again.
+/// A successor resumes after the position at the moment it was requested, and inherits as `ahead` the IDs that the former link
+/// brought since. If it breaks before it has caught up, the next one inherits both. Messages without an ID of their own are
+/// always delivered: they cannot be recognised.
 struct StreamMachine: Sendable, Hashable {
   /// A link that is open or opening.
   struct Line: Sendable, Hashable {
     var link: Link
-    /// What it inherits as `ahead` when it takes over.
+    /// The `ahead` that the link inherits when it takes over.
     var ahead: [String] = []
-    /// When it opened; nothing while it opens.
+    /// When the link opened; `nil` while it opens.
     var openedAt: Duration?
-    /// When anything last came.
+    /// When data last arrived.
     var activeAt: Duration
-    /// How many new ids it has brought.
+    /// The number of new IDs that the link has brought.
     var news = 0
   }
 
-  /// The most ids that are kept for a successor. One that takes longer to open is asked for anew.
+  /// The most IDs that are kept for a successor. A link that takes longer to open is requested again.
   static let mostAhead = 1024
 
   let options: StreamOptions
@@ -37,14 +37,14 @@ struct StreamMachine: Sendable, Hashable {
   private(set) var successor: Line?
   private(set) var end: End?
   private(set) var attempts = 0
-  /// How long the server wants everybody to wait before they connect again.
+  /// The server's minimum delay before any new connection.
   private(set) var reconnection: Duration = .zero
-  /// A token of this link was refused; the next one must be another.
+  /// A token of this link was rejected; the next one must be another.
   private var refused: Link?
-  /// Nobody was there to let the next token out: nobody is asked again, and the stream ends with the link in use.
+  /// Presence was not confirmed for the next token: the user is not asked again, and the stream ends with the link in use.
   private var farewell: SessionError?
   private var lastLink: UInt64 = 0
-  private var lastTicket: UInt64 = 0
+  private var lastOneTimeToken: UInt64 = 0
   private var timers: [Timer: UInt64] = [:]
 
   init(options: StreamOptions = StreamOptions(), after position: String? = nil) {
@@ -75,7 +75,7 @@ struct StreamMachine: Sendable, Hashable {
       guard timers[timer] == ticket else { return [.ignored] }
       timers[timer] = nil
       return fired(timer, entropy, at: now)
-    case .nudge:
+    case .conditionsChanged:
       guard timers[.reopen] != nil else { return [.ignored] }
       attempts = 0
       return open(at: now)
@@ -85,7 +85,7 @@ struct StreamMachine: Sendable, Hashable {
 
   // MARK: Links
 
-  /// Asks for a link, or for a successor of the one in use.
+  /// Opens a link, or a successor of the one in use.
   private mutating func open(at now: Duration) -> [Effect] {
     guard successor == nil else { return [.ignored] }
     timers[.reopen] = nil
@@ -108,7 +108,7 @@ struct StreamMachine: Sendable, Hashable {
     successor = nil
     timers[.opening] = nil
     refused = nil
-    // What the former link had yet to pass is before what it brought itself.
+    // The IDs that the former link had not passed come before those it brought itself.
     ahead += line.ahead.filter { !ahead.contains($0) }
     ahead.removeFirst(max(0, ahead.count - StreamMachine.mostAhead))
     line.ahead = []
@@ -128,7 +128,7 @@ struct StreamMachine: Sendable, Hashable {
       if case .unauthorized = closing {
         let isFirst = refused == nil
         refused = link
-        // The first refusal may be of a token that was over; with another one at once.
+        // The first rejection may concern an expired token; retry with another one at once.
         if isFirst { return open(at: now) }
       }
       if current == nil {
@@ -149,7 +149,7 @@ struct StreamMachine: Sendable, Hashable {
     timers[.watchdog] = nil
     timers[.renewal] = nil
     if let farewell { return finish(.failed(farewell)) }
-    // A server that accepts and closes at once must not be asked ever so often.
+    // A server that accepts and closes at once must not be contacted in a tight loop.
     if let openedAt = line.openedAt, now - openedAt >= options.settling { attempts = 0 }
     return successor == nil ? reopen(nil, entropy) : []
   }
@@ -178,10 +178,10 @@ struct StreamMachine: Sendable, Hashable {
     return effects
   }
 
-  /// Moves to `id`; whether the reader does not have it yet.
+  /// Moves to `id`; returns whether it is new to the reader.
   private mutating func pass(_ id: String) -> Bool {
     let isHello = id == position
-    // An empty id takes the last one back (WHATWG HTML section 9.2.6).
+    // An empty ID resets the last one (WHATWG HTML section 9.2.6).
     position = id.isEmpty ? nil : id
     if id.isEmpty { return true }
     if let index = ahead.firstIndex(of: id) {
@@ -190,8 +190,8 @@ struct StreamMachine: Sendable, Hashable {
     }
     if !isHello {
       current?.news += 1
-      // Replays come first and in order. The first new id may be a greeting with the id of the place where the link begins;
-      // at the second one, what has not come by now never will.
+      // Replays come first and in order. The first new ID may be a greeting with the ID of the position where the link begins;
+      // after the second one, an ID that has not arrived never will.
       if let news = current?.news, news > 1 { ahead = [] }
     }
     return true
@@ -214,9 +214,9 @@ struct StreamMachine: Sendable, Hashable {
   }
 
   private mutating func start(_ timer: Timer, after delay: Duration) -> Effect {
-    lastTicket += 1
-    timers[timer] = lastTicket
-    return .startTimer(timer, ticket: lastTicket, after: delay)
+    lastOneTimeToken += 1
+    timers[timer] = lastOneTimeToken
+    return .startTimer(timer, ticket: lastOneTimeToken, after: delay)
   }
 
   private mutating func finish(_ end: End) -> [Effect] {

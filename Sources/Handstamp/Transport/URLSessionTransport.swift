@@ -5,10 +5,10 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// Carries requests by `URLSession`, without its cookies, its cache and its redirects.
+/// Sends requests with `URLSession`, without its cookies, its cache and its redirects.
 ///
-/// On Linux a request that is given up is not cancelled: its caller is released at once, its answer dropped, its socket ends
-/// by the time-out. Cancelling there races the arriving answer, into a deadlock or a crash inside Foundation
+/// On Linux an abandoned request is not cancelled: its caller returns at once, its response is dropped, its socket is closed by
+/// the time-out. Cancelling there races with the arriving response and deadlocks or crashes inside Foundation
 /// (swift-corelibs-foundation issues 5412 and 3296). Streams are silent when they are cancelled, and are cancelled.
 public final class URLSessionTransport: Transport {
   private let session: URLSession
@@ -33,7 +33,8 @@ public final class URLSessionTransport: Transport {
 
   @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
     guard !request.mayReuseConnection else { return try await send(request, in: session, receiver) }
-    // A session has its own connections. On Linux a kept one that the server drops under a POST would cost 20 s and a core.
+    // A new session has its own connections. On Linux a kept-alive connection that the server drops during a POST would cost
+    // 20 s and a core.
     let receiver = Receiver()
     let session = URLSessionTransport.session(for: receiver)
     defer { session.finishTasksAndInvalidate() }
@@ -66,7 +67,7 @@ public final class URLSessionTransport: Transport {
     let (body, chunks) = AsyncThrowingStream.makeStream(of: [UInt8].self)
     receiver.expect(task, .stream(head, chunks))
     chunks.onTermination = { [receiver] _ in
-      // Only the reader's own leaving needs a cancellation; asynchronously, as it may come from inside a callback.
+      // Only a reader that leaves needs a cancellation; asynchronously, because this may run inside a callback.
       guard receiver.forget(task) else { return }
       DispatchQueue.global().async { task.cancel() }
     }
@@ -87,16 +88,16 @@ public final class URLSessionTransport: Transport {
     throw .cancelled
   }
 
-  /// `URLSession`'s own timer starts anew with every byte; this one does not, so that a server which trickles cannot hold a
-  /// caller for ever.
+  /// `URLSession`'s own timer restarts with every byte; this one does not, so that a server which trickles bytes cannot hold a
+  /// caller indefinitely.
   private static func deadline(_ limit: Duration, _ over: @escaping @Sendable () -> Void) -> Task<Void, Never> {
     Task.detached(priority: .userInitiated) {
       if (try? await Task.sleep(for: limit)) != nil { over() }
     }
   }
 
-  /// Its answer is nobody's any more. On Linux it is not cancelled, because the answer may be arriving; what comes is
-  /// dropped, see ``Receiver``.
+  /// Abandons a request. On Linux it is not cancelled, because the response may be arriving; its data is dropped, see
+  /// ``Receiver``.
   private func giveUp(_ task: URLSessionDataTask, _ receiver: Receiver) {
     #if canImport(Darwin)
     task.cancel()
@@ -110,14 +111,14 @@ public final class URLSessionTransport: Transport {
     guard let url = URL(string: request.url), let scheme = url.scheme?.lowercased(),
       ["http", "https"].contains(scheme),
       url.host?.isEmpty == false
-    else { throw .invalidRequest("the address is none: \(request)") }
+    else { throw .invalidRequest("not a valid URL: \(request)") }
     for field in request.headers
     where (field.name + field.value).utf8.contains(where: { $0 == 10 || $0 == 13 || $0 == 0 }) {
-      throw .invalidRequest("a header with a line break: \(field.name.prefix { $0.isLetter || $0 == "-" })")
+      throw .invalidRequest("a header contains a line break: \(field.name.prefix { $0.isLetter || $0 == "-" })")
     }
     var result = URLRequest(url: url)
     result.httpMethod = request.method
-    // Ours is the deadline; theirs ends what was given up.
+    // Our deadline counts; `URLSession`'s only closes abandoned requests.
     result.timeoutInterval = isStream ? 24 * 3600 : request.timeout.inSeconds + 30
     result.httpShouldHandleCookies = false
     for field in request.headers { result.addValue(field.value, forHTTPHeaderField: field.name) }
@@ -140,7 +141,7 @@ struct HTTPHead: Sendable {
   }
 }
 
-/// Takes what `URLSession` calls back with to whoever expects it.
+/// Routes the callbacks of `URLSession` to the callers that expect them.
 private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
   enum Expected: Sendable {
     case whole(AsyncStream<Result<TransportResponse, TransportError>>.Continuation, limit: Int)
@@ -159,7 +160,7 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
     exchanges.withLock { $0[number] = Exchange(expected: expected) }
   }
 
-  /// Whether it was still expected.
+  /// Whether the response was still expected.
   @discardableResult
   func forget(_ task: URLSessionTask) -> Bool {
     let number = task.taskIdentifier
@@ -170,7 +171,7 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
   ) {
-    // The 3xx itself is the answer: following it would send token and body wherever it points.
+    // The 3xx itself is the response: following it would send token and body wherever it points.
     completionHandler(nil)
   }
 
@@ -215,8 +216,8 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
     if isTooLarge { end(dataTask) }
   }
 
-  /// Ends a download that nobody wants, from outside the callback. On Linux what comes is dropped instead: cancelled in the
-  /// middle of an answer, a task there was seen to hang (decision 6).
+  /// Ends an abandoned download, from outside the callback. On Linux its data is dropped instead: a task that was cancelled
+  /// while a response arrived was seen to hang (decision 6).
   private func end(_ task: URLSessionTask) {
     #if canImport(Darwin)
     DispatchQueue.global().async { task.cancel() }
@@ -245,7 +246,7 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
 }
 
 extension TransportError {
-  /// Code and nothing else: a URL error's text holds the whole address.
+  /// The code only: a URL error's text contains the whole URL.
   init(urlError error: any Error) {
     let code = (error as? URLError)?.code
     switch code {
@@ -256,8 +257,8 @@ extension TransportError {
       .serverCertificateNotYetValid?,
       .appTransportSecurityRequiresSecureConnection?, .internationalRoamingOff?, .dataNotAllowed?:
       self = .notConnected("URL error \(code?.rawValue ?? 0)")
-    case .some(let code): self = .unreachable("URL error \(code.rawValue)")
-    case nil: self = .unreachable("\(type(of: error))")
+    case .some(let code): self = .connectionLost("URL error \(code.rawValue)")
+    case nil: self = .connectionLost("\(type(of: error))")
     }
   }
 }

@@ -2,7 +2,8 @@
 import Foundation
 import HandstampServer
 
-/// `handstamp token` from nothing: a real process, a real vault, a token that is still good. The server is not asked.
+/// Measures `handstamp token` from a cold start: a real process, a real vault and a valid token, without any request to the
+/// server.
 struct ColdStart {
   let folder: String
   private let rounds = 20
@@ -15,7 +16,7 @@ struct ColdStart {
   @concurrent func measure(into report: inout Report) async throws {
     guard let command else {
       report.notes.append(
-        "cold start of handstamp token: left out, the command is not built beside this program"
+        "cold start of handstamp token: skipped, because the command is not built next to this program"
           + " (make release)")
       return
     }
@@ -23,17 +24,17 @@ struct ColdStart {
     try await ServerUnderTest.run(in: folder + "/home-server") { server in
       try signUp(command, home: home, at: server.url)
     }
-    // Without the server: what is measured must not need it.
+    // The server has stopped: the measured command must not need it.
     var times: [Double] = []
     var bare: [Double] = []
     for _ in 0...rounds {
       times.append(try askToken(command, home).inMilliseconds)
       bare.append(try Program("/bin/true").run().time.inMilliseconds)
     }
-    // The first of each finds cold caches.
+    // The first run of each finds cold caches.
     report.add(
       "command", "handstamp token, cold start", Array(times.dropFirst()).median, "ms",
-      note: "process started to process ended; median of \(rounds); /bin/true: "
+      note: "from start to exit of the process; median of \(rounds); /bin/true: "
         + "\(Array(bare.dropFirst()).median.figure) ms")
   }
 
@@ -42,7 +43,7 @@ struct ColdStart {
     program.environment = ["HANDSTAMP_HOME": home]
     program.input = "a password of this run alone \(UInt64.random(in: 0 ... .max))\n"
     let end = try program.run()
-    guard end.code == 0 else { throw BenchFault("handstamp signup ended with \(end.code)") }
+    guard end.code == 0 else { throw BenchFault("handstamp signup exited with \(end.code)") }
   }
 
   private func askToken(_ command: String, _ home: String) throws -> Duration {
@@ -50,7 +51,7 @@ struct ColdStart {
     program.environment = ["HANDSTAMP_HOME": home]
     let end = try program.run()
     guard end.code == 0, end.output.split(separator: ".").count == 3 else {
-      throw BenchFault("handstamp token ended with \(end.code)")
+      throw BenchFault("handstamp token exited with \(end.code)")
     }
     return end.time
   }

@@ -3,7 +3,7 @@ import Handstamp
 import HandstampCore
 import HandstampTesting
 
-/// Many who watch one session come and go.
+/// Measures many observers of one session that is signed in and out repeatedly.
 struct Observers {
   private let count = 1_000
   /// Half of them sign-ins, half sign-outs.
@@ -19,7 +19,7 @@ struct Observers {
     }
     report.add(
       "client", "\(count.formatted) observers × \(states) states", with.median, "ms",
-      note: "sign-ins and sign-outs included, \(without.median.figure) ms without observers; median of \(rounds)")
+      note: "includes sign-ins and sign-outs, \(without.median.figure) ms without observers; median of \(rounds)")
   }
 
   private func watch(_ count: Int) async throws -> Duration {
@@ -42,7 +42,7 @@ struct Observers {
       gate.open()
       for number in 1...(states / 2) {
         await controller.signOut()
-        try await controller.adopt(Sessions.grant(number, session: SessionID("s\(number)")))
+        try await controller.signIn(with: Sessions.grant(number, session: SessionID("s\(number)")))
       }
       for observer in observers {
         guard await observer.value == all else { throw BenchFault("an observer missed a state") }

@@ -1,11 +1,11 @@
 #if Programs
 import Foundation
 
-/// A program that is run to its end.
+/// An external program, run until it exits.
 struct Program {
   var path: String
   var arguments: [String]
-  /// All that it gets.
+  /// The whole environment of the process.
   var environment: [String: String] = [:]
   var input = ""
 
@@ -17,7 +17,7 @@ struct Program {
   struct End {
     var code: Int32
     var output: String
-    /// From the start of the process until its output ended, which is when it did.
+    /// From the start of the process until the end of its output, which is when it exits.
     var time: Duration
   }
 
@@ -34,7 +34,7 @@ struct Program {
     try process.run()
     try input.fileHandleForWriting.write(contentsOf: Data(self.input.utf8))
     try input.fileHandleForWriting.close()
-    // The end of the output is seen at once; `waitUntilExit` looks only now and then.
+    // The end of the output is noticed at once; `waitUntilExit` only polls.
     let data = try output.fileHandleForReading.readToEnd() ?? Data()
     let time = ContinuousClock.now - start
     process.waitUntilExit()

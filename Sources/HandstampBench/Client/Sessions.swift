@@ -4,14 +4,14 @@ import HandstampCore
 import HandstampTesting
 import HandstampVaults
 
-/// Sessions to measure with, in memory and without a server.
+/// Sessions for measurements, in memory and without a server.
 enum Sessions {
-  /// As long as one that a server signs.
+  /// An access token as long as one signed by a server.
   static let accessToken = AccessToken(String(repeating: "x", count: 600))
 
-  /// A controller that is signed in, once its vault has answered.
+  /// Returns a signed-in controller, after it has restored the session from its vault.
   ///
-  /// - Parameter life: of the access token that the vault holds: what was over when it came needs a refresh.
+  /// - Parameter life: lifetime of the stored access token; zero requires a refresh.
   static func controller(
     life: Duration, backend: any Backend, policy: SessionPolicy = SessionPolicy()
   ) async throws -> SessionController {
@@ -22,7 +22,7 @@ enum Sessions {
       access: StoredAccess(token: accessToken, lifetime: Lifetime(start: now, duration: life)), startedAt: now,
       activeAt: now)
     let controller = SessionController(
-      vault: MemoryVault(VaultEntry(revision: 1, session: session)), backend: backend, policy: policy)
+      backend: backend, vault: MemoryVault(VaultEntry(revision: 1, session: session)), policy: policy)
     for await state in controller.states where state != .restoring {
       guard case .signedIn = state else { throw BenchFault("a session was not restored") }
       break
@@ -30,16 +30,16 @@ enum Sessions {
     return controller
   }
 
-  /// - Parameter session: nothing for a refresh, which leaves the session as it is.
-  static func grant(_ number: Int, session: SessionID?) -> Grant {
-    Grant(
+  /// - Parameter session: `nil` for a refresh, which keeps the session.
+  static func grant(_ number: Int, session: SessionID?) -> TokenResponse {
+    TokenResponse(
       tokens: TokenSet(
-        access: AccessToken("access-\(number)"), life: .seconds(3600), refresh: RefreshToken("refresh-\(number)")),
+        access: AccessToken("access-\(number)"), expiresIn: .seconds(3600), refresh: RefreshToken("refresh-\(number)")),
       session: session, profile: Profile(id: AccountID("ada"), name: "Ada"),
       revocation: RevocationHandle("revocation-\(number)"))
   }
 
-  /// A server that is never asked.
-  static let silent = ScriptedBackend { _, _, _ in .failure(.unreachable(retryAfter: nil)) }
+  /// A server that is never reached.
+  static let silent = ScriptedBackend { _, _, _ in .noDecision(.network(.timedOut)) }
 }
 #endif

@@ -2,7 +2,7 @@
 import Handstamp
 import HandstampCore
 
-/// What every request pays: the header, and the token when nothing has to be waited for.
+/// Measures the cost of every request: the header, and a token that is available at once.
 struct TokenPaths {
   private let batches = 51
   private let count = 20_000
@@ -14,13 +14,13 @@ struct TokenPaths {
     let header = await Timing.nanoseconds(batches: batches, of: count) { count in
       for _ in 0..<count { length &+= controller.authorizationHeader == nil ? 0 : 1 }
     }
-    guard length == (batches + 1) * count else { throw BenchFault("there was no header") }
+    guard length == (batches + 1) * count else { throw BenchFault("the header is missing") }
     report.add("client", "authorizationHeader", header, "ns", target: .atMost(50), note: how)
     let token = try await Timing.nanoseconds(batches: batches, of: count) { count in
       for _ in 0..<count { length &+= try await controller.token().secret.count }
     }
     report.add(
-      "client", "token(), no refresh due", token, "ns", target: .atMost(150), note: how + ", system clock included")
+      "client", "token(), no refresh due", token, "ns", target: .atMost(150), note: how + ", including the clock")
     let clock = SystemClock()
     let reading = await Timing.nanoseconds(batches: batches, of: count) { count in
       for _ in 0..<count { length &+= clock.uptime() > .zero ? 1 : 0 }
@@ -31,12 +31,12 @@ struct TokenPaths {
       for _ in 0..<count { limited.updateSessionActivity() }
     }
     report.add("client", "updateSessionActivity()", activity, "ns", target: .atMost(100), note: how)
-    report.add("client", "the system clock alone", reading, "ns", note: "a part of token()")
+    report.add("client", "system clock only", reading, "ns", note: "part of token()")
   }
 }
 
 extension Int {
-  /// With separators.
+  /// The number with separators.
   var formatted: String { Double(self).figure }
 }
 #endif

@@ -4,7 +4,7 @@ import HandstampCore
 import HandstampTesting
 import HandstampVaults
 
-/// The sealed file of one account: reading it, and replacing it durably.
+/// Measures reading and durably replacing the sealed file of one account.
 struct VaultSpeed {
   let folder: String
   private let reads = (batches: 31, count: 200)
@@ -33,7 +33,7 @@ struct VaultSpeed {
     }
     report.add(
       "vault", "SealedFileVault, edit", times.median, "µs",
-      note: "file and folder synced; median of \(edits), best \((times.min() ?? 0).figure)")
+      note: "syncs file and folder; median of \(edits), best \((times.min() ?? 0).figure)")
   }
 }
 #endif

@@ -3,12 +3,13 @@ import Handstamp
 import HandstampCore
 import HandstampTesting
 
-/// Many who ask at once while the token is over: one refresh for all of them, and what that costs besides the server's time.
+/// Measures many concurrent callers with an expired token: one refresh serves all of them, and its cost besides the server's
+/// time.
 struct Waiters {
   private let count = 10_000
   private let delay: Duration = .milliseconds(20)
   private let rounds = 9
-  /// Refreshes only when somebody asks.
+  /// Refreshes only on demand.
   private let policy = SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false))
 
   @concurrent func measure(into report: inout Report) async throws {
@@ -23,14 +24,14 @@ struct Waiters {
     report.add(
       "client", "\(name), one refresh of \(delay.inMilliseconds.figure) ms", with.median, "ms",
       target: .atMost(2 * delay.inMilliseconds),
-      note: "tasks made, served and awaited; median of \(rounds), best \((with.min() ?? 0).figure)")
-    report.add("client", "\(name), no refresh due", without.median, "ms", note: "the same tasks, to compare")
+      note: "creates and awaits all tasks; median of \(rounds), best \((with.min() ?? 0).figure)")
+    report.add("client", "\(name), no refresh due", without.median, "ms", note: "the same tasks, for comparison")
   }
 
   private func refresh() async throws -> Duration {
     let backend = ScriptedBackend { [delay] call, _, _ in
       try? await Task.sleep(for: delay)
-      return .success(Sessions.grant(call, session: nil))
+      return .granted(Sessions.grant(call, session: nil))
     }
     let controller = try await Sessions.controller(life: .zero, backend: backend, policy: policy)
     let time = try await ask(controller)
@@ -38,7 +39,7 @@ struct Waiters {
     return time
   }
 
-  /// Unstructured tasks: what a group does with so many children would be measured instead.
+  /// Uses unstructured tasks, because a task group's overhead for so many children would dominate.
   private func ask(_ controller: SessionController) async throws -> Duration {
     try await Timing.once {
       let tasks = (0..<count).map { _ in Task.detached { try await controller.token() } }

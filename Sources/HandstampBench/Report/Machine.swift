@@ -1,7 +1,7 @@
 #if Programs
 import Foundation
 
-/// What the figures were measured on.
+/// The machine that the figures were measured on.
 enum Machine {
   static var cores: Int { ProcessInfo.processInfo.activeProcessorCount }
   static var system: String { ProcessInfo.processInfo.operatingSystemVersionString }
@@ -15,14 +15,14 @@ enum Machine {
   }
   static var build: String { isRelease ? "release" : "debug" }
 
-  /// How many programs wanted to run in the last 1, 5 and 15 minutes.
+  /// The load average of the last 1, 5 and 15 minutes.
   static var load: String {
     var averages = [Double](repeating: 0, count: 3)
     guard getloadavg(&averages, 3) == 3 else { return "unknown" }
     return averages.map { String(($0 * 10).rounded() / 10) }.joined(separator: " ")
   }
 
-  /// The time that this process had a processor so far, system calls included.
+  /// The CPU time used by this process so far, including system calls.
   static var processorTime: Duration {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

@@ -4,7 +4,7 @@ import Foundation
 /// All figures of one run.
 struct Report {
   var rows: [Row] = []
-  /// What the reader must know besides.
+  /// Further notes for the reader.
   var notes: [String] = []
   private let folder: String
   private let before = Machine.load
@@ -28,15 +28,15 @@ struct Report {
     let judged = rows.compactMap(\.isMet)
     let missed = judged.count { !$0 }
     return "\(judged.count - missed) of \(judged.count) targets met"
-      + (missed > 0 ? "; a missed target says little on a machine that does other work as well" : "")
+      + (missed > 0 ? "; a missed target means little on a machine that is busy with other work" : "")
   }
 
-  /// A table for people.
+  /// The report as a table.
   var text: String {
     let widths = (rows.map(\.name.count).max() ?? 0, rows.map { "\($0.value.figure) \($0.unit)".count }.max() ?? 0)
     let targetWidth = rows.map(\.targetText.count).max() ?? 0
     var lines = ["HandstampBench: \(machine)", "files in \(folder)"]
-    if !Machine.isRelease { lines.append("THIS IS A DEBUG BUILD: its figures mean nothing") }
+    if !Machine.isRelease { lines.append("THIS IS A DEBUG BUILD: its figures are meaningless") }
     var group = ""
     for row in rows {
       if row.group != group {
@@ -53,7 +53,7 @@ struct Report {
     return lines.joined(separator: "\n")
   }
 
-  /// The same for programs.
+  /// Returns the report as JSON.
   func json() throws -> String {
     let document = Document(
       schemaVersion: 1, machine: machine, folder: folder, notes: notes,

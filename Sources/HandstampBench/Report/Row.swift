@@ -10,12 +10,12 @@ struct Row {
   var name: String
   var value: Double
   var unit: String
-  /// Nothing for what is measured to compare with.
+  /// `nil` for a figure that is only measured for comparison.
   var target: Target?
-  /// How it was measured, or what it is made of.
+  /// How the figure was measured, or what it consists of.
   var note: String
 
-  /// Whether the target is met; nothing without one.
+  /// Whether the target is met; `nil` without a target.
   var isMet: Bool? {
     switch target {
     case .atMost(let limit): value <= limit
@@ -42,7 +42,7 @@ struct Row {
 }
 
 extension Double {
-  /// Three significant digits below 1,000; whole numbers with separators above.
+  /// The number with three significant digits below 1,000, and as a whole number with separators above.
   var figure: String {
     guard isFinite else { return "–" }
     if magnitude >= 999.5 {

@@ -1,10 +1,10 @@
 #if Programs
-/// How times are taken.
+/// Time measurement.
 enum Timing {
   private static let clock = ContinuousClock()
 
-  /// The nanoseconds of one call: the median of `batches` batches of `count` calls each, which `body` makes. One more batch
-  /// goes before, uncounted.
+  /// Returns the time of one call in nanoseconds: the median of `batches` batches of `count` calls each, made by `body`. The
+  /// first batch is a warm-up that does not count.
   static func nanoseconds(
     batches: Int, of count: Int, _ body: (Int) async throws -> Void
   ) async rethrows -> Double {
@@ -18,7 +18,7 @@ enum Timing {
     return times.median
   }
 
-  /// How long `body` takes.
+  /// Returns how long `body` takes.
   static func once(_ body: () async throws -> Void) async rethrows -> Duration {
     let start = clock.now
     try await body()
@@ -27,7 +27,7 @@ enum Timing {
 }
 
 extension [Double] {
-  /// The middle one; of an even number, the upper of the two. Zero of none.
+  /// The median; for an even count, the upper of the middle two. Zero if there are no values.
   var median: Double { isEmpty ? 0 : sorted()[count / 2] }
 }
 

@@ -10,10 +10,10 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
-/// The signature of an access token, and nothing else of it.
+/// Only the signature of an access token.
 struct SigningLane: Lane {
   let signer: any JWTAlgorithm
-  /// As long as a token without its signature.
+  /// Input as long as a token without its signature.
   let text = [UInt8](repeating: 0x61, count: 500)
 
   static func signer() async throws -> any JWTAlgorithm {
@@ -23,11 +23,11 @@ struct SigningLane: Lane {
   }
 
   mutating func step() async throws {
-    guard try signer.sign(text).count == 64 else { throw BenchFault("a signature of another length") }
+    guard try signer.sign(text).count == 64 else { throw BenchFault("unexpected length of a signature") }
   }
 }
 
-/// The smallest request there is, by the same framework and the same client.
+/// A minimal request, with the same framework and the same client.
 struct HelloLane: Lane {
   let client: HTTPClient
   let url: String
@@ -35,10 +35,10 @@ struct HelloLane: Lane {
   mutating func step() async throws {
     let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(20))
     let body = try await response.body.collect(upTo: 1 << 16)
-    guard response.status == .ok, body.readableBytes == 12 else { throw BenchFault("no greeting") }
+    guard response.status == .ok, body.readableBytes == 12 else { throw BenchFault("unexpected greeting") }
   }
 
-  /// Serves it on loopback while `body` runs.
+  /// Runs the hello server on loopback during `body`.
   static func serve<Value>(_ body: (String) async throws -> Value) async throws -> Value {
     let router = Router()
     router.get("/") { _, _ in "hello, world" }
@@ -47,7 +47,7 @@ struct HelloLane: Lane {
       return ByteBuffer(repeating: UInt8(ascii: "x"), count: form.readableBytes * ExchangeLane.answerToForm)
     }
     var logger = Logger(label: "handstamp.bench.hello")
-    // Being stopped is an error to it.
+    // It logs being stopped as an error.
     logger.logLevel = .critical
     let (ports, port) = AsyncStream.makeStream(of: Int.self)
     let application = Application(
@@ -61,12 +61,12 @@ struct HelloLane: Lane {
     defer { serving.cancel() }
     for await port in ports { return try await body("http://127.0.0.1:\(port)/") }
     try await serving.value
-    throw BenchFault("the server of greetings did not start")
+    throw BenchFault("the hello server did not start")
   }
 }
 
-/// A request and an answer as long as those of a refresh, by the same framework and the same client, with nothing in them.
-/// Not a part of the bound: it tells what HTTP takes of the rest.
+/// A request and a response as long as those of a refresh, without meaningful content, with the same framework and the same
+/// client. Not part of the bound: it shows the share of HTTP in the remaining time.
 struct ExchangeLane: Lane {
   let client: HTTPClient
   let url: String
@@ -81,12 +81,12 @@ struct ExchangeLane: Lane {
     let response = try await client.execute(request, timeout: .seconds(20))
     let body = try await response.body.collect(upTo: 1 << 16)
     guard response.status == .ok, body.readableBytes == 170 * ExchangeLane.answerToForm else {
-      throw BenchFault("another answer")
+      throw BenchFault("unexpected response")
     }
   }
 }
 
-/// The write of a refresh, durable, and nothing else of it.
+/// Only the durable write of a refresh.
 struct CommitLane: Lane {
   let store: SQLiteRegistryStore
   var row: SessionRow

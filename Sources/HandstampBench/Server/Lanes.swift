@@ -1,34 +1,34 @@
 #if Programs
-/// One client that does something over and over, waiting for its own answers alone.
+/// A client that repeats one operation, waiting only for its own responses.
 protocol Lane: Sendable {
-  /// Once. Throws when it was not what it should have been.
+  /// Performs the operation once. Throws ``BenchFault`` if the result is not the expected one.
   mutating func step() async throws
 }
 
-/// Many lanes beside each other.
+/// Lanes that run concurrently.
 struct Lanes<Kind: Lane>: Sendable {
   var lanes: [Kind]
 
   init(_ lanes: [Kind]) { self.lanes = lanes }
 
-  /// What a stretch of work came to.
+  /// The result of a stretch of work.
   struct Outcome: Sendable {
     var count = 0
     var time: Duration = .zero
     var processorTime: Duration = .zero
 
-    /// Per second.
+    /// Operations per second.
     var rate: Double { Double(count) / (time / .seconds(1)) }
-    /// The processor's time for one, of the whole process: client and server.
+    /// The process's CPU time per operation in µs, for client and server.
     var cost: Double { processorTime.inMicroseconds / Double(max(1, count)) }
   }
 
-  /// Lets the first `width` lanes work for `duration`. What they have begun by then they finish, and it counts.
+  /// Runs the first `width` lanes for `duration`. Operations started by then are finished and counted.
   mutating func work(_ width: Int, for duration: Duration) async throws -> Outcome {
     let before = Machine.processorTime
     let start = ContinuousClock.now
     let end = start + duration
-    // Lanes of a chain must carry on where they stopped.
+    // A lane's next stretch continues from its last state, such as the current refresh token.
     let tasks = lanes.prefix(width).map { lane in
       Task.detached { () -> (Kind, Int) in
         var lane = lane

@@ -4,7 +4,7 @@ import HandstampCore
 import NIOCore
 import NIOHTTP1
 
-/// One device that refreshes all the time: each time with the token that the last answer brought.
+/// A device that refreshes continuously, each time with the token from the last response.
 struct RefreshLane: Lane {
   let client: HTTPClient
   let url: String
@@ -22,14 +22,14 @@ struct RefreshLane: Lane {
     request.body = .bytes(ByteBuffer(string: form))
     let response = try await client.execute(request, timeout: .seconds(20))
     let body = try await response.body.collect(upTo: 1 << 16)
-    guard response.status == .ok else { throw BenchFault("a refresh was answered \(response.status.code)") }
+    guard response.status == .ok else { throw BenchFault("a refresh returned \(response.status.code)") }
     guard let successor = RefreshLane.successor(in: body), successor != token else {
-      throw BenchFault("a refresh brought no successor")
+      throw BenchFault("a refresh returned no new token")
     }
     token = successor
   }
 
-  /// The one member that counts, found without a JSON parser: the client's work must not hide the server's.
+  /// Finds the refresh token without a JSON parser, so that the client's work does not distort the server's figures.
   private static func successor(in body: ByteBuffer) -> RefreshToken? {
     body.withUnsafeReadableBytes { bytes in
       let last = bytes.count - marker.count

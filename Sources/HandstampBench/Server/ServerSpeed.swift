@@ -3,10 +3,10 @@ import AsyncHTTPClient
 import HandstampRegistry
 import HandstampSQLite
 
-/// Refreshes per second against the real server, beside what it is made of: a signature, a request, a durable commit.
+/// Measures refreshes per second of the real server, and of their parts: a signature, a request, a durable commit.
 ///
-/// The bound is what a server would reach that did these three one after the other and nothing else: 1 / Σ (1 / rate). All
-/// four are measured in turns, so that whatever else the machine does meets all of them.
+/// The bound is the rate of a server that does only these three, one after the other: 1 / Σ (1 / rate). All four are measured
+/// in turns, so that other load on the machine affects all of them.
 struct ServerSpeed {
   let folder: String
   private let widths = [1, 8, 32, 128]
@@ -19,7 +19,7 @@ struct ServerSpeed {
       guard settings.synchronous == 2 else { throw BenchFault("commits are not durable") }
       report.notes.append(
         "server: SQLite with journal \(settings.journal) and synchronous \(settings.synchronous) (FULL), client and"
-          + " server in one process, each connection rotates a session of its own; bound = 1 / Σ (1 / rate)")
+          + " server in one process, each connection rotates its own session; bound = 1 / Σ (1 / rate)")
       try await HelloLane.serve { hello in
         let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: clientConfiguration)
         let result: Result<Void, any Error>
@@ -32,7 +32,7 @@ struct ServerSpeed {
     }
   }
 
-  /// As many connections as lanes, and none that is given up between two turns.
+  /// Allows one connection per lane, which stays open between turns.
   private var clientConfiguration: HTTPClient.Configuration {
     var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = widths.max() ?? 1
@@ -43,7 +43,7 @@ struct ServerSpeed {
     _ server: ServerUnderTest, _ hello: String, _ client: HTTPClient, into report: inout Report
   ) async throws {
     let most = widths.max() ?? 1
-    // Half of the sessions are refreshed over HTTP, the other half is written directly: neither disturbs the other.
+    // Half of the sessions are refreshed over HTTP, the other half written directly, so that they do not conflict.
     let sessions = try await server.sessions(2 * most)
     let signer = try await SigningLane.signer()
     var refreshes = Lanes(
@@ -71,13 +71,13 @@ struct ServerSpeed {
       report.add(
         group, "refresh", parts.refresh.rate, "/s", target: .atLeast(bound / 2),
         note: "\((parts.refresh.rate / bound * 100).figure) % of the bound \(bound.figure);"
-          + " \(parts.refresh.cost.figure) µs of processor each; median of \(turns) turns")
-      report.add(group, "ES256 signature alone", parts.signing.rate, "/s", note: parts.signing.note)
-      report.add(group, "hello-world HTTP alone", parts.hello.rate, "/s", note: parts.hello.note)
+          + " \(parts.refresh.cost.figure) µs of CPU time each; median of \(turns) turns")
+      report.add(group, "ES256 signature only", parts.signing.rate, "/s", note: parts.signing.note)
+      report.add(group, "hello-world HTTP only", parts.hello.rate, "/s", note: parts.hello.note)
       report.add(
-        group, "HTTP of a refresh's size alone", parts.exchange.rate, "/s",
+        group, "HTTP of a refresh's size only", parts.exchange.rate, "/s",
         note: parts.exchange.note + ", not in the bound")
-      report.add(group, "durable commit alone", parts.commit.rate, "/s", note: parts.commit.note)
+      report.add(group, "durable commit only", parts.commit.rate, "/s", note: parts.commit.note)
     }
   }
 }
@@ -95,7 +95,7 @@ private struct Turns {
 
   var rate: Double { rates.median }
   var cost: Double { costs.median }
-  var note: String { "\(cost.figure) µs of processor each" }
+  var note: String { "\(cost.figure) µs of CPU time each" }
 }
 
 extension Int {

@@ -5,13 +5,13 @@ import HandstampServer
 import HandstampSQLite
 import Logging
 
-/// The real server on a fresh database, as `handstamp serve` puts it together.
+/// The real server on a new database, configured like `handstamp serve`.
 struct ServerUnderTest: Sendable {
   var url: String
   var registry: Registry
   var store: SQLiteRegistryStore
 
-  /// Serves on loopback while `body` runs.
+  /// Runs the server on loopback during `body`.
   static func run<Value>(
     in folder: String, hashing: Argon2Parameters = .forTests, _ body: (ServerUnderTest) async throws -> Value
   ) async throws -> Value {
@@ -34,7 +34,7 @@ struct ServerUnderTest: Sendable {
     return try result.get()
   }
 
-  /// As many sessions of one account.
+  /// Creates `count` sessions of one account.
   func sessions(_ count: Int) async throws -> [NewSession] {
     let account = try await registry.openAccount(email: nil, username: "bench", passwordHash: nil, now: .current)
     var sessions: [NewSession] = []

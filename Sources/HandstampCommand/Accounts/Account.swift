@@ -4,17 +4,17 @@ import Handstamp
 import HandstampCore
 import HandstampVaults
 
-/// One account at one server, as this installation knows it. Its id names its vault.
+/// An account at a server, as known to this installation. Its ID determines its vault.
 struct Account: Sendable, Hashable {
-  /// Server and account together, so that no server can name another one's account. An installation that is older than the
-  /// list has one vault per server, named by the server alone.
+  /// Server and account combined, so that no server can name another one's account. An installation older than the list has
+  /// one vault per server, and uses the server alone.
   let id: AccountID
   let server: ServerAddress
-  /// What people call it: the address that was typed at sign-in, else its name at the server.
+  /// The name for people: the email address typed at sign-in, else its name at the server.
   var name: String
   var tag: String?
   var addedAt: UnixTime
-  /// What was written after `--account` to choose it; nothing where it is the active one.
+  /// The value of `--account` that selected it; `nil` if it was not selected that way.
   var namedAs: String?
 
   init(id: AccountID, server: ServerAddress, name: String, tag: String? = nil, addedAt: UnixTime) {
@@ -25,7 +25,7 @@ struct Account: Sendable, Hashable {
     self.addedAt = addedAt
   }
 
-  /// Nothing for one of whose server nobody knows.
+  /// `nil` if the listed account has no valid server.
   init?(_ listed: ListedAccount) {
     guard let text = listed.server, let server = try? ServerAddress(parsing: text, allowingClearText: true) else {
       return nil
@@ -37,23 +37,23 @@ struct Account: Sendable, Hashable {
     ListedAccount(id: id, name: name, tag: tag, server: server.text, addedAt: addedAt)
   }
 
-  /// The id of an account that `server` calls `account`. A server's address holds no `#`.
+  /// Returns the ID for the account that `server` calls `account`. A server's URL contains no `#`.
   static func id(of account: AccountID, at server: ServerAddress) -> AccountID {
     AccountID("\(server.text)#\(account.rawValue)")
   }
 
-  /// The id of the one account of an older installation.
+  /// Returns the ID of an older installation's only account at a server.
   static func soleID(at server: ServerAddress) -> AccountID { AccountID(server.text) }
 
-  /// What the server calls it; nothing where only its vault knows.
+  /// The account's ID at the server; `nil` if only its vault has it.
   var idAtServer: String? {
     id.rawValue.hasPrefix(server.text + "#") ? String(id.rawValue.dropFirst(server.text.count + 1)) : nil
   }
 
-  /// For people: the name, and its server where that is needed to tell it from others.
+  /// The name and the server, for messages.
   var words: String { "\(name) at \(server.text)" }
 
-  /// What names it on a command line, in the shortest way.
+  /// Returns the shortest name for it on a command line.
   func handle(among all: [Account]) -> String {
     if let tag { return tag }
     let isAlone = all.count { $0.name.lowercased() == name.lowercased() } == 1

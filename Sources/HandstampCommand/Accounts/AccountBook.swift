@@ -3,18 +3,18 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// The accounts of one installation, as they are at one instant.
+/// A snapshot of the accounts of an installation.
 struct AccountBook: Sendable {
   let home: Home
   let accounts: [Account]
-  /// The account that is used when none is named, and none is set for the folder.
+  /// The account used if none is named and none is set for the folder.
   let active: AccountID?
-  /// The account of an installation that is older than the list, which does not name it yet.
+  /// The account of an installation older than the list, which does not contain it yet.
   private let unlisted: Account?
-  /// Servers of such an installation where nobody is signed in any more, which may still have to be told so.
+  /// Former servers of such an installation, at which revocations may be pending.
   let former: [Departures.Departure]
 
-  /// Reads without a lock and changes nothing.
+  /// Reads the accounts, without taking a lock or changing anything.
   init(of home: Home) async throws(Refusal) {
     self.home = home
     let settings = try home.settings()
@@ -33,7 +33,7 @@ struct AccountBook: Sendable {
     active = list.active ?? unlisted?.id
   }
 
-  /// What an older installation has of a server.
+  /// Returns an older installation's account at a server.
   private static func sole(at server: ServerAddress, _ home: Home) async -> Account? {
     let id = Account.soleID(at: server)
     let host = String(server.text.drop { $0 != "/" }.drop { $0 == "/" })
@@ -44,42 +44,42 @@ struct AccountBook: Sendable {
     case .absent: return nil
     case .value(let entry):
       let time = entry.session?.startedAt.wall ?? entry.tombstones.last?.endedAt.wall ?? UnixTime(milliseconds: 0)
-      return account(entry.session?.profile.name ?? host, time)
-    case .accessOnly(_, let profile, _): return account(profile.name, UnixTime(milliseconds: 0))
+      return account(entry.session?.profile?.name ?? host, time)
+    case .accessOnly(_, let profile, _): return account(profile?.name ?? host, UnixTime(milliseconds: 0))
     case .trouble: return account(host, UnixTime(milliseconds: 0))
     }
   }
 
   subscript(id: AccountID) -> Account? { accounts.first { $0.id == id } }
 
-  /// Whether the stored list names less than this one.
+  /// Whether the stored list is missing accounts that are known here.
   var isOlderThanList: Bool { unlisted != nil || !former.isEmpty }
 
   var activeAccount: Account? { active.flatMap { self[$0] } }
 
   // MARK: Choosing
 
-  /// The account that is used when none is named: that of the folder where this process is, else the active one.
+  /// Returns the account used if none is named: that of the working directory, else the active one.
   func usual() throws(Refusal) -> Account? { try usual(by: FolderRules(of: home).current()) }
 
-  /// The same, by the rule that holds here.
+  /// Returns the same, given the folder rule that applies here.
   func usual(by rule: FolderRules.Rule?) throws(Refusal) -> Account? {
     guard let rule else { return activeAccount }
     guard let account = self[rule.account] else { throw rule.gone }
     return account
   }
 
-  /// The account that was named, else the usual one.
+  /// Returns the named account, else the usual one.
   ///
-  /// - Throws: a refusal with the choices when the name fits none, or several, and when there is no usual one.
+  /// - Throws: A refusal that lists the choices if no account, or more than one, matches the name, or there is no usual one.
   func account(_ name: String?) throws(Refusal) -> Account {
     if let name { return try account(named: name) }
     if let account = try usual() { return account }
     guard !accounts.isEmpty else { throw .nobody }
-    throw Refusal(.signInNeeded, "no account is active of \(choices)", hint: "run: handstamp switch NAME")
+    throw Refusal(.signInNeeded, "no account is active; known accounts: \(choices)", hint: "run: handstamp switch NAME")
   }
 
-  /// By tag, by id, by name, by the part of an address before its @; the first of these that fits anything decides.
+  /// Finds by tag, then by ID, name, and the part of an email address before the @; the first that matches anything decides.
   private func account(named name: String) throws(Refusal) -> Account {
     let lowered = name.lowercased()
     let ways: [(Account) -> Bool] = [
@@ -90,20 +90,20 @@ struct AccountBook: Sendable {
       let found = accounts.filter(fits)
       if found.count == 1 { return found[0] }
       guard found.isEmpty else {
-        // Servers may give two accounts one id; the whole id is always one account's.
+        // Two servers may use the same ID; the full ID is unique.
         let handles = Set(found.map { $0.handle(among: accounts) })
         let names = handles.count == found.count ? handles.sorted() : found.map(\.id.rawValue)
         throw Refusal(
-          .usage, "\(name) may be any of \(found.count) accounts", hint: "name one of: \(names.joined(separator: ", "))"
+          .usage, "\(name) matches \(found.count) accounts", hint: "choose one of: \(names.joined(separator: ", "))"
         )
       }
     }
     throw Refusal(
-      .usage, "there is no account \(plain(name))",
-      hint: accounts.isEmpty ? "run: handstamp login" : "name one of: \(choices)")
+      .usage, "no account named \(plain(name))",
+      hint: accounts.isEmpty ? "run: handstamp login" : "choose one of: \(choices)")
   }
 
-  /// For a hint: how the accounts can be named, at most six of them.
+  /// Account names for a hint, at most six.
   private var choices: String {
     let handles = accounts.prefix(6).map { $0.handle(among: accounts) }
     return handles.joined(separator: ", ") + (accounts.count > 6 ? " … (handstamp accounts lists all)" : "")
@@ -111,7 +111,7 @@ struct AccountBook: Sendable {
 
   // MARK: Changing
 
-  /// Applies an edit to the stored list, which from then on names what an older installation had.
+  /// Applies an edit to the stored list, which also adds the accounts of an older installation to it.
   func edit(_ edit: AccountsEdit) async throws(Refusal) {
     if let unlisted, case .success(let list) = await home.index.read(), list[unlisted.id] == nil {
       try await apply(.add(unlisted.listed))
@@ -131,7 +131,7 @@ struct AccountBook: Sendable {
     if case .failure(let trouble) = await home.index.edit(edit) { throw Refusal(list: trouble) }
   }
 
-  /// The place of an account that `server` calls `profile`, whether it is known already or not.
+  /// Returns the account that `server` calls `profile`, whether it is already known or new.
   func place(of profile: Profile, at server: ServerAddress, name: String, now: UnixTime) async -> Account {
     let id = Account.id(of: profile.id, at: server)
     let sole = Account.soleID(at: server)
@@ -141,26 +141,26 @@ struct AccountBook: Sendable {
       id: known, server: server, name: name, tag: self[known]?.tag, addedAt: self[known]?.addedAt ?? now)
   }
 
-  /// Whether the one vault that an older installation has for a server may be this account's.
+  /// Whether an older installation's only vault for a server may be this account's.
   private func isFree(_ sole: AccountID, for account: AccountID) async -> Bool {
     switch await home.vault(of: sole).read() {
     case .absent, .trouble(.corrupt): true
-    case .value(let entry): entry.session.map { $0.profile.id == account } ?? true
-    case .accessOnly(_, let profile, _): profile.id == account
+    case .value(let entry): entry.session.map { $0.profile?.id == account } ?? true
+    case .accessOnly(_, let profile, _): profile?.id == account
     case .trouble: false
     }
   }
 }
 
 extension Refusal {
-  /// What the list of accounts says.
-  fileprivate init(list trouble: VaultTrouble) {
+  /// Describes an error of the list of accounts.
+  fileprivate init(list trouble: VaultError) {
     guard trouble == .corrupt else {
       self.init(trouble)
       return
     }
     self.init(
-      .vault, "the list of accounts is damaged, and nothing was erased", hint: "run: handstamp doctor --fix",
+      .vault, "the list of accounts is damaged, but nothing was erased", hint: "run: handstamp doctor --fix",
       concernsHome: true)
   }
 }

@@ -4,19 +4,19 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// `--account` and `--quiet`, for everything that uses a session.
+/// `--account` and `--quiet`, for all commands that use a session.
 struct AccountOptions: ParsableArguments {
   @Option(
     help:
-      "use this account, by name, tag or id (default: HANDSTAMP_ACCOUNT, else that of the folder, else the active one)",
+      "account to use, by name, tag or ID (default: HANDSTAMP_ACCOUNT, else the folder's, else the active one)",
     completion: .accounts)
   var account: String?
   @OptionGroup var manner: Manner
 
-  /// What was named, on the command line or in the environment.
+  /// The account named on the command line or in the environment.
   var named: String? { account ?? EnvironmentAccount.current }
 
-  /// The account to use.
+  /// Returns the account to use.
   func chosen(_ book: AccountBook) throws(Refusal) -> Account {
     var account = try book.account(named)
     account.namedAs = self.account
@@ -26,12 +26,12 @@ struct AccountOptions: ParsableArguments {
 
 /// `--quiet`.
 struct Manner: ParsableArguments {
-  @Flag(help: "do not say what is waited for") var quiet = false
+  @Flag(help: "do not show what the command is waiting for") var quiet = false
 
   func validate() { if quiet { WaitLine.shared.silence() } }
 }
 
-/// `HANDSTAMP_ACCOUNT`: the account that the commands of one shell use, whichever is the active one.
+/// `HANDSTAMP_ACCOUNT`: the account that commands in one shell use instead of the active one.
 enum EnvironmentAccount {
   static let name = "HANDSTAMP_ACCOUNT"
 
@@ -39,17 +39,17 @@ enum EnvironmentAccount {
     ProcessInfo.processInfo.environment[name].flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  /// For commands whose effect the variable would hide.
+  /// Refuses a command whose effect the variable would hide.
   static func refuse(to verb: String) throws(Refusal) {
     guard current != nil else { return }
     throw Refusal(
-      .failure, "\(name) is set, so that \(verb) would change nothing that you see", hint: "run: unset \(name)")
+      .failure, "\(name) is set, so \(verb) would have no visible effect", hint: "run: unset \(name)")
   }
 }
 
 extension CompletionKind {
-  /// Names and tags of accounts. Read from the list alone: no vault is opened, no lock is taken, and a disk that does not
-  /// answer is left alone.
+  /// Names and tags of accounts. Reads only the list, opens no vault, takes no lock, and gives up on a disk that does not
+  /// respond within 500 ms.
   static let accounts = CompletionKind.custom { (_: [String], _: Int, _: String) async -> [String] in
     guard let index = try? Home.current().index else { return [] }
     let (answers, answered) = AsyncStream.makeStream(of: [String].self)

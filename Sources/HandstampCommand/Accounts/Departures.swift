@@ -3,8 +3,8 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// Accounts that were taken off the list while their servers could not be told: a file each, so that processes need not
-/// agree on anything. Nothing in it is a secret; the vault holds what ends the session.
+/// Accounts that were removed from the list with a revocation pending. One file per account, so that processes do not need to
+/// coordinate. Nothing in it is secret; the vault holds the revocation handle.
 struct Departures: Sendable {
   struct Departure: Sendable, Hashable, Codable {
     var account: AccountID
@@ -25,7 +25,7 @@ struct Departures: Sendable {
       to: URL(fileURLWithPath: "\(folder)/\(UInt64.random(in: 0 ... .max)).json"), options: .atomic)
   }
 
-  /// Each with the path of its file.
+  /// All departures, each with the path of its file.
   var all: [(departure: Departure, path: String)] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     return names.sorted().compactMap { name in
@@ -37,7 +37,7 @@ struct Departures: Sendable {
     }
   }
 
-  /// The server knows.
+  /// Removes a departure once the server knows of it.
   func remove(_ path: String) { unlink(path) }
 }
 #endif

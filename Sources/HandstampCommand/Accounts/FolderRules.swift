@@ -4,20 +4,20 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// Which account is used in which folder, and below it: `handstamp switch NAME --here`.
+/// Which account is used in a folder and its subfolders, as set by `handstamp switch NAME --here`.
 ///
-/// A file per folder, in the home of the installation: processes need not agree on anything, and a folder that somebody else
-/// filled does not say as whom one works in it.
+/// One file per folder, in the installation's home: processes do not need to coordinate, and the contents of a folder cannot
+/// choose the account used in it.
 struct FolderRules: Sendable {
   struct Rule: Sendable, Hashable, Codable {
     /// Absolute, without symbolic links.
     var folder: String
     var account: AccountID
 
-    /// The account is on no list any more.
+    /// The refusal if the account is no longer listed.
     var gone: Refusal {
       Refusal(
-        .failure, "the account that was set for \(folder) is not there any more",
+        .failure, "the account set for \(folder) no longer exists",
         hint: "run: cd \(shellWord(folder)) && handstamp switch --here")
     }
   }
@@ -27,20 +27,20 @@ struct FolderRules: Sendable {
 
   init(of home: Home) { self.home = home }
 
-  /// Where this process is; nothing when that folder is gone.
+  /// The working directory; `nil` if it no longer exists.
   static var here: String? {
     guard let path = realpath(".", nil) else { return nil }
     defer { free(path) }
     return String(cString: path)
   }
 
-  /// Says so where another account is used here than the one that was just made the active one.
+  /// Prints a note if this folder uses an account other than the one just activated.
   func sayOther(than account: AccountID) {
     guard let rule = try? current(), rule.account != account else { return }
-    Terminal.say("in \(rule.folder) another account is used; change that with: handstamp switch NAME --here")
+    Terminal.say("\(rule.folder) uses another account; to change that, run: handstamp switch NAME --here")
   }
 
-  /// The rule of the folder where this process is, else of the nearest one above it.
+  /// Returns the rule of the working directory, else of the nearest parent folder that has one.
   func current() throws(Refusal) -> Rule? {
     guard var folder = FolderRules.here, let facts = FileFacts(place) else { return nil }
     var isFolder: ObjCBool = false
@@ -53,7 +53,7 @@ struct FolderRules: Sendable {
     }
   }
 
-  /// - Throws: a refusal where there is one that cannot be read: nobody is to work as somebody else for that.
+  /// - Throws: A refusal if there is a rule that cannot be read: another account must not be used instead.
   private func rule(of folder: String) throws(Refusal) -> Rule? {
     let path = file(of: folder)
     switch PlainFile.read(path) {
@@ -63,7 +63,7 @@ struct FolderRules: Sendable {
       fallthrough
     case .unreadable:
       throw Refusal(
-        .failure, "\(path) cannot be read, which says the account for \(folder)",
+        .failure, "cannot read \(path), which sets the account for \(folder)",
         hint: "run: cd \(shellWord(folder)) && handstamp switch --here")
     }
   }
@@ -80,7 +80,7 @@ struct FolderRules: Sendable {
     }
   }
 
-  /// Whether there was one. One that cannot be read gets another name.
+  /// Removes the rule of a folder; an unreadable one is renamed. Returns whether there was one.
   func remove(of folder: String) throws(Refusal) -> Bool {
     let path = file(of: folder)
     switch PlainFile.read(path) {
@@ -95,7 +95,7 @@ struct FolderRules: Sendable {
     return true
   }
 
-  /// All that can be read.
+  /// All readable rules.
   var all: [Rule] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: place)) ?? []
     return names.sorted().compactMap { name in
@@ -104,7 +104,7 @@ struct FolderRules: Sendable {
     }
   }
 
-  /// A path may be longer than a file's name can be.
+  /// The rule's file. Its name is a digest, because a path may be longer than a file name can be.
   func file(of folder: String) -> String {
     let digest = SHA256.hash(data: Data(folder.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
     return "\(place)/\(digest.joined()).json"
@@ -112,7 +112,7 @@ struct FolderRules: Sendable {
 
   private func unreadable(_ path: String) -> Refusal {
     Refusal(
-      .failure, "\(path) cannot be read, which says the account for a folder",
+      .failure, "cannot read \(path), which sets the account for a folder",
       hint: "run: handstamp doctor --set-aside", concernsHome: true)
   }
 }

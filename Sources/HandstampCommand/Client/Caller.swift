@@ -4,13 +4,13 @@ import Handstamp
 import HandstampAsyncHTTP
 import HandstampCore
 
-/// A caller of the API: the session, or the token that `HANDSTAMP_TOKEN` holds.
+/// The credentials for API calls: the session, or the token in `HANDSTAMP_TOKEN`.
 enum Caller: Sendable {
   case session(Client)
-  /// The last is `nil` where the account is not signed in to by OAuth.
+  /// The last value is `nil` unless the account uses OAuth.
   case environment(AccessToken, ServerAddress, OAuthAccess?)
 
-  /// - Parameter minimumAge: how young a token cannot be replaced.
+  /// - Parameter minimumAge: A token younger than this is not replaced.
   static func current(
     _ options: AccountOptions, minimumAge: Duration = .seconds(5)
   ) async throws(Refusal) -> Caller {
@@ -20,7 +20,7 @@ enum Caller: Sendable {
     if options.account != nil { try EnvironmentToken.refuse(to: "--account") }
     let home = try Home.current()
     let book = try await AccountBook(of: home)
-    // The variable names the server as well: the token may be no other's.
+    // HANDSTAMP_ACCOUNT also selects the server; the token must not go to another one.
     let last = try home.settings().server
     let account = if let named = options.named { try book.account(named) } else { try book.usual() }
     guard let server = account?.server ?? last else { throw .noServer }
@@ -35,7 +35,7 @@ enum Caller: Sendable {
     }
   }
 
-  /// Sends a request with the token, to the account's own origin alone.
+  /// Sends a request with the token, to the account's own origin only.
   func respond(to request: TransportRequest) async throws(Refusal) -> TransportResponse {
     switch self {
     case .session(let client):
@@ -46,12 +46,7 @@ enum Caller: Sendable {
         await client.settle()
         return response
       } catch {
-        if error == .unauthorized(.tokenRefused), let reason = await client.reasonOfEnd() {
-          throw Refusal(SessionError.rejected(reason), account: client.account)
-        }
         if case .unauthorized(let error) = error { throw await client.refusal(error) }
-        // Without a token nothing was sent: it is the refresh that failed.
-        if case .unreachable = error, let refusal = await client.refusedRefresh() { throw refusal }
         throw Refusal(error, server: client.server).about(client.account)
       }
     case .environment(let token, let server, _):
@@ -64,16 +59,16 @@ enum Caller: Sendable {
           try await AsyncHTTPTransport.shared.send(request)
         }
       } catch {
-        throw Refusal(.unreachable(error), server: server)
+        throw Refusal(.network(error), server: server)
       }
       guard response.status != 401 else { throw EnvironmentToken.refused }
       return response
     }
   }
 
-  /// Sends a request to the API of Handstamp's own server and reads the answer.
+  /// Calls the API of a Handstamp server and decodes the response.
   ///
-  /// - Parameter what: what the call is for, to tell what a foreign server does not offer. Such a one is sent nothing.
+  /// - Parameter what: The feature, named in the refusal for third-party servers, which are not sent the request.
   func call<Answer: Decodable>(
     _ method: String, _ path: String, as type: Answer.Type, for what: String
   ) async throws(Refusal) -> Answer {
@@ -87,12 +82,12 @@ enum Caller: Sendable {
     }
     let body = response.body.isEmpty ? Array("{}".utf8) : response.body
     do { return try JSONDecoder().decode(Answer.self, from: Data(body)) } catch {
-      throw Refusal(.unreadable("not what was expected"), server: server)
+      throw Refusal(.unreadable("unexpected format"), server: server)
     }
   }
 }
 
-/// `HANDSTAMP_TOKEN`: an access token from somewhere else. It comes before the session's and is never stored.
+/// `HANDSTAMP_TOKEN`: an access token from elsewhere. It takes precedence over the session's and is never stored.
 enum EnvironmentToken {
   static let name = "HANDSTAMP_TOKEN"
 
@@ -102,13 +97,13 @@ enum EnvironmentToken {
   }
 
   static let refused = Refusal(
-    .signInNeeded, "the server refuses the token in \(name)", hint: "put a new one there, or run: unset \(name)")
+    .signInNeeded, "the server rejected the token in \(name)", hint: "set a new one, or run: unset \(name)")
 
-  /// For commands whose effect the variable would hide.
+  /// Refuses a command whose effect the variable would hide.
   static func refuse(to verb: String) throws(Refusal) {
     guard current != nil else { return }
     throw Refusal(
-      .failure, "\(name) is set, so that \(verb) would change nothing that you see", hint: "run: unset \(name)")
+      .failure, "\(name) is set, so \(verb) would have no visible effect", hint: "run: unset \(name)")
   }
 }
 #endif

@@ -2,7 +2,7 @@
 import HandstampCore
 import HandstampVaults
 
-/// The audit log as a program writes it that runs for a moment: that it looked at its session is no event, what it did is.
+/// The audit log of a short-lived program, which does not record that it merely read its session.
 struct CommandLog: AuditLog {
   let base: FileAuditLog
 

@@ -1,42 +1,33 @@
 #if Programs
 import HandstampCore
 
-/// A backend that tells when the server could not be told of an end: then there is no use in waiting any longer; and what the
-/// server answered to a refresh.
+/// A backend that reports failed revocations, after which waiting any longer is pointless, and the server's response to each
+/// refresh.
 final class DeliveryWatch: Backend {
   private let base: any Backend
   private let (failures, failed) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
-  private let settled: @Sendable (Result<Grant, RefreshFailure>, TokenEndpointAnswer?) async -> Void
+  private let refreshed: @Sendable (RefreshResult) async -> Void
 
-  /// - Parameter settled: is told of every refresh, with the answer of the token endpoint; `nil`: none came.
-  init(
-    _ base: any Backend,
-    settled: @escaping @Sendable (Result<Grant, RefreshFailure>, TokenEndpointAnswer?) async -> Void
-  ) {
+  /// - Parameter refreshed: Called after every refresh.
+  init(_ base: any Backend, refreshed: @escaping @Sendable (RefreshResult) async -> Void) {
     self.base = base
-    self.settled = settled
+    self.refreshed = refreshed
   }
 
-  var keepsRotationKeys: Bool { base.keepsRotationKeys }
-  var authority: String? { base.authority }
+  var abilities: BackendAbilities { base.abilities }
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
-    let witness = RefreshWitness()
-    let result = await RefreshWitness.$current.withValue(witness) { await base.refresh(token, key: key) }
-    await settled(result, witness.answer)
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+    let result = await base.refresh(token, key: key)
+    await refreshed(result)
     return result
   }
 
-  @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError) {
-    do throws(SessionError) { try await base.revoke(handle) } catch {
-      switch error {
-      // The session takes down what the server answered, and there is nothing more to wait for.
-      case .refused, .invalidAnswer: break
-      default: failed.yield()
-      }
-      throw error
-    }
+  @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult {
+    let result = await base.revoke(handle)
+    // A refusal without a reason is recorded as answered; there is nothing to wait for here, either.
+    if case .noDecision(let failure, _) = result, !failure.isRefusalWithoutReason { failed.yield() }
+    return result
   }
 
   /// Returns after the first failure, or when its task is cancelled.

@@ -4,8 +4,7 @@ import Handstamp
 import HandstampCore
 import HandstampVaults
 
-/// A command that uses the session. After it, whatever its outcome, servers are told of the ends that they have not heard
-/// of yet.
+/// A command that uses a session. Pending revocations are delivered after it runs, whatever its outcome.
 protocol SessionCommand: AsyncParsableCommand {
   func perform() async throws
 }
@@ -20,9 +19,9 @@ extension SessionCommand {
   }
 }
 
-/// Sessions that ended without a network.
+/// Pending revocations: sessions that ended while the server was unreachable.
 enum PendingEnds {
-  /// Tells every server that has to be told, all at once. Costs one read of a small file per account where none has.
+  /// Delivers all pending revocations, concurrently. If there are none, it costs one read of a small file per account.
   static func deliver(within limit: Duration = .seconds(1)) async {
     guard let home = try? Home.current(), let book = try? await AccountBook(of: home) else { return }
     await withTaskGroup(of: Void.self) { group in
@@ -44,7 +43,7 @@ enum PendingEnds {
     }
   }
 
-  /// Whether the server knows of every end.
+  /// Delivers the pending revocations of one account. Returns whether none are left.
   private static func deliver(to account: Account, _ home: Home, within limit: Duration) async -> Bool {
     switch await home.vault(of: account.id).read() {
     case .absent: return true
@@ -55,10 +54,10 @@ enum PendingEnds {
       }
       if let code = await client.controller.refusedRevocations.values.first {
         Terminal.say(
-          "\(account.server.text) refused to end a session that was signed out (\(code)); it lives on there until it expires"
+          "\(account.server.text) refused to revoke a signed-out session (\(code)); it stays valid there until it expires"
         )
       } else {
-        Terminal.say("\(account.server.text) has been told of an earlier sign-out")
+        Terminal.say("revoked an earlier session at \(account.server.text)")
       }
       return true
     case .accessOnly, .trouble: return false
@@ -67,7 +66,7 @@ enum PendingEnds {
 }
 
 extension Account {
-  /// One that is on no list any more.
+  /// An account that has been removed from the list.
   fileprivate init(_ departure: Departures.Departure) {
     self.init(id: departure.account, server: departure.server, name: "", addedAt: UnixTime(milliseconds: 0))
   }

@@ -4,32 +4,32 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// Answers of a server that brought no tokens and do not end the session: an empty 400, a page of HTML, a 500. The session is
-/// kept, because such an answer may come from something in between; but the person is told of it, and since when it is so.
+/// Responses to refreshes without tokens that do not end the session: an empty 400, an HTML page, a 500. The session is kept,
+/// because such a response may come from an intermediary; but the user is shown the status, and since when.
 ///
-/// It is in a file of its own beside the vaults, so that every process knows it. Nothing in it is a secret.
+/// Stored in a separate file beside the vaults, so that every process knows. Nothing in it is secret.
 struct RefusedRefresh: Sendable, Hashable, Codable {
   var session: SessionID
-  /// The HTTP status of the newest such answer.
+  /// The HTTP status of the latest such response.
   var status: Int
-  /// The `error` of RFC 6749 section 5.2; `nil`: the body holds none.
+  /// The `error` of RFC 6749 section 5.2, if the body has one.
   var error: String?
-  /// The first such answer since the last refresh that brought tokens.
+  /// The first such response since the last successful refresh.
   var since: UnixTime
   var last: UnixTime
 
-  /// Whether the server refuses this token, rather than being out of order for a while.
+  /// Whether the server refuses this token, as opposed to a transient failure.
   var isRefusal: Bool { RefusedRefresh.isRefusal(status, error) }
 
   private static func isRefusal(_ status: Int, _ error: String?) -> Bool {
-    // A proxy's own sign-in, time-outs and limits pass, and so does what the server calls trouble of its own.
+    // A proxy's own sign-in, timeouts, rate limits and errors that the server attributes to itself are transient.
     (400..<500).contains(status) && ![407, 408, 425, 429].contains(status)
       && !["temporarily_unavailable", "server_error", "slow_down"].contains(error)
   }
 
-  /// The same row of answers, one later; a refusal after failures of another kind begins a new one.
+  /// Returns the record after one more response. A refusal after failures of another kind starts a new series.
   static func next(
-    after former: RefusedRefresh?, _ answer: TokenEndpointAnswer, session: SessionID, at now: UnixTime
+    after former: RefusedRefresh?, _ answer: RequestFailure.ServerResponse, session: SessionID, at now: UnixTime
   ) -> RefusedRefresh {
     let isSame = former?.session == session && former?.isRefusal == isRefusal(answer.status, answer.error)
     return RefusedRefresh(
@@ -37,20 +37,31 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
       last: now)
   }
 
-  /// For people, after the server's name: `has refused to refresh …`.
+  /// A phrase that follows the server's name: `has refused to refresh …`.
   func words(at now: UnixTime) -> String {
     let code = error.map { "the error \($0)" } ?? "no error code"
     let age = now.since(since)
     let since = "since \(since)" + (age >= .seconds(1) ? " (\(age.words) ago)" : "")
     if isRefusal { return "has refused to refresh this session with \(status) and \(code), \(since)" }
-    return "has answered the refresh of this session with \(status) and no tokens, \(since)"
+    return "has responded to refreshes of this session with \(status) and no tokens, \(since)"
   }
 
-  /// Why no token can be handed out.
+  /// The refusal for a command that needs a token.
   func refusal(at now: UnixTime, server: ServerAddress) -> Refusal {
     let message = "\(server.text) \(words(at: now))"
-    if isRefusal { return Refusal(.signInNeeded, message, hint: "run: handstamp login") }
-    return Refusal(.network, message, hint: "try again later; if it lasts, run: handstamp login")
+    if (200..<300).contains(status) {
+      return Refusal(
+        .network, message, hint: "check that no captive portal or proxy answers in its place, then try again",
+        code: "server_error")
+    }
+    if let error, RequestFailure.configurationErrors.contains(error) {
+      return Refusal(
+        .configuration, message, hint: "check this client's registration at \(server.text), then run the command again",
+        code: error)
+    }
+    if isRefusal { return Refusal(.signInNeeded, message, hint: "run: handstamp login", code: "refresh_refused") }
+    return Refusal(
+      .network, message, hint: "try again later; if this persists, run: handstamp login", code: "server_error")
   }
 }
 
@@ -62,7 +73,7 @@ extension Home {
     return refusalFolder + "/" + hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ".json"
   }
 
-  /// What the server answers to refreshes of this session; `nil`: the last refresh brought tokens, or none was answered.
+  /// The stored response to refreshes of this session, or `nil` if the last refresh succeeded or none got a response.
   func refusedRefresh(of account: AccountID, session: SessionID?) -> RefusedRefresh? {
     guard let session, case .content(let bytes) = PlainFile.read(refusalPath(of: account)),
       let note = try? JSONDecoder().decode(RefusedRefresh.self, from: Data(bytes)), note.session == session
@@ -70,8 +81,8 @@ extension Home {
     return note
   }
 
-  /// Worth trying, not worth failing for: the session does not depend on it.
-  func note(_ answer: TokenEndpointAnswer, of account: AccountID, session: SessionID, at now: UnixTime) {
+  /// Stores a response. Failures are ignored, because the session does not depend on it.
+  func note(_ answer: RequestFailure.ServerResponse, of account: AccountID, session: SessionID, at now: UnixTime) {
     let note = RefusedRefresh.next(
       after: refusedRefresh(of: account, session: session), answer, session: session, at: now)
     try? FileManager.default.createDirectory(

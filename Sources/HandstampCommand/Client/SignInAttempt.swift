@@ -5,35 +5,35 @@ import HandstampAsyncHTTP
 import HandstampCore
 import HandstampVaults
 
-/// What sign-up and sign-in have in common: the server first, then whose account it is.
+/// The common part of sign-up and sign-in: choose the server first, then find out the account.
 struct SignInAttempt {
   let home: Home
   let book: AccountBook
-  /// The account that is to be signed in to anew, if one was named.
+  /// The account to sign in to again, if one was named.
   let named: Account?
-  /// The account that is meant where none is named.
+  /// The account used if none is named.
   private let usual: Account?
   let server: ServerAddress
   let identity: ServerBackend
-  /// One sign-in at a server at a time: whose account it is, and with it which vault, turns out by the exchange.
+  /// Allows one sign-in per server at a time: the account, and with it the vault, is known only after the exchange.
   private let turn: SignInTurn
 
   init(server: ServerOptions, account: String?, deviceName: String?) async throws(Refusal) {
     home = try Home.current()
-    // Before a password is asked for and a session begins at the server that could not be stored here.
+    // Check this before asking for a password and starting a session that could not be stored here.
     let blocking = await HomeCheck.damages(of: home).filter(\.blocksEveryVault)
     if let refusal = Refusal(hiding: blocking) { throw refusal }
     if let first = blocking.first, let hint = blocking.hint {
-      throw Refusal(.vault, "no session can be stored here: \(first.words)", hint: hint)
+      throw Refusal(.vault, "cannot store a session here: \(first.words)", hint: hint)
     }
     book = try await AccountBook(of: home)
-    // The key of the vaults may be locked, or out of reach: the server would end the former session for one that cannot be stored.
+    // If the vaults cannot be opened, the server would replace the old session with one that cannot be stored. A damaged vault
+    // is set aside by the sign-in.
     for account in book.accounts {
       switch await home.vault(of: account.id).read() {
-      case .trouble(.locked): throw Refusal(VaultTrouble.locked)
-      case .trouble(.unavailable(let why)): throw Refusal(VaultTrouble.unavailable(why))
+      case .absent, .trouble(.corrupt): continue
+      case .trouble(let error): throw Refusal(error)
       case .value, .accessOnly: break
-      case .absent, .trouble: continue
       }
       break
     }
@@ -41,26 +41,26 @@ struct SignInAttempt {
     if let account { named = try book.account(account) } else { named = nil }
     self.named = named
     let last = try home.settings().server
-    // Where the folder's account is gone, somebody may sign in all the same.
+    // Signing in must work even if the folder's account no longer exists.
     usual = try? book.usual()
     self.server = try server.address(or: named?.server ?? usual?.server ?? last)
     if let named, named.server != self.server {
       throw Refusal(
-        .usage, "\(named.name) is an account at \(named.server.text)", hint: "leave out --server, or --account")
+        .usage, "\(named.name) is an account at \(named.server.text)", hint: "drop --server or --account")
     }
     identity = try Client.identity(at: self.server, home: home, deviceName: deviceName)
     let vault = SealedFileVault(folder: home.vaultFolder, account: AccountID("sign-in at \(self.server.text)"))
-    turn = SignInTurn { () async throws(VaultTrouble) in try await vault.lockSignIn(within: SignInTurn.patience).unlock
+    turn = SignInTurn { () async throws(VaultError) in try await vault.lockSignIn(within: SignInTurn.patience).unlock
     }
   }
 
-  /// The account that is meant, if it is at this server and signed in to by OAuth, with how.
+  /// The account in question, with its OAuth record, if it is at this server and uses OAuth.
   func signedInByOAuth() throws(Refusal) -> (account: Account, record: OAuthRecord)? {
     guard let account = meant, let record = try home.oauth(of: account.id) else { return nil }
     return (account, record)
   }
 
-  /// The same, else any account at this server that is signed in to by OAuth: its client is registered there.
+  /// The same, else any account at this server that uses OAuth: its client is registered there.
   func knownByOAuth() throws(Refusal) -> (account: Account, record: OAuthRecord)? {
     if let known = try signedInByOAuth() { return known }
     guard named == nil else { return nil }
@@ -70,37 +70,36 @@ struct SignInAttempt {
     return nil
   }
 
-  /// Refuses what is for Handstamp's own server at one that is known to be another.
+  /// Refuses a sign-in method of Handstamp's own server at a server known to be a third party's.
   func refuseForeign(_ what: String) async throws(Refusal) {
     guard let (account, record) = try knownByOAuth() else { return }
     let access = OAuthAccess(record, home: home, account: account.id)
     let foreign: ForeignServer?
     do throws(SessionError) { foreign = try await ForeignServer(access) } catch { throw Refusal(error, server: server) }
     guard let foreign else { return }
-    var refusal = foreign.lacks("sign-in with \(what) here", at: server)
+    var refusal = foreign.lacks("signing in with \(what)", at: server)
     refusal.hint = "run: handstamp login --issuer \(record.issuer)"
     throw refusal
   }
 
-  /// The account that is meant and signed in already, whose session will do. Asks the server, if it has to be the one with a
-  /// certain address: the list may know another name for it.
+  /// Returns the account in question if it is already signed in and its session is usable. If an email address is given, asks
+  /// the server, because the list may have another name for the account.
   func alreadySignedIn(as email: String?) async throws(Refusal) -> Account? {
     for account in candidates(email) {
       let client = try Client(home: home, account: account)
       let state = await client.restored()
-      if case .unavailable(.storage(.unavailable(let why))) = state { throw Refusal(VaultTrouble.unavailable(why)) }
+      if case .unavailable(.storage(let error)) = state, error != .locked, error != .corrupt { throw Refusal(error) }
       guard case .signedIn = state else { continue }
       if await client.isRefused(sayingSo: true) { continue }
       guard let email else { return account }
-      // The account that was named may have been given another address.
+      // The named account may have a different address now.
       guard let found = try await address(of: client) else { continue }
       if found.lowercased() == email.lowercased() { return account }
     }
     return nil
   }
 
-  /// The account that is signed in to where no address is given: the one that was named, else the usual one, if it is at this
-  /// server.
+  /// The account to sign in to if no address is given: the named one, else the usual one, if it is at this server.
   var meant: Account? { (named ?? usual).flatMap { $0.server == server ? $0 : nil } }
 
   private func candidates(_ email: String?) -> [Account] {
@@ -111,39 +110,39 @@ struct SignInAttempt {
     }
   }
 
-  /// The address of an account that is signed in; nothing when its session turns out to be over.
+  /// Returns the email address of a signed-in account, or `nil` if its session turns out to have ended.
   private func address(of client: Client) async throws(Refusal) -> String? {
     do throws(Refusal) {
       if try await client.foreign() != nil { return nil }
-      return try await Caller.session(client).call("GET", "/v1/me", as: WhoAmI.self, for: "address").email ?? ""
+      return try await Caller.session(client).call("GET", "/v1/me", as: WhoAmI.self, for: "account details").email ?? ""
     } catch {
-      if error.code == .signInNeeded { return nil }
+      if error.exit == .signInNeeded { return nil }
       if await client.isRefused(sayingSo: true) { return nil }
       throw error
     }
   }
 
-  /// What brings a grant that ``signIn(name:tag:activate:oauth:_:)`` is given later.
-  func exchange(_ perform: () async throws(SessionError) -> Grant) async throws(SessionError) -> Grant {
+  /// Obtains a token response for a later call of ``signIn(name:tag:activate:oauth:_:)``.
+  func exchange(_ perform: () async throws(SessionError) -> TokenResponse) async throws(SessionError) -> TokenResponse {
     try await turn.during(perform)
   }
 
-  /// Signs in with the grant that `perform` brings, and puts the account on the list.
+  /// Signs in with the token response from `perform`, and adds the account to the list.
   ///
   /// - Parameters:
-  ///   - name: what was typed to name it.
-  ///   - oauth: how it is signed in to, where that is not Handstamp's own protocol.
-  ///   - clientSecret: of a confidential client.
+  ///   - name: The name typed for the account.
+  ///   - oauth: The OAuth record; `nil` for Handstamp's own protocol.
+  ///   - clientSecret: The secret of a confidential client.
   func signIn(
     name: String?, tag: String?, activate: Bool, oauth: OAuthRecord? = nil, clientSecret: Secret? = nil,
-    _ perform: () async throws(SessionError) -> Grant
+    _ perform: () async throws(SessionError) -> TokenResponse
   ) async throws(Refusal) {
-    let grant: Grant
+    let grant: TokenResponse
     do throws(SessionError) {
       grant = try await exchange { () async throws(SessionError) in
         try await WaitLine.shared.during(server.text, perform)
       }
-      guard grant.profile != nil else { throw .invalidAnswer("the grant does not say whose it is") }
+      guard grant.profile != nil else { throw .invalidResponse("the token response does not name an account") }
     } catch {
       throw Refusal(error, server: server)
     }
@@ -152,13 +151,13 @@ struct SignInAttempt {
       of: profile, at: server, name: name ?? profile.name, now: SystemClock().now().wall)
     account.tag = tag ?? account.tag
     try await save(oauth, clientSecret, of: account.id)
-    // The list first: an account on it that is not signed in can be signed in to; one that no list knows is lost.
+    // The list first: a listed account without a session can be signed in to; a session without a listed account is lost.
     try await keep(account, activate: activate)
     let client = try Client(home: home, account: account)
-    do throws(SessionError) { try await client.controller.adopt(grant) } catch {
+    do throws(SessionError) { try await client.controller.signIn(with: grant) } catch {
       throw Refusal(error, account: account)
     }
-    // Another process may have taken it off between the two.
+    // Another process may have removed the account in between.
     try await save(oauth, clientSecret, of: account.id)
     try await book.edit(.add(account.listed))
     home.forgetRefusal(of: account.id)
@@ -167,24 +166,24 @@ struct SignInAttempt {
     say("signed in as \(profile.name) at \(server.text)", account, activate: activate)
   }
 
-  /// The secret first: without it a record that names one is of no use.
+  /// Saves the secret first: a record that needs a secret is useless without it.
   private func save(
     _ record: OAuthRecord?, _ secret: Secret?, of account: AccountID
   ) async throws(Refusal) {
     if record != nil {
-      do throws(VaultTrouble) { try await home.save(clientSecret: secret, of: account) } catch {
+      do throws(VaultError) { try await home.save(clientSecret: secret, of: account) } catch {
         throw Refusal(error)
       }
     }
     try home.save(record, of: account)
   }
 
-  /// Puts an account that was signed in to already where a sign-in would have put it.
+  /// Lists an already signed-in account as a sign-in would have done.
   func keep(_ account: Account, tag: String?, activate: Bool) async throws(Refusal) {
     var account = account
     account.tag = tag ?? account.tag
     try await keep(account, activate: activate)
-    say("signed in as \(account.name) at \(server.text) already", account, activate: activate)
+    say("already signed in as \(account.name) at \(server.text)", account, activate: activate)
   }
 
   private func keep(_ account: Account, activate: Bool) async throws(Refusal) {
@@ -205,9 +204,9 @@ struct SignInAttempt {
     guard let former = book.activeAccount, former.id != account.id else { return }
     let all = book.accounts.filter { $0.id != account.id } + [account]
     if activate {
-      Terminal.say("it is the active account now; back with: handstamp switch \(former.handle(among: all))")
+      Terminal.say("it is now the active account; to go back, run: handstamp switch \(former.handle(among: all))")
     } else {
-      Terminal.say("the active account is \(former.words) still")
+      Terminal.say("the active account is still \(former.words)")
     }
   }
 }

@@ -7,7 +7,7 @@ import HandstampVaults
 /// `handstamp accounts`.
 struct Accounts: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "lists the accounts of this device, the active one with a *", discussion: "no server is asked")
+    abstract: "list the accounts on this device", discussion: "marks the active one with a *; contacts no server")
 
   @OptionGroup var output: OutputOptions
 
@@ -21,7 +21,7 @@ struct Accounts: SessionCommand {
       /// As in `status`.
       var state: StatusReport.State
       var reason: String?
-      /// What the server calls the account, and what others see; nothing while nobody is signed in.
+      /// The account's ID and display name at the server; `nil` while signed out.
       var account: StatusReport.Account?
       var session: String?
       var pendingEnds: Int
@@ -29,9 +29,9 @@ struct Accounts: SessionCommand {
       var addedAtEpoch: Int64
     }
     var schemaVersion = 1
-    /// The id of the active account.
+    /// The ID of the active account.
     var active: String?
-    /// The id of the account that is used in this folder, where one is set.
+    /// The ID of the account set for this folder, if any.
     var here: String?
     var accounts: [Item]
   }
@@ -57,15 +57,15 @@ struct Accounts: SessionCommand {
     if output.json {
       Answer(active: book.active?.rawValue, here: rule?.account.rawValue, accounts: items).print()
     } else if items.isEmpty {
-      if hidden == nil { Terminal.say("there are no accounts on this device") }
+      if hidden == nil { Terminal.say("no accounts on this device") }
     } else {
       for line in Table(rows: rows).lines { Terminal.out(line) }
     }
     if let named = EnvironmentAccount.current {
-      Terminal.say("\(EnvironmentAccount.name) is set: \(named) is used")
+      Terminal.say("using \(named), from \(EnvironmentAccount.name)")
     } else if let rule {
-      let account = book[rule.account].map { $0.handle(among: book.accounts) } ?? "an account that is gone"
-      Terminal.say("in \(rule.folder) and below it \(account) is used")
+      let account = book[rule.account].map { $0.handle(among: book.accounts) } ?? "a removed account"
+      Terminal.say("\(rule.folder) and its subfolders use \(account)")
     }
     if let hidden { throw hidden }
   }

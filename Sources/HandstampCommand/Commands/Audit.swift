@@ -6,21 +6,21 @@ import HandstampVaults
 /// `handstamp audit`.
 struct Audit: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "what happened to an account's sessions on this device", subcommands: [Show.self, Verify.self])
+    abstract: "show or verify the log of session events on this device", subcommands: [Show.self, Verify.self])
 
-  /// The log of the account that was chosen, and the account.
+  /// Returns the log of the chosen account, and the account.
   static func trail(_ options: AccountOptions) async throws(Refusal) -> (AuditTrail, Account) {
     let home = try Home.current()
     let account = try options.chosen(try await AccountBook(of: home))
-    do throws(VaultTrouble) { return (try await FileAuditLog(home.vault(of: account.id)).trail(), account) } catch {
+    do throws(VaultError) { return (try await FileAuditLog(home.vault(of: account.id)).trail(), account) } catch {
       throw Refusal(error)
     }
   }
 
   struct Show: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "prints the log, oldest first")
+    static let configuration = CommandConfiguration(abstract: "print the log, oldest first")
 
-    @Option(help: "only the last so many") var last: Int?
+    @Option(help: "print only the last N records") var last: Int?
     @OptionGroup var output: OutputOptions
     @OptionGroup var account: AccountOptions
 
@@ -35,7 +35,7 @@ struct Audit: AsyncParsableCommand {
         var session: String?
         var program: String
         var process: Int64
-        /// Whether nothing was changed up to here.
+        /// Whether the log is unaltered up to and including this record.
         var intact: Bool
       }
       var schemaVersion = 1
@@ -52,27 +52,26 @@ struct Audit: AsyncParsableCommand {
         var rows: [[String]] = []
         for item in items {
           guard let record = item.record else {
-            rows.append(["?", "", "", "this line is no record"])
+            rows.append(["?", "", "", "invalid record"])
             continue
           }
           let entry = record.entry
           rows.append([
             "\(record.sequence)", entry.at.description, entry.action.rawValue.onOneLine,
             [
-              entry.outcome, entry.session.map { "session \($0)" }, item.isIntact ? nil : "(not to be relied on)",
+              entry.outcome, entry.session.map { "session \($0)" }, item.isIntact ? nil : "(unverified)",
             ].compactMap { $0?.onOneLine }.joined(separator: "  "),
           ])
         }
         for line in Table(rows: rows).lines { Terminal.out(line) }
       }
-      if !trail.isIntact { Terminal.say("the log was changed: handstamp audit verify says where") }
+      if !trail.isIntact { Terminal.say("the log was altered; run: handstamp audit verify") }
     }
   }
 
   struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "checks that nothing in the log was changed, cut or taken out", discussion: "exits 1 when something was"
-    )
+      abstract: "check that the log is complete and unaltered", discussion: "exits 1 if it is not")
 
     @OptionGroup var output: OutputOptions
     @OptionGroup var account: AccountOptions
@@ -82,12 +81,12 @@ struct Audit: AsyncParsableCommand {
       /// `intact`, `broken` or `cut`.
       var verdict: String
       var records: Int
-      /// How many of the newest could have been cut unseen.
+      /// How many of the newest records could have been removed undetected.
       var newer: UInt64?
-      /// The number of the record where it is broken, or after which it was cut.
+      /// The number of the broken record, or of the last one before the cut.
       var at: UInt64?
       var reason: String?
-      /// How far it had come once.
+      /// The number of the last record the log is known to have had.
       var head: UInt64?
     }
 
@@ -100,7 +99,7 @@ struct Audit: AsyncParsableCommand {
       }
       throw Refusal(
         .failure, "the log of \(account.name) \(what)",
-        hint: "handstamp audit show prints it; what stands before that place is genuine")
+        hint: "rely only on the records before that point; see: handstamp audit show")
     }
   }
 }
@@ -108,22 +107,22 @@ struct Audit: AsyncParsableCommand {
 extension AuditTrail {
   var isIntact: Bool { damage == nil }
 
-  /// What is wrong with it, for people.
+  /// Describes the damage for people; `nil` if the log is intact.
   var damage: String? {
     switch verdict {
     case .intact: nil
-    case .cut(let after, let head): "was cut behind record \(after); it had come to \(head)"
-    case .broken(let number, .unreadable): "is not readable at record \(number)"
+    case .cut(let after, let head): "was truncated after record \(after); it once reached record \(head)"
+    case .broken(let number, .unreadable): "is unreadable at record \(number)"
     case .broken(let number, .altered): "was altered at record \(number)"
-    case .broken(let number, .missing): "lacks record \(number)"
-    case .broken(let number, .repeated): "has a record once more in place of \(number)"
-    case .broken(let number, .replaced): "has another record in place of \(number)"
+    case .broken(let number, .missing): "is missing record \(number)"
+    case .broken(let number, .repeated): "has a duplicate in place of record \(number)"
+    case .broken(let number, .replaced): "has a different record in place of record \(number)"
     }
   }
 }
 
 extension Audit.Show.Answer.Item {
-  /// Nothing for a line that is no record.
+  /// `nil` for a line that is not a record.
   fileprivate init?(_ item: AuditTrail.Item) {
     guard let record = item.record else { return nil }
     let entry = record.entry

@@ -3,8 +3,8 @@ import ArgumentParser
 import Foundation
 import HandstampCore
 
-/// `handstamp credential-helper docker`: the protocol of docker-credential-helpers. Docker shows its users what such a program
-/// prints to stdout, also when it fails.
+/// `handstamp credential-helper docker`: the protocol of docker-credential-helpers. Docker shows users the helper's stdout,
+/// even if the helper fails.
 extension CredentialHelper {
   private struct Credentials: Codable {
     var ServerURL: String
@@ -12,7 +12,7 @@ extension CredentialHelper {
     var Secret: String
   }
 
-  /// By these very words docker knows that a registry may be asked without credentials.
+  /// Docker recognizes this exact text, and then tries the registry without credentials.
   private static let notFound = "credentials not found in native keychain"
 
   func answerDocker(_ action: String, _ hosts: [NamedHost]) async throws {
@@ -26,7 +26,7 @@ extension CredentialHelper {
       }
     case "store": try await storeForDocker(hosts)
     case "erase":
-      // docker logout: it means the registry, and the session may serve others.
+      // docker logout concerns one registry; the session may serve others.
       _ = Terminal.input()
     case "list":
       let listed = hosts.map { ($0.text, username) }
@@ -34,19 +34,19 @@ extension CredentialHelper {
     case "version": Terminal.out("docker-credential-handstamp \(HandstampTool.version)")
     default:
       throw Refusal(
-        .usage, "docker's credential helpers know no \(action.onOneLine)", hint: "write get, store, erase or list")
+        .usage, "unknown docker action \"\(action.onOneLine)\"", hint: "use get, store, erase or list")
     }
   }
 
   private func getForDocker(_ server: String, _ hosts: [NamedHost]) async throws {
     guard !server.isEmpty else {
-      throw Refusal(.usage, "no server URL is on stdin", hint: "docker writes it there: echo URL | handstamp …")
+      throw Refusal(.usage, "no server URL on stdin", hint: "pipe it in, as docker does: echo URL | handstamp …")
     }
     if let token = EnvironmentToken.current {
       guard CredentialHelper.isServed(server, hosts, own: nil) else { try leaveNotFound() }
       return try token.secret.withExposed { try show($0, for: server) }
     }
-    // Most registries are served by other helpers: that is found out without an account.
+    // Most registries belong to other helpers; checking that must not require an account.
     let book = try await AccountBook(of: try Home.current())
     let own = try? account.chosen(book).server
     guard CredentialHelper.isServed(server, hosts, own: own) else { try leaveNotFound() }
@@ -54,22 +54,23 @@ extension CredentialHelper {
     try token.secret.withExposed { try show($0, for: server) }
   }
 
-  /// What docker login wants kept. For the served registries that is the token itself, or what the user typed in its place.
+  /// Handles the credentials that docker login asks to store. For served registries they are the token itself, or whatever the
+  /// user typed in its place.
   private func storeForDocker(_ hosts: [NamedHost]) async throws {
     let text = Terminal.input()
     guard let asked = try? JSONDecoder().decode(Credentials.self, from: Data(text.utf8)) else {
-      throw Refusal(.usage, "the credentials on stdin are not readable", hint: "docker writes them there as JSON")
+      throw Refusal(.usage, "cannot parse the credentials on stdin", hint: "pipe them in as JSON, as docker does")
     }
     let own = try? account.chosen(try await AccountBook(of: try Home.current())).server
     guard !CredentialHelper.isServed(asked.ServerURL, hosts, own: own) else { return }
     let refusal = Refusal(
-      .failure, "passwords for \(asked.ServerURL.onOneLine) are not kept here",
-      hint: "give that registry another helper in credHelpers of docker's config.json")
+      .failure, "cannot store credentials for \(asked.ServerURL.onOneLine)",
+      hint: "configure another helper for that registry, under credHelpers in docker's config.json")
     Terminal.out("\(refusal.message); \(refusal.hint)")
     throw refusal
   }
 
-  /// Docker writes registries with a scheme or without one, which then is https, and on this machine may be http.
+  /// Docker writes registries with or without a scheme. Without one it means https, or possibly http on this machine.
   private static func isServed(_ server: String, _ hosts: [NamedHost], own: ServerAddress?) -> Bool {
     let addresses = server.contains("://") ? [server] : ["https://" + server, "http://" + server]
     return addresses.contains { TokenDestination($0)?.isAllowed(hosts, own: own) ?? false }

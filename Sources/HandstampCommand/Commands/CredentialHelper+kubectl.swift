@@ -2,15 +2,15 @@
 import Foundation
 import HandstampCore
 
-/// `handstamp credential-helper kubectl`: client-go's exec credential plug-ins, `client.authentication.k8s.io`.
+/// `handstamp credential-helper kubectl`: client-go's exec credential plug-in API, `client.authentication.k8s.io`.
 extension CredentialHelper {
-  /// What kubectl says in `KUBERNETES_EXEC_INFO`.
+  /// The contents of `KUBERNETES_EXEC_INFO`.
   private struct ExecInfo: Decodable {
     struct Spec: Decodable {
       struct Cluster: Decodable { var server: String? }
       /// Whether the plug-in may use the terminal.
       var interactive: Bool?
-      /// Only with `provideClusterInfo: true`.
+      /// Set only with `provideClusterInfo: true`.
       var cluster: Cluster?
     }
     var apiVersion: String
@@ -39,7 +39,7 @@ extension CredentialHelper {
     }
     let client = try await Client.chosen(account)
     try CredentialHelper.check(cluster, hosts, own: client.server)
-    // kubectl keeps it until its end, and asks again when the cluster refuses it.
+    // kubectl caches the token until it expires, and asks again when the cluster rejects it.
     let (token, end) = try await token(of: client, lasting: .seconds(60))
     token.secret.withExposed { show($0, until: end, info) }
   }
@@ -48,22 +48,22 @@ extension CredentialHelper {
     guard let text = ProcessInfo.processInfo.environment["KUBERNETES_EXEC_INFO"], !text.isEmpty else { return nil }
     guard let info = try? JSONDecoder().decode(ExecInfo.self, from: Data(text.utf8)) else {
       throw Refusal(
-        .usage, "KUBERNETES_EXEC_INFO is not what kubectl puts there", hint: "run: unset KUBERNETES_EXEC_INFO")
+        .usage, "KUBERNETES_EXEC_INFO is not in kubectl's format", hint: "run: unset KUBERNETES_EXEC_INFO")
     }
     guard versions.contains(info.apiVersion) else {
       throw Refusal(
-        .usage, "kubectl asks for \(info.apiVersion.onOneLine), which this program does not speak",
-        hint: "write apiVersion: \(versions[0]) in the exec section of the kubeconfig")
+        .usage, "unsupported apiVersion \(info.apiVersion.onOneLine)",
+        hint: "set apiVersion: \(versions[0]) in the exec section of the kubeconfig")
     }
     return info
   }
 
-  /// A kubeconfig may name any cluster for its user: where kubectl says which, the token goes to the named hosts alone.
+  /// A kubeconfig may pair its user with any cluster. If kubectl names the cluster, it must be one of the allowed hosts.
   private static func check(_ cluster: String?, _ hosts: [NamedHost], own: ServerAddress?) throws(Refusal) {
     guard let cluster else {
       guard hosts.isEmpty else {
         throw Refusal(
-          .usage, "kubectl does not say which cluster the token is for, so that --host cannot be compared",
+          .usage, "kubectl did not name the cluster, so --host cannot be checked",
           hint: "add provideClusterInfo: true to the exec section of the kubeconfig, or leave out --host")
       }
       return
@@ -71,8 +71,8 @@ extension CredentialHelper {
     guard TokenDestination(cluster)?.isAllowed(hosts, own: own) != true else { return }
     let host = URLComponents(string: cluster)?.host ?? "HOST"
     throw Refusal(
-      .failure, "the token may not go to \(cluster.onOneLine)",
-      hint: "add to the args of the exec section: --host \(host.onOneLine)")
+      .failure, "refusing to send the token to \(cluster.onOneLine)",
+      hint: "add --host \(host.onOneLine) to the args of the exec section")
   }
 
   private func show(_ token: String, until end: UnixTime?, _ info: ExecInfo?) {

@@ -8,26 +8,26 @@ import HandstampVaults
 /// `handstamp credential-helper`.
 struct CredentialHelper: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "gives git, kubectl and docker a token that works, each in its own protocol",
+    abstract: "supply git, kubectl and docker with tokens from the current session",
     discussion: """
-      the token goes to the account's own server, and to the hosts that are named, over https alone
+      sends the token only to the account's own server and to the hosts named with --host, over https
 
         git config credential.https://git.example.org.helper "!handstamp credential-helper --host git.example.org"
 
-      get answers git with a token; store keeps nothing; erase makes the next get refresh that token, and ends no session
+      for git, get prints a token; store does nothing; erase makes the next get refresh the token, and keeps the session
 
       kubectl prints an ExecCredential, for the exec section of a user in a kubeconfig (interactiveMode: IfAvailable)
 
-      docker takes get, store, erase or list. Docker looks for a program docker-credential-NAME in the PATH, for each
-      registry that credHelpers in its config.json gives to NAME; two lines make one:
+      docker takes get, store, erase or list. For each registry that credHelpers in its config.json maps to NAME, docker
+      runs docker-credential-NAME from the PATH, which can be a two-line script:
 
         #!/bin/sh
         exec handstamp credential-helper --host registry.example.org docker "$@"
 
-      a symbolic link docker-credential-NAME to handstamp does the same for a registry at the account's own server
+      for a registry at the account's own server, a symbolic link from docker-credential-NAME to handstamp is enough
       """)
 
-  /// What asks. Of git, whose actions stand alone, later versions may invent more.
+  /// The calling program and its action. Git passes its action alone, and later versions may add new ones.
   enum Asking: Sendable, Hashable {
     case git(String)
     case kubectl
@@ -37,12 +37,12 @@ struct CredentialHelper: SessionCommand {
   @Argument(help: "get, store or erase (for git); kubectl; docker get, store, erase or list") var action: [String]
   @Option(
     name: .customLong("host"),
-    help: "a host that the token may go to, with a port or for all of its ports; may be given again")
+    help: "host that may receive the token, on any port unless one is given (repeatable)")
   var hosts: [String] = []
-  @Option(help: "the user name that goes with the token") var username = "oauth2"
+  @Option(help: "user name to send with the token") var username = "oauth2"
   @OptionGroup var account: AccountOptions
 
-  /// The arguments of a program that was started under one of docker's names for a credential helper.
+  /// Returns the arguments to parse, for a program that may have been started as `docker-credential-NAME`.
   static func arranged(_ arguments: [String], program: String) -> [String] {
     let name = program.split(separator: "/").last ?? ""
     return name.hasPrefix("docker-credential-") ? ["credential-helper", "docker"] + arguments : arguments
@@ -63,13 +63,13 @@ struct CredentialHelper: SessionCommand {
     case ("docker", 2): return .docker(action[1])
     case ("docker", _), ("kubectl", _), (_, 2...), (nil, _):
       throw Refusal(
-        .usage, "what is asked for is not clear: \(action.joined(separator: " ").onOneLine)",
-        hint: "write one of: get, store, erase, kubectl, docker get, docker store, docker erase, docker list")
+        .usage, "unknown action \"\(action.joined(separator: " ").onOneLine)\"",
+        hint: "use one of: get, store, erase, kubectl, docker get, docker store, docker erase, docker list")
     case (let action?, _): return .git(action)
     }
   }
 
-  /// A token that serves for a while, with its end where that is known.
+  /// Returns a token that stays valid for at least `validity`, and its expiry if known.
   func token(of client: Client, lasting validity: Duration) async throws(Refusal) -> (AccessToken, UnixTime?) {
     let token = try await client.token(minimumValidity: validity)
     return (token, await client.end(of: token))
@@ -83,7 +83,7 @@ extension CredentialHelper {
 
   private func answerGit(_ action: String, _ hosts: [NamedHost]) async throws {
     let request = CredentialRequest(Terminal.input())
-    // Of actions that later versions of git invent, nothing is known; git wants them ignored.
+    // Git requires helpers to ignore actions they do not know.
     guard let action = GitAction(rawValue: action), action != .store else { return }
     if let token = EnvironmentToken.current {
       guard action == .get, request.isFor(hosts, own: nil) else { return }
@@ -96,11 +96,11 @@ extension CredentialHelper {
       let (token, end) = try await token(of: client, lasting: .seconds(30))
       token.secret.withExposed { show($0, until: end, for: request) }
     case .erase:
-      // A server refused it: a newer one may do. Whatever comes of that, nothing is signed out here.
+      // A server rejected the token; a newer one may work. Whatever the outcome, this does not sign out.
       guard let refused = request.password, let current = await client.storedToken(),
         current == AccessToken(refused)
       else { return }
-      do throws(SessionError) { _ = try await client.controller.token(insteadOf: current) } catch {
+      do throws(SessionError) { _ = try await client.controller.token(replacing: current) } catch {
         throw await client.refusal(ofRefresh: error)
       }
       await client.settle()
@@ -118,15 +118,15 @@ extension CredentialHelper {
       Terminal.out("password=\(token)")
     }
     if let end { Terminal.out("password_expiry_utc=\(end.seconds)") }
-    // A later helper has nothing better.
+    // No other helper needs to be asked.
     Terminal.out("quit=1")
   }
 }
 
-/// What git asks for: lines of name and value, up to an empty one (git-credential(1)).
+/// A request from git: `name=value` lines, up to an empty line (git-credential(1)).
 struct CredentialRequest {
   private var values: [String: String] = [:]
-  /// Whether git takes a token as what it is (git 2.46), and not as a password alone.
+  /// Whether git accepts a token as such (git 2.46), and not only as a password.
   private(set) var knowsKinds = false
 
   init(_ text: String) {

@@ -6,15 +6,15 @@ import HandstampCore
 /// `handstamp doctor`.
 struct Doctor: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "looks for what is wrong with this installation, and puts it right where it is told to",
+    abstract: "check this installation for problems, and optionally fix them",
     discussion: """
-      looks at folders, key, locks, leftovers, accounts, ended sessions, servers and clocks; tells no secret, and changes
-      nothing without --fix or --set-aside, which delete nothing: what is in the way gets a name that ends in .corrupt-1
-      exits 1 when there is a problem
+      checks folders, key, locks, leftover files, accounts, ended sessions, servers and clocks; prints no secrets, and
+      changes nothing without --fix or --set-aside, which rename damaged files (to NAME.corrupt-1) and delete nothing
+      exits 1 if there are problems
       """)
 
-  @Flag(help: "put right what can be put right without giving up a session") var fix = false
-  @Flag(help: "give up as well what cannot be read, such as vaults whose key is missing: it gets another name")
+  @Flag(help: "fix the problems that can be fixed without losing a session") var fix = false
+  @Flag(help: "also rename files that cannot be read, such as vaults whose key is missing, and give them up")
   var setAside = false
 
   @OptionGroup var output: OutputOptions
@@ -25,7 +25,7 @@ struct Doctor: AsyncParsableCommand {
     var home: String
     var version: String
     var problems: Int
-    /// What was put right, a line each.
+    /// Completed repairs, one line each.
     var repaired: [String]
     var findings: [Finding]
   }
@@ -33,7 +33,7 @@ struct Doctor: AsyncParsableCommand {
   func run() async throws {
     let found = try Home.current()
     let repaired = fix || setAside ? try await Repair.run(on: found, settingAside: setAside) : []
-    // The key may be kept in another place now.
+    // The repair may have changed where the key is kept.
     let home = try Home.current()
     let findings = await Examination.findings(of: home)
     let problems = findings.count { $0.level == .problem }
@@ -53,7 +53,7 @@ struct Doctor: AsyncParsableCommand {
       }
     }
     guard problems == 0 else {
-      throw Refusal(.failure, "\(problems) problem(s)", hint: "what to do stands with each of them")
+      throw Refusal(.failure, "\(problems) problem(s)", hint: "see the hint under each problem")
     }
   }
 }

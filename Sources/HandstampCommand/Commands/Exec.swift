@@ -7,33 +7,33 @@ import HandstampCore
 /// `handstamp exec`.
 struct Exec: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "runs a program with a fresh token in its environment",
+    abstract: "run a program with a valid token in its environment",
     discussion: """
-      becomes the program itself, so that signals and its exit code go straight through; 127 when there is none of that
-      name, 126 when it cannot be run
-      the token is in HANDSTAMP_TOKEN, or the variable that --env names, and nowhere else; it is not renewed there.
-      HANDSTAMP_ACCOUNT names the account, so that a handstamp that the program runs means the same one
+      replaces this process with the program, so that signals and the exit code pass straight through; exits 127 if the
+      program is not found, 126 if it cannot be run
+      the token is only in HANDSTAMP_TOKEN, or in the variable named by --env, and is not renewed there.
+      HANDSTAMP_ACCOUNT is set to the account, so that a nested handstamp uses the same one
       """)
 
-  @Option(help: "the variable for the token") var env = EnvironmentToken.name
-  @Option(help: "how long it must last yet, such as 60s or 5m") var minValidity = Span(.zero)
+  @Option(help: "environment variable for the token") var env = EnvironmentToken.name
+  @Option(help: "minimum remaining lifetime, e.g. 60s or 5m") var minValidity = Span(.zero)
   @OptionGroup var account: AccountOptions
-  @Argument(parsing: .postTerminator, help: "the program and its arguments, after --") var command: [String] = []
+  @Argument(parsing: .postTerminator, help: "program to run and its arguments, after --") var command: [String] = []
 
   private func check() throws(Refusal) {
     guard command.first?.isEmpty == false else {
-      throw Refusal(.usage, "there is no program to run", hint: "write it as: handstamp exec -- CMD ARGS")
+      throw Refusal(.usage, "missing program", hint: "run: handstamp exec -- CMD ARGS")
     }
     let isName = env.utf8.allSatisfy { $0 == 95 || (48...57).contains($0) || (65...90).contains($0 & 0xDF) }
     guard isName, let first = env.utf8.first, !(48...57).contains(first) else {
-      throw Refusal(.usage, "this is no name of a variable", hint: "letters, digits and _ make one")
+      throw Refusal(.usage, "invalid variable name", hint: "use letters, digits and _, with a letter or _ first")
     }
   }
 
   func run() async throws {
     try check()
     let (token, name) = try await token()
-    // Nothing of this program comes after the other one.
+    // The other program replaces this one, so nothing can be done later.
     await PendingEnds.deliver()
     try Replacement(
       command: command, variables: [env: token.secret, EnvironmentAccount.name: name].compactMapValues { $0 }
@@ -48,11 +48,11 @@ struct Exec: AsyncParsableCommand {
     }
     let client = try await Client.chosen(account)
     let token = try await client.token(minimumValidity: minValidity.duration)
-    // The other program takes this one's place, and with it what is in memory alone.
+    // The other program replaces this one; anything kept only in memory would be lost.
     guard await client.controller.refreshSettled() else {
       throw Refusal(
-        .vault, "the new tokens cannot be written down, and would be lost with this program",
-        hint: "make room where the vault is, and run the same command again")
+        .vault, "cannot save the new tokens, and running the program now would lose them",
+        hint: "free disk space where the vault is, then run the same command again")
     }
     return (token, Secret(client.account.id.rawValue))
   }

@@ -7,8 +7,8 @@ import HandstampVaults
 /// `handstamp refresh`.
 struct Refresh: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "gets a new access token now, and prints the status",
-    discussion: "of many processes that ask at once, one refreshes; the others have what it got")
+    abstract: "get a new access token now, and print the status",
+    discussion: "of several processes that ask at once, one refreshes and the others share its result")
 
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions
@@ -19,7 +19,7 @@ struct Refresh: SessionCommand {
     do throws(SessionError) {
       try await WaitLine.shared.during(client.server.text) { () async throws(SessionError) in
         if let current = await client.storedToken() {
-          _ = try await client.controller.token(insteadOf: current)
+          _ = try await client.controller.token(replacing: current)
         } else {
           _ = try await client.controller.token()
         }
@@ -36,26 +36,26 @@ struct Refresh: SessionCommand {
 }
 
 extension Client {
-  /// Why there is no newer token. Where the one that is there still serves, it says so.
+  /// Describes why there is no newer token, and says so if the current one is still valid.
   func refusal(ofRefresh error: SessionError) async -> Refusal {
     let refusal = await self.refusal(error)
     guard let rest = await rest() else { return refusal }
     switch error {
     case .noRefreshToken:
       return Refusal(
-        .failure, "there is no refresh token, and no newer access token without one; \(rest)",
-        hint: "go on with it, or run: handstamp login --force" + (account.namedAs.map { " --account \($0)" } ?? ""))
-    case .tokenRefused:
+        .failure, "this session has no refresh token, so it cannot get a new access token; \(rest)",
+        hint: "keep using it, or run: handstamp login --force" + (account.namedAs.map { " --account \($0)" } ?? ""))
+    case .tokenRejected:
       return Refusal(
-        .failure, "\(server.text) issues the same access token again; \(rest)",
-        hint: "go on with it; a newer one comes when it ends")
-    case .unreachable, .refused, .invalidAnswer, .unsupported, .storage:
+        .failure, "\(server.text) issued the same access token again; \(rest)",
+        hint: "keep using it; a new one is issued when it expires")
+    case .requestFailed, .refused, .invalidResponse, .unsupported, .storage:
       return refusal.saying("\(refusal.message); \(rest)")
     default: return refusal
     }
   }
 
-  /// That the access token in the vault serves for some time yet; `nil` when it does not.
+  /// Says how long the stored access token is still valid; `nil` if it is not.
   private func rest() async -> String? {
     let access: StoredAccess?
     switch await vault.read() {
@@ -64,12 +64,12 @@ extension Client {
     case .absent, .trouble: access = nil
     }
     guard let access else { return nil }
-    guard let lifetime = access.lifetime else { return "the access token that is here is kept" }
+    guard let lifetime = access.lifetime else { return "the current access token is kept" }
     let left = lifetime.remaining(at: SystemClock().now())
-    return left > .zero ? "the access token that is here is good for \(left.words)" : nil
+    return left > .zero ? "the current access token is valid for \(left.words)" : nil
   }
 
-  /// The access token that the vault holds, good or not.
+  /// The access token in the vault, valid or not.
   func storedToken() async -> AccessToken? {
     switch await vault.read() {
     case .value(let entry): entry.session?.access?.token

@@ -6,24 +6,25 @@ import HandstampCore
 /// `handstamp request`.
 struct Request: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "sends a request with the session's token, to the account's own server alone",
+    abstract: "send a request with the session's token to the account's own server",
     discussion: """
-      prints the answer's body; exits 1 when its status is not 2xx; an expired or refused token is replaced once;
-      redirects are not followed
+      prints the response body; exits 1 if the status is not 2xx; replaces an expired or rejected token once; does not
+      follow redirects
       """)
 
-  @Option(name: [.customShort("X"), .long], help: "the method (default: GET, with --data POST)") var method: String?
+  @Option(name: [.customShort("X"), .long], help: "HTTP method (default: GET; POST with --data)") var method: String?
   @Option(
-    name: [.customShort("d"), .long], help: ArgumentHelp("the body: text, @FILE, or - for stdin", valueName: "data"))
+    name: [.customShort("d"), .long], help: ArgumentHelp("request body: text, @FILE, or - for stdin", valueName: "data")
+  )
   var data: String?
   @Option(
     name: [.customShort("H"), .long],
-    help: ArgumentHelp("a header field, may be repeated", valueName: "name: value"))
+    help: ArgumentHelp("header field (repeatable)", valueName: "name: value"))
   var header: [String] = []
-  @Option(help: "how long to wait for the answer") var timeout = Span(.seconds(20))
+  @Option(help: "how long to wait for the response") var timeout = Span(.seconds(20))
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions
-  @Argument(help: "a path, or an address of the same server") var place: String
+  @Argument(help: "path, or a URL at the same server") var place: String
 
   struct Answer: Document {
     struct Field: Encodable {
@@ -33,9 +34,9 @@ struct Request: SessionCommand {
     var schemaVersion = 1
     var status: Int
     var headers: [Field]
-    /// The body, if it is text.
+    /// The body, if it is UTF-8 text.
     var body: String?
-    /// The body in base64, if it is none.
+    /// The body in base64, if it is not text.
     var bodyBase64: String?
   }
 
@@ -60,12 +61,13 @@ struct Request: SessionCommand {
     for line in header {
       let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2, !parts[0].isEmpty else {
-        throw Refusal(.usage, "this is no header field: \(line.prefix(40))", hint: "write it as -H 'Name: value'")
+        throw Refusal(.usage, "invalid header field: \(line.prefix(40))", hint: "write it as -H 'Name: value'")
       }
       let name = String(parts[0])
       guard name.lowercased() != "authorization" else {
         throw Refusal(
-          .usage, "the authorization is the session's own", hint: "for another token, set \(EnvironmentToken.name)")
+          .usage, "the session sets the authorization header",
+          hint: "set \(EnvironmentToken.name) to send another token")
       }
       fields.append(HeaderField(name, parts[1].trimmingCharacters(in: .whitespaces)))
     }
@@ -84,7 +86,7 @@ struct Request: SessionCommand {
     guard data.hasPrefix("@") else { return Array(data.utf8) }
     let path = String(data.dropFirst())
     guard let content = FileManager.default.contents(atPath: path) else {
-      throw Refusal(.failure, "\(path) cannot be read", hint: "name a file that can, or use - for stdin")
+      throw Refusal(.failure, "cannot read \(path)", hint: "pass a readable file, or - for stdin")
     }
     return Array(content)
   }
@@ -93,9 +95,10 @@ struct Request: SessionCommand {
     switch status {
     case 300..<400:
       Refusal(
-        .failure, "the server answered \(status)", hint: "redirects are not followed; ask for the new place itself")
+        .failure, "the server answered \(status)", hint: "request the new location yourself; redirects are not followed"
+      )
     case 429, 500...: Refusal(.network, "the server answered \(status)", hint: "try again later")
-    default: Refusal(.failure, "the server answered \(status)", hint: "the body says what is wrong with the request")
+    default: Refusal(.failure, "the server answered \(status)", hint: "see the response body")
     }
   }
 }

@@ -8,15 +8,15 @@ import HandstampRegistry
 /// `handstamp revoke`.
 struct Revoke: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "ends sessions: one, all others, or all",
-    discussion: "handstamp sessions shows their ids")
+    abstract: "end one session, all others, or all",
+    discussion: "handstamp sessions lists the session IDs")
 
-  @Argument(help: "the session to end") var session: String?
+  @Argument(help: "ID of the session to end") var session: String?
   @Flag(help: "end all sessions but this one") var others = false
-  @Flag(help: "end all sessions, this one as well") var all = false
+  @Flag(help: "end all sessions, including this one") var all = false
   @OptionGroup var account: AccountOptions
 
-  /// The same arguments, so that no id is taken for an option: one in 64 begins with a dash (base64url of 16 bytes).
+  /// Reorders the arguments so that no session ID is parsed as an option: one in 64 begins with a dash (base64url of 16 bytes).
   static func arranged(_ arguments: [String]) -> [String] {
     guard arguments.first == "revoke", !arguments.contains("--") else { return arguments }
     func isDashedID(_ word: String) -> Bool { word.hasPrefix("-") && SessionBytes(SessionID(word)) != nil }
@@ -33,18 +33,18 @@ struct Revoke: SessionCommand {
     case (nil, true, false):
       let count =
         try await caller.call(
-          "POST", "/v1/sessions/end-others", as: Ended.self, for: "way to end sessions of other devices"
+          "POST", "/v1/sessions/end-others", as: Ended.self, for: "ending other sessions"
         ).ended ?? 0
       Terminal.say("ended \(count) other session(s)")
     case (nil, false, true):
       let count =
-        try await caller.call("DELETE", "/v1/sessions", as: Ended.self, for: "way to end sessions of other devices")
+        try await caller.call("DELETE", "/v1/sessions", as: Ended.self, for: "ending other sessions")
         .ended ?? 0
       if case .session(let client) = caller { _ = await client.controller.signOut(reason: .revoked) }
-      Terminal.say("ended \(count) session(s), this one among them")
+      Terminal.say("ended \(count) session(s), including this one")
     default:
       throw Refusal(
-        .usage, "which session is to end is not clear", hint: "name one of: SESSION, --others, --all")
+        .usage, "specify a session, --others or --all", hint: "run: handstamp sessions")
     }
   }
 
@@ -52,10 +52,13 @@ struct Revoke: SessionCommand {
     // RFC 3986 section 2.3.
     let unreserved = CharacterSet.alphanumerics.union(CharacterSet(charactersIn: "-._~"))
     guard let path = id.addingPercentEncoding(withAllowedCharacters: unreserved), !path.isEmpty else {
-      throw Refusal(.usage, "the id of the session is none", hint: "run: handstamp sessions")
+      throw Refusal(.usage, "not a valid session ID", hint: "run: handstamp sessions")
     }
-    _ = try await caller.call(
-      "DELETE", "/v1/sessions/\(path)", as: Ended.self, for: "way to end sessions of other devices")
+    do throws(Refusal) {
+      _ = try await caller.call("DELETE", "/v1/sessions/\(path)", as: Ended.self, for: "ending other sessions")
+    } catch {
+      throw error.code == "not_found" ? error.saying("this account has no session \(id)") : error
+    }
     if case .session(let client) = caller, case .signedIn(let facts) = client.controller.state,
       facts.session.rawValue == id
     {

@@ -10,48 +10,48 @@ import Logging
 /// `handstamp serve`.
 struct Serve: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "runs a session server on SQLite",
+    abstract: "run a session server backed by SQLite",
     discussion: """
-      prints its address on stdout once it accepts connections, and its log on stderr, one JSON object a line; ends on
-      SIGTERM and SIGINT after the requests that are under way
+      prints its URL on stdout once it accepts connections, and logs to stderr, one JSON object per line; on SIGTERM or
+      SIGINT it finishes the requests in flight, then stops
 
-      every setting can be given as a flag, as an environment variable (HANDSTAMP_SERVE_PORT for --port) or as a member
-      of the JSON object in the --config file ("port"); what stands earlier in this sentence wins
+      every setting can be given as a flag, as an environment variable (HANDSTAMP_SERVE_PORT for --port), or as a member
+      of the JSON object in the --config file ("port"), in this order of precedence
 
-      back up the folder as a whole: its keys and its database belong together; to restore, put the database back
-      and leave ends.log and clock where they are, which tell what ended since
+      back up the folder as a whole: its keys and its database belong together; to restore, replace only the database
+      and keep ends.log and clock, which record the sessions ended since the backup
 
-      keys may come from HANDSTAMP_SERVE_KEYS instead of keys.json, as the whole text of such a file
+      HANDSTAMP_SERVE_KEYS may hold the full text of a keys.json, to use instead of that file
       """)
 
-  @Option(help: "the folder of database and keys, made when it is missing") var data: String?
-  @Option(help: "the address to listen on (default: 127.0.0.1)") var host: String?
-  @Option(help: "the port to listen on, 0 for any free one (default: 8080)") var port: String?
-  @Option(help: "a file with settings") var config: String?
-  @Option(help: "the https address under which the server is known (default: where it listens)") var issuer: String?
-  @Option(help: "how long an access token is good (default: 10m)") var accessTokenLife: String?
-  @Option(help: "ends a session after this long without use (default: 90d)") var idleLimit: String?
-  @Option(help: "ends a session this long after sign-in (default: 365d)") var absoluteLimit: String?
+  @Option(help: "folder for the database and keys, created if missing") var data: String?
+  @Option(help: "address to listen on (default: 127.0.0.1)") var host: String?
+  @Option(help: "port to listen on, 0 for any free one (default: 8080)") var port: String?
+  @Option(help: "JSON file with settings") var config: String?
+  @Option(help: "public https URL of the server (default: the address it listens on)") var issuer: String?
+  @Option(help: "lifetime of access tokens (default: 10m)") var accessTokenLife: String?
+  @Option(help: "end a session after this long without use (default: 90d)") var idleLimit: String?
+  @Option(help: "end a session this long after sign-in (default: 365d)") var absoluteLimit: String?
   @Option(
-    help: "how many sessions an account has at most; one more ends the one seen longest ago (default: any number)")
+    help: "maximum sessions per account; beyond it, the least recently seen one ends (default: unlimited)")
   var maxSessions: String?
   @Option(help: "open, confirmed (by mail) or closed (default: open on loopback, else confirmed)") var signUp: String?
-  @Option(help: "a folder that mails are put into (default: mail in the folder of the server)") var mailFolder: String?
-  @Option(help: "the program that sends mails instead, such as /usr/sbin/sendmail") var sendmail: String?
-  @Option(help: "whom mails are from (default: handstamp@ and the issuer's host)") var mailFrom: String?
-  @Option(help: "what links in mails look like, with {token} and {action} (default: mails have a code)")
+  @Option(help: "folder to write mails to (default: mail in the data folder)") var mailFolder: String?
+  @Option(help: "program that sends mails instead, e.g. /usr/sbin/sendmail") var sendmail: String?
+  @Option(help: "sender of mails (default: handstamp@ followed by the issuer's host)") var mailFrom: String?
+  @Option(help: "template for links in mails, with {token} and {action} (default: mails contain a code)")
   var mailLink: String?
-  @Option(help: "takes Sign in with Apple for the app of that id, or for several, with commas between")
+  @Option(help: "accept Sign in with Apple for this app ID, or several separated by commas")
   var appleClientID: String?
   @Option(help: .hidden) var appleIssuer: String?
   @Option(help: .hidden) var appleKeysURL: String?
-  @Option(help: "a file with the OAuth clients that people may let in to their accounts") var clients: String?
-  @Option(help: "how long ended sessions and events are kept (default: 30d)") var retention: String?
-  @Option(help: "a file with the JSON object that apps read at /v1/app-config") var appConfig: String?
+  @Option(help: "JSON file with the OAuth clients that users may authorize") var clients: String?
+  @Option(help: "how long to keep ended sessions and events (default: 30d)") var retention: String?
+  @Option(help: "file with the JSON object served at /v1/app-config") var appConfig: String?
   @Option(help: "trace, debug, info, notice, warning or error (default: info)") var logLevel: String?
-  @Flag(help: "counts the machine's clock as right, although it shows another time than was to be expected")
+  @Flag(help: "trust the system clock even though it differs from the expected time")
   var trustClock = false
-  @Flag(help: "makes the database for keys in HANDSTAMP_SERVE_KEYS, and ends") var newDatabase = false
+  @Flag(help: "create the database for the keys in HANDSTAMP_SERVE_KEYS, then exit") var newDatabase = false
   @Flag(help: .hidden) var untilStdinEnds = false
 
   func run() async throws {
@@ -73,18 +73,18 @@ struct Serve: AsyncParsableCommand {
     let host = settings.host
     if store.endedAgain > 0 {
       logger.warning(
-        "Sessions that a restored database showed as living were ended again",
+        "Ended sessions again that a restored database listed as active",
         metadata: ["handstamp.count": "\(store.endedAgain)"])
     }
     if store.unreadableEnds > 0 {
       logger.warning(
-        "Lines of the log of ended sessions cannot be read", metadata: ["handstamp.count": "\(store.unreadableEnds)"])
+        "Unreadable lines in the log of ended sessions", metadata: ["handstamp.count": "\(store.unreadableEnds)"])
     }
     if host != "127.0.0.1", host != "localhost", host != "::1", settings.signUp == .open {
-      logger.warning("Anybody who reaches this server can sign up")
+      logger.warning("Sign-up is open to anyone who can reach this server")
     }
     if host != "127.0.0.1", host != "localhost", host != "::1", let folder = settings.mailer as? MailFolder {
-      logger.warning("Mails are put into a folder, none is sent", metadata: ["handstamp.folder": "\(folder.path)"])
+      logger.warning("Mails are written to a folder and not sent", metadata: ["handstamp.folder": "\(folder.path)"])
     }
     do {
       try await serve(server, on: host, port: settings.port)
@@ -93,15 +93,15 @@ struct Serve: AsyncParsableCommand {
     } catch {
       logger.error("Server failed", metadata: ["handstamp.error": "\(type(of: error))"])
       throw Refusal(
-        .failure, "\(host), port \(settings.port), cannot be listened on",
-        hint: "choose another with --host and --port, or port 0 for any free one")
+        .failure, "cannot listen on \(host):\(settings.port)",
+        hint: "choose another --host or --port; port 0 picks a free one")
     }
   }
 
   private func close(_ store: SQLiteRegistryStore, _ logger: Logger) {
     do throws(RegistryStoreError) { try store.close() } catch {
       logger.error(
-        "The database file alone is not whole now: it belongs to the file beside it that ends in -wal",
+        "The database file is incomplete without the -wal file beside it",
         metadata: ["handstamp.cause": "\(error)"])
     }
   }
@@ -124,12 +124,12 @@ struct Serve: AsyncParsableCommand {
   }
 }
 
-/// Whoever started this program holds the other end of its standard input, and lets go of it when it dies.
+/// The parent process holds the other end of standard input, which closes when that process dies.
 enum StandardInput {
-  /// Returns when there is nothing more to come, or when its task is cancelled.
+  /// Returns at the end of input, or when its task is cancelled.
   static func end() async {
     let (ends, continuation) = AsyncStream.makeStream(of: Void.self)
-    // A thread of its own, which may block.
+    // A dedicated thread, because reading blocks.
     Thread.detachNewThread {
       while case let data = FileHandle.standardInput.availableData, !data.isEmpty {}
       continuation.finish()

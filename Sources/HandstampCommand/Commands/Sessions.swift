@@ -5,7 +5,7 @@ import HandstampCore
 
 /// `handstamp sessions`.
 struct Sessions: SessionCommand {
-  static let configuration = CommandConfiguration(abstract: "lists every device that the account is signed in on")
+  static let configuration = CommandConfiguration(abstract: "list the devices where the account is signed in")
 
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions
@@ -27,7 +27,7 @@ struct Sessions: SessionCommand {
 
   func perform() async throws {
     let caller = try await Caller.current(account)
-    let sessions = try await caller.call("GET", "/v1/sessions", as: SessionList.self, for: "list of sessions").sessions
+    let sessions = try await caller.call("GET", "/v1/sessions", as: SessionList.self, for: "listing sessions").sessions
     if output.json {
       Answer(sessions: sessions.map(Answer.Item.init)).print()
     } else {

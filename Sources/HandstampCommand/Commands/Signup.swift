@@ -6,11 +6,11 @@ import HandstampCore
 /// `handstamp signup`.
 struct Signup: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "makes an account, signs in and makes it the active one")
+    abstract: "create an account, sign in, and make it the active one")
 
-  @Argument(help: "the email address") var email: String?
-  @Option(help: "what others see (default: what stands before the @)") var name: String?
-  @Option(help: "how this device is listed (default: the host's name)") var deviceName: String?
+  @Argument(help: "email address") var email: String?
+  @Option(help: "display name (default: the part before the @)") var name: String?
+  @Option(help: "name of this device in the list of sessions (default: host name)") var deviceName: String?
   @OptionGroup var list: ListingOptions
   @OptionGroup var server: ServerOptions
   @OptionGroup var manner: Manner
@@ -19,10 +19,10 @@ struct Signup: SessionCommand {
     try EnvironmentToken.refuse(to: "signup")
     let tag = try list.tag()
     let attempt = try await SignInAttempt(server: server, account: nil, deviceName: deviceName)
-    let email = try email ?? Terminal.line("email", hint: "name it: handstamp signup EMAIL")
+    let email = try email ?? Terminal.line("email", hint: "run: handstamp signup EMAIL")
     let password = try Terminal.secret("password", twice: true)
     let name = name ?? String(email.prefix { $0 != "@" })
-    let outcome: SignUpOutcome
+    let outcome: SignUpResponse
     do throws(SessionError) {
       outcome = try await WaitLine.shared.during(attempt.server.text) { () async throws(SessionError) in
         try await attempt.identity.signUp(email: email, password: password, username: name)
@@ -34,7 +34,7 @@ struct Signup: SessionCommand {
     case .signedIn(let grant):
       try await attempt.signIn(name: email, tag: tag, activate: list.activates) { grant }
     case .confirmationSent:
-      Terminal.say("a mail is on its way to \(email), if it can have an account: open its link")
+      Terminal.say("check your mail at \(email) and open the link in it")
       Terminal.say("then run: handstamp login \(email) --server \(attempt.server.text)")
     }
   }

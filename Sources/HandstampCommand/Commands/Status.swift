@@ -8,13 +8,13 @@ import HandstampVaults
 /// `handstamp status`.
 struct Status: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "tells who is signed in, without asking the server",
+    abstract: "show who is signed in, without contacting the server",
     discussion: """
-      exits 5 where a session is stored that cannot be read, else 0; with --check as the state says: 0 signed in, 4 sign-in
-      needed, 5 vault locked or not usable; --verify asks the server as well
+      exits 5 if a stored session cannot be read, else 0; with --check, the exit code tells the state: 0 signed in,
+      4 sign-in needed, 5 vault locked or unavailable, 7 the server refuses the client; --verify also asks the server
       """)
 
-  @Flag(help: "tell the state by the exit code") var check = false
+  @Flag(help: "report the state in the exit code") var check = false
   @Flag(help: "ask the server whether it accepts the session") var verify = false
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions
@@ -28,8 +28,8 @@ struct Status: SessionCommand {
     if case .unavailable = report.state { throw ExitCode(ExitReason.vault.rawValue) }
     if isAsked, report.verified == nil {
       throw Refusal(
-        .failure, "\(report.server ?? "the server") offers no way to find out whether it accepts the session",
-        hint: "use the token where it is meant for: handstamp token")
+        .failure, "\(report.server ?? "the server") has no way to verify the session",
+        hint: "try the token where it is used: handstamp token")
     }
     if check, report.exitStatus != .ok { throw ExitCode(report.exitStatus.rawValue) }
   }
@@ -37,7 +37,7 @@ struct Status: SessionCommand {
   private func report(of home: Home) async throws(Refusal) -> StatusReport {
     let now = SystemClock().now()
     let damages = await HomeCheck.damages(of: home)
-    // What keeps the list from being read is an answer as well.
+    // An unreadable list is a result, too.
     if case .failure(let trouble) = await home.index.read() {
       var report = StatusReport(home: home, account: nil, reading: .trouble(trouble), now: now)
       report.explain(damages)
@@ -60,16 +60,16 @@ struct Status: SessionCommand {
       if let foreign = try await caller.foreign() {
         report.verified = try await caller.isAccepted(by: foreign)
       } else {
-        _ = try await caller.call("GET", "/v1/me", as: WhoAmI.self, for: "account")
+        _ = try await caller.call("GET", "/v1/me", as: WhoAmI.self, for: "account details")
         report.verified = true
       }
-    } catch let refusal where refusal.code == .signInNeeded {
+    } catch let refusal where refusal.exit == .signInNeeded {
       report.verified = false
     }
   }
 }
 
-/// What `status` found out.
+/// The output of `status`.
 struct StatusReport: Document {
   enum State: String, Encodable {
     case signedIn = "signed_in"
@@ -81,7 +81,7 @@ struct StatusReport: Document {
     var name: String
   }
   struct Access: Encodable {
-    /// `valid`, `over`, or `unknown` when the server did not say how long it is good.
+    /// `valid`, `over` (expired), or `unknown` if the server gave no lifetime.
     var state: String
     var expiresAt: String?
     var expiresAtEpoch: Int64?
@@ -90,7 +90,7 @@ struct StatusReport: Document {
   struct RefreshFailure: Encodable {
     /// The HTTP status.
     var status: Int
-    /// The OAuth error code; `nil`: there was none.
+    /// The OAuth error code, if there was one.
     var error: String?
     var since: String
     var sinceEpoch: Int64
@@ -103,27 +103,27 @@ struct StatusReport: Document {
   var schemaVersion = 1
   var home: String
   var server: String?
-  /// What the account is called on this device.
+  /// The name of the account on this device.
   var name: String?
   var tag: String?
-  /// The folder that the account is set for; nothing where it is not the folder that chose it.
+  /// The folder that the account is set for; `nil` unless the folder chose the account.
   var folder: String?
   var state: State
-  /// Why nobody is signed in, or why the vault cannot be used.
+  /// Why the account is signed out, or why the vault is unavailable.
   var reason: String?
   var account: Account?
   var session: String?
   var signedInAt: String?
   var signedInAtEpoch: Int64?
   var accessToken: Access?
-  /// Whether a new access token can be had without signing in.
+  /// Whether a new access token is available without signing in.
   var refreshable: Bool?
   var pendingEnds = 0
   /// Whether `HANDSTAMP_TOKEN` takes the place of the session's token.
   var environmentToken: Bool
-  /// The server's answer to refreshes, where it brings no tokens; `nil`: the last refresh brought some, or was not answered.
+  /// The server's response to refreshes, if it contains no tokens; `nil` if the last refresh succeeded or got no response.
   var refreshFailure: RefreshFailure?
-  /// What the server says; nothing unless it was asked.
+  /// Whether the server accepts the session; `nil` unless it was asked.
   var verified: Bool?
 
   init(home: Home, account: HandstampCommand.Account?, reading: VaultReading, now: Moment) {
@@ -153,14 +153,14 @@ struct StatusReport: Document {
       show(id, profile, access, now: now)
     case .trouble(.locked): state = .locked
     case .trouble(.corrupt): state = .corrupt
-    case .trouble(.unavailable(let why)):
+    case .trouble(let error):
       state = .unavailable
-      reason = why
+      reason = error.description
     }
   }
 
-  private mutating func show(_ id: SessionID, _ profile: Profile, _ access: StoredAccess?, now: Moment) {
-    account = Account(id: profile.id.rawValue, name: profile.name)
+  private mutating func show(_ id: SessionID, _ profile: Profile?, _ access: StoredAccess?, now: Moment) {
+    account = profile.map { Account(id: $0.id.rawValue, name: $0.name) }
     session = id.rawValue
     guard let access else { return }
     guard let lifetime = access.lifetime else {
@@ -181,15 +181,18 @@ struct StatusReport: Document {
       lastAt: note.last.description, lastAtEpoch: note.last.seconds)
     refusal = "the server \(note.words(at: now.wall))"
     isRefused = note.isRefusal
+    isMisconfigured = note.error.map(RequestFailure.configurationErrors.contains) == true
   }
 
-  /// For people alone.
+  /// For the text output only.
   private var timeLeft: Duration?
-  /// For people alone: what ``refreshFailure`` says.
+  /// For the text output only: ``refreshFailure`` in words.
   private(set) var refusal: String?
   private var isRefused = false
+  /// Whether the server refuses the client rather than the session.
+  private var isMisconfigured = false
   private var hint: String?
-  /// What was written after `--account`; `nil`: nothing.
+  /// The value of `--account`, if given.
   private var namedAs: String?
 
   private enum CodingKeys: String, CodingKey {
@@ -198,8 +201,8 @@ struct StatusReport: Document {
       refreshable, refreshFailure, pendingEnds, environmentToken, verified
   }
 
-  /// With what keeps a session from being read, and the way out of it. Where one is stored that cannot be read, nothing else is
-  /// said than that.
+  /// Adds what keeps a session from being read, and the hint that fixes it. A stored session that cannot be read takes
+  /// precedence over any other state.
   mutating func explain(_ damages: [Damage]) {
     let hiding = damages.filter(\.hidesSession)
     switch state {
@@ -218,37 +221,39 @@ struct StatusReport: Document {
     switch state {
     case .signedIn:
       if verified == false { return .signInNeeded }
-      if isRefused, accessToken?.state != "valid" { return .signInNeeded }
+      if isRefused, accessToken?.state != "valid" { return isMisconfigured ? .configuration : .signInNeeded }
       return accessToken?.state == "over" && refreshable == false ? .signInNeeded : .ok
     case .signedOut: return environmentToken && verified != false ? .ok : .signInNeeded
     case .locked, .unavailable, .corrupt: return .vault
     }
   }
 
-  /// Prints it, for people or for programs.
+  /// Prints the report as text or as JSON.
   func show(_ output: OutputOptions) {
     if output.json { print() } else { for line in lines { Terminal.out(line) } }
-    if refusal != nil {
+    if isMisconfigured {
+      Terminal.say("hint: check this client's registration at \(server ?? "the server"), then run the command again")
+    } else if refusal != nil {
       Terminal.say("hint: run: handstamp login" + (namedAs.map { " --account \(shellWord($0))" } ?? ""))
     }
     if let hint { Terminal.say("hint: \(hint)") }
-    if pendingEnds > 0 { Terminal.say("\(pendingEnds) ended session(s) of which the server has not heard yet") }
+    if pendingEnds > 0 { Terminal.say("\(pendingEnds) sign-out(s) not yet sent to the server") }
   }
 
   private var endWords: String? { reason.flatMap { EndReason(rawValue: $0) }?.words }
 
-  /// For people, in a column.
+  /// The state in words, for a table column.
   var stateWords: String {
     switch state {
     case .signedIn: refusal == nil ? "signed in" : "signed in, refresh refused"
     case .signedOut: "signed out" + (endWords.map { ": \($0)" } ?? "")
     case .locked: "locked"
     case .corrupt: "vault damaged"
-    case .unavailable: "vault not usable"
+    case .unavailable: "vault unavailable"
     }
   }
 
-  /// For people.
+  /// The text output.
   private var lines: [String] {
     var rows: [[String]] = []
     switch state {
@@ -256,15 +261,15 @@ struct StatusReport: Document {
     case .signedOut:
       rows.append([
         "signed out",
-        endWords ?? (reason == StatusReport.noActiveAccount ? "no account is active" : "nobody is signed in"),
+        endWords ?? (reason == StatusReport.noActiveAccount ? "no account is active" : "not signed in"),
       ])
-    case .locked: rows.append(["locked", "the vault must be unlocked"])
+    case .locked: rows.append(["locked", "unlock the vault to use the session"])
     case .corrupt:
       rows.append([
-        "vault damaged", "a session is stored here that cannot be read: \(plain(reason ?? "it is damaged"))",
+        "vault damaged", "cannot read a session stored here: \(plain(reason ?? "it is damaged"))",
       ])
     case .unavailable:
-      rows.append(["vault not usable", "a session is stored here that cannot be read: \(plain(reason ?? ""))"])
+      rows.append(["vault unavailable", "cannot read a session stored here: \(plain(reason ?? ""))"])
     }
     if let name { rows.append(["account", tag.map { "\(name) (\($0))" } ?? name]) }
     if let folder { rows.append(["set for", folder]) }
@@ -274,15 +279,15 @@ struct StatusReport: Document {
     if let accessToken {
       let words =
         switch accessToken.state {
-        case "valid": "good for \(timeLeft?.words ?? "a while")"
-        case "over": refreshable == true && refusal == nil ? "over, the next use gets a new one" : "over"
-        default: "of unknown life"
+        case "valid": "valid for \(timeLeft?.words ?? "a while")"
+        case "over": refreshable == true && refusal == nil ? "expired, refreshed at the next use" : "expired"
+        default: "unknown lifetime"
         }
       rows.append(["access token", words])
     }
     if let refusal { rows.append(["refresh", refusal]) }
     if let verified { rows.append(["the server", verified ? "accepts it" : "does not accept it"]) }
-    if environmentToken { rows.append(["note", "HANDSTAMP_TOKEN is set and used instead"]) }
+    if environmentToken { rows.append(["note", "HANDSTAMP_TOKEN is set, and its token is used instead"]) }
     rows.append(["home", home])
     return Table(rows: rows).lines
   }

@@ -6,14 +6,14 @@ import HandstampVaults
 /// `handstamp switch`.
 struct Switch: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "makes another account the active one, for every process of this device at once",
+    abstract: "make another account the active one, for every process on this device",
     discussion: """
-      with --here it is used in this folder and below it, whichever account is the active one; --here without an account
-      forgets what was set for this folder
+      with --here, the account is used in this folder and its subfolders, whichever account is active; --here without an
+      account clears the folder's setting
       """)
 
-  @Argument(help: "the account, by name, tag or id", completion: .accounts) var account: String?
-  @Flag(help: "for this folder, and all below it") var here = false
+  @Argument(help: "account, by name, tag or ID", completion: .accounts) var account: String?
+  @Flag(help: "apply to this folder and its subfolders") var here = false
   @OptionGroup var manner: Manner
 
   func perform() async throws {
@@ -26,32 +26,32 @@ struct Switch: SessionCommand {
     if here {
       let folder = try Switch.folder()
       try FolderRules(of: home).set(FolderRules.Rule(folder: folder, account: account.id))
-      Terminal.say("\(account.words) is used in \(folder) and below it")
+      Terminal.say("\(folder) and its subfolders now use \(account.words)")
     } else {
       try await book.edit(.activate(account.id))
-      Terminal.say("\(account.words) is the active account")
+      Terminal.say("\(account.words) is now the active account")
       FolderRules(of: home).sayOther(than: account.id)
     }
     guard case .value(let entry) = await home.vault(of: account.id).read(), entry.session != nil else {
-      Terminal.say("nobody is signed in there; sign in with: handstamp login")
+      Terminal.say("not signed in to it; run: handstamp login")
       return
     }
   }
 
   func validate() throws {
-    guard account != nil || here else { throw ValidationError("which account is not said") }
+    guard account != nil || here else { throw ValidationError("missing account") }
   }
 
   private func forget(in home: Home, _ book: AccountBook) throws(Refusal) {
     let folder = try Switch.folder()
     let wasSet = try FolderRules(of: home).remove(of: folder)
-    Terminal.say(wasSet ? "forgot the account of \(folder)" : "no account is set for \(folder)")
-    if let account = try book.usual() { Terminal.say("\(account.words) is used here") }
+    Terminal.say(wasSet ? "cleared the account for \(folder)" : "no account is set for \(folder)")
+    if let account = try book.usual() { Terminal.say("this folder now uses \(account.words)") }
   }
 
   private static func folder() throws(Refusal) -> String {
     guard let folder = FolderRules.here else {
-      throw Refusal(.failure, "the current folder is not there any more", hint: "go to another one")
+      throw Refusal(.failure, "the current folder no longer exists", hint: "change to another folder")
     }
     return folder
   }

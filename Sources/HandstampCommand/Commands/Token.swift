@@ -7,10 +7,10 @@ import HandstampVaults
 /// `handstamp token`.
 struct Token: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "prints an access token that works",
-    discussion: "any number of processes may ask at once: they share one refresh")
+    abstract: "print a valid access token",
+    discussion: "safe to run in parallel: processes that need a refresh share one")
 
-  @Option(help: "how long it must last yet, such as 60s or 5m; at most four fifths of a token's life can be had")
+  @Option(help: "minimum remaining lifetime, e.g. 60s or 5m (capped at 80% of the token's lifetime)")
   var minValidity = Span(.zero)
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions
@@ -43,7 +43,7 @@ struct Token: SessionCommand {
 }
 
 extension Client {
-  /// When `token` ends, by this device's wall clock; nothing when the vault does not know it.
+  /// Returns when `token` expires, by this device's wall clock, or `nil` if the vault does not know.
   func end(of token: AccessToken) async -> UnixTime? {
     guard case .value(let entry) = await vault.read(), let access = entry.session?.access, access.token == token else {
       return nil

@@ -1,11 +1,11 @@
 #if Programs
 import Foundation
 
-/// A host that `--host` names: a token may go there.
+/// A host named with `--host`, which may receive tokens.
 struct NamedHost: Sendable, Hashable {
   /// Lowercased; an IPv6 address in its brackets.
   let name: String
-  /// `nil`: any port.
+  /// `nil` allows any port.
   let port: Int?
 
   init(_ text: String) throws(Refusal) {
@@ -15,24 +15,24 @@ struct NamedHost: Sendable, Hashable {
       parts.port.map({ (1...65_535).contains($0) }) ?? true
     else {
       throw Refusal(
-        .usage, "--host takes no \(text.onOneLine)",
-        hint: "write a host without scheme and path, such as git.example.org or git.example.org:8443")
+        .usage, "invalid --host \"\(text.onOneLine)\"",
+        hint: "use a host without scheme and path, such as git.example.org or git.example.org:8443")
     }
     name = host
     port = parts.port
   }
 
-  /// As it was written.
+  /// The host as typed.
   var text: String { port.map { "\(name):\($0)" } ?? name }
 }
 
-/// An address that a token is asked for.
+/// A URL that a token is requested for.
 struct TokenDestination: Sendable, Hashable {
   private let scheme: String
   private let host: String
   private let port: Int
 
-  /// `nil` for anything but `https`, and `http` on this very machine: a token would go over the network for all to read.
+  /// `nil` for anything but `https`, and `http` on this machine: a token must not cross the network unencrypted.
   init?(_ address: String) {
     guard let parts = URLComponents(string: address), let scheme = parts.scheme?.lowercased(),
       let host = parts.host?.lowercased(), !host.isEmpty, parts.user == nil
@@ -44,7 +44,7 @@ struct TokenDestination: Sendable, Hashable {
     port = parts.port ?? (scheme == "https" ? 443 : 80)
   }
 
-  /// Whether it is one of `hosts`, or of the account's own origin.
+  /// Whether it is at one of `hosts`, or at the account's own origin.
   func isAllowed(_ hosts: [NamedHost], own: ServerAddress?) -> Bool {
     if hosts.contains(where: { $0.name == host && ($0.port ?? port) == port }) { return true }
     let bracketed = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host

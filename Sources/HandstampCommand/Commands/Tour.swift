@@ -6,19 +6,19 @@ import Foundation
 /// `handstamp tour`.
 struct Tour: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "shows with real processes that who signs in stays signed in",
+    abstract: "demonstrate, with real processes, that users stay signed in",
     discussion: """
-      starts a server on a free port of this machine with a fresh database, does to it and to its clients what the world
-      does, and prints what it observed; everything is removed at the end
+      starts a server with a fresh database on a free local port, puts it and its clients through crashes, lost
+      responses and a stolen token, and prints what it observes; removes everything at the end
       """)
 
-  @Flag(help: "leave the server running at the end, until it is interrupted") var keep = false
+  @Flag(help: "keep the server running at the end, until interrupted") var keep = false
 
   func run() async throws {
     let keep = keep
     let tour = Task { try await TourGuide(keep: keep).run() }
     let signals = [SIGINT, SIGTERM].map { number in
-      // From here on the task ends the program, so that nothing is left behind.
+      // From here on, signals only cancel the task, so that it can clean up.
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number)
       source.setEventHandler { tour.cancel() }

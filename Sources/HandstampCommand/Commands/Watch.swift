@@ -7,10 +7,10 @@ import HandstampCore
 /// `handstamp watch`.
 struct Watch: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "shows what happens to the account's sessions, as it happens",
+    abstract: "show session events of the account as they happen",
     discussion: """
-      goes on across new tokens, networks that go and servers that restart, and misses nothing in between; ends with the
-      session, says why, and exits 4
+      continues across token refreshes, network outages and server restarts without missing events; when the session
+      ends, prints why and exits 4
       """)
 
   @OptionGroup var output: OutputOptions
@@ -21,7 +21,7 @@ struct Watch: SessionCommand {
     var event: String
     var id: String?
     var session: String?
-    /// Whether it is about the session that watches.
+    /// Whether the event is about the session of this command.
     var current: Bool
     var reason: String?
     var at: String?
@@ -31,18 +31,18 @@ struct Watch: SessionCommand {
   func perform() async throws {
     try EnvironmentToken.refuse(to: "watch")
     let client = try await Client.chosen(account, isShortLived: false)
-    if let foreign = try await client.foreign() { throw foreign.lacks("news of sessions", at: client.server) }
-    // A caller that cannot have a token is told why at once.
+    if let foreign = try await client.foreign() { throw foreign.lacks("session events", at: client.server) }
+    // Fail at once if no token is available.
     _ = try await client.token()
     Terminal.say("watching \(client.account.words)")
     do throws(SessionError) {
       for try await event in client.identity.sessionEvents(for: client.controller) { show(event) }
     } catch {
       guard case .signedOut(let reason?) = error else { throw Refusal(error, account: client.account) }
-      throw Refusal(SessionError.rejected(reason), account: client.account).saying(
-        "the session is over: \(reason.words)")
+      throw Refusal(SessionError.sessionEnded(reason), account: client.account).saying(
+        "the session is no longer valid: \(reason.words)")
     }
-    throw Refusal(.network, "\(client.server.text) has no more to tell", hint: "run the same command again")
+    throw Refusal(.network, "\(client.server.text) closed the event stream", hint: "run the same command again")
   }
 
   private func show(_ event: SessionEvent) {

@@ -5,7 +5,7 @@ import HandstampAsyncHTTP
 import HandstampCore
 import HandstampVaults
 
-/// What is known of the accounts and their servers.
+/// Checks of the accounts and their servers.
 extension Examination {
   mutating func accounts() async {
     let book: AccountBook
@@ -15,10 +15,10 @@ extension Examination {
     }
     let unusable = await home.index.read().map { $0.accounts.count { Account($0) == nil } }
     if case .success(let count) = unusable, count > 0 {
-      add(.problem("accounts", "\(count) on the list have no usable server", hint: "put accounts.json right"))
+      add(.problem("accounts", "\(count) listed account(s) without a usable server", hint: "correct accounts.json"))
     }
     switch (book.accounts.count, book.activeAccount) {
-    case (0, _): add(.note("accounts", "there are none", hint: "run: handstamp login"))
+    case (0, _): add(.note("accounts", "none", hint: "run: handstamp login"))
     case (let count, nil): add(.note("accounts", "\(count), none of them active", hint: "run: handstamp switch NAME"))
     case (let count, let active?): add(.ok("accounts", "\(count), the active one is \(active.words)"))
     }
@@ -28,9 +28,9 @@ extension Examination {
     for account in book.accounts { await examine(account, handle: account.handle(among: book.accounts)) }
     let waiting = Departures(of: home).all.count + book.former.count
     if waiting > 0 {
-      add(.note("sign_outs", "\(waiting) account(s) that were erased may still have to be told of"))
+      add(.note("sign_outs", "\(waiting) removed account(s) may still have a revocation pending"))
     }
-    // A server of which all accounts are signed in to by OAuth is asked for its metadata alone: it may be any kind.
+    // If all accounts of a server use OAuth, only its metadata is requested: it may be any kind of server.
     var servers: [(ServerAddress, OAuthRecord?)] = []
     for account in book.accounts {
       let record = try? home.oauth(of: account.id)
@@ -43,12 +43,12 @@ extension Examination {
     for finding in await Examination.reach(servers) { add(finding) }
   }
 
-  /// - Parameter handle: names it on a command line.
+  /// - Parameter handle: The account's name on a command line.
   private mutating func examine(_ account: Account, handle: String) async {
     let name = account.name
     let now = SystemClock().now()
     switch await home.vault(of: account.id).read() {
-    case .absent: add(.ok("vault", "nobody is signed in", account: name))
+    case .absent: add(.ok("vault", "signed out", account: name))
     case .trouble(let trouble):
       let refusal = Refusal(trouble)
       let login = "run: handstamp login --account \(shellWord(handle))"
@@ -69,12 +69,12 @@ extension Examination {
       if undelivered > 0 {
         add(
           .note(
-            "sign_outs", "\(undelivered) of which the server has not heard", account: name,
-            hint: "the next command that reaches it tells it"))
+            "sign_outs", "\(undelivered) sign-out(s) not yet sent to the server", account: name,
+            hint: "run any command while online to send them"))
       }
       for tombstone in entry.tombstones {
         let whose = tombstone.account.map { ", account \($0)" } ?? ""
-        let left = tombstone.steps.isEmpty ? "" : ", \(tombstone.steps.count) clean-up step(s) to be done"
+        let left = tombstone.steps.isEmpty ? "" : ", \(tombstone.steps.count) clean-up(s) pending"
         add(
           .note(
             "ended",
@@ -88,28 +88,33 @@ extension Examination {
     var words = "signed in since \(session.startedAt.wall)"
     if let lifetime = session.access?.lifetime {
       let left = lifetime.remaining(at: now)
-      let refresh = left - RefreshPolicy().margin(forLife: lifetime.duration)
-      words += left > .zero ? ", token good for \(left.words)" : ", token over"
-      words += refresh > .zero ? ", a long-lived program refreshes in \(refresh.words)" : ", refreshed at the next use"
+      let refresh = left - RefreshPolicy().margin(forLifetime: lifetime.duration)
+      words += left > .zero ? ", token valid for \(left.words)" : ", token expired"
+      words +=
+        refresh > .zero ? ", a long-running program refreshes it in \(refresh.words)" : ", refreshed at the next use"
     }
     add(.ok("vault", words, account: name))
     if session.refresh == nil {
-      add(.note("vault", "there is no refresh token", account: name, hint: "run: handstamp login when it is over"))
+      add(
+        .note(
+          "vault", "no refresh token", account: name,
+          hint: "sign in again when the access token expires: handstamp login"))
     }
     if session.pendingKey != nil {
       add(
         .note(
-          "pending_key", "1 refresh has begun and its answer has not been stored", account: name,
-          hint: "the next use sends the same pair again"))
+          "pending_key", "a refresh was interrupted; the next one resumes it", account: name,
+          hint: "keep using the session"))
     }
     if now.wall < session.startedAt.wall {
       add(
         .note(
-          "clock", "this device's clock is before the sign-in", account: name, hint: "set the clock of this device"))
+          "clock", "this device's clock shows a time before the sign-in", account: name,
+          hint: "set the clock of this device"))
     }
   }
 
-  /// All at once: one that hangs must not hide the others.
+  /// Checks all servers concurrently, so that one that hangs does not delay the others.
   private static func reach(_ servers: [(ServerAddress, OAuthRecord?)]) async -> [Finding] {
     await withTaskGroup(of: (Int, [Finding]).self) { group in
       for (number, (server, record)) in servers.enumerated() {
@@ -132,7 +137,7 @@ extension Examination {
           TransportRequest(method: "GET", url: server.text + "/health", timeout: .seconds(5)))
       }
     } catch {
-      let refusal = Refusal(APIError.unreachable(error), server: server)
+      let refusal = Refusal(APIError.network(error), server: server)
       return [.problem("server", refusal.message, hint: refusal.hint)]
     }
     let end = clock.now()
@@ -143,40 +148,40 @@ extension Examination {
       findings.append(.ok("server", "\(server.text) answers in \(time.words)\(release)"))
     } else {
       findings.append(
-        .problem("server", "\(server.text) is not well: status \(answer.status)", hint: "ask whoever runs it"))
+        .problem("server", "\(server.text) is unhealthy: status \(answer.status)", hint: "contact its operator"))
     }
     return findings + [clockFinding(answer.header("Date"), server, begin: begin.wall, time: time)]
   }
 
   /// - Parameters:
-  ///   - date: the server's, as it writes it.
-  ///   - begin: when it was asked.
-  ///   - time: how long it took to answer.
+  ///   - date: The server's `Date` field.
+  ///   - begin: When the request was sent.
+  ///   - time: How long the response took.
   static func clockFinding(
     _ date: String?, _ server: ServerAddress, begin: UnixTime, time: Duration
   ) -> Finding {
     guard let date = date.flatMap(HTTPDate.init) else {
-      return .note("clock", "\(server.text) does not tell its time")
+      return .note("clock", "\(server.text) sent no date")
     }
-    // The date has whole seconds, and was written somewhere between the question and the answer.
+    // The date has whole seconds, and was written between request and response.
     let skew = begin.advanced(by: time / 2).since(date.time.advanced(by: .milliseconds(500)))
     return clockFinding(skew, server, precision: time / 2 + .milliseconds(500))
   }
 
-  /// Tokens are measured from their receipt, so a wrong clock ends none; certificates, limits and logs go by it.
+  /// Token lifetimes count from receipt, so a wrong clock expires none; certificates, limits and logs depend on it.
   static func clockFinding(_ skew: Duration, _ server: ServerAddress, precision: Duration) -> Finding {
     let size = skew < .zero ? .zero - skew : skew
     guard size > precision + .seconds(1) else {
-      return .ok("clock", "as that of \(server.text), within \(precision.words)")
+      return .ok("clock", "matches \(server.text) within \(precision.words)")
     }
     let words = "this device is \(size.words) \(skew > .zero ? "ahead of" : "behind") \(server.text)"
     let hint =
-      "set the clock of this device, or of the server; tokens are not measured by it, certificates and limits are"
+      "set the clock of this device or of the server; certificates and time limits depend on it, token lifetimes do not"
     return size >= .seconds(60) ? .problem("clock", words, hint: hint) : .note("clock", words, hint: hint)
   }
 }
 
-/// A point of time as HTTP writes it (RFC 9110 section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// A date in HTTP's format (RFC 9110 section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
 struct HTTPDate: Sendable, Hashable {
   var time: UnixTime
 

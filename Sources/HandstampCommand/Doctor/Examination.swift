@@ -3,16 +3,16 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// Looks at one installation and changes nothing in it.
+/// Examines an installation without changing it.
 struct Examination: Sendable {
   let home: Home
   private(set) var findings: [Finding] = []
-  /// What is damaged, missing or in the wrong place.
+  /// Damaged, missing or misplaced items.
   private(set) var damages: [Damage] = []
 
   init(of home: Home) { self.home = home }
 
-  /// Everything, servers included.
+  /// Returns all findings, including those about servers.
   static func findings(of home: Home) async -> [Finding] {
     var examination = Examination(of: home)
     examination.program()
@@ -33,40 +33,42 @@ struct Examination: Sendable {
     if EnvironmentToken.current != nil {
       add(
         .note(
-          "environment", "\(EnvironmentToken.name) is set and used instead of every session",
+          "environment", "\(EnvironmentToken.name) is set, and its token is used instead of any session",
           hint: "run: unset \(EnvironmentToken.name)"))
     }
     if let named = EnvironmentAccount.current {
       add(
         .note(
-          "environment", "\(EnvironmentAccount.name) is set: \(named) is used, whichever account is the active one"))
+          "environment", "\(EnvironmentAccount.name) is set, so \(named) is used instead of the active account"))
     }
   }
 
-  /// Whether there is anything to look at.
+  /// Checks the folders. Returns whether there is anything else to check.
   private mutating func folders() -> Bool {
     guard FileFacts(home.path) != nil else {
-      add(.note("home", "\(home.path): nothing is there yet", hint: "run: handstamp login"))
+      add(.note("home", "\(home.path) does not exist yet", hint: "run: handstamp login"))
       return false
     }
     guard look(at: home.path, "home") else { return false }
     guard FileFacts(home.vaultFolder) != nil else {
-      add(.note("vault_folder", "there is none: nobody has signed in", hint: "run: handstamp login"))
+      add(.note("vault_folder", "none yet; no account has signed in", hint: "run: handstamp login"))
       return false
     }
     return look(at: home.vaultFolder, "vault_folder")
   }
 
-  /// Whether it is a folder. Where it is not, that is a damage.
+  /// Returns whether it is a folder; if it is not, ``HomeCheck`` reports that.
   private mutating func look(at path: String, _ check: String) -> Bool {
     guard let facts = FileFacts((path as NSString).resolvingSymlinksInPath), facts.isFolder else { return false }
     guard !damages.contains(where: { $0.check == check }) else { return true }
     if facts.owner != getuid() {
       add(.problem(check, "\(path) belongs to another user", hint: "run: sudo chown -R $USER \(shellWord(path))"))
     } else if facts.mode & 0o055 != 0 {
-      add(.note(check, "others may look into \(path): \(facts.modeText)", hint: "run: chmod 700 \(shellWord(path))"))
+      add(
+        .note(
+          check, "\(path) is accessible to other users: \(facts.modeText)", hint: "run: chmod 700 \(shellWord(path))"))
     } else if access(path, W_OK | X_OK) != 0 {
-      add(.problem(check, "\(path) cannot be written", hint: "see to its mode and its disk"))
+      add(.problem(check, "cannot write to \(path)", hint: "check its mode and its disk"))
     } else {
       add(.ok(check, "\(path), \(facts.modeText)"))
     }
@@ -87,24 +89,24 @@ struct Examination: Sendable {
   }
 
   private mutating func kept(by keeper: any VaultKeyStore, _ store: KeyStore) async {
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       if try await keeper.load() != nil {
         add(.ok("key_store", store.name))
       } else {
         add(
           .problem(
-            "key_store", "the key is missing in the secret store; without it the vaults stay closed",
-            hint: "put it back, or run: handstamp doctor --set-aside"))
+            "key_store", "the key is missing from the secret store, so the vaults cannot be opened",
+            hint: "restore it, or run: handstamp doctor --set-aside"))
       }
     } catch {
       let refusal = Refusal(error)
-      add(.problem("key_store", refusal.message, hint: "nothing was erased; see: handstamp store show"))
+      add(.problem("key_store", refusal.message, hint: "see: handstamp key show; nothing was erased"))
     }
     if FileFacts(home.keyFile) != nil {
       add(
         .problem(
           "key_file", "a copy of the key is still in \(home.keyFile)",
-          hint: "run: handstamp store migrate --to secret-service"))
+          hint: "run: handstamp key migrate --to secret-service"))
     }
   }
 
@@ -113,11 +115,11 @@ struct Examination: Sendable {
     add(.ok("key_file", facts.modeText))
   }
 
-  /// What processes that were killed left behind, and what was set aside.
+  /// Files left by killed processes, and files that were set aside.
   private mutating func leftovers() {
     let stale = names.filter { name in
       guard name.hasSuffix(".partial"), let facts = FileFacts("\(home.vaultFolder)/\(name)") else { return false }
-      // Younger ones may be somebody's who writes just now.
+      // A younger file may still be being written.
       return facts.changedAt.timeIntervalSinceNow < -60
     }
     if stale.isEmpty {
@@ -125,8 +127,8 @@ struct Examination: Sendable {
     } else {
       add(
         .note(
-          "partial_files", "\(stale.count) of processes that did not finish",
-          hint: "harmless; run: rm \(home.vaultFolder)/*.partial"))
+          "partial_files", "\(stale.count) left by interrupted processes",
+          hint: "delete them with: rm \(home.vaultFolder)/*.partial"))
     }
     let aside = names.filter { $0.contains(".corrupt-") }
     if aside.isEmpty {
@@ -134,8 +136,8 @@ struct Examination: Sendable {
     } else {
       add(
         .note(
-          "set_aside", "\(aside.count) damaged file(s) were set aside: \(aside.joined(separator: ", "))",
-          hint: "find out what damaged them; they are of no use any more once everybody is signed in again"))
+          "set_aside", "\(aside.count) damaged file(s) set aside: \(aside.joined(separator: ", "))",
+          hint: "find out what damaged them; delete them once all accounts are signed in again"))
     }
   }
 
@@ -143,24 +145,24 @@ struct Examination: Sendable {
     var held: [String: [LockHolder]] = [:]
     for name in names where name.hasSuffix(".lock") || name.hasSuffix(".sign-in") {
       guard let holders = LockHolder.all(of: "\(home.vaultFolder)/\(name)") else {
-        add(.note("locks", "this system does not say who holds them"))
+        add(.note("locks", "this system does not report lock holders"))
         return
       }
       if !holders.isEmpty { held[name] = holders }
     }
-    if held.isEmpty { add(.ok("locks", "nobody holds one")) }
+    if held.isEmpty { add(.ok("locks", "none held")) }
     for (name, holders) in held.sorted(by: { $0.key < $1.key }) {
       let what =
         switch name {
-        case "store.lock", "turn.lock": "the lock of all writers"
-        case _ where name.hasSuffix(".sign-in"): "the lock of sign-ins"
-        default: "the lock of one account's refresh"
+        case "store.lock", "turn.lock": "the write lock"
+        case _ where name.hasSuffix(".sign-in"): "the sign-in lock"
+        default: "an account's refresh lock"
         }
       let words = "\(what) is held by \(holders.map(\.words).joined(separator: ", "))"
       if let stopped = holders.first(where: \.isStopped) {
         add(
           .problem(
-            "locks", words, hint: "it lets go when it goes on or ends; run: kill -CONT \(stopped.process)"))
+            "locks", words, hint: "resume that process with: kill -CONT \(stopped.process)"))
       } else {
         add(.note("locks", words))
       }

@@ -1,7 +1,7 @@
 #if Programs
 import Foundation
 
-/// What is known of a file without opening it.
+/// Facts about a file, read without opening it.
 struct FileFacts: Sendable, Hashable {
   var isFolder: Bool
   var isRegular: Bool
@@ -9,11 +9,11 @@ struct FileFacts: Sendable, Hashable {
   var mode: Int
   var owner: UInt32
   var size: Int
-  /// By which the kernel names it.
+  /// Identifies the file to the kernel.
   var inode: Int
   var changedAt: Date
 
-  /// Nothing when there is no such file. A link is looked at itself.
+  /// `nil` if there is no such file. Does not follow symbolic links.
   init?(_ path: String) {
     guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return nil }
     isFolder = facts[.type] as? FileAttributeType == .typeDirectory

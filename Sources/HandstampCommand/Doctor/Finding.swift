@@ -1,17 +1,17 @@
 #if Programs
-/// One thing that `doctor` looked at, and what is to be held of it.
+/// One result of `doctor`.
 struct Finding: Sendable, Hashable, Encodable {
   enum Level: String, Sendable, Encodable {
     case ok, note, problem
   }
   var level: Level
-  /// Which check, in one word for programs: `vault_folder`.
+  /// The check, as one word for programs: `vault_folder`.
   var check: String
-  /// The account that it is about.
+  /// The account concerned, if any.
   var account: String?
-  /// What was found. Never a secret.
+  /// The description. Never contains a secret.
   var words: String
-  /// What to do; nothing where there is nothing to do.
+  /// What to do, if anything.
   var hint: String?
 
   static func ok(_ check: String, _ words: String, account: String? = nil) -> Finding {

@@ -5,7 +5,7 @@ import HandstampCore
 import HandstampOAuth
 import HandstampVaults
 
-/// Looks at an OAuth server of any kind by what every such server has: its metadata.
+/// Checks an OAuth server of any kind by requesting its metadata, which all of them have.
 struct OAuthExamination: Sendable {
   let server: ServerAddress
   let record: OAuthRecord
@@ -29,7 +29,7 @@ struct OAuthExamination: Sendable {
   }
 }
 
-/// Keeps how long the last answer took, and its date.
+/// Records duration and date of the last response.
 private final class LastAnswer: Transport {
   struct Answer: Sendable {
     var begin: UnixTime

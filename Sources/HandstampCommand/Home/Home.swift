@@ -3,21 +3,21 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// The folder of one installation: vault, locks, settings and the name of this device, which belong together.
+/// The folder of one installation, with its vaults, locks, settings and device ID.
 struct Home: Sendable, Hashable {
   /// Absolute.
   var path: String
-  /// What opens the vaults.
-  var key = VaultKey.fileBeside
+  /// The key that opens the vaults.
+  var key = VaultKey.fileInVaultFolder
 
   init(path: String) { self.path = path }
 
   /// `HANDSTAMP_HOME`, else the state folder of the XDG base directory specification.
   ///
-  /// Where the key is kept is read here, so that one process asks for it once.
+  /// Also reads where the key is kept, so that a process asks for it only once.
   static func current(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws(Refusal) -> Home {
     var home = try found(environment)
-    // A folder that cannot be read has more to say when the vault is.
+    // If the folder cannot be read, reading the vault reports the error.
     if let store = try? home.keyStore() { home.key = store.key }
     return home
   }
@@ -26,10 +26,10 @@ struct Home: Sendable, Hashable {
     if let path = environment["HANDSTAMP_HOME"], !path.isEmpty {
       return Home(path: path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path)
     }
-    // The specification says that relative paths must be ignored.
+    // The specification requires ignoring relative paths.
     if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return Home(path: state + "/handstamp") }
     guard let user = environment["HOME"], user.hasPrefix("/") else {
-      throw Refusal(.failure, "there is no place for the vault", hint: "set HANDSTAMP_HOME to a folder of your own")
+      throw Refusal(.failure, "no folder for the vault", hint: "set HOME, or HANDSTAMP_HOME to a folder of your own")
     }
     return Home(path: user + "/.local/state/handstamp")
   }
@@ -38,14 +38,14 @@ struct Home: Sendable, Hashable {
   var settingsPath: String { path + "/settings.json" }
   var devicePath: String { path + "/device" }
 
-  /// The vault of one account at one server, so that what is left of a session is never told to another server.
+  /// Returns the vault of one account at one server, so that no part of a session is ever sent to another server.
   func vault(of account: AccountID) -> SealedFileVault {
     SealedFileVault(folder: vaultFolder, account: account, key: key)
   }
 
-  /// Where the key of the vaults is.
+  /// Returns where the vault key is kept.
   func keyStore() throws(Refusal) -> KeyStore {
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       return KeyStore(note: try VaultKeyPlace(folder: vaultFolder).note(), folder: vaultFolder)
     } catch {
       throw Refusal(error)
@@ -54,10 +54,10 @@ struct Home: Sendable, Hashable {
 
   var keyFile: String { vaultFolder + "/vault.key" }
 
-  /// The list of accounts, beside their vaults.
+  /// The list of accounts, stored beside their vaults.
   var index: FileAccountsIndex { FileAccountsIndex(folder: vaultFolder) }
 
-  /// What was remembered at sign-in; nothing before the first.
+  /// Returns the stored settings, which are empty before the first sign-in.
   func settings() throws(Refusal) -> Settings {
     switch storedSettings {
     case .success(let settings): return settings
@@ -65,7 +65,7 @@ struct Home: Sendable, Hashable {
     }
   }
 
-  /// Why the settings cannot be read; `nil`: they can, or nothing was saved so far.
+  /// Why the settings cannot be read; `nil` if they can, or do not exist yet.
   var settingsDamage: String? {
     if case .failure(let why) = storedSettings { why.words } else { nil }
   }
@@ -94,7 +94,7 @@ struct Home: Sendable, Hashable {
     }
   }
 
-  /// The name of this installation, drawn once. Two processes that draw at the same time keep the same one.
+  /// Returns the device ID of this installation, created on first use. Two processes that create it at the same time agree.
   func device() throws(Refusal) -> DeviceID {
     if let known = try knownDevice() { return known }
     let draft = "\(devicePath).\(UInt64.random(in: 0 ... .max))"
@@ -105,7 +105,7 @@ struct Home: Sendable, Hashable {
       throw unwritable()
     }
     defer { unlink(draft) }
-    // A link shows the file whole or not at all, and replaces none.
+    // link(2) is atomic, and does not replace an existing file.
     guard link(draft, devicePath) == 0 || errno == EEXIST, let drawn = try knownDevice() else { throw unwritable() }
     return drawn
   }
@@ -117,7 +117,7 @@ struct Home: Sendable, Hashable {
     }
   }
 
-  /// Why the name of this installation cannot be read; `nil`: it can, or was not drawn so far.
+  /// Why the device ID cannot be read; `nil` if it can, or does not exist yet.
   var deviceDamage: String? {
     if case .failure(let why) = storedDevice { why.words } else { nil }
   }
@@ -142,25 +142,25 @@ struct Home: Sendable, Hashable {
   }
 
   private func unreadable(_ path: String, _ why: String) -> Refusal {
-    Refusal(.failure, "\(path) cannot be read: \(why)", hint: "run: handstamp doctor --fix", concernsHome: true)
+    Refusal(.failure, "cannot read \(path): \(why)", hint: "run: handstamp doctor --fix", concernsHome: true)
   }
 
   func unwritable() -> Refusal {
     Refusal(
-      .failure, "\(path) cannot be written", hint: "see to its owner, its mode and its disk, or set HANDSTAMP_HOME",
+      .failure, "cannot write to \(path)", hint: "check its owner, mode and disk, or set HANDSTAMP_HOME",
       concernsHome: true)
   }
 }
 
-/// What is remembered and no secret.
+/// Stored settings. None of them is secret.
 struct Settings: Codable, Hashable, Sendable {
-  /// Where one signed in last.
+  /// The server of the last sign-in.
   var server: ServerAddress?
-  /// Where one was before there was a list of accounts.
+  /// Earlier servers, from before there was a list of accounts.
   var formerServers: [ServerAddress]?
-  /// Whether the list of accounts names all that there are. An installation that is older has one per server.
+  /// Whether the list of accounts is complete. An older installation has one account per server.
   var hasList: Bool?
-  /// Every server that was signed in to: where the list of accounts is lost, vaults are found again by it.
+  /// Every server that was signed in to. If the list of accounts is lost, vaults are identified by these.
   var servers: [ServerAddress]?
 }
 #endif

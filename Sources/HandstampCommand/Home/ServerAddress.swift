@@ -2,26 +2,28 @@
 import ArgumentParser
 import Foundation
 
-/// The address of a session server: `http` or `https`, without a slash at its end.
+/// The URL of a session server: `http` or `https`, without a trailing slash.
 struct ServerAddress: Hashable, Sendable, Codable {
   let text: String
 
-  /// - Throws: a refusal for what is no address of a server, and for `http` to other machines: a password would go over the
-  ///   network for all to read.
+  /// - Throws: A refusal if the text is not a valid server URL, or is `http` to another machine, which would send passwords
+  ///   unencrypted.
   init(parsing text: String, allowingClearText: Bool = false) throws(Refusal) {
     guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
       scheme == "http" || scheme == "https", let host = parts.host, !host.isEmpty
     else {
-      throw Refusal(.usage, "the address of the server is none", hint: "write it as https://id.example.org")
+      throw Refusal(
+        .usage, "invalid server URL \"\(text.onOneLine)\"",
+        hint: "use https://host, or http://127.0.0.1:port for a local server")
     }
     guard parts.user == nil, parts.query == nil, parts.fragment == nil else {
       throw Refusal(
-        .usage, "the address of the server has parts that it must not have", hint: "leave out user and query")
+        .usage, "the server URL must not contain a user, a query or a fragment", hint: "use https://host")
     }
     guard scheme == "https" || allowingClearText || ServerAddress.isLoopback(host) else {
       throw Refusal(
-        .usage, "\(host) would be spoken to without encryption",
-        hint: "use https, or add --clear-text if the network itself is trusted")
+        .usage, "refusing to send credentials to \(host) over plain HTTP",
+        hint: "use https, or add --clear-text if you trust the network")
     }
     var text = text
     while text.hasSuffix("/") { text.removeLast() }
@@ -29,7 +31,7 @@ struct ServerAddress: Hashable, Sendable, Codable {
   }
 
   init(from decoder: any Decoder) throws {
-    // It was looked at when it was remembered.
+    // It was validated when it was stored.
     try self.init(parsing: try decoder.singleValueContainer().decode(String.self), allowingClearText: true)
   }
 
@@ -45,24 +47,25 @@ struct ServerAddress: Hashable, Sendable, Codable {
   var url: URL {
     get throws(Refusal) {
       guard let url = URL(string: text) else {
-        throw Refusal(.usage, "the address of the server is none", hint: "run: handstamp login --server URL")
+        throw Refusal(.usage, "invalid server URL \"\(text)\"", hint: "run: handstamp login --server URL")
       }
       return url
     }
   }
 
-  /// Whether `url` is of the same scheme, host and port (RFC 6454 section 4), so that a token may go there.
+  /// Whether `url` has the same scheme, host and port (RFC 6454 section 4), so that a token may be sent to it.
   func covers(_ url: String) -> Bool {
     guard let own = Origin(text), let other = Origin(url) else { return false }
     return own == other
   }
 
-  /// The address of `place`: a path below this one, or a whole address of the same origin.
+  /// Returns the URL for `place`: a path at this server, or a full URL of the same origin.
   func address(of place: String) throws(Refusal) -> String {
     guard place.contains("://") else { return text + (place.hasPrefix("/") ? "" : "/") + place }
     guard covers(place) else {
       throw Refusal(
-        .usage, "the token may go to \(text) alone", hint: "call other servers with your own client and handstamp token"
+        .usage, "refusing to send the token anywhere but \(text)",
+        hint: "use curl with $(handstamp token) for other servers"
       )
     }
     return place
@@ -84,15 +87,15 @@ struct ServerAddress: Hashable, Sendable, Codable {
   }
 }
 
-/// `--server`, for the commands that begin something.
+/// `--server`, for commands that start a session.
 struct ServerOptions: ParsableArguments {
-  @Option(help: "the session server, remembered for later")
+  @Option(help: "URL of the session server, remembered for later")
   var server: String?
 
-  @Flag(help: "allow http to other machines")
+  @Flag(help: "allow plain HTTP to other machines")
   var clearText = false
 
-  /// The one that was named, else the one that is remembered.
+  /// Returns the server on the command line, else the remembered one.
   func address(or known: ServerAddress?) throws(Refusal) -> ServerAddress {
     if let server { return try ServerAddress(parsing: server, allowingClearText: clearText) }
     guard let known else { throw .noServer }
@@ -102,6 +105,6 @@ struct ServerOptions: ParsableArguments {
 
 extension Refusal {
   static let noServer = Refusal(
-    .usage, "no server is known yet", hint: "run: handstamp login --server https://id.example.org")
+    .usage, "no server set", hint: "run: handstamp login --server https://id.example.org")
 }
 #endif

@@ -3,7 +3,7 @@ import Foundation
 
 /// The user's browser.
 enum Browser {
-  /// Whether one can be shown here.
+  /// Whether a browser is likely to be available here.
   static var isLikely: Bool {
     let environment = ProcessInfo.processInfo.environment
     if environment["BROWSER"]?.isEmpty == false { return true }
@@ -14,7 +14,7 @@ enum Browser {
     #endif
   }
 
-  /// Starts it, and does not wait. The address stands in the arguments, where others may read it: it holds no secret.
+  /// Opens a page without waiting. Other users may see the URL in the process arguments; it contains no secret.
   static func open(_ page: String) {
     let process = Process()
     if let named = ProcessInfo.processInfo.environment["BROWSER"], !named.isEmpty {
@@ -32,7 +32,7 @@ enum Browser {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
-    do { try process.run() } catch { Terminal.say("no browser could be started") }
+    do { try process.run() } catch { Terminal.say("cannot open a browser") }
   }
 }
 #endif

@@ -3,15 +3,15 @@ import Handstamp
 import HandstampCore
 import HandstampOAuth
 
-/// An OAuth server that is not Handstamp's own. Nothing is asked of it but what its metadata names: a path of Handstamp's API
-/// may mean something else there, or count as an attack.
+/// A third-party OAuth server. Only endpoints in its metadata are requested: a path of Handstamp's API may mean something else
+/// there, or count as an attack.
 struct ForeignServer: Sendable {
   let access: OAuthAccess
   let metadata: ServerMetadata
 
   /// `nil` for Handstamp's own server.
   ///
-  /// - Throws: the server's silence, and metadata that cannot be used: then it is not known which of the two it is.
+  /// - Throws: An error if the server does not respond or its metadata is unusable, so that its kind is unknown.
   init?(_ access: OAuthAccess) async throws(SessionError) {
     let metadata = try await access.finder.metadata()
     guard !metadata.namesOwnAPI else { return nil }
@@ -19,23 +19,23 @@ struct ForeignServer: Sendable {
     self.metadata = metadata
   }
 
-  /// Why a command of Handstamp's own API does nothing here.
+  /// Returns the refusal for a command that needs Handstamp's own API.
   func lacks(_ what: String, at server: ServerAddress) -> Refusal {
     Refusal(
-      .failure, "\(server.text) is an OAuth server of another kind, which offers no \(what)",
-      hint: "see the account's page there; handstamp logout ends the session of this device")
+      .failure, "\(server.text) is a third-party OAuth server, which does not support \(what)",
+      hint: "use the account page there, or handstamp logout to end this device's session")
   }
 }
 
 extension ServerMetadata {
-  /// Whether the API of Handstamp's server stands at the issuer's address: its metadata names two parts of it.
+  /// Whether the issuer is a Handstamp server: its metadata names two endpoints of Handstamp's API.
   fileprivate var namesOwnAPI: Bool {
     userInfoEndpoint == issuer + "/v1/me" && tokenEndpoint == issuer + "/oauth/token"
   }
 }
 
 extension Client {
-  /// `nil` for an account at Handstamp's own server.
+  /// Returns the third-party server; `nil` for an account at a Handstamp server.
   func foreign() async throws(Refusal) -> ForeignServer? {
     guard let access else { return nil }
     do throws(SessionError) { return try await ForeignServer(access) } catch { throw await refusal(error) }
@@ -43,7 +43,7 @@ extension Client {
 }
 
 extension Caller {
-  /// `nil` for Handstamp's own server.
+  /// Returns the third-party server; `nil` for a Handstamp server.
   func foreign() async throws(Refusal) -> ForeignServer? {
     switch self {
     case .session(let client): return try await client.foreign()
@@ -55,7 +55,7 @@ extension Caller {
     }
   }
 
-  /// Whether a foreign server accepts what this caller has: as its metadata lets one ask, else by a refresh. `nil` where
+  /// Whether a third-party server accepts the caller's token, by an endpoint in its metadata, else by a refresh. `nil` if
   /// there is no way to find out.
   func isAccepted(by foreign: ForeignServer) async throws(Refusal) -> Bool? {
     switch self {
@@ -66,12 +66,12 @@ extension Caller {
       let verdict = try await verdict(on: token, by: foreign, at: client.server)
       if verdict == .accepted { return true }
       let next: AccessToken
-      do throws(SessionError) { next = try await client.controller.token(insteadOf: token) } catch {
+      do throws(SessionError) { next = try await client.controller.token(replacing: token) } catch {
         switch error {
-        case .rejected, .signedOut: return false
+        case .sessionEnded, .signedOut: return false
         case .noRefreshToken: return verdict.asAccepted
-        // It was issued again.
-        case .tokenRefused: return verdict != .refused
+        // The server issued the same token again.
+        case .tokenRejected: return verdict != .refused
         default: throw await client.refusal(ofRefresh: error)
         }
       }
@@ -93,10 +93,10 @@ extension Caller {
 }
 
 extension Refusal {
-  /// With a hint that fits any OAuth server, where it asked for Handstamp's own.
+  /// Returns the refusal with a hint for any OAuth server in place of the one for a Handstamp server.
   func asked(of record: OAuthRecord) -> Refusal {
     guard hint == Refusal.isItOurs else { return self }
-    return Refusal(code, message, hint: "is its issuer still \(record.issuer.onOneLine)? else sign in there anew")
+    return hinting("check that its issuer is still \(record.issuer.onOneLine); if not, sign in again")
   }
 }
 

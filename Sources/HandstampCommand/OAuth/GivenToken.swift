@@ -4,7 +4,7 @@ import Handstamp
 import HandstampAsyncHTTP
 import HandstampCore
 
-/// An access token from somewhere else, as a session: it ends when the token does.
+/// A session made from an access token that was obtained elsewhere. It ends when the token expires.
 enum GivenToken {
   private struct Person: Decodable {
     var id: AccountID
@@ -13,28 +13,28 @@ enum GivenToken {
     var session_id: SessionID?
   }
 
-  /// Asks the server whose it is.
-  static func grant(_ token: Secret, at server: ServerAddress) async throws(SessionError) -> Grant {
+  /// Looks up the token's account at the server.
+  static func grant(_ token: Secret, at server: ServerAddress) async throws(SessionError) -> TokenResponse {
     guard token.isToken else {
-      throw .refused(code: "invalid_request", detail: "that is no token")
+      throw .refused(code: "invalid_request", detail: "not a valid token")
     }
     let header = HeaderField("Authorization", token.withExposed { "Bearer " + $0 })
     let request = TransportRequest(
       method: "GET", url: server.text + "/v1/me", headers: [header], answerLimit: 1 << 20)
     let answer: TransportResponse
     do throws(TransportError) { answer = try await AsyncHTTPTransport.shared.send(request) } catch {
-      throw .unreachable(retryAfter: nil)
+      throw SessionError(error)
     }
     switch answer.status {
     case 200: break
-    case 401, 403: throw .refused(code: "invalid_token", detail: "the server refuses the token")
-    default: throw .unreachable(retryAfter: nil)
+    case 401, 403: throw .refused(code: "invalid_token", detail: "the server rejected the token")
+    default: throw .requestFailed(.server(.init(status: answer.status)))
     }
     guard let person = try? JSONDecoder().decode(Person.self, from: Data(answer.body)) else {
-      throw .invalidAnswer("the server does not say whose the token is")
+      throw .invalidResponse("the response does not name the token's account")
     }
-    return Grant(
-      tokens: TokenSet(access: AccessToken(token), life: nil, refresh: nil), session: person.session_id,
+    return TokenResponse(
+      tokens: TokenSet(access: AccessToken(token), expiresIn: nil, refresh: nil), session: person.session_id,
       profile: Profile(id: person.id, name: person.name, isAnonymous: person.is_anonymous ?? false),
       revocation: RevocationHandle(token))
   }

@@ -4,20 +4,18 @@ import HandstampCore
 import HandstampOAuth
 import HandstampVaults
 
-/// The backend of an account at an OAuth server. The secret of a confidential client is read when it is first needed: commands
-/// that send nothing as this client ask for no passphrase.
+/// The backend of an account at an OAuth server. The secret of a confidential client is read when first needed, so that
+/// commands that do not authenticate as the client do not prompt for a passphrase.
 final class OAuthAccess: Backend {
   let record: OAuthRecord
-  /// The same without the client's secret: for what the server says of itself.
+  /// A backend without the client secret, for the server's metadata.
   let finder: OAuthBackend
   private let home: Home
   private let account: AccountID
 
-  private static let transport = WitnessedTransport(base: AsyncHTTPTransport.shared)
-
   private struct State: Sendable {
     var backend: OAuthBackend?
-    var trouble: VaultTrouble?
+    var trouble: VaultError?
   }
   private let state = Locked(State())
 
@@ -25,21 +23,23 @@ final class OAuthAccess: Backend {
     self.record = record
     self.home = home
     self.account = account
-    finder = OAuthBackend(record.settings(secret: nil), transport: OAuthAccess.transport)
+    finder = OAuthBackend(record.settings(secret: nil), transport: AsyncHTTPTransport.shared)
   }
 
-  /// Why the client's secret could not be read; `nil`: it could, or was not needed yet.
-  var trouble: VaultTrouble? { state.withLock { $0.trouble } }
+  /// Why the client secret could not be read; `nil` if it could, or was not needed yet.
+  var trouble: VaultError? { state.withLock { $0.trouble } }
 
-  /// - Throws: ``SessionError/storage(_:)`` when the secret cannot be read.
+  /// Returns the backend with the client secret.
+  ///
+  /// - Throws: ``SessionError/storage(_:)`` if the secret cannot be read.
   func backend() async throws(SessionError) -> OAuthBackend {
     guard record.hasSecret == true else { return finder }
     if let known = state.withLock({ $0.backend }) { return known }
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       guard let secret = try await home.clientSecret(of: account) else {
-        throw .unavailable("the client's secret is missing")
+        throw .unavailable("the client secret is missing")
       }
-      let backend = OAuthBackend(record.settings(secret: secret), transport: OAuthAccess.transport)
+      let backend = OAuthBackend(record.settings(secret: secret), transport: AsyncHTTPTransport.shared)
       state.withLock { $0 = State(backend: backend, trouble: nil) }
       return backend
     } catch {
@@ -50,22 +50,19 @@ final class OAuthAccess: Backend {
 
   // MARK: Backend
 
-  var keepsRotationKeys: Bool { false }
-  var authority: String? { record.issuer }
+  var abilities: BackendAbilities { finder.abilities }
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
     let backend: OAuthBackend
-    do throws(SessionError) { backend = try await self.backend() } catch {
-      return .failure(RefreshFailure(beforeSending: error))
-    }
+    do throws(SessionError) { backend = try await self.backend() } catch { return .noDecision(.preparation(error)) }
     return await backend.refresh(token, key: key)
   }
 
-  @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError) {
+  @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult {
     let backend: OAuthBackend
-    // It is told later, when the secret can be read.
-    do throws(SessionError) { backend = try await self.backend() } catch { throw .unreachable(retryAfter: nil) }
-    try await backend.revoke(handle)
+    // The revocation is retried later, when the secret can be read.
+    do throws(SessionError) { backend = try await self.backend() } catch { return .noDecision(.preparation(error)) }
+    return await backend.revoke(handle)
   }
 }
 #endif

@@ -5,38 +5,38 @@ import HandstampCore
 import HandstampOAuth
 import HandstampVaults
 
-/// Of an account that was signed in to by OAuth: whose issuer, as which client, and how its browser comes back. Nothing in it is
-/// a secret: that of a confidential client is sealed beside the vault.
+/// How an account signs in by OAuth: issuer, client and redirect URI. Nothing in it is secret; the secret of a confidential
+/// client is sealed beside the vault.
 struct OAuthRecord: Sendable, Hashable, Codable {
-  /// Exactly as the server's metadata writes it.
+  /// The issuer, exactly as in the server's metadata.
   var issuer: String
   var client: String
   var scopes: [String]
-  /// The redirect address that is registered at the server. `nil`: `/callback` on 127.0.0.1, on any port.
+  /// The redirect URI registered at the server; `nil` for `/callback` on 127.0.0.1, on any port.
   var redirect: String?
-  /// Whether the client has a secret. `nil`: it has none.
+  /// Whether the client has a secret; `nil` means no.
   var hasSecret: Bool?
 
   func settings(secret: Secret?) -> OAuthClient {
     OAuthClient(issuer: issuer, id: client, secret: secret, scopes: scopes)
   }
 
-  /// For people: the address, as it is to be registered.
+  /// The redirect URI to register, for messages.
   var redirectWords: String { redirect ?? "http://127.0.0.1/callback (with any port)" }
 }
 
 extension Home {
   private var oauthFolder: String { path + "/oauth" }
 
-  /// Its name says nothing about the account.
+  /// The record's file. Its name reveals nothing about the account.
   func oauthPath(of account: AccountID) -> String {
     let hash = SHA256.hash(data: Array(account.rawValue.utf8))
     return oauthFolder + "/" + hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ".json"
   }
 
-  /// How the account is signed in to; `nil` for Handstamp's own protocol.
+  /// Returns how the account signs in by OAuth; `nil` for Handstamp's own protocol.
   ///
-  /// - Throws: a refusal for a file that cannot be read: another protocol would be the wrong one.
+  /// - Throws: A refusal if the file cannot be read: falling back to another protocol would be wrong.
   func oauth(of account: AccountID) throws(Refusal) -> OAuthRecord? {
     let path = oauthPath(of: account)
     switch PlainFile.read(path) {
@@ -57,27 +57,27 @@ extension Home {
     SealedFile(beside: vault(of: account), account: account, purpose: "client", limit: 64 << 10)
   }
 
-  /// The secret of the account's client; `nil` where none is stored.
-  func clientSecret(of account: AccountID) async throws(VaultTrouble) -> Secret? {
+  /// Returns the secret of the account's client, or `nil` if none is stored.
+  func clientSecret(of account: AccountID) async throws(VaultError) -> Secret? {
     guard var bytes = try await secretFile(of: account).readAsking() else { return nil }
     defer { for index in bytes.indices { bytes[index] = 0 } }
     return Secret(bytes: bytes[...])
   }
 
-  /// Seals the secret of the account's client with the vault's key, or removes what is stored.
-  func save(clientSecret secret: Secret?, of account: AccountID) async throws(VaultTrouble) {
+  /// Seals the secret of the account's client with the vault key; `nil` removes the stored one.
+  func save(clientSecret secret: Secret?, of account: AccountID) async throws(VaultError) {
     guard let secret else { return try secretFile(of: account).remove() }
     var bytes = secret.withExposedBytes { Array($0) }
     defer { for index in bytes.indices { bytes[index] = 0 } }
     try await secretFile(of: account).writeAsking(bytes)
   }
 
-  /// Writes it down; `nil` removes it, and the client's secret with it.
+  /// Saves the record; `nil` removes it together with the client secret.
   func save(_ record: OAuthRecord?, of account: AccountID) throws(Refusal) {
     let path = oauthPath(of: account)
     guard let record else {
       guard unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else { throw unwritable() }
-      do throws(VaultTrouble) { try secretFile(of: account).remove() } catch { throw Refusal(error) }
+      do throws(VaultError) { try secretFile(of: account).remove() } catch { throw Refusal(error) }
       return
     }
     let encoder = JSONEncoder()
@@ -95,7 +95,7 @@ extension Home {
 extension Refusal {
   fileprivate static func unreadable(_ path: String) -> Refusal {
     Refusal(
-      .failure, "\(path) cannot be read, which says how an account is signed in to",
+      .failure, "cannot read \(path), which says how an account signs in",
       hint: "run: handstamp doctor --set-aside", concernsHome: true)
   }
 }

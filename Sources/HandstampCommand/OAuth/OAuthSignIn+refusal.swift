@@ -2,22 +2,27 @@
 import HandstampCore
 import HandstampLoopback
 
-/// Why a sign-in by OAuth came to nothing. Most of these are settled where the client is registered: the refusal names the
-/// client and its redirect address.
+/// Refusals of OAuth sign-ins. Most are fixed in the client's registration at the server, so they name the client and its
+/// redirect URI.
 extension OAuthSignIn {
-  /// - Parameter patience: how long the user was waited for, where that time is over.
+  /// - Parameter patience: How long the command waited for the user, if it timed out.
   func refusal(_ error: SessionError, _ way: Way, within patience: Duration?) -> Refusal {
     switch error {
     case .cancelled:
       guard let patience else { return Refusal(error, server: server) }
       return late(way, after: patience)
     case .refused(let code, let detail): return refused(code, detail, way) ?? Refusal(error, server: server)
-    case .invalidAnswer:
-      let refusal = Refusal(error, server: server)
-      return Refusal(refusal.code, refusal.message, hint: "tell its operator; the client is \(client)")
+    case .requestFailed(.configuration(let response), _):
+      guard let code = response.error, var refusal = refused(code, response.details, way) else {
+        return Refusal(error, server: server)
+      }
+      (refusal.exit, refusal.code) = (.configuration, code)
+      return refusal
+    case .invalidResponse:
+      return Refusal(error, server: server).hinting("contact its operator; the client is \(client)")
     case .unsupported(let what):
       return Refusal(
-        .failure, "\(server.text) does not offer this: \(plain(what))",
+        .failure, "\(server.text) does not support this: \(plain(what))",
         hint: way == .browser ? "use --device instead" : "use --browser instead")
     default: return Refusal(error, server: server)
     }
@@ -26,20 +31,20 @@ extension OAuthSignIn {
   private var client: String { record.client.onOneLine }
 
   private var registration: String {
-    "register the redirect address \(record.redirectWords.onOneLine) for the client \(client) at \(server.text), "
-      + "or name those that are registered by --client-id and --redirect-uri"
+    "register the redirect URI \(record.redirectWords.onOneLine) for the client \(client) at \(server.text), "
+      + "or pass registered ones with --client-id and --redirect-uri"
   }
 
   private func late(_ way: Way, after patience: Duration) -> Refusal {
     switch way {
     case .browser:
       Refusal(
-        .cancelled, "the browser did not come back within \(patience.words)",
+        .cancelled, "the sign-in in the browser was not completed within \(patience.words)",
         hint: "if its page shows an error, \(registration)")
     case .device:
       Refusal(
-        .cancelled, "the code was not typed within \(patience.words)",
-        hint: "run the same command again, and open the page in time")
+        .cancelled, "the code was not entered within \(patience.words)",
+        hint: "run the same command again and enter the new code in time")
     }
   }
 
@@ -49,35 +54,35 @@ extension OAuthSignIn {
     case "invalid_client":
       guard secret == nil else {
         return Refusal(
-          .failure, "\(server.text) does not accept the client \(client) with this secret: \(words)",
-          hint: "name a file with the secret that was issued for it by --client-secret-file")
+          .failure, "\(server.text) rejected the secret of client \(client): \(words)",
+          hint: "pass a file with the correct secret with --client-secret-file")
       }
-      let address = way == .browser ? ", with the redirect address \(record.redirectWords.onOneLine)" : ""
+      let address = way == .browser ? ", with the redirect URI \(record.redirectWords.onOneLine)" : ""
       return Refusal(
-        .failure, "\(server.text) does not accept the client \(client): \(words)",
-        hint: "register it there as a public client\(address), name another by --client-id, "
-          + "or its secret by --client-secret-file")
+        .failure, "\(server.text) rejected the client \(client): \(words)",
+        hint: "register it there as a public client\(address), pass another with --client-id, "
+          + "or pass its secret with --client-secret-file")
     case "unauthorized_client", "unsupported_response_type", "unsupported_grant_type":
       return Refusal(
-        .failure, "\(server.text) does not let the client \(client) sign in in this way: \(words)",
+        .failure, "\(server.text) does not allow this sign-in method for the client \(client): \(words)",
         hint: way == .browser
-          ? "allow the authorization code for it there, or use --device"
-          : "allow the device code for it there, or use --browser")
+          ? "allow the authorization code grant for it there, or use --device"
+          : "allow the device code grant for it there, or use --browser")
     case "invalid_request", "invalid_redirect_uri", "redirect_uri_mismatch", "invalid_grant":
       guard way == .browser else { return nil }
-      return Refusal(.failure, "\(server.text) refuses the sign-in: \(words)", hint: registration)
+      return Refusal(.failure, "\(server.text) refused the sign-in: \(words)", hint: registration)
     default: return nil
     }
   }
 }
 
 extension LoopbackAddress {
-  /// The redirect address that a user or a record names.
+  /// Parses the redirect URI from the command line or a record.
   init(redirect text: String) throws(Refusal) {
     do throws(Invalid) { self = try LoopbackAddress(parsing: text) } catch {
       throw Refusal(
-        .usage, "\(text.onOneLine) cannot be listened on: \(error.reason)",
-        hint: "write it as it is registered, such as http://127.0.0.1:8085/callback")
+        .usage, "cannot listen on \(text.onOneLine): \(error.reason)",
+        hint: "use the URI exactly as registered, such as http://127.0.0.1:8085/callback")
     }
   }
 }

@@ -6,7 +6,7 @@ import HandstampCore
 import HandstampLoopback
 import HandstampOAuth
 
-/// A sign-in by OAuth at a terminal.
+/// An OAuth sign-in at a terminal.
 struct OAuthSignIn: Sendable {
   enum Way: Sendable { case browser, device }
 
@@ -16,20 +16,19 @@ struct OAuthSignIn: Sendable {
   private let backend: OAuthBackend
   private let metadata: ServerMetadata
 
-  /// Finds out what the server offers.
+  /// Fetches the server's metadata.
   ///
   /// - Parameters:
-  ///   - record: without scopes, what most programs need is asked for, as far as the server knows it.
-  ///   - secret: of a confidential client.
+  ///   - record: The client. If it has no scopes, common ones that the server supports are requested.
+  ///   - secret: The secret of a confidential client.
   init(_ record: OAuthRecord, secret: Secret?, at server: ServerAddress) async throws(Refusal) {
     let finding = OAuthBackend(record.settings(secret: nil), transport: AsyncHTTPTransport.shared)
     do throws(SessionError) { metadata = try await finding.metadata() } catch {
       let refusal = Refusal(error, server: server)
       switch error {
-      case .invalidAnswer, .unsupported:
-        throw Refusal(
-          refusal.code, refusal.message,
-          hint: "write the issuer exactly as the server does: see its /.well-known/openid-configuration")
+      case .invalidResponse, .unsupported:
+        throw refusal.hinting(
+          "use the issuer exactly as published in the server's /.well-known/openid-configuration")
       default: throw refusal
       }
     }
@@ -45,20 +44,20 @@ struct OAuthSignIn: Sendable {
     backend = OAuthBackend(record.settings(secret: secret), transport: AsyncHTTPTransport.shared)
   }
 
-  /// The way where none was named: a browser where there may be one.
+  /// The default method: a browser if one is likely to be available.
   var usualWay: Way {
     let hasPage = metadata.authorizationEndpoint != nil
     return hasPage && (metadata.deviceAuthorizationEndpoint == nil || Browser.isLikely) ? .browser : .device
   }
 
   /// - Parameters:
-  ///   - opening: whether to start a browser.
-  ///   - patience: how long to wait for the user. `nil`: 5 min for a browser, for a device as long as its code is good.
-  ///   - exchange: brings the grant in turn with other sign-ins.
+  ///   - opening: Whether to open a browser.
+  ///   - patience: How long to wait for the user; `nil` for 5 min with a browser, and for the code's lifetime with a device.
+  ///   - exchange: Runs the exchange one at a time with other sign-ins.
   func signIn(
     by way: Way, opening: Bool, within patience: Duration?,
-    exchange: (_ perform: () async throws(SessionError) -> Grant) async throws(SessionError) -> Grant
-  ) async throws(Refusal) -> Grant {
+    exchange: (_ perform: () async throws(SessionError) -> TokenResponse) async throws(SessionError) -> TokenResponse
+  ) async throws(Refusal) -> TokenResponse {
     let patience = patience ?? (way == .browser ? .seconds(300) : nil)
     let isLate = Locked(false)
     let receiver = way == .browser ? try await receiver(opening: opening) : nil
@@ -77,7 +76,7 @@ struct OAuthSignIn: Sendable {
 
   private func receiver(opening: Bool) async throws(Refusal) -> LoopbackReceiver {
     let open: @Sendable (String) async -> Void = { page in
-      // Always: the browser that opens may be on another screen, or there may be none at all.
+      // Always print it: the browser may open on another screen, or not at all.
       Terminal.say("open \(page)")
       if opening { Browser.open(page) }
     }
@@ -93,13 +92,13 @@ struct OAuthSignIn: Sendable {
         .failure, why,
         hint: address?.port == nil
           ? "use --device instead"
-          : "end the program that has the port, or register another redirect address and name it by --redirect-uri")
+          : "quit the program that uses the port, or register another redirect URI and pass it with --redirect-uri")
     }
   }
 
   private func byBrowser(
     _ receiver: LoopbackReceiver, within patience: Duration?, _ isLate: Locked<Bool>
-  ) async throws(SessionError) -> Grant {
+  ) async throws(SessionError) -> TokenResponse {
     let limit = Task {
       guard let patience else { return }
       try await Task.sleep(for: patience)
@@ -112,12 +111,12 @@ struct OAuthSignIn: Sendable {
 
   private func onAnotherDevice(
     within patience: Duration?, _ isLate: Locked<Bool>
-  ) async throws(SessionError) -> Grant {
-    let asking = Task { () -> Result<Grant, SessionError> in
+  ) async throws(SessionError) -> TokenResponse {
+    let asking = Task { () -> Result<TokenResponse, SessionError> in
       do throws(SessionError) {
         return .success(
           try await backend.signInOnAnotherDevice { code in
-            Terminal.say("open \(code.address) on any device and type: \(code.userCode)")
+            Terminal.say("open \(code.address) on any device and enter the code \(code.userCode)")
             if let address = code.completeAddress { Terminal.say("or open \(address)") }
           })
       } catch { return .failure(error) }

@@ -2,22 +2,22 @@
 import Foundation
 import HandstampCore
 
-/// A file whose first line is a secret. It is for its owner alone.
+/// A file with a secret in its first line, readable by its owner only.
 enum SecretFile {
   /// - Parameters:
-  ///   - name: what named the file: a variable, or an option.
-  ///   - code: how the program ends where the file cannot be used.
+  ///   - name: The variable or option that named the file.
+  ///   - code: The exit code if the file cannot be used.
   static func firstLine(of path: String, for name: String, code: ExitReason) throws(Refusal) -> Secret {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
-      throw Refusal(code, "\(name): \(path) cannot be read", hint: "name a file of your own")
+      throw Refusal(code, "\(name): cannot read \(path)", hint: "use a file that you can read")
     }
     defer { close(descriptor) }
     // A pipe, as of <(pass show vault), has no mode that means anything.
     if let facts = FileFacts(URL(fileURLWithPath: path).resolvingSymlinksInPath().path), facts.isRegular,
       facts.mode & 0o077 != 0
     {
-      throw Refusal(code, "\(name): others can read \(path)", hint: "run: chmod 600 \(path)")
+      throw Refusal(code, "\(name): \(path) is readable by other users", hint: "run: chmod 600 \(path)")
     }
     var bytes = [UInt8](repeating: 0, count: 2048)
     defer { for index in bytes.indices { bytes[index] = 0 } }
@@ -28,12 +28,12 @@ enum SecretFile {
       count += new
     }
     guard count < bytes.count || bytes.contains(10) else {
-      throw Refusal(code, "\(name): the first line of \(path) is too long", hint: "a secret has at most 2047 bytes")
+      throw Refusal(code, "\(name): the first line of \(path) is too long", hint: "use a secret of at most 2047 bytes")
     }
     var line = bytes[..<count].prefix { $0 != 10 }
     if line.last == 13 { line.removeLast() }
     guard !line.isEmpty else {
-      throw Refusal(code, "\(name): \(path) is empty", hint: "write the secret into its first line")
+      throw Refusal(code, "\(name): \(path) is empty", hint: "put the secret in its first line")
     }
     return Secret(bytes: line)
   }

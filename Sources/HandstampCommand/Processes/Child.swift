@@ -2,11 +2,11 @@
 import Foundation
 import HandstampCore
 
-/// A process of this very program.
+/// A process running this program.
 final class Child: Sendable {
-  /// How it ended.
+  /// The result of the process.
   struct Outcome: Sendable {
-    /// The exit code, or 128 and the signal's number.
+    /// The exit code, or 128 plus the signal number.
     var status: Int32
     var out: String
     var words: String
@@ -20,12 +20,12 @@ final class Child: Sendable {
   /// Starts `handstamp` with these arguments.
   ///
   /// - Parameters:
-  ///   - folder: where it runs; nothing for where this program does.
-  ///   - variables: added to the environment; everything of the program's own is taken out of it before.
-  ///   - input: what it reads. Without any, its standard input stays open for as long as this object lives.
-  ///   - terminal: what it reads from instead.
-  ///   - log: where its standard error goes, instead of into the outcome.
-  ///   - screen: the same, where it is a terminal.
+  ///   - folder: Its working directory; `nil` for that of this program.
+  ///   - variables: Added to the environment, from which this program's own variables are removed.
+  ///   - input: Its standard input; if `nil`, standard input stays open as long as this object lives.
+  ///   - terminal: A terminal to use as its standard input instead.
+  ///   - log: A file for its standard error, instead of the outcome.
+  ///   - screen: A terminal for its standard error, instead of the outcome.
   init(
     _ arguments: [String], in folder: String? = nil, variables: [String: String] = [:], input: String? = nil,
     terminal: FileHandle? = nil, log: String? = nil, screen: FileHandle? = nil
@@ -44,7 +44,7 @@ final class Child: Sendable {
       process.standardError = screen
     } else if let log {
       _ = FileManager.default.createFile(atPath: log, contents: nil, attributes: [.posixPermissions: 0o600])
-      guard let handle = FileHandle(forWritingAtPath: log) else { throw TourFailure("\(log) cannot be written") }
+      guard let handle = FileHandle(forWritingAtPath: log) else { throw TourFailure("cannot write \(log)") }
       process.standardError = handle
     } else {
       process.standardError = stderr
@@ -74,15 +74,15 @@ final class Child: Sendable {
 
   var id: Int32 { process.processIdentifier }
 
-  /// How it ends, once it has.
+  /// Waits for the process to end, and returns its result.
   func outcome() async throws -> Outcome { try await ended.value() }
 
-  /// The first line that it prints; empty when it ends without one.
+  /// Waits for the first line of its output; empty if it ends without one.
   func line() async throws -> String { try await firstLine.value() }
 
   func send(_ signal: Int32) { if process.isRunning { kill(process.processIdentifier, signal) } }
 
-  /// Dispatch's threads block most signals, and whatever is started on one inherits that.
+  /// Unblocks signals while `body` starts a process: Dispatch's threads block most of them, and a child process inherits that.
   static func withoutBlockedSignals(_ body: () throws -> Void) rethrows {
     var none = sigset_t()
     var former = sigset_t()
@@ -92,16 +92,16 @@ final class Child: Sendable {
     try body()
   }
 
-  /// This program's own file; in a test it stands beside the test's.
+  /// The path of this program; in a test, it is beside the test bundle.
   static func program() throws -> String {
     let bundles = Bundle.allBundles.map(\.bundleURL).filter { $0.pathExtension == "xctest" }
     let own = bundles.first ?? Bundle.main.executableURL
-    guard let own else { throw TourFailure("the program's own file cannot be found") }
+    guard let own else { throw TourFailure("cannot find this program's executable") }
     guard own.pathExtension == "xctest" else { return own.path }
     return own.deletingLastPathComponent().appendingPathComponent("handstamp").path
   }
 
-  /// Everything that comes out of `pipe`. On a thread of its own, which may block.
+  /// Reads all of `pipe`, on a dedicated thread because reading blocks.
   private static func reading(_ pipe: Pipe, firstLine: OneShot<String>? = nil) -> OneShot<String> {
     let all = OneShot<String>()
     let handle = pipe.fileHandleForReading
@@ -113,7 +113,7 @@ final class Child: Sendable {
           firstLine.set(String(decoding: bytes[..<end], as: UTF8.self))
         }
       }
-      // The object that holds it may live on for long.
+      // The object that holds the pipe may live much longer.
       try? handle.close()
       firstLine?.set("")
       all.set(String(decoding: bytes, as: UTF8.self))

@@ -1,7 +1,7 @@
 #if Programs
 import HandstampCore
 
-/// Something that happens once, for any number of those who wait for it.
+/// A value that is set once and can be awaited by any number of tasks.
 final class OneShot<Value: Sendable>: Sendable {
   private struct State {
     var value: Value?
@@ -14,7 +14,7 @@ final class OneShot<Value: Sendable>: Sendable {
 
   var hasHappened: Bool { state.withLock { $0.value != nil } }
 
-  /// It has happened. Later calls change nothing.
+  /// Sets the value. Later calls have no effect.
   func set(_ value: Value) {
     let waiting = state.withLock { state in
       guard state.value == nil else { return [CheckedContinuation<Value, any Error>]() }
@@ -25,7 +25,7 @@ final class OneShot<Value: Sendable>: Sendable {
     for waiter in waiting { waiter.resume(returning: value) }
   }
 
-  /// What it came to, at once if it has happened.
+  /// Waits for the value; returns at once if it is set.
   func value() async throws -> Value {
     let number = state.withLock { state in
       state.last += 1

@@ -7,14 +7,14 @@ import Darwin
 import Foundation
 import HandstampCore
 
-/// Another program in place of this one: same process, same files, same signals.
+/// Replaces this program with another one: same process, same files, same signals.
 struct Replacement {
-  /// The program, and what it is given; at least one.
+  /// The program and its arguments; not empty.
   var command: [String]
-  /// Put into its environment, and into no other's.
+  /// Variables added to its environment only.
   var variables: [String: Secret]
 
-  /// Becomes the program. Returns only by throwing.
+  /// Runs the program in place of this one. Returns only by throwing.
   func run() throws(Refusal) {
     let name = command[0]
     var environment = inherited()
@@ -30,22 +30,22 @@ struct Replacement {
       _ = execve(path, arguments + [nil], environment + [nil])
       let code = errno
       if code == ENOEXEC {
-        // A script without a first line that says whose it is, as a shell takes it.
+        // A script without a #! line: run it with sh, as shells do.
         let shell = [strdup("/bin/sh"), strdup(path)]
         _ = execve("/bin/sh", shell + Array(arguments.dropFirst()) + [nil], environment + [nil])
       }
-      // The next folder may have one that can be run.
+      // A later folder in PATH may have an executable one.
       if code != ENOENT, code != ENOTDIR { failure = code }
     }
     for text in environment.suffix(variables.count) { Replacement.wipe(text) }
     throw failure == ENOENT
-      ? Refusal(.notFound, "there is no program \(name)", hint: "see to its name and to PATH")
+      ? Refusal(.notFound, "program not found: \(name)", hint: "check its name and PATH")
       : Refusal(
-        .notRunnable, "\(name) cannot be run: \(plain(String(cString: strerror(failure))))",
-        hint: "see to its mode and its kind")
+        .notRunnable, "cannot run \(name): \(plain(String(cString: strerror(failure))))",
+        hint: "check its mode and its format")
   }
 
-  /// The environment as it is, byte by byte, without what is put there anew.
+  /// The current environment, byte for byte, without the variables to be set.
   private func inherited() -> [UnsafeMutablePointer<CChar>?] {
     var result: [UnsafeMutablePointer<CChar>?] = []
     #if canImport(Darwin)
@@ -77,8 +77,8 @@ struct Replacement {
   }
 }
 
-/// What this program was started with and what the libraries in it change: the signals that are blocked or ignored, and the
-/// files that are open. Another program in its place must find them as they were.
+/// The process state at start that libraries change: blocked and ignored signals, and open files. A program that replaces this
+/// one must find them unchanged.
 struct Inheritance: Sendable {
   private var mask = sigset_t()
   private var ignoresPipe = false
@@ -90,7 +90,7 @@ struct Inheritance: Sendable {
   private static let remembered = Locked(Inheritance())
   static var current: Inheritance { remembered.withLock { $0 } }
 
-  /// To be called first of all, on the first thread.
+  /// Records the state. Call this before anything else, on the main thread.
   static func remember() {
     var new = Inheritance()
     pthread_sigmask(SIG_BLOCK, nil, &new.mask)

@@ -3,14 +3,14 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// Finds out whose the vaults of an installation are where its list of accounts does not say. A vault's name is a digest of its
-/// account's id, and a wrong id neither gives that name nor opens it: candidates are safe to try.
+/// Identifies the accounts of vaults that are missing from the list of accounts. A vault's name is a digest of its account's
+/// ID, and a wrong ID neither yields that name nor opens the vault, so candidates are safe to try.
 struct AccountsRecovery: Sendable {
   private let home: Home
   private let inspection: VaultInspection
-  /// Ids by the digests of vaults.
+  /// Account IDs, by vault digest.
   private var ids: [String: AccountID] = [:]
-  /// What is left of former lists.
+  /// Records from earlier lists.
   private var records: [AccountID: ListedAccount] = [:]
   private(set) var active: AccountID?
 
@@ -45,17 +45,17 @@ struct AccountsRecovery: Sendable {
     }
   }
 
-  /// The account whose vault has this name; `nil`: nothing that is left tells.
+  /// The account of the vault with this name, or `nil` if it cannot be determined.
   func account(of digest: String) -> AccountID? {
     ids[digest].flatMap { AccountsRecovery.server(of: $0) == nil ? nil : $0 }
   }
 
-  /// Vaults with a session whose accounts are not on `list`, and cannot be expected there.
+  /// Vaults with a session whose accounts should be on `list` but are not.
   func strays(beside list: AccountsList) async -> [VaultInspection.Stored] {
     var known = Set(list.accounts.map { VaultInspection.digest(of: $0.id) })
     known.formUnion(Departures(of: home).all.map { VaultInspection.digest(of: $0.departure.account) })
     let settings = try? home.settings()
-    // An installation that is older than the list has one account for each of these.
+    // An installation older than the list has one account for each of these servers.
     if settings?.hasList != true {
       let servers = (settings?.formerServers ?? []) + [settings?.server].compactMap(\.self)
       known.formUnion(servers.map { VaultInspection.digest(of: Account.soleID(at: $0)) })
@@ -63,7 +63,7 @@ struct AccountsRecovery: Sendable {
     return inspection.vaults.filter { $0.hasRoom && !known.contains($0.digest) }
   }
 
-  /// Puts every account whose vault is here, and every one that former lists name, on the list.
+  /// Adds every account that has a vault, and every one on an earlier list, to the list.
   func rebuild() async throws(Refusal) {
     var found = AccountsList()
     if case .success(let list) = await home.index.read() { found = list }
@@ -72,10 +72,10 @@ struct AccountsRecovery: Sendable {
       guard let id = account(of: vault.digest), let server = AccountsRecovery.server(of: id) else { continue }
       let session: StoredSession? =
         if case .value(let entry) = await home.vault(of: id).read() { entry.session } else { nil }
-      // What a sign-out left need not be listed, unless a list did.
+      // A vault left by a sign-out does not need to be listed, unless it was before.
       guard session != nil || vault.hasRoom || records[id] != nil else { continue }
       let known = found[id] ?? records[id]
-      let name = known?.name ?? session?.profile.name ?? String(id.rawValue.dropFirst(server.text.count + 1))
+      let name = known?.name ?? session?.profile?.name ?? String(id.rawValue.dropFirst(server.text.count + 1))
       let time = known?.addedAt ?? session?.startedAt.wall ?? UnixTime(milliseconds: 0)
       additions.append(
         (
@@ -98,7 +98,7 @@ struct AccountsRecovery: Sendable {
     for (account, _) in additions.sorted(by: { $0.account.addedAt < $1.account.addedAt }) {
       try await edit(.add(account))
     }
-    // The one that was active, else the one that was signed in to last.
+    // The formerly active account, else the most recently signed-in one.
     let newest = additions.filter { $0.startedAt != nil }.max {
       $0.startedAt ?? .distantPast < $1.startedAt ?? .distantPast
     }
@@ -116,15 +116,15 @@ struct AccountsRecovery: Sendable {
     if case .failure(let trouble) = await home.index.edit(edit) { throw Refusal(trouble) }
   }
 
-  /// The server in an account's id; an older installation has the server alone.
+  /// The server in an account's ID; in an older installation, the ID is the server alone.
   static func server(of id: AccountID) -> ServerAddress? {
     let text = id.rawValue.prefix { $0 != "#" }
     return try? ServerAddress(parsing: String(text), allowingClearText: true)
   }
 
-  // MARK: What is left
+  // MARK: Remains
 
-  /// The list, whatever is left of it, and those that were set aside, the newest first.
+  /// The contents of the list, however damaged, and of the newest one that was set aside.
   private static func texts(in home: Home, _ inspection: VaultInspection) -> [[UInt8]] {
     let name = FileAccountsIndex.fileName
     let aside = inspection.names.filter { $0.hasPrefix(name + ".corrupt-") }.sorted {
@@ -136,7 +136,7 @@ struct AccountsRecovery: Sendable {
     }
   }
 
-  /// The innermost objects of a text that may be cut or overwritten anywhere, as far as they are accounts.
+  /// The innermost JSON objects that decode as accounts, from text that may be truncated or overwritten anywhere.
   private static func records(in text: [UInt8]) -> [ListedAccount] {
     var begin: Int?
     var records: [ListedAccount] = []
@@ -152,7 +152,7 @@ struct AccountsRecovery: Sendable {
     return records
   }
 
-  /// The texts that follow `"name" :`.
+  /// The strings that follow `"name" :`.
   private static func strings(after name: String, in text: [UInt8]) -> [String] {
     String(decoding: text, as: UTF8.self).split(separator: "\"\(name)\"").dropFirst().compactMap { rest in
       let value = rest.drop { $0 == " " || $0 == ":" }
@@ -161,7 +161,7 @@ struct AccountsRecovery: Sendable {
     }
   }
 
-  /// What servers call the accounts that an audit log speaks of.
+  /// The server-side IDs of the accounts in an audit log.
   private static func accounts(inLogOf digest: String, _ home: Home) -> Set<AccountID> {
     var found: Set<AccountID> = []
     for ending in [".audit", ".audit-older"] {
@@ -175,7 +175,7 @@ struct AccountsRecovery: Sendable {
 }
 
 extension Home {
-  /// The servers of accounts that were signed in to by OAuth.
+  /// The servers of accounts that use OAuth.
   fileprivate var issuers: [String] {
     let folder = path + "/oauth"
     return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).compactMap { name in

@@ -1,43 +1,43 @@
 #if Programs
 import HandstampCore
 
-/// Something in the way of an installation's commands, with the one command that puts it right.
+/// A fault in an installation, with the command that fixes it.
 struct Damage: Sendable, Hashable {
-  /// Whose decision it takes.
+  /// How it can be fixed.
   enum Cure: Sendable, Hashable {
-    /// Nothing that can be read is lost by it: `doctor --fix` does it.
+    /// `doctor --fix` fixes it, without losing anything readable.
     case fix
-    /// A session, or what was set, is given up as unreadable: `doctor --set-aside` does it. What is in the way gets another name.
+    /// `doctor --set-aside` fixes it by renaming an unreadable file, which gives up a session or a setting.
     case setAside
-    /// Another command does it.
+    /// Another command fixes it.
     case run(String)
   }
 
-  /// What is done.
+  /// One repair action.
   enum Step: Sendable, Hashable {
-    /// Gives what is at this path another name.
+    /// Renames the item at this path.
     case rename(String)
-    /// The same, in the folder of the vaults.
+    /// Renames an item in the vault folder.
     case renameVaultFile(String)
     case mode(String, Int)
-    /// Makes the list of accounts anew from what is stored.
+    /// Rebuilds the list of accounts from the stored data.
     case rebuildList
-    /// Writes the settings anew from the list of accounts.
+    /// Rebuilds the settings from the list of accounts.
     case rebuildSettings
   }
 
-  /// Which check, as in ``Finding/check``.
+  /// The check that found it, as in ``Finding/check``.
   var check: String
   var words: String
   var cure: Cure
   var steps: [Step] = []
-  /// Whether it keeps a session that is stored from being read, or may.
+  /// Whether it keeps, or may keep, a stored session from being read.
   var hidesSession = false
 
-  /// The check of files that belong to another user: before that is put right, nothing else can be.
+  /// The check for files owned by another user, which must be fixed before anything else.
   static let owner = "owner"
 
-  /// Whether, while it lasts, no session at all can be stored.
+  /// Whether it prevents storing any session.
   var blocksEveryVault: Bool { ["home", "vault_folder", "key_file", "key_store", Damage.owner].contains(check) }
 
   var hint: String {
@@ -50,7 +50,7 @@ struct Damage: Sendable, Hashable {
 }
 
 extension [Damage] {
-  /// The one command that leads out of all of it; `nil`: there is nothing.
+  /// The one command that fixes all of it, or `nil` if there is no damage.
   var hint: String? {
     (first { $0.check == Damage.owner } ?? first { $0.cure == .setAside } ?? first { $0.cure == .fix } ?? first)?.hint
   }

@@ -3,12 +3,12 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// The key, the vaults, and the list that names them.
+/// Checks the key, the vaults, and the list of accounts.
 extension HomeCheck {
   mutating func vaults() async {
     let (isKeyBeside, isKeyLost) = await note()
     let inspection: VaultInspection
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       guard let found = try VaultInspection(of: home.vaultFolder, isKeyBeside: isKeyBeside) else { return }
       inspection = found
     } catch {
@@ -26,10 +26,10 @@ extension HomeCheck {
     await list(inspection)
   }
 
-  /// Whether the key is in the file beside the vaults; and whether it is confirmed that another store has none.
+  /// Returns whether the key is in the file beside the vaults, and whether it is known to be missing from another store.
   private mutating func note() async -> (isKeyBeside: Bool, isKeyLost: Bool) {
     let name = VaultKeyPlace.noteName
-    // Closed to its owner, which is a damage of its own: behind it everything may be well.
+    // A file its owner cannot read is reported separately; everything else may be fine.
     if let facts = FileFacts("\(home.vaultFolder)/\(name)"), facts.isRegular, facts.mode & 0o600 != 0o600 {
       return (false, false)
     }
@@ -37,8 +37,7 @@ extension HomeCheck {
       switch try home.keyStore() {
       case .file: return (true, false)
       case .secretService(let place):
-        do throws(VaultTrouble) { return (false, try await KeyStore.secretService(place).keeper?.load() == nil) } catch
-        {
+        do throws(VaultError) { return (false, try await KeyStore.secretService(place).keeper?.load() == nil) } catch {
           return (false, false)
         }
       case .passphrase:
@@ -47,16 +46,16 @@ extension HomeCheck {
       case .unknown(let note):
         add(
           "key_store",
-          "the key is kept in a place that this version does not know (\(note)), so that no vault can be read",
+          "the key is kept in a place unknown to this version (\(note)), so no vault can be read",
           .setAside, [.renameVaultFile(name)], hidesSession: true)
-        // What is in the file beside the vaults is looked at when the note is gone.
+        // The file beside the vaults is checked once the note is gone.
         return (false, false)
       }
     } catch {
-      // Where the file is there after all, the note is of no use.
+      // If the key file exists, the note is useless.
       let hasFile = FileFacts(home.keyFile)?.isRegular == true
       add(
-        "key_store", "\(name), which says where the key is, cannot be read", hasFile ? .fix : .setAside,
+        "key_store", "cannot read \(name), which says where the key is", hasFile ? .fix : .setAside,
         [.renameVaultFile(name)], hidesSession: !hasFile)
       return (hasFile, false)
     }
@@ -68,25 +67,25 @@ extension HomeCheck {
     let steps = [Damage.Step.renameVaultFile("vault.key")]
     switch inspection.keyFile {
     case .good: break
-    // Modes and owners are damages of their own; whatever else it is may pass.
+    // Modes and owners are reported separately; anything else may be transient.
     case .unreadable: break
     case .absent:
       if needsIt {
-        add("key_file", "vault.key is missing, and there are vaults that it sealed", .setAside, hidesSession: true)
+        add("key_file", "vault.key is missing, but there are vaults that need it", .setAside, hidesSession: true)
       }
     case .damaged, .notFile:
       let words =
-        inspection.keyFile == .damaged ? "vault.key is damaged" : "something else is in the place of vault.key"
+        inspection.keyFile == .damaged ? "vault.key is damaged" : "vault.key is not a file"
       add("key_file", words, needsIt ? .setAside : .fix, steps, hidesSession: needsIt)
     }
   }
 
-  /// - Parameter handle: names its account on a command line; `nil`: no account is known for it.
+  /// - Parameter handle: The name of its account on a command line, or `nil` if its account is unknown.
   private mutating func look(
     at vault: VaultInspection.Stored, _ inspection: VaultInspection, isKeyLost: Bool, handle: String?
   ) {
     var names = VaultInspection.filesOfKey(vault.digest)
-    // A passphrase that is lost seals nothing any more.
+    // With the sealed key file gone, the note must go, too.
     if isKeyLost, FileFacts(home.vaultFolder + "/passphrase.key")?.isRegular != true { names.append(noteOfPassphrase) }
     let whole = names.filter { inspection.names.contains($0) }.map { Damage.Step.renameVaultFile($0) }
     let alone = [Damage.Step.renameVaultFile(vault.name)]
@@ -96,15 +95,15 @@ extension HomeCheck {
       guard isKeyLost else { return }
       add("key_store", "the key of \(name) is missing", .setAside, whole, hidesSession: true)
     case .keyMissing:
-      // A key that is only closed to its owner comes back.
+      // A key file that is only unreadable becomes readable when its mode is fixed.
       if case .unreadable = inspection.keyFile { return }
       add("vault_file", "the key of \(name) is missing", .setAside, whole, hidesSession: true)
     case .otherKey:
-      add("vault_file", "\(name) is sealed with another key than the one here", .setAside, whole, hidesSession: true)
-    case .newer: add("vault_file", "a newer version wrote \(name)", .setAside, alone, hidesSession: true)
+      add("vault_file", "\(name) is sealed with a different key", .setAside, whole, hidesSession: true)
+    case .newer: add("vault_file", "\(name) was written by a newer version", .setAside, alone, hidesSession: true)
     case .notFile: add("vault_file", "\(name) is not a file", .setAside, alone, hidesSession: true)
     case .damaged:
-      // A sign-in sets it aside.
+      // Signing in sets it aside.
       if let handle {
         add(
           "vault_file", "\(name) is damaged", .run("handstamp login --account \(shellWord(handle))"), hidesSession: true
@@ -116,7 +115,7 @@ extension HomeCheck {
     }
   }
 
-  /// The note, if it says that a passphrase seals the key.
+  /// The name of the note, if it says that a passphrase seals the key; else empty.
   private var noteOfPassphrase: String {
     if case .passphrase? = try? home.keyStore() { VaultKeyPlace.noteName } else { "" }
   }
@@ -132,19 +131,20 @@ extension HomeCheck {
     case .failure:
       guard let facts = FileFacts(path) else { return }
       guard facts.isRegular else {
-        let words = "something else is in the place of the list of accounts"
+        let words = "the list of accounts is not a file"
         return add("accounts", words, .fix, [rename, .rebuildList], hidesSession: true)
       }
-      // Whatever else it is, a full table of open files for one, passes.
+      // Anything else, such as too many open files, is transient.
       guard FileAccountsIndex.isNewer(in: home.vaultFolder) else { return }
       add(
-        "accounts", "a newer version wrote the list of accounts", .setAside, [rename, .rebuildList], hidesSession: true)
+        "accounts", "the list of accounts was written by a newer version", .setAside, [rename, .rebuildList],
+        hidesSession: true)
     case .success(let list):
       await strays(list, recovery, inspection)
     }
   }
 
-  /// Sessions that no account on the list names.
+  /// Reports sessions that belong to no listed account.
   private mutating func strays(
     _ list: AccountsList, _ recovery: AccountsRecovery, _ inspection: VaultInspection
   ) async {
@@ -152,13 +152,13 @@ extension HomeCheck {
     let known = strays.filter { recovery.account(of: $0.digest) != nil }
     if !known.isEmpty {
       add(
-        "accounts", "the list of accounts does not name \(known.count) session(s) that are stored", .fix,
+        "accounts", "\(known.count) stored session(s) are missing from the list of accounts", .fix,
         [.rebuildList],
         hidesSession: true)
     }
     for stray in strays where recovery.account(of: stray.digest) == nil && stray.condition == .sealed {
       add(
-        "accounts", "no account is known for the session in \(stray.digest.prefix(8))….vault", .setAside,
+        "accounts", "the session in \(stray.digest.prefix(8))….vault belongs to no known account", .setAside,
         [.renameVaultFile(stray.name)], hidesSession: true)
     }
     if list.accounts.contains(where: { Account($0) == nil && AccountsRecovery.server(of: $0.id) != nil }) {

@@ -3,8 +3,8 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// Looks for what is damaged, missing or in the wrong place in an installation, and changes nothing. What `status` says, what hints
-/// name and what `doctor` does come from here, so that they agree.
+/// Looks for damaged, missing or misplaced items in an installation, without changing anything. `status`, the hints and
+/// `doctor` all use its results, so that they agree.
 struct HomeCheck: Sendable {
   let home: Home
   private(set) var damages: [Damage] = []
@@ -21,7 +21,7 @@ struct HomeCheck: Sendable {
     return check.damages
   }
 
-  /// Only what may hide a session that is stored.
+  /// Only the damages that may hide a stored session.
   static func hidden(in home: Home) async -> [Damage] { await damages(of: home).filter(\.hidesSession) }
 
   mutating func add(
@@ -32,20 +32,20 @@ struct HomeCheck: Sendable {
 
   // MARK: The home
 
-  /// Whether there is anything more to look at.
+  /// Checks the folder. Returns whether the rest can be checked.
   private mutating func folder() -> Bool {
     guard let facts = FileFacts(home.path) else { return false }
     guard isFolder(home.path) else {
-      let what = facts.isRegular ? "a file" : "something else"
+      let what = facts.isRegular ? "a file, not a folder" : "not a folder"
       add(
-        "home", "\(what) is in the place of the folder \(home.path)",
+        "home", "\(home.path) is \(what)",
         .run("mv \(shellWord(home.path)) \(shellWord(free(home.path + ".aside")))"), hidesSession: true)
       return false
     }
     return checkMode(of: home.path, "home")
   }
 
-  /// A folder of one's own that is open to others, or closed to oneself. Whether one can look into it.
+  /// Checks owner and mode of a folder. Returns whether its contents can be checked.
   private mutating func checkMode(of path: String, _ check: String) -> Bool {
     guard let facts = FileFacts((path as NSString).resolvingSymlinksInPath), facts.owner == getuid() else {
       if access(path, R_OK | W_OK | X_OK) == 0 { return true }
@@ -56,18 +56,18 @@ struct HomeCheck: Sendable {
     }
     if facts.mode & 0o022 != 0 {
       add(
-        check, "others may write to \(path): \(facts.modeText)", .fix, [.mode(path, 0o700)],
+        check, "\(path) is writable by other users: \(facts.modeText)", .fix, [.mode(path, 0o700)],
         hidesSession: check == "vault_folder")
-      // No vault is read out of such a folder.
+      // No vault is read from such a folder.
       return check != "vault_folder"
     } else if facts.mode & 0o700 != 0o700 {
-      add(check, "\(path) is closed to its owner: \(facts.modeText)", .fix, [.mode(path, 0o700)], hidesSession: true)
+      add(check, "\(path) denies its owner access: \(facts.modeText)", .fix, [.mode(path, 0o700)], hidesSession: true)
       return access(path, R_OK | X_OK) == 0
     }
     return true
   }
 
-  /// Whether everything is this user's own, or can be used all the same: a command that was run by `sudo` may have left its own.
+  /// Whether this user owns everything, or can use it anyway: a command run with `sudo` may have left files of its own.
   private mutating func owner() -> Bool {
     let names = ["device", "settings.json", "folders", "leaving", "oauth", "refusals", "vault"]
     let inside = ((try? FileManager.default.contentsOfDirectory(atPath: home.vaultFolder)) ?? []).map { "vault/\($0)" }
@@ -83,7 +83,7 @@ struct HomeCheck: Sendable {
   }
 
   private mutating func plainFiles() {
-    // What a new one is drawn for.
+    // A new one is created.
     if let why = home.deviceDamage { plain(home.devicePath, "device", why) }
     if let why = home.settingsDamage { plain(home.settingsPath, "settings", why, [.rebuildSettings]) }
     for (name, check) in [
@@ -97,14 +97,14 @@ struct HomeCheck: Sendable {
         continue
       }
       if let facts = FileFacts(path), facts.mode & 0o700 != 0o700, facts.owner == getuid() {
-        add(check, "\(path) is closed to its owner: \(facts.modeText)", .fix, [.mode(path, 0o700)])
+        add(check, "\(path) denies its owner access: \(facts.modeText)", .fix, [.mode(path, 0o700)])
         continue
       }
       for file in ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() {
         let path = "\(path)/\(file)"
         guard file.hasSuffix(".json"), let why = damage(of: path, name) else { continue }
         switch name {
-        // How an account is signed in to, and which one is used in a folder, only the person knows.
+        // Only the user knows how an account signs in, and which one a folder uses.
         case "folders", "oauth": plain(path, check, why, cure: .setAside)
         default: plain(path, check, why)
         }
@@ -133,9 +133,9 @@ struct HomeCheck: Sendable {
     _ path: String, _ check: String, _ why: String, _ more: [Damage.Step] = [], cure: Damage.Cure = .fix
   ) {
     if let facts = FileFacts(path), facts.isRegular, facts.mode & 0o600 != 0o600, facts.owner == getuid() {
-      return add(check, "\(path) is closed to its owner: \(facts.modeText)", .fix, [.mode(path, 0o600)])
+      return add(check, "\(path) denies its owner access: \(facts.modeText)", .fix, [.mode(path, 0o600)])
     }
-    add(check, "\(path) cannot be read: \(why)", cure, [.rename(path)] + more)
+    add(check, "cannot read \(path): \(why)", cure, [.rename(path)] + more)
   }
 
   // MARK: The folder of the vaults
@@ -147,15 +147,15 @@ struct HomeCheck: Sendable {
       let isLink = !facts.isRegular && (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil
       let words =
         isLink
-        ? "\(path) is a symbolic link that leads to no folder; is its disk mounted?"
-        : "something else is in the place of the folder \(path)"
+        ? "\(path) is a symbolic link to a missing folder; is its disk mounted?"
+        : "\(path) is not a folder"
       add("vault_folder", words, .setAside, [.rename(path)], hidesSession: true)
       return false
     }
     return checkMode(of: path, "vault_folder")
   }
 
-  /// Files whose content does not matter, or is looked at by others: that they are files, and whose.
+  /// Checks type, owner and mode of files; other checks look at the content, if it matters.
   private mutating func files() {
     let folder = home.vaultFolder
     for name in ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted() {
@@ -172,12 +172,12 @@ struct HomeCheck: Sendable {
       let check = name == "vault.key" ? "key_file" : name.hasSuffix(".vault") ? "vault_file" : "vault_folder"
       if facts.mode & 0o600 != 0o600 {
         add(
-          check, "\(name) is closed to its owner: \(facts.modeText)", .fix, [.mode(path, 0o600)],
+          check, "\(name) denies its owner access: \(facts.modeText)", .fix, [.mode(path, 0o600)],
           hidesSession: hidesSession
         )
       } else if isSecret, facts.mode & 0o077 != 0 {
         add(
-          check, "others can read \(name): \(facts.modeText)", .fix, [.mode(path, 0o600)],
+          check, "\(name) is readable by other users: \(facts.modeText)", .fix, [.mode(path, 0o600)],
           hidesSession: name == "vault.key")
       }
     }
@@ -192,7 +192,7 @@ struct HomeCheck: Sendable {
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
   }
 
-  /// The first of `path`, `path-2` … that is free.
+  /// Returns the first of `path`, `path-2` … that does not exist.
   private func free(_ path: String) -> String {
     var (candidate, number) = (path, 1)
     while FileFacts(candidate) != nil {

@@ -2,25 +2,25 @@
 import HandstampCore
 
 extension Refusal {
-  /// With the way out that the state of the installation's files asks for. A session that is stored and cannot be
-  /// read is never denied.
+  /// Returns the refusal with a hint that fits the state of the installation's files. Never says "not signed in" if there is a
+  /// stored session that cannot be read.
   func explained(in home: Home) async -> Refusal {
-    let isNobody = code == Refusal.nobody.code && message == Refusal.nobody.message
+    let isNobody = message == Refusal.nobody.message
     guard concernsHome || isNobody else { return self }
     let damages = await HomeCheck.damages(of: home)
     if isNobody { return Refusal(hiding: damages) ?? self }
     guard let hint = damages.hint else { return self }
-    return Refusal(code, message, hint: hint)
+    return hinting(hint)
   }
 
-  /// Where a session is stored, or may be, that cannot be read; `nil`: every one can.
+  /// Returns a refusal if there is, or may be, a stored session that cannot be read; else `nil`.
   static func hidden(in home: Home) async -> Refusal? { Refusal(hiding: await HomeCheck.damages(of: home)) }
 
-  /// `nil`: none of `damages` hides a session.
+  /// `nil` if none of `damages` hides a session.
   init?(hiding damages: [Damage]) {
     let hiding = damages.filter(\.hidesSession)
     guard let first = hiding.first, let hint = hiding.hint else { return nil }
-    self.init(.vault, "a session is stored here that cannot be read: \(first.words)", hint: hint)
+    self.init(.vault, "cannot read a session stored here: \(first.words)", hint: hint)
   }
 }
 #endif

@@ -3,28 +3,28 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// Puts an installation right. Nothing is deleted: what is in the way gets another name.
+/// Repairs an installation. Deletes nothing: damaged items are renamed.
 struct Repair: Sendable {
   let home: Home
-  /// Whether what cannot be read is given up as well.
+  /// Whether unreadable items are given up, too.
   let setsAside: Bool
-  /// What was done, a line each.
+  /// Completed repairs, one line each.
   private(set) var done: [String] = []
 
-  /// Goes on until nothing is left that it may do: behind one damage there may be another.
+  /// Repeats until no permitted repair is left: fixing one fault may reveal another.
   static func run(on home: Home, settingAside: Bool) async throws(Refusal) -> [String] {
     var repair = Repair(home: home, setsAside: settingAside)
     for _ in 0..<8 {
-      // The key's place may be another one by now.
+      // A repair may have changed where the key is kept.
       let home = (try? Home.current()) ?? home
       let damages = await HomeCheck.damages(of: home)
         .filter { !$0.steps.isEmpty && ($0.cure == .fix || settingAside && $0.cure == .setAside) }
       guard !damages.isEmpty else { break }
       var steps: [Damage.Step] = []
       for step in damages.flatMap(\.steps) where !steps.contains(step) { steps.append(step) }
-      // What is closed is opened first, and looked at anew: nothing is set aside because of what it hides.
+      // Fix modes first, then check again: a file must not be set aside because of something a wrong mode hides.
       if steps.contains(where: \.isMode) { steps.removeAll { !$0.isMode } }
-      // What is made anew is made of what is in its place by then.
+      // Rebuild last, from the files that are in place by then.
       for step in steps where !step.isRebuild { try await repair.take(step, in: home) }
       for step in steps where step.isRebuild { try await repair.take(step, in: home) }
     }
@@ -50,8 +50,8 @@ struct Repair: Sendable {
     case .renameVaultFile(let name):
       let folder = home.vaultFolder
       let aside: String?
-      do throws(VaultTrouble) {
-        aside = try await VaultInspection.alone(in: folder) { () throws(VaultTrouble) in
+      do throws(VaultError) {
+        aside = try await VaultInspection.alone(in: folder) { () throws(VaultError) in
           try VaultInspection.setAside(name, in: folder)
         }
       } catch {
@@ -59,23 +59,24 @@ struct Repair: Sendable {
       }
       if let aside { done.append("set aside \(folder)/\(name) as \(aside)") }
     case .rebuildList:
-      guard let inspection = try? VaultInspection(of: home.vaultFolder, isKeyBeside: home.key == .fileBeside) else {
+      guard let inspection = try? VaultInspection(of: home.vaultFolder, isKeyBeside: home.key == .fileInVaultFolder)
+      else {
         return
       }
       try await AccountsRecovery(of: home, inspection).rebuild()
       guard case .success(let list) = await home.index.read() else { return }
-      done.append("made the list of accounts anew: \(list.accounts.count) account(s)")
+      done.append("rebuilt the list of accounts: \(list.accounts.count) account(s)")
     case .rebuildSettings:
       guard case .success(let list) = await home.index.read() else { return }
       let active = (list.active.flatMap { list[$0] } ?? list.accounts.first).flatMap { Account($0) }
       guard let active else { return }
       var settings = Settings(server: active.server, formerServers: nil, hasList: true)
-      // The list may be lost one day, and be made anew by them.
+      // If the list is ever lost, it is rebuilt from these servers.
       for server in list.accounts.compactMap({ Account($0)?.server }) where settings.servers?.contains(server) != true {
         settings.servers = (settings.servers ?? []) + [server]
       }
       try home.save(settings)
-      done.append("wrote \(home.path)/settings.json anew")
+      done.append("rebuilt \(home.path)/settings.json")
     }
   }
 }

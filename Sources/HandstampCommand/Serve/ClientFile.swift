@@ -2,7 +2,7 @@
 import Foundation
 import HandstampServer
 
-/// The file of OAuth clients: a JSON array.
+/// Reads the file of OAuth clients, a JSON array.
 enum ClientFile {
   static let hint =
     #"write it as [{"id": "cli", "redirectURIs": ["http://127.0.0.1/callback"], "flows": ["authorization_code", "device_code"]}]"#
@@ -25,14 +25,14 @@ enum ClientFile {
   static func clients(at path: String) throws(Refusal) -> [ConfiguredClient] {
     func refuse(_ words: String) -> Refusal { Refusal(.usage, "\(path): \(words)", hint: hint) }
     guard let content = FileManager.default.contents(atPath: path) else {
-      throw Refusal(.usage, "--clients: \(path) cannot be read", hint: hint)
+      throw Refusal(.usage, "--clients: cannot read \(path)", hint: hint)
     }
     guard let objects = try? JSONSerialization.jsonObject(with: content) as? [[String: Any]],
       let entries = try? JSONDecoder().decode([Entry].self, from: content)
-    else { throw refuse("no list of clients") }
-    // A word that was mistyped would leave a client more open than it looks.
+    else { throw refuse("not a list of clients") }
+    // A mistyped setting could make a client less restricted than intended.
     if let unknown = objects.flatMap(\.keys).first(where: { !Entry.names.contains($0) }) {
-      throw refuse("there is no setting \(unknown)")
+      throw refuse("unknown setting \(unknown)")
     }
     var clients: [ConfiguredClient] = []
     for entry in entries {
@@ -67,13 +67,13 @@ enum ClientFile {
 extension ClientFault {
   var words: String {
     switch self {
-    case .badID: "a client's id is empty, or not of printable ASCII"
-    case .badSecret(let id): "the secret of \(id) is no SHA-256 in hexadecimal"
-    case .badRedirect(let id, let uri): "\(id) may not have browsers sent to \(uri)"
-    case .noRedirect(let id): "\(id) has the code flow, and no redirect URI"
-    case .badScope(let id, let scope): "\(id) has a scope that is none: \(scope)"
-    case .noIDTokens(let id): "\(id) has the scope openid, and this server issues no ID tokens"
-    case .twice(let id): "two clients are called \(id)"
+    case .badID: "a client ID is empty, or not printable ASCII"
+    case .badSecret(let id): "client \(id): secretSHA256 is not a SHA-256 in hexadecimal"
+    case .badRedirect(let id, let uri): "client \(id): redirect URI not allowed: \(uri)"
+    case .noRedirect(let id): "client \(id): the authorization code flow needs a redirect URI"
+    case .badScope(let id, let scope): "client \(id): invalid scope \"\(scope)\""
+    case .noIDTokens(let id): "client \(id): scope openid is not supported, because this server issues no ID tokens"
+    case .twice(let id): "duplicate client \(id)"
     }
   }
 }

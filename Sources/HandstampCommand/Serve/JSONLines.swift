@@ -2,7 +2,7 @@
 import Foundation
 import Logging
 
-/// A log for machines: one JSON object a line, on stderr.
+/// A log handler that writes JSON to stderr, one object per line.
 struct JSONLines: LogHandler {
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?

@@ -3,8 +3,8 @@ import Foundation
 import HandstampCore
 import HandstampServer
 
-/// The keys that access tokens are signed with, in a file for its owner alone. Made once; one that cannot be read is never
-/// replaced. Without it nobody is signed out: a new key costs every client one refresh.
+/// The keys that sign access tokens, in a file readable by its owner only. Created once; an unreadable file is never replaced.
+/// Losing it signs out no client: a new key costs each client one refresh.
 struct SigningKeyFile {
   var path: String
 
@@ -14,13 +14,13 @@ struct SigningKeyFile {
     let draft = "\(path).\(UInt64.random(in: 0 ... .max))"
     defer { unlink(draft) }
     let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw unusable("cannot be made") }
+    guard descriptor >= 0 else { throw unusable("cannot be created") }
     let isWritten = new.pem.withExposedBytes { bytes in
       write(descriptor, bytes.baseAddress, bytes.count) == bytes.count && fsync(descriptor) == 0
     }
     guard close(descriptor) == 0, isWritten else { throw unusable("cannot be written") }
-    // A link shows the file whole or not at all, and replaces none: another server may have been quicker.
-    guard link(draft, path) == 0 || errno == EEXIST, let made = try load() else { throw unusable("cannot be made") }
+    // link(2) is atomic, and does not replace an existing file: another server may have been faster.
+    guard link(draft, path) == 0 || errno == EEXIST, let made = try load() else { throw unusable("cannot be created") }
     return made
   }
 
@@ -33,19 +33,19 @@ struct SigningKeyFile {
     defer { close(descriptor) }
     let mode = try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     guard let mode, mode & 0o077 == 0 else {
-      throw Refusal(.failure, "others can read \(path)", hint: "run: chmod 600 \(path)")
+      throw Refusal(.failure, "\(path) is readable by other users", hint: "run: chmod 600 \(path)")
     }
     var bytes = [UInt8](repeating: 0, count: 64 << 10)
     let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
     defer { for index in bytes.indices { bytes[index] = 0 } }
     guard count > 0 else { throw unusable("is empty") }
     do throws(SigningKeysFault) { return try SigningKeys(pem: Secret(bytes: bytes[..<count])) } catch {
-      throw unusable("holds no usable P-256 key")
+      throw unusable("contains no usable P-256 key")
     }
   }
 
   private func unusable(_ what: String) -> Refusal {
-    Refusal(.failure, "\(path) \(what)", hint: "put the file back, or take it away to have a new key made")
+    Refusal(.failure, "\(path) \(what)", hint: "restore the file, or remove it so that a new key is created")
   }
 }
 #endif

@@ -3,15 +3,15 @@ import HandstampCore
 import HandstampSecretService
 import HandstampVaults
 
-/// Where the key of this installation's vaults is.
+/// Where the vault key of this installation is stored.
 enum KeyStore: Sendable, Hashable {
   /// A file beside the vaults.
   case file
   /// The desktop's secret store, under this name.
   case secretService(String)
-  /// A file in that folder that is sealed with a passphrase.
+  /// A file in this folder, sealed with a passphrase.
   case passphrase(folder: String)
-  /// Something that another version knows.
+  /// A place known only to another version.
   case unknown(String)
 
   private static let prefix = "secret-service "
@@ -28,7 +28,7 @@ enum KeyStore: Sendable, Hashable {
     }
   }
 
-  /// A place in the secret store for one installation: several of them must not take each other's key.
+  /// Returns a new entry in the secret store. Each installation has its own, so that they do not replace each other's key.
   static func newSecretService() -> KeyStore {
     .secretService("handstamp-" + String(UInt64.random(in: 0 ... .max), radix: 16))
   }
@@ -42,7 +42,7 @@ enum KeyStore: Sendable, Hashable {
     }
   }
 
-  /// For programs.
+  /// The name in JSON output.
   var name: String {
     switch self {
     case .file: "file"
@@ -52,21 +52,21 @@ enum KeyStore: Sendable, Hashable {
     }
   }
 
-  /// What keeps the key; nothing where a file does.
+  /// The store that keeps the key; `nil` for a file.
   var keeper: (any VaultKeyStore)? {
     switch self {
     case .file: nil
     case .secretService(let name):
       SecretServiceKey(name: name)
     case .passphrase(let folder): KeyStore.sealed(in: folder)
-    case .unknown(let note): NoKeyStore(why: "the key is kept in a place that this version does not know: \(note)")
+    case .unknown(let note): NoKeyStore(why: "the key is kept in a place unknown to this version: \(note)")
     }
   }
 
-  /// One for each folder, so that nobody is asked twice by one command.
+  /// One key per folder, so that a command asks for its passphrase only once.
   private static let asking = Locked<[String: PassphraseKey]>([:])
 
-  /// The key that a passphrase seals.
+  /// Returns the key sealed with a passphrase.
   static func sealed(in folder: String) -> PassphraseKey {
     asking.withLock { known in
       let key = known[folder] ?? sealed(in: folder, with: nil)
@@ -75,20 +75,20 @@ enum KeyStore: Sendable, Hashable {
     }
   }
 
-  /// - Parameter new: seals the key when it is put there.
+  /// - Parameter new: The passphrase that seals a newly stored key.
   static func sealed(in folder: String, with new: Secret?) -> PassphraseKey {
     PassphraseKey(
       Passphrase(folder: folder) { await PassphrasePrompt.shared.answer($0) }, reason: "to open the vaults", new: new)
   }
 
-  /// What opens the vaults.
-  var key: VaultKey { keeper.map { .kept(KeptKey(in: $0)) } ?? .fileBeside }
+  /// The key that opens the vaults.
+  var key: VaultKey { keeper.map { .managed(by: KeptKey(in: $0)) } ?? .fileInVaultFolder }
 }
 
-/// A store that is not to be had here.
+/// A store that is unavailable here.
 private struct NoKeyStore: VaultKeyStore {
   let why: String
-  @concurrent func load() async throws(VaultTrouble) -> Secret? { throw .unavailable(why) }
-  @concurrent func store(_ key: Secret) async throws(VaultTrouble) { throw .unavailable(why) }
+  @concurrent func load() async throws(VaultError) -> Secret? { throw .unavailable(why) }
+  @concurrent func store(_ key: Secret) async throws(VaultError) { throw .unavailable(why) }
 }
 #endif

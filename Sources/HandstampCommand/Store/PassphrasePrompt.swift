@@ -3,34 +3,34 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// Brings the passphrase of the vaults: from the file that a variable names, else from the terminal; never from arguments, nor
-/// from a variable itself.
+/// Obtains the passphrase of the vaults from the file named in the environment, else from the terminal; never from arguments or
+/// from a variable's value.
 actor PassphrasePrompt {
   static let shared = PassphrasePrompt()
   private static let variable = "HANDSTAMP_PASSPHRASE_FILE"
 
-  /// Who said no once is not asked again by the same command.
+  /// Set once the user declines, so that the same command does not ask again.
   private var isDeclined = false
 
-  /// Asks at no terminal: the program runs for another one, which said that there is no user. A file is read nevertheless.
+  /// Turns off prompting, for a calling program that said there is no user. A passphrase file is still read.
   func stopAsking() { mayAsk = false }
 
   private var mayAsk = true
 
-  /// `nil` when it is not given.
+  /// Returns the passphrase, or `nil` if it is not given.
   func answer(_ question: Passphrase.Question) -> Secret? {
     guard !isDeclined else { return nil }
     do throws(Refusal) {
       if let path = PassphrasePrompt.path {
         if question.failure != nil {
-          Terminal.say("handstamp: the passphrase in \(path) is not the one that was set")
+          Terminal.say("handstamp: wrong passphrase in \(path)")
           isDeclined = true
           return nil
         }
         return try PassphrasePrompt.firstLine(of: path)
       }
-      if question.failure != nil { Terminal.say("that was not the passphrase") }
-      guard mayAsk, let typed = try Terminal.secretAtTerminal("passphrase of the vaults") else {
+      if question.failure != nil { Terminal.say("wrong passphrase") }
+      guard mayAsk, let typed = try Terminal.secretAtTerminal("vault passphrase") else {
         isDeclined = true
         return nil
       }
@@ -42,7 +42,7 @@ actor PassphrasePrompt {
     }
   }
 
-  /// One that is about to be set.
+  /// Reads a new passphrase.
   static func newOne() throws(Refusal) -> Secret {
     if let path { return try firstLine(of: path) }
     return try Terminal.secret("new passphrase", twice: true)

@@ -3,7 +3,7 @@ import Foundation
 import Handstamp
 import HandstampCore
 
-/// A device that listens to its account's live feed, and ends its session when it is told to.
+/// A device that listens to its account's live feed, and ends its session when the feed says so.
 final class LiveFeed: Sendable {
   struct Event: Sendable {
     var name: String
@@ -19,7 +19,7 @@ final class LiveFeed: Sendable {
   private let task: Task<Void, Never>
   private let events: AsyncStream<Event>
 
-  /// Begins to listen, and returns when the feed is open.
+  /// Starts listening, and returns once the feed is open.
   init(_ client: Client) async throws {
     let token = try await client.controller.token()
     let feed = try await client.identity.events(token: token)
@@ -33,12 +33,12 @@ final class LiveFeed: Sendable {
           let body = try? JSONDecoder().decode(Body.self, from: Data(event.data.utf8))
           if event.name == "session-revoked", let session = body?.sid {
             let reason = body?.reason.flatMap { EndReason(rawValue: $0) } ?? .revoked
-            await client.controller.sessionEnded(SessionID(session), reason: reason)
+            await client.controller.endSession(SessionID(session), reason: reason)
           }
           continuation.yield(Event(name: event.name, session: body?.sid, reason: body?.reason, at: now))
         }
       } catch {
-        // The connection broke; whoever waits for an event sees the end.
+        // The connection broke; a waiting `next` sees the end of the stream.
       }
     }
     _ = try await next("verification")
@@ -46,7 +46,7 @@ final class LiveFeed: Sendable {
 
   deinit { task.cancel() }
 
-  /// The next event of that name.
+  /// Waits for the next event with this name.
   func next(_ name: String) async throws -> Event {
     let events = events
     return try await within(.seconds(10), "the event \(name)") {

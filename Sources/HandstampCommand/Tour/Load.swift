@@ -3,14 +3,14 @@ import Foundation
 import Handstamp
 import HandstampCore
 
-/// Devices that refresh as fast as they can, and one that signs others in and out; until they are told to stop.
+/// Generates load until stopped: devices that refresh as fast as they can, and a task that signs other devices in and out.
 final class Load: Sendable {
   struct Counts: Sendable {
-    /// Refreshes that came home.
+    /// Completed refreshes.
     var refreshes = 0
-    /// Calls that found no server.
+    /// Calls that did not reach the server.
     var unreachable = 0
-    /// What was acknowledged: sessions that were begun and not ended, and access tokens of those that were ended.
+    /// Acknowledged changes: sessions started and not ended, and access tokens of ended sessions.
     var begun: [(token: AccessToken, handle: RevocationHandle)] = []
     var ended: [AccessToken] = []
   }
@@ -32,7 +32,7 @@ final class Load: Sendable {
       let clock = ShiftedClock()
       let client = try await stage.client(Home(path: "\(stage.folder)/load-\(number)"), clock: clock)
       let password = Secret(stage.password)
-      try await client.controller.signIn { try await client.identity.password(stage.email, password) }
+      try await client.controller.signIn { try await client.identity.signIn(email: stage.email, password: password) }
       devices.append(Device(client: client, clock: clock))
     }
     self.devices = devices
@@ -42,7 +42,9 @@ final class Load: Sendable {
 
   func stop() { isOver.withLock { $0 = true } }
 
-  /// Runs until ``stop()``, and throws when anybody is signed out.
+  /// Runs until ``stop()``.
+  ///
+  /// - Throws: An error if a device is signed out.
   func run() async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for device in devices { group.addTask { try await self.refresh(device) } }
@@ -58,14 +60,14 @@ final class Load: Sendable {
         _ = try await device.client.controller.token()
         counts.withLock { $0.refreshes += 1 }
       } catch {
-        guard case .unreachable = error else { throw TourFailure("a device was told: \(error)") }
+        guard case .requestFailed = error else { throw TourFailure("a device failed with \(error)") }
         counts.withLock { $0.unreachable += 1 }
         try Task.checkCancellation()
       }
     }
   }
 
-  /// Sessions of which the server has said that they are there, or that they are over.
+  /// Starts sessions and ends every second one, recording those that the server acknowledges.
   private func signInAndOut() async throws {
     let password = Secret(stage.password)
     var number = 0
@@ -75,27 +77,29 @@ final class Load: Sendable {
       guard let url = URL(string: stage.address.text) else { return }
       let identity = ServerBackend(baseURL: url, device: device, transport: stage.wire.transport)
       do throws(SessionError) {
-        let grant = try await identity.password(stage.email, password)
-        guard let handle = grant.revocation else { throw SessionError.invalidAnswer("no revocation handle") }
+        let grant = try await identity.signIn(email: stage.email, password: password)
+        guard let handle = grant.revocation else { throw SessionError.invalidResponse("no revocation handle") }
         guard number.isMultiple(of: 2) else {
           counts.withLock { $0.begun.append((grant.tokens.access, handle)) }
           continue
         }
-        try await identity.revoke(handle)
+        guard await identity.revoke(handle) == .ended else {
+          throw SessionError.requestFailed(.network(.timedOut))
+        }
         counts.withLock { $0.ended.append(grant.tokens.access) }
       } catch {
-        guard case .unreachable = error else { throw TourFailure("a sign-in was answered: \(error)") }
-        // Nothing to be had until the server is back.
+        guard case .requestFailed = error else { throw TourFailure("a sign-in failed with \(error)") }
+        // Wait for the server to return.
         try await Task.sleep(for: .milliseconds(20))
       }
     }
   }
 
-  /// Every device has a session and gets a token; every acknowledged change is there.
+  /// Checks that every device has a session and gets a token, and that every acknowledged change persists.
   func check() async throws {
     for device in devices {
       device.clock.advance(by: .seconds(600))
-      await device.client.controller.nudge()
+      await device.client.controller.retryPendingWork()
       _ = try await device.client.controller.token()
       guard case .signedIn = device.client.controller.state else { throw TourFailure("a device is signed out") }
     }
@@ -109,9 +113,9 @@ final class Load: Sendable {
     }
   }
 
-  /// Signs all devices out, and ends the other sessions.
+  /// Signs out all devices, and ends the other sessions.
   func end() async {
-    for (_, handle) in current.begun { try? await devices.first?.client.identity.revoke(handle) }
+    for (_, handle) in current.begun { _ = await devices.first?.client.identity.revoke(handle) }
     for device in devices { _ = await device.client.controller.signOut() }
     for device in devices { await device.client.deliverEnds(within: .seconds(5)) }
   }

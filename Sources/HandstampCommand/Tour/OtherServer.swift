@@ -6,8 +6,8 @@ import Hummingbird
 import Logging
 import ServiceLifecycle
 
-/// An OAuth server as others have them: it knows no rotation keys, its refresh token stays the same, and a new access token takes
-/// the place of the one before.
+/// A typical third-party OAuth server: it has no rotation keys, its refresh token stays the same, and each new access token
+/// replaces the previous one.
 final class OtherServer: HTTPResponder {
   typealias Context = WireContext
 
@@ -20,21 +20,21 @@ final class OtherServer: HTTPResponder {
   private let state = Locked(State())
   private let address = OneShot<String>()
 
-  /// Runs one until `body` is done with it.
+  /// Runs a server until `body` returns.
   static func run<Value: Sendable>(
     _ body: @escaping @Sendable (OtherServer, String) async throws -> Value
   ) async throws -> Value {
     let server = OtherServer()
     let running = Task { try await server.run() }
     defer { running.cancel() }
-    let address = try await within(.seconds(30), "the other server") { try await server.address.value() }
+    let address = try await within(.seconds(30), "the third-party server") { try await server.address.value() }
     return try await body(server, address)
   }
 
-  /// How many access tokens were refreshed.
+  /// The number of refreshes.
   var refreshes: Int { state.withLock { $0.refreshes } }
 
-  /// The answer to the next refresh has this fate.
+  /// Sets the fate of the next refresh response.
   func nextAnswer(_ fate: Wire.Fate) { state.withLock { $0.fate = fate } }
 
   @concurrent func respond(to request: Hummingbird.Request, context: WireContext) async throws -> Response {

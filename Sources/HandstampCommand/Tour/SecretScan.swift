@@ -1,12 +1,12 @@
 #if Programs
 import Foundation
 
-/// Looks for many secrets in many bytes at once.
+/// Searches data for many secrets at once.
 struct SecretScan {
-  /// By their first eight bytes: few positions of a file begin like one.
+  /// Secrets by their first eight bytes, which few positions of a file match.
   private var needles: [UInt64: [[UInt8]]] = [:]
 
-  /// Each secret as it is, and its random parts as bytes where it is text in base64.
+  /// Searches for each secret as text, and for its random parts as decoded bytes if it is base64.
   init(_ secrets: some Sequence<String>) {
     for secret in secrets {
       add(Array(secret.utf8))
@@ -18,14 +18,14 @@ struct SecretScan {
   }
 
   private mutating func add(_ bytes: [UInt8]) {
-    // The head of a token of ours says only how it is signed: it is the same for all.
+    // The header of a Handstamp token names only the signature algorithm; it is the same for all.
     guard bytes.count >= 8, !bytes.starts(with: Array(#"{"alg""#.utf8)),
       !bytes.starts(with: Array("eyJ".utf8)) || bytes.contains(46)
     else { return }
     needles[SecretScan.head(bytes[...]), default: []].append(bytes)
   }
 
-  /// Whether any of them is in `bytes`.
+  /// Returns whether `bytes` contains any of the secrets.
   func finds(in bytes: [UInt8]) -> Bool {
     guard bytes.count >= 8 else { return false }
     var head: UInt64 = 0

@@ -2,7 +2,7 @@
 import Foundation
 import HandstampCore
 
-/// The tour's server: `handstamp serve` in a process of its own, on one folder, started as often as need be.
+/// The tour's server: `handstamp serve` in its own process, on one folder, restarted as needed.
 final class ServerProcess: Sendable {
   let folder: String
   private let logs: String
@@ -14,7 +14,7 @@ final class ServerProcess: Sendable {
     self.logs = logs
   }
 
-  /// Starts it, and returns its address once it accepts connections.
+  /// Starts the server, and returns its URL once it accepts connections.
   @discardableResult
   func start(accessTokenLife: String) async throws -> String {
     let number = starts.withLock { starts in
@@ -35,10 +35,10 @@ final class ServerProcess: Sendable {
   var address: String? { running.withLock { $0?.address } }
   var id: Int32? { running.withLock { $0?.child.id } }
 
-  /// Asks it to stop and waits until it has.
+  /// Asks the server to stop, and waits until it has.
   func stop() async throws { try await end(with: SIGTERM, expecting: 0) }
 
-  /// Kills it, as a power cut would.
+  /// Kills the server, as a power failure would.
   func kill() async throws { try await end(with: SIGKILL, expecting: 128 + SIGKILL) }
 
   private func end(with signal: Int32, expecting status: Int32) async throws {
@@ -49,13 +49,13 @@ final class ServerProcess: Sendable {
     try expect(outcome.status == status, "the server ended with \(outcome.status)")
   }
 
-  /// A signal that does not end it.
+  /// Sends a signal that does not end the server.
   func send(_ signal: Int32) { running.withLock { $0?.child.send(signal) } }
 
-  /// Without waiting, and without asking.
+  /// Kills the server without waiting.
   func abandon() { running.withLock { $0?.child.send(SIGKILL) } }
 
-  /// Everything that it has logged, over all its starts.
+  /// Returns the logs of all its starts.
   func log() -> String {
     let count = starts.withLock { $0 }
     return (0..<count).map { number in

@@ -2,7 +2,7 @@
 import Handstamp
 import HandstampCore
 
-/// The system's clock, put ahead: lets a token expire without waiting for it.
+/// The system clock, moved ahead so that a token expires without waiting.
 final class ShiftedClock: SessionClock {
   private let base = SystemClock()
   private let shift = Locked(Duration.zero)

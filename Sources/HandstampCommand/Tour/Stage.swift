@@ -5,14 +5,14 @@ import HandstampAsyncHTTP
 import HandstampCore
 import HandstampVaults
 
-/// Where the tour takes place: one folder, one server, one network, some devices.
+/// The setting of the tour: a folder, a server, a network, and some devices.
 final class Stage: Sendable {
   let folder: String
   let server: ServerProcess
   let wire: Wire
   let address: ServerAddress
   let email = "ada@example.org"
-  /// Drawn anew for each tour.
+  /// A new one for each tour.
   let password = "tour-\(UInt64.random(in: 0 ... .max))-\(UInt64.random(in: 0 ... .max))"
   /// The first device; most steps use it.
   let first: Home
@@ -28,21 +28,21 @@ final class Stage: Sendable {
     second = Home(path: folder + "/second")
   }
 
-  /// One line of what was observed.
+  /// Prints one observation.
   func saw(_ text: String) { Terminal.out("     \(text)") }
 
-  /// A client in this process, on the vault of `home`, as the command line has it.
+  /// Returns a client in this process, on the vault of `home`, as in the command line.
   func client(_ home: Home, clock: any SessionClock = SystemClock()) async throws -> Client {
     try Client(home: home, account: try await account(of: home), clock: clock, isShortLived: false)
   }
 
-  /// The active account of a device; on a new one the place where an account may be.
+  /// Returns the active account of a device, or a placeholder on a new one.
   func account(of home: Home) async throws -> Account {
     if let active = try await AccountBook(of: home).activeAccount { return active }
     return Account(id: Account.soleID(at: address), server: address, name: email, addedAt: UnixTime(milliseconds: 0))
   }
 
-  /// Runs `handstamp` on a device, to its end, and insists on its exit code.
+  /// Runs `handstamp` on a device until it ends, and checks its exit code.
   @discardableResult
   func run(_ arguments: [String], on home: Home, input: String = "", expecting status: ExitReason = .ok) async throws
     -> Child.Outcome
@@ -53,7 +53,7 @@ final class Stage: Sendable {
     words.withLock { $0.append(outcome.words) }
     try expect(
       outcome.status == status.rawValue,
-      "\(name) ended with \(outcome.status), not \(status.rawValue): \(outcome.words)")
+      "\(name) exited with \(outcome.status), not \(status.rawValue): \(outcome.words)")
     return outcome
   }
 
@@ -64,34 +64,34 @@ final class Stage: Sendable {
       input: password + "\n")
   }
 
-  /// What the vault of a device holds.
+  /// Returns the vault entry of a device.
   func entry(of home: Home) async throws -> VaultEntry {
     switch try await home.vault(of: account(of: home).id).read() {
     case .value(let entry): return entry
     case .absent: return VaultEntry()
-    case .accessOnly, .trouble: throw TourFailure("the vault of \(home.path) cannot be read")
+    case .accessOnly, .trouble: throw TourFailure("cannot read the vault of \(home.path)")
     }
   }
 
   func session(of home: Home) async throws -> StoredSession {
-    guard let session = try await entry(of: home).session else { throw TourFailure("nobody is signed in") }
+    guard let session = try await entry(of: home).session else { throw TourFailure("not signed in") }
     return session
   }
 
-  /// Waits until the access token in the vault of `home` is over.
+  /// Waits until the access token in the vault of `home` expires.
   func expiry(of home: Home) async throws {
     guard let lifetime = try await session(of: home).access?.lifetime else { return }
     let clock = SystemClock()
     try await clock.sleep(for: max(.zero, lifetime.remaining(at: clock.now())))
   }
 
-  /// Stops the server and starts it again, with access tokens of another life.
+  /// Restarts the server with another lifetime for access tokens.
   func restart(accessTokenLife: String) async throws {
     try await server.stop()
     wire.lead(to: try await server.start(accessTokenLife: accessTokenLife))
   }
 
-  /// Sends a request with a token that is not asked for at any session: what somebody can do who has nothing else.
+  /// Sends a request with just this token, without a session.
   func status(of path: String, with token: AccessToken) async throws -> (status: Int, reason: String?) {
     let header = HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 })
     let answer = try await wire.transport.send(

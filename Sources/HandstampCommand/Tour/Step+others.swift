@@ -5,7 +5,7 @@ import HandstampCore
 import HandstampVaults
 
 extension Step {
-  /// A server without rotation keys, where a token that is sent twice may be the end of a session.
+  /// Uses a server without rotation keys, where sending a refresh token twice may end the session.
   static func serverOfOthers(_ stage: Stage) async throws -> String {
     try await OtherServer.run { server, issuer in
       let home = Home(path: stage.folder + "/third")
@@ -25,7 +25,7 @@ extension Step {
       return try await group.reduce(into: Set()) { $0.insert($1) }
     }
     try expect(tokens.count == 1 && server.refreshes == 1, "\(server.refreshes) refreshes, \(tokens.count) tokens")
-    stage.saw("its refresh token does not rotate: 5 processes at expiry refresh once, and print one token")
+    stage.saw("its refresh token does not rotate: at expiry, 5 processes refresh once and print the same token")
   }
 
   private static func suspension(_ stage: Stage, _ home: Home, _ server: OtherServer) async throws {
@@ -38,11 +38,11 @@ extension Step {
     child.send(SIGSTOP)
     goOn.set(())
     let entry = try await stage.entry(of: home)
-    try expect(entry.session?.attempt != nil, "the vault does not say that the token has been sent")
+    try expect(entry.session?.attempt != nil, "the vault does not record that the token was sent")
     child.send(SIGCONT)
     let outcome = try await within(.seconds(30), "handstamp token") { try await child.outcome() }
-    try expect(outcome.status == 0 && server.refreshes == before + 1, "ended with \(outcome.status): \(outcome.words)")
-    stage.saw("suspended while the answer came: it is read afterwards, and the token is not sent again")
+    try expect(outcome.status == 0 && server.refreshes == before + 1, "exited with \(outcome.status): \(outcome.words)")
+    stage.saw("suspended while the response arrived: it is read afterwards, and the token is not sent again")
   }
 
   private static func unmount(_ stage: Stage, _ home: Home) async throws {
@@ -51,27 +51,27 @@ extension Step {
     let away = home.vaultFolder + "-away"
     try FileManager.default.moveItem(atPath: home.vaultFolder, toPath: away)
     do throws(SessionError) {
-      try await client.controller.freshen(minimumValidity: .seconds(100_000))
+      try await client.controller.refreshIfNeeded(minimumValidity: .seconds(100_000))
     } catch {
-      guard case .storage = error else { throw TourFailure("without its folder the vault said \(error)") }
+      guard case .storage = error else { throw TourFailure("without its folder, the vault failed with \(error)") }
     }
     try expect(try await client.controller.token() == token, "the session is gone with the folder")
-    try expect(!FileManager.default.fileExists(atPath: home.vaultFolder), "the folder was made anew")
+    try expect(!FileManager.default.fileExists(atPath: home.vaultFolder), "the folder was created again")
     try FileManager.default.moveItem(atPath: away, toPath: home.vaultFolder)
     try expect(try await stage.session(of: home).access?.token == token, "the session did not come back")
-    stage.saw("the vault's folder was away for a moment: still signed in, and the folder is not made anew")
+    stage.saw("the vault's folder was unavailable for a moment: still signed in, and no new folder was created")
   }
 }
 
 extension Stage {
-  /// Lets the access token in the vault of `home` be over.
+  /// Expires the access token in the vault of `home`.
   func expireNow(_ home: Home) async throws {
     let session = try await session(of: home)
-    guard let token = session.refresh, let access = session.access else { throw TourFailure("nobody is signed in") }
+    guard let token = session.refresh, let access = session.access else { throw TourFailure("not signed in") }
     let over = StoredAccess(token: access.token, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
     let edit = VaultEdit.advance(session.id, sent: token, to: token, access: over, profile: nil)
     let outcome = try await home.vault(of: account(of: home).id).edit(edit)
-    guard case .done = outcome else { throw TourFailure("the vault answered \(outcome)") }
+    guard case .done = outcome else { throw TourFailure("the vault edit failed: \(outcome)") }
   }
 }
 #endif

@@ -10,14 +10,14 @@ extension Step {
       input: stage.password + "\n")
     try await stage.run(["logout"], on: stage.first)
     try await stage.login(stage.first, deviceName: "first device")
-    stage.saw("account made, signed out, signed in: each by a process of its own")
+    stage.saw("account created, signed out, signed in: each in its own process")
     let outcome = try await stage.run(["request", "/v1/me"], on: stage.first)
-    try expect(outcome.out.contains(stage.email), "/v1/me answered \(outcome.out)")
-    stage.saw("another process: GET /v1/me knows \(stage.email)")
+    try expect(outcome.out.contains(stage.email), "/v1/me returned \(outcome.out)")
+    stage.saw("another process: GET /v1/me returns \(stage.email)")
     return "GET /v1/me: 200"
   }
 
-  /// Waits for the real end of a real token.
+  /// Waits for a real token to expire.
   static func thousandTasks(_ stage: Stage) async throws -> String {
     let client = try await stage.client(stage.first)
     let old = try await client.controller.token()
@@ -54,11 +54,11 @@ extension Step {
     let successors = Set(refreshes.compactMap(\.successor))
     try expect(successors.count == 1, "\(successors.count) rotations took place")
     try expect(Set(outcomes.map(\.out)).count == 1, "the processes got different tokens")
-    stage.saw("20 processes, 20 exits with 0, 20 equal tokens")
+    stage.saw("20 processes, 20 exits with 0, the same token 20 times")
     stage.saw(
-      "1 rotation by \(refreshes.count) request(s), \(stage.wire.mostInTheAir) in the air at once, each held for 700 ms"
+      "1 rotation by \(refreshes.count) request(s), \(stage.wire.mostInTheAir) in flight at once, each held for 700 ms"
     )
-    return "1 rotation, \(stage.wire.mostInTheAir) in the air, \(time.inMilliseconds)"
+    return "1 rotation, \(stage.wire.mostInTheAir) in flight, \(time.inMilliseconds)"
   }
 
   static func lostAnswer(_ stage: Stage) async throws -> String {
@@ -66,7 +66,7 @@ extension Step {
     let client = try await stage.client(stage.first, clock: clock)
     _ = try await client.controller.token()
     clock.advance(by: .seconds(600))
-    stage.saw("the device's clock is put 10 minutes ahead: the token is over")
+    stage.saw("the device's clock is set 10 minutes ahead: the token has expired")
     stage.wire.forget()
     stage.wire.nextAnswer(.isLost)
     let start = ContinuousClock.now
@@ -77,12 +77,12 @@ extension Step {
     try expectOnePair(refreshes)
     let stored = try await stage.session(of: stage.first).refresh?.secret.withExposed { $0 }
     try expect(stored == refreshes[1].successor, "the vault holds another token")
-    stage.saw("first answer lost, second request with the same pair: the same successor, and that is in the vault")
+    stage.saw("first response lost, second request with the same pair: same successor, now in the vault")
     return "same successor, \(time.inMilliseconds)"
   }
 
   static func killedClient(_ stage: Stage) async throws -> String {
-    // The former step's clock ran ahead: to a process with the right one the stored token is from the future, so not good.
+    // The previous step's clock was ahead: with the right clock, the stored token is from the future, and so not valid.
     let before = try await stage.session(of: stage.first)
     stage.wire.forget()
     let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
@@ -94,19 +94,19 @@ extension Step {
     goOn.set(())
     try expect(outcome.status == 128 + SIGKILL && outcome.out.isEmpty, "the client was not killed in time")
     let between = try await stage.session(of: stage.first)
-    try expect(between.refresh == before.refresh, "the vault has moved")
+    try expect(between.refresh == before.refresh, "the vault has changed")
     try expect(between.pendingKey != nil, "the rotation key is not in the vault")
-    stage.saw("killed while the answer was on its way: the vault holds the old token and the pending key")
+    stage.saw("killed while the response was on its way: the vault holds the old token and the pending key")
     let start = ContinuousClock.now
     let next = try await stage.run(["token"], on: stage.first)
     let time = ContinuousClock.now - start
     try expectOnePair(stage.wire.refreshes)
-    try expect(!next.out.isEmpty, "there is no token")
+    try expect(!next.out.isEmpty, "no token was printed")
     stage.saw("the next start sends the same pair, gets the same successor and carries on")
     return "carried on in \(time.inMilliseconds)"
   }
 
-  /// All requests carried one token and one key, and every answer the same successor.
+  /// Checks that all requests carried the same token and key, and all responses the same successor.
   private static func expectOnePair(_ refreshes: [Wire.Refresh]) throws {
     try expect(refreshes.count >= 2, "there was no second request")
     try expect(Set(refreshes.map { $0.token + " " + $0.key }).count == 1, "the requests carried different pairs")

@@ -1,5 +1,5 @@
 #if Programs
-/// Something that should have been observed and was not.
+/// An expected observation that did not occur.
 struct TourFailure: Error, CustomStringConvertible {
   var description: String
   init(_ description: String) { self.description = description }
@@ -10,7 +10,9 @@ func expect(_ condition: Bool, _ message: @autoclosure () -> String) throws {
   if !condition { throw TourFailure(message()) }
 }
 
-/// What `body` returns, unless it takes longer than `limit`.
+/// Returns the result of `body`.
+///
+/// - Throws: A ``TourFailure`` after `limit`.
 func within<Value: Sendable>(
   _ limit: Duration, _ what: String, _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
@@ -18,7 +20,7 @@ func within<Value: Sendable>(
     group.addTask { try await body() }
     group.addTask {
       try await Task.sleep(for: limit)
-      throw TourFailure("\(what): not within \(limit.words)")
+      throw TourFailure("timed out after \(limit.words): \(what)")
     }
     defer { group.cancelAll() }
     guard let value = try await group.next() else { throw CancellationError() }
@@ -27,7 +29,7 @@ func within<Value: Sendable>(
 }
 
 extension Duration {
-  /// Milliseconds with one digit.
+  /// Milliseconds with one decimal place.
   var inMilliseconds: String {
     let (seconds, attoseconds) = components
     let tenths = seconds * 10_000 + attoseconds / 100_000_000_000_000

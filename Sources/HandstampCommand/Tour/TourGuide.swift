@@ -3,11 +3,11 @@ import Foundation
 import Handstamp
 import HandstampCore
 
-/// Leads through the steps, one after the other, and cleans up.
+/// Runs the steps in order, and cleans up.
 struct TourGuide: Sendable {
   var keep: Bool
 
-  /// Whether every step went as it should.
+  /// Runs the tour. Returns whether every step succeeded.
   func run() async throws -> Bool {
     let folder = NSTemporaryDirectory() + "handstamp-tour-\(UInt64.random(in: 0 ... .max))"
     try FileManager.default.createDirectory(
@@ -36,7 +36,7 @@ struct TourGuide: Sendable {
     wire.lead(to: try await server.start(accessTokenLife: "2s"))
     let stage = Stage(
       folder: folder, server: server, wire: wire, address: try ServerAddress(parsing: address))
-    Terminal.out("a server in process \(server.id ?? 0) on a fresh database; all traffic goes over \(address)")
+    Terminal.out("server in process \(server.id ?? 0) with a fresh database; all traffic goes through \(address)")
     var rows = [["", "STEP", "RESULT", "TIME"]]
     var failed = false
     for (index, step) in Step.all.enumerated() {
@@ -60,14 +60,14 @@ struct TourGuide: Sendable {
     Terminal.out("")
     for line in Table(rows: rows).lines { Terminal.out(line) }
     Terminal.out(
-      "\n\(failed ? "something is not as it should be" : "all as it should be"), \((ContinuousClock.now - start).words)"
+      "\n\(failed ? "a step failed" : "all steps passed"), \((ContinuousClock.now - start).words)"
     )
     if keep, !failed { try await stay(stage) }
     try? await server.stop()
     return !failed
   }
 
-  /// Leaves everything as it is until the program is interrupted.
+  /// Keeps everything running until the program is interrupted.
   private func stay(_ stage: Stage) async throws {
     guard let address = stage.server.address else { return }
     let home = Home(path: stage.folder + "/kept")
@@ -83,8 +83,8 @@ struct TourGuide: Sendable {
       try       export HANDSTAMP_HOME=\(home.path) PATH=\(URL(fileURLWithPath: try Child.program()).deletingLastPathComponent().path):$PATH
                 handstamp status; handstamp token; handstamp sessions
       """)
-    Terminal.say("hint: ctrl-c ends it and removes everything")
-    // Until the interrupt.
+    Terminal.say("hint: press ctrl-c to stop and remove everything")
+    // Waits for the interrupt.
     try? await OneShot<Void>().value()
   }
 }

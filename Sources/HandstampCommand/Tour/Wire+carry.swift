@@ -10,7 +10,7 @@ extension Wire: HTTPResponder {
   typealias Context = WireContext
 
   @concurrent func respond(to request: Hummingbird.Request, context: WireContext) async throws -> Response {
-    // The body of a stream's request is left to itself: its end is how a reader's leaving is noticed.
+    // The body of a stream request is not read: its end shows that the reader has left.
     let isStream = request.uri.path == "/v1/events"
     let body = isStream ? [] : Array(try await request.body.collect(upTo: 1 << 20).readableBytesView)
     let outgoing = TransportRequest(
@@ -67,18 +67,18 @@ extension Wire: HTTPResponder {
       if delay > .zero { try await Task.sleep(for: delay) }
       switch fate {
       case .arrives: break
-      case .isLost: throw TransportError.unreachable("lost")
+      case .isLost: throw TransportError.connectionLost("lost")
       case .waits(let isHere, let goOn):
         isHere.set(())
         try await goOn.value()
       }
     } catch {
-      throw .unreachable("lost")
+      throw .connectionLost("lost")
     }
   }
 
   private func shorten(_ answer: inout TransportResponse) {
-    guard let seconds = state.withLock({ $0.expiresIn }) else { return }
+    guard let seconds = state.withLock({ $0.life }) else { return }
     let text = String(decoding: answer.body, as: UTF8.self)
     answer.body = Array(text.replacing(#/"expires_in":[0-9]+/#, with: "\"expires_in\":\(seconds)").utf8)
   }
@@ -99,7 +99,7 @@ extension Wire: HTTPResponder {
       })
   }
 
-  /// As if the server had died.
+  /// Breaks the connection, as if the server had died.
   private func breakConnection(_ context: WireContext) async throws -> Response {
     try? await context.channel.close()
     throw CancellationError()
@@ -135,13 +135,13 @@ extension Wire: HTTPResponder {
 
   // MARK: Parts of HTTP
 
-  /// A member of a JSON object, if it is a text.
+  /// A member of a JSON object, if it is a string.
   private struct Value: Decodable {
     var text: String?
     init(from decoder: any Decoder) throws { text = try? decoder.singleValueContainer().decode(String.self) }
   }
 
-  /// RFC 9110 section 7.6.1, and what the other side computes anew.
+  /// Whether a field applies to one connection only (RFC 9110 section 7.6.1), or is set by the transport.
   private static func isOfOneConnection(_ name: String) -> Bool {
     ["connection", "keep-alive", "transfer-encoding", "content-length", "host", "te", "upgrade"].contains(
       name.lowercased())

@@ -7,23 +7,23 @@ import Logging
 import NIOCore
 import ServiceLifecycle
 
-/// The network between the tour's devices and its server. It carries every request, counts the refreshes, and can hold an
-/// answer or lose it on its way.
+/// The network between the tour's devices and its server. It forwards every request, counts the refreshes, and can hold or lose
+/// a response.
 final class Wire: Sendable {
-  /// What becomes of an answer to a refresh or a sign-in.
+  /// The fate of the response to a refresh or a sign-in.
   enum Fate: Sendable {
     case arrives
     /// The connection breaks instead.
     case isLost
-    /// It waits here; `isHere` happens when the server has answered, that is, committed.
+    /// The response is held here; `isHere` is set once the server has responded, that is, committed.
     case waits(isHere: OneShot<Void>, goOn: OneShot<Void>)
   }
 
-  /// One refresh, as it was seen going by.
+  /// A refresh, as observed on the wire.
   struct Refresh: Sendable {
     var token: String
     var key: String
-    /// Nothing while the server has not answered.
+    /// `nil` until the server responds.
     var status: Int?
     var successor: String?
     var hasArrived = false
@@ -38,9 +38,9 @@ final class Wire: Sendable {
     var fates: [Fate] = []
     var signInFates: [Fate] = []
     var delay = Duration.zero
-    /// What answers to refreshes say of a token's life, instead of what the server says; in seconds.
-    var expiresIn: Int?
-    /// Takes the place of every answer to a refresh, and the server is not asked.
+    /// Replaces `expires_in` in responses to refreshes; in seconds.
+    var life: Int?
+    /// Replaces every response to a refresh; the server gets no request.
     var refreshAnswer: TransportResponse?
     var secrets: Set<String> = []
   }
@@ -48,25 +48,25 @@ final class Wire: Sendable {
   let transport = AsyncHTTPTransport()
   let address = OneShot<String>()
 
-  /// Where the server is.
+  /// Sets the URL of the server.
   func lead(to target: String) { state.withLock { $0.target = target } }
 
-  /// The next answer to a refresh has this fate.
+  /// Sets the fate of the next refresh response.
   func nextAnswer(_ fate: Fate) { state.withLock { $0.fates.append(fate) } }
 
-  /// The next answer to a sign-in with a password has this fate.
+  /// Sets the fate of the next response to a password sign-in.
   func nextSignIn(_ fate: Fate) { state.withLock { $0.signInFates.append(fate) } }
 
-  /// Every answer to a refresh takes so much longer.
+  /// Delays every refresh response.
   func delayAnswers(by delay: Duration) { state.withLock { $0.delay = delay } }
 
-  /// Tokens are good for so many seconds from here on, as far as clients are told; nothing: as the server says.
-  func saysTokensLast(_ seconds: Int?) { state.withLock { $0.expiresIn = seconds } }
+  /// Sets the token lifetime that clients see from now on, in seconds; `nil` for the server's own.
+  func saysTokensLast(_ seconds: Int?) { state.withLock { $0.life = seconds } }
 
-  /// Every refresh is answered so from here on, in the server's place; `nil`: by the server.
+  /// Sets the response to every refresh from now on, in place of the server's; `nil` for the server's own.
   func answersRefreshes(with answer: TransportResponse?) { state.withLock { $0.refreshAnswer = answer } }
 
-  /// Begins to count anew.
+  /// Resets the counts.
   func forget() {
     state.withLock { state in
       state.refreshes = []
@@ -76,13 +76,13 @@ final class Wire: Sendable {
 
   var refreshes: [Refresh] { state.withLock { $0.refreshes } }
   var mostInTheAir: Int { state.withLock { $0.mostInTheAir } }
-  /// Live feeds that are open at both ends.
+  /// The number of live feeds that are open at both ends.
   var openStreams: Int { state.withLock { $0.openStreams } }
   var inTheAir: Int { state.withLock { $0.inTheAir } }
-  /// Every token, key and password that went by.
+  /// Every token, key and password seen.
   var secrets: Set<String> { state.withLock { $0.secrets } }
 
-  /// Carries requests until its task is cancelled.
+  /// Forwards requests until its task is cancelled.
   func run() async throws {
     let logger = Logger(label: "wire") { _ in SwiftLogNoOpLogHandler() }
     let application = Application(
@@ -95,7 +95,7 @@ final class Wire: Sendable {
   }
 }
 
-/// A request on the wire, and the connection that it came by.
+/// The context of a request, with its connection.
 struct WireContext: RequestContext {
   var coreContext: CoreRequestContextStorage
   let channel: any Channel

@@ -3,19 +3,19 @@ import ArgumentParser
 import Foundation
 import HandstampCore
 
-/// `--json` on everything that reads.
+/// `--json`, for every command that reads.
 struct OutputOptions: ParsableArguments {
   @Flag(name: .long, help: "print one line of JSON")
   var json = false
 }
 
-/// What programs read: the version first, so that they know what to expect.
+/// Output for programs. It carries a schema version so that they know what to expect.
 protocol Document: Encodable {
   var schemaVersion: Int { get }
 }
 
 extension Document {
-  /// Prints it as one line.
+  /// Prints the document as one line of JSON.
   func print() {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -24,11 +24,35 @@ extension Document {
   }
 }
 
-/// Columns of text.
+/// A refusal for programs, with `--json`: one line on stderr.
+private struct ErrorBody: Encodable {
+  var code: String
+  var message: String
+  var hint: String
+  var exitStatus: Int32
+}
+
+struct ErrorDocument: Encodable {
+  private var error: ErrorBody
+  private var schemaVersion = 1
+
+  init(_ refusal: Refusal) {
+    error = ErrorBody(
+      code: refusal.code, message: refusal.message, hint: refusal.hint, exitStatus: refusal.exit.rawValue)
+  }
+
+  var line: String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+  }
+}
+
+/// A table of text.
 struct Table {
   var rows: [[String]]
 
-  /// One line per row; columns as wide as they must be.
+  /// One line per row; each column is as wide as its widest cell.
   var lines: [String] {
     let rows = rows.map { $0.map(\.onOneLine) }
     let count = rows.map(\.count).max() ?? 0

@@ -3,12 +3,12 @@ import Handstamp
 import HandstampCore
 
 extension Refusal {
-  /// What the error of an account's session means at a terminal.
+  /// Describes an error of an account's session for the terminal.
   init(_ error: SessionError, account: Account) {
     self = Refusal(error, server: account.server).about(account)
   }
 
-  /// With hints that name the account, where it was named.
+  /// Returns the refusal with a hint that names the account, if the command line named it.
   func about(_ account: Account) -> Refusal {
     guard hint.hasPrefix("run: handstamp login"), let named = account.namedAs else { return self }
     var refusal = self
@@ -16,58 +16,99 @@ extension Refusal {
     return refusal
   }
 
-  /// What a session's error means at a terminal.
+  /// Describes a session's error for the terminal.
   init(_ error: SessionError, server: ServerAddress) {
     switch error {
     case .signedOut(nil): self = .nobody
     case .signedOut(let reason?):
-      self.init(.signInNeeded, "nobody is signed in: \(reason.words)", hint: "run: handstamp login")
-    case .rejected(let reason):
+      self.init(.signInNeeded, "not signed in: \(reason.words)", hint: "run: handstamp login")
+    case .sessionEnded(let reason):
       self.init(.signInNeeded, "the server ended this session: \(reason.words)", hint: "run: handstamp login")
     case .noRefreshToken:
       self.init(
-        .signInNeeded, "the access token is over and there is no refresh token", hint: "run: handstamp login --force")
-    case .rolledBack:
-      self.init(
-        .signInNeeded, "the vault is older than the session: it was restored from a back-up",
+        .signInNeeded, "the access token has expired and this session has no refresh token",
         hint: "run: handstamp login --force")
-    case .unreachable(let delay):
-      let wait = delay.map { $0 >= .seconds(1) ? " in \($0.words)" : "" } ?? ""
-      self.init(.network, "no answer from \(server.text)", hint: "see to the network and the server, try again\(wait)")
-    case .storage(let trouble): self.init(trouble)
-    case .tokenRefused:
+    case .storageOutdated:
       self.init(
-        .failure, "the server refuses a token that it has just issued",
+        .signInNeeded, "the vault is older than the session; it was restored from a backup",
+        hint: "run: handstamp login --force")
+    case .requestFailed(let failure, let delay): self.init(failure, retryAfter: delay, server: server)
+    case .storage(let error): self.init(error)
+    case .tokenRejected:
+      self.init(
+        .failure, "the server rejected a token it just issued",
         hint: "compare the clocks and the issuer of the servers behind \(server.text)")
     case .refused(let code, let detail): self.init(code: code, detail: detail)
-    case .invalidAnswer(let text):
-      self.init(.failure, "\(server.text) answers in an unknown way: \(plain(text))", hint: Refusal.isItOurs)
+    case .invalidResponse(let text):
+      self.init(.failure, "unexpected response from \(server.text): \(plain(text))", hint: Refusal.isItOurs)
     case .unsupported(let what):
-      self.init(.failure, "\(server.text) does not offer this: \(plain(what))", hint: "ask its operator")
+      self.init(.failure, "\(server.text) does not support this: \(plain(what))", hint: "ask its operator")
     case .presence:
-      self.init(.failure, "nobody has shown to be there", hint: "run the same command again at a terminal")
+      self.init(.failure, "presence was not confirmed", hint: "run the same command again at a terminal")
     case .cancelled: self.init(.cancelled, "cancelled", hint: "run the same command again")
-    @unknown default: self.init(.failure, "the session cannot be used", hint: "run: handstamp status")
     }
+    if code == exit.code { code = error.code }
   }
 
-  static let isItOurs = "is it a handstamp server?"
+  /// Describes a request without a decision.
+  private init(_ failure: RequestFailure, retryAfter delay: Duration?, server: ServerAddress) {
+    let wait = delay.map { $0 >= .seconds(1) ? " in \($0.words)" : "" } ?? ""
+    switch failure {
+    case .network(let error): self.init(.network(error), server: server)
+    case .server(let response):
+      let isPage = response.error == nil && response.status < 500 && response.status != 429
+      self.init(
+        .network, "\(server.text) answered \(plain("\(response)"))",
+        hint: isPage
+          ? "check that no captive portal or proxy answers in its place, then try again"
+          : "try again\(wait.isEmpty ? " later" : wait)")
+    case .configuration(let response):
+      switch response.error {
+      case let code? where ["invalid_client", "unauthorized_client", "invalid_scope"].contains(code):
+        self.init(code: code, detail: response.details)
+        exit = .configuration
+      default:
+        self.init(
+          .configuration, "\(server.text) does not accept this client: \(plain("\(response)"))",
+          hint: "check the client's registration at \(server.text), then run the command again")
+      }
+    case .unusableTokens(let reason, _):
+      self.init(
+        .configuration, "the tokens from \(server.text) cannot be used: \(plain(reason))", hint: "contact its operator")
+    case .clock:
+      self.init(.failure, plain("\(failure)"), hint: "set the clock of this machine, then run the command again")
+    case .preparation(let error): self.init(error, server: server)
+    }
+    code = failure.code
+  }
+
+  static let isItOurs = "check that this is a Handstamp server"
 
   private static let unlocking =
-    "unlock it (handstamp store says where its key is), or name the file of its passphrase in HANDSTAMP_PASSPHRASE_FILE"
+    "unlock it (see: handstamp key), or set HANDSTAMP_PASSPHRASE_FILE to a file with its passphrase"
 
-  static let nobody = Refusal(.signInNeeded, "nobody is signed in", hint: "run: handstamp login")
+  static let nobody = Refusal(.signInNeeded, "not signed in", hint: "run: handstamp login", code: "signed_out")
 
-  init(_ trouble: VaultTrouble) {
-    switch trouble {
-    case .locked: self.init(.vault, "the vault is locked", hint: Refusal.unlocking)
-    case .unavailable(let why):
-      self.init(
-        .vault, "the vault cannot be used, and nothing was erased: \(plain(why))", hint: "run: handstamp doctor",
-        concernsHome: true)
+  init(_ error: VaultError) {
+    func unusable(_ text: String, hint: String = "run: handstamp doctor") -> Refusal {
+      Refusal(.vault, text, hint: hint, concernsHome: true, code: error.code)
+    }
+    switch error {
+    case .locked: self.init(.vault, "the vault is locked", hint: Refusal.unlocking, code: error.code)
+    case .full(let text):
+      self = unusable(
+        "no space left for the vault; nothing was erased: \(plain(text))",
+        hint: "free some space, then run the command again")
+    case .permissions(let text): self = unusable("cannot access the vault; nothing was erased: \(plain(text))")
+    case .newerFormat(let text): self = unusable("the vault cannot be read; nothing was erased: \(plain(text))")
+    case .wrongKey(let text): self = unusable("the vault cannot be opened; nothing was erased: \(plain(text))")
+    case .passphrase(let text): self = unusable("the vault's key cannot be opened: \(plain(text))")
+    case .unavailable(let text):
+      self = unusable("the vault is unavailable, but nothing was erased: \(plain(text))")
     case .corrupt:
       self.init(
-        .vault, "the vault is damaged, and nothing was erased; a sign-in sets it aside", hint: "run: handstamp login")
+        .vault, "the vault is damaged; nothing was erased, and signing in sets it aside", hint: "run: handstamp login",
+        code: error.code)
     }
   }
 
@@ -75,32 +116,32 @@ extension Refusal {
     switch error {
     case .unauthorized(let error): self.init(error, server: server)
     case .status(let status, let problem): self.init(status: status, problem, server: server)
-    case .unreachable(.cancelled): self.init(.cancelled, "cancelled", hint: "run the same command again")
-    case .unreachable(.timedOut):
-      self.init(.network, "no answer from \(server.text) in time", hint: "try again later")
-    case .unreachable(.tooLarge):
-      self.init(.failure, "the answer is too large", hint: "ask for less at once")
-    case .unreachable(.invalidRequest(let why)):
+    case .network(.cancelled): self.init(.cancelled, "cancelled", hint: "run the same command again")
+    case .network(.timedOut):
+      self.init(.network, "timed out waiting for \(server.text)", hint: "try again later")
+    case .network(.tooLarge):
+      self.init(.failure, "the response is too large", hint: "request less data at once")
+    case .network(.invalidRequest(let why)):
       self.init(.usage, "this request cannot be sent: \(plain(why))", hint: "see: handstamp request --help")
-    case .unreachable(.notConnected(let why)), .unreachable(.unreachable(let why)):
+    case .network(.notConnected(let why)), .network(.connectionLost(let why)):
       self.init(
-        .network, "no answer from \(server.text): \(plain(why))", hint: "see to the network and the server, try again")
+        .network, "no answer from \(server.text): \(plain(why))", hint: "check your connection, then try again")
     case .unreadable(let place):
       self.init(
-        .failure, "the answer of \(server.text) is not readable: \(plain(place))", hint: Refusal.isItOurs)
+        .failure, "cannot parse the response from \(server.text): \(plain(place))", hint: Refusal.isItOurs)
     case .invalidRequest(let why):
       self.init(.usage, "this request cannot be sent: \(plain(why))", hint: "see: handstamp request --help")
-    @unknown default: self.init(.failure, "the request failed", hint: "try again")
     }
+    if code == exit.code { code = error.code }
   }
 
   private init(status: Int, _ problem: Problem?, server: ServerAddress) {
     let words = problem.flatMap { $0.detail ?? $0.title }.map(plain) ?? "status \(status)"
     switch status {
-    case 401: self.init(.signInNeeded, "the server refuses the token: \(words)", hint: "run: handstamp login")
+    case 401: self.init(.signInNeeded, "the server rejected the token: \(words)", hint: "run: handstamp login")
     case 404: self.init(.failure, "\(words)", hint: "run: handstamp sessions")
-    case 429, 500...: self.init(.network, "\(server.text) cannot answer now: \(words)", hint: "try again later")
-    default: self.init(.failure, "\(server.text) refuses: \(words)", hint: "see: handstamp --help")
+    case 429, 500...: self.init(.network, "\(server.text) is unavailable: \(words)", hint: "try again later")
+    default: self.init(.failure, "\(server.text) refused the request: \(words)", hint: "see: handstamp --help")
     }
   }
 
@@ -108,31 +149,33 @@ extension Refusal {
     let words = plain(detail ?? code)
     switch code {
     case "wrong_credentials":
-      self.init(.failure, "the address or the password is wrong", hint: "try again, or run: handstamp signup")
+      self.init(.failure, "wrong email address or password", hint: "try again, or run: handstamp signup")
     case "email_taken":
-      self.init(.failure, "there is an account with this address already", hint: "run: handstamp login")
+      self.init(.failure, "an account with this email address already exists", hint: "run: handstamp login")
     case "weak_password":
-      self.init(.failure, "the password does not fit the rules", hint: words)
+      self.init(.failure, "the password does not meet the requirements", hint: words)
     case "sign_up_closed":
-      self.init(.failure, "nobody can sign up at this server", hint: "ask whoever runs it")
+      self.init(.failure, "sign-up is closed on this server", hint: "ask its operator for an account")
     case "expired_token":
-      self.init(.failure, "nobody typed the code in time", hint: "run the same command again")
+      self.init(.failure, "the code was not entered in time", hint: "run the same command again")
     case "access_denied":
-      self.init(.failure, "whoever was asked said no", hint: "run the same command again, and allow it there")
+      self.init(.failure, "the request was denied", hint: "run the same command again and allow the request")
     case "invalid_client":
       self.init(
-        .failure, "the server does not know this client: \(words)",
-        hint: "register one there with the redirect http://127.0.0.1/callback, and name it by --client-id")
+        .failure, "the server does not recognize this client: \(words)",
+        hint:
+          "register a client there with the redirect URI http://127.0.0.1/callback, then pass its ID with --client-id")
     case "unauthorized_client":
       self.init(
-        .failure, "this client may not sign in in this way: \(words)",
+        .failure, "this client may not use this sign-in method: \(words)",
         hint: "try --browser or --device, or another --client-id")
     case "invalid_scope":
-      self.init(.failure, "the server does not grant this scope: \(words)", hint: "name others by --scope")
+      self.init(.failure, "the server does not grant this scope: \(words)", hint: "choose other scopes with --scope")
     case "invalid_token":
-      self.init(.failure, words, hint: "it may be over, or another server's: get a new one")
-    default: self.init(.failure, "the server refuses: \(words)", hint: "see what was sent, and try again")
+      self.init(.failure, words, hint: "it may have expired, or belong to another server; request a new one")
+    default: self.init(.failure, "the server refused the request: \(words)", hint: "check the input, then try again")
     }
+    self.code = code
   }
 }
 
@@ -143,11 +186,11 @@ extension EndReason {
     case .signedOut: "signed out"
     case .revoked: "ended from another device"
     case .replaced: "this device signed in again"
-    case .misused: "its refresh token had been copied and used by somebody else"
-    case .expired: "it reached its greatest age"
-    case .idle: "nobody used it for too long"
+    case .tokenReuseDetected: "its refresh token was copied and used elsewhere"
+    case .expired: "it reached its maximum age"
+    case .idle: "it was not used for too long"
     case .accountClosed: "the account was closed"
-    case .rejected: "the server accepts it no longer"
+    case .rejected: "the server no longer accepts it"
     case .erased: "it was erased"
     @unknown default: rawValue
     }

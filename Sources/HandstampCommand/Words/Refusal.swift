@@ -1,24 +1,38 @@
 #if Programs
-/// Why a command did not do what it was asked, and what to do about it. Without capitals and full stops.
+/// Why a command failed, and what to do about it. Lower case, no full stop.
 struct Refusal: Error, Equatable {
-  var code: ExitReason
+  var exit: ExitReason
+  /// The stable code, in `snake_case`, for programs; the same as in Swift and in problem documents.
+  var code: String
   var message: String
   var hint: String
-  /// Whether the state of the installation's files is to blame: what leads out is found out by looking at them.
+  /// Whether the installation's files are to blame; if so, the hint is found by inspecting them.
   var concernsHome = false
 
-  init(_ code: ExitReason, _ message: String, hint: String, concernsHome: Bool = false) {
-    self.code = code
+  init(_ exit: ExitReason, _ message: String, hint: String, concernsHome: Bool = false, code: String? = nil) {
+    self.exit = exit
+    self.code = code ?? exit.code
     self.message = message
     self.hint = hint
     self.concernsHome = concernsHome
   }
 
-  /// The same in other words.
-  func saying(_ message: String) -> Refusal { Refusal(code, message, hint: hint, concernsHome: concernsHome) }
+  /// Returns the same refusal with another message.
+  func saying(_ message: String) -> Refusal {
+    var refusal = self
+    refusal.message = message
+    return refusal
+  }
+
+  /// Returns the same refusal with another hint.
+  func hinting(_ hint: String) -> Refusal {
+    var refusal = self
+    (refusal.hint, refusal.concernsHome) = (hint, false)
+    return refusal
+  }
 }
 
-/// How the program ends. `handstamp --help` lists them.
+/// Exit codes. `handstamp --help` lists them.
 enum ExitReason: Int32, Sendable {
   case ok = 0
   case failure = 1
@@ -26,13 +40,30 @@ enum ExitReason: Int32, Sendable {
   case signInNeeded = 4
   case vault = 5
   case network = 6
+  case configuration = 7
   case usage = 64
-  /// What `exec` was to run cannot be run, as shells say it.
+  /// The program that `exec` was asked to run is not executable; shells use the same code.
   case notRunnable = 126
   case notFound = 127
+
+  /// The code of a refusal that has no code of its own.
+  var code: String {
+    switch self {
+    case .ok: "ok"
+    case .failure: "failed"
+    case .cancelled: "cancelled"
+    case .signInNeeded: "sign_in_needed"
+    case .vault: "storage_unavailable"
+    case .network: "server_error"
+    case .configuration: "invalid_request"
+    case .usage: "usage"
+    case .notRunnable: "not_executable"
+    case .notFound: "not_found"
+    }
+  }
 }
 
-/// `text` as one word of a shell's command, so that a hint can be run as it is printed.
+/// Returns `text` quoted as one shell word, so that a hint can be run as printed.
 func shellWord(_ text: String) -> String {
   let isPlain =
     !text.isEmpty && text.first != "~" && text.first != "#"
@@ -42,7 +73,7 @@ func shellWord(_ text: String) -> String {
   return isPlain ? text : "'" + text.replacing("'", with: "'\\''") + "'"
 }
 
-/// A sentence of somebody else's in the program's own manner: without a capital at its start and a full stop at its end.
+/// Returns a sentence in the program's own style: no leading capital, no final full stop.
 func plain(_ sentence: String) -> String {
   var text = sentence.split(whereSeparator: \.isNewline).joined(separator: " ")
   while text.hasSuffix(".") { text.removeLast() }

@@ -1,7 +1,7 @@
 #if Programs
 import ArgumentParser
 
-/// A duration as people write it: `500ms`, `60s`, `5m`, `12h`, `30d`.
+/// A duration as typed on the command line: `500ms`, `60s`, `5m`, `12h`, `30d`.
 struct Span: ExpressibleByArgument, Hashable, Sendable {
   var duration: Duration
 
@@ -24,7 +24,7 @@ struct Span: ExpressibleByArgument, Hashable, Sendable {
 }
 
 extension Duration {
-  /// For people, the two greatest units: `9 min 12 s`.
+  /// For people: the two largest units, as in `9 min 12 s`.
   var words: String {
     let (whole, attoseconds) = components
     let milliseconds = attoseconds / 1_000_000_000_000_000

@@ -2,30 +2,30 @@
 import Foundation
 import HandstampCore
 
-/// Data on stdout, words on stderr.
+/// Data goes to stdout, messages go to stderr.
 enum Terminal {
-  /// One line of data.
+  /// Prints one line of data.
   static func out(_ line: String) {
     WaitLine.shared.makeRoom()
     write(Array((line + "\n").utf8), to: STDOUT_FILENO)
   }
 
-  /// Data as it is.
+  /// Writes data unchanged.
   static func out(bytes: [UInt8]) {
     WaitLine.shared.makeRoom()
     write(bytes, to: STDOUT_FILENO)
   }
 
-  /// One line of words.
+  /// Prints one line of message text.
   static func say(_ line: String) {
     WaitLine.shared.makeRoom()
     write(Array((line.onOneLine + "\n").utf8), to: STDERR_FILENO)
   }
 
-  /// A part of a line, on stderr.
+  /// Writes part of a line to stderr.
   static func writeRaw(_ text: String) { write(Array(text.utf8), to: STDERR_FILENO) }
 
-  /// Unbuffered, so that nothing is lost however the program ends.
+  /// Unbuffered, so that no output is lost however the program ends.
   private static func write(_ bytes: [UInt8], to descriptor: Int32) {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -37,31 +37,31 @@ enum Terminal {
 
   static var isInteractive: Bool { isatty(STDIN_FILENO) == 1 }
 
-  /// The first line of stdin, or what is typed at a prompt without an echo.
+  /// Returns the first line of stdin, or prompts for the secret with the echo turned off.
   ///
-  /// - Parameter twice: ask again at the prompt, and compare.
+  /// - Parameter twice: prompt a second time, and compare.
   static func secret(_ name: String, twice: Bool = false) throws(Refusal) -> Secret {
     guard isInteractive else { return try firstLine(of: name) }
     return try withoutEcho { () throws(Refusal) in
       let secret = try prompt("\(name): ")
       if !twice { return secret }
-      guard try prompt("\(name) once more: ") == secret else {
-        throw Refusal(.failure, "the two are not the same", hint: "run the same command again")
+      guard try prompt("\(name) again: ") == secret else {
+        throw Refusal(.failure, "the two entries do not match", hint: "run the same command again")
       }
       return secret
     }
   }
 
-  /// What is typed without an echo at the terminal that this program was started at, whatever stdin is: git's, for one. Nothing
-  /// where there is none, and when it was cancelled.
+  /// Prompts, with the echo turned off, at the controlling terminal, even if stdin is something else (git's pipe, for example).
+  /// Returns `nil` if there is no terminal, or if the user cancels.
   static func secretAtTerminal(_ name: String) throws(Refusal) -> Secret? {
     if isInteractive {
       do throws(Refusal) { return try withoutEcho { () throws(Refusal) in try prompt("\(name): ") } } catch {
-        guard error.code == .cancelled else { throw error }
+        guard error.exit == .cancelled else { throw error }
         return nil
       }
     }
-    // Who sees no words is not asked either.
+    // Without a visible stderr, the user would not see the prompt.
     guard isatty(STDERR_FILENO) == 1 else { return nil }
     let descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
@@ -73,7 +73,7 @@ enum Terminal {
     }
   }
 
-  /// All of stdin, at most a few thousand characters.
+  /// Returns all of stdin, up to 256 KiB.
   static func input() -> String {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)
@@ -85,9 +85,9 @@ enum Terminal {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// A line that is no secret.
+  /// Prompts for a line that is not secret.
   static func line(_ name: String, hint: String) throws(Refusal) -> String {
-    guard isInteractive else { throw Refusal(.usage, "\(name) is missing", hint: hint) }
+    guard isInteractive else { throw Refusal(.usage, "missing \(name)", hint: hint) }
     write(Array("\(name): ".utf8), to: STDERR_FILENO)
     guard let line = readLine(), !line.isEmpty else {
       throw Refusal(.cancelled, "cancelled", hint: hint)
@@ -108,7 +108,7 @@ enum Terminal {
     if line.last == 13 { line.removeLast() }
     guard !line.isEmpty else {
       throw Refusal(
-        .usage, "there is no \(name) on stdin", hint: "type it at the prompt, or give it as one line by stdin")
+        .usage, "no \(name) on stdin", hint: "run the command at a terminal, or pipe the \(name) in as one line")
     }
     return Secret(bytes: line)
   }
@@ -122,8 +122,8 @@ enum Terminal {
     return typed
   }
 
-  /// Reads up to the end of the line; nothing when it was cancelled. Keys come one by one, so that an interrupt is seen
-  /// here, while the echo can still be turned on again.
+  /// Reads up to the end of the line; returns `nil` if the user cancels. Keys are read one by one, so that an interrupt is
+  /// seen here, while the echo can still be restored.
   private static func readKeys(from descriptor: Int32 = STDIN_FILENO) -> Secret? {
     var typed: [UInt8] = []
     defer { for index in typed.indices { typed[index] = 0 } }
@@ -147,7 +147,7 @@ enum Terminal {
   ) throws(Refusal) -> Result {
     var former = termios()
     guard tcgetattr(descriptor, &former) == 0 else {
-      throw Refusal(.failure, "the terminal cannot be asked for secrets", hint: "give the secret as one line by stdin")
+      throw Refusal(.failure, "cannot read a secret from this terminal", hint: "pipe the secret in as one line")
     }
     var silent = former
     silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
@@ -158,7 +158,7 @@ enum Terminal {
 }
 
 extension String {
-  /// What a server, or another device, calls itself or somebody must not move the cursor.
+  /// The text with control characters replaced: names from servers and other devices must not move the cursor.
   var onOneLine: String {
     String(String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
   }

@@ -2,27 +2,27 @@
 import Foundation
 import HandstampCore
 
-/// One line on a terminal that says what is waited for, once that takes longer than a second; it is gone afterwards. None
-/// where stderr is no terminal.
+/// A status line that shows what the program is waiting for, once the wait exceeds a second; erased afterwards. Not shown
+/// unless stderr is a terminal.
 final class WaitLine: Sendable {
   static let shared = WaitLine()
 
   private struct State {
     var isSilent = false
     var lastNumber = 0
-    /// What is waited for, the newest last.
+    /// Current waits, newest last.
     var waits: [(number: Int, words: String, since: ContinuousClock.Instant)] = []
     var isShown = false
   }
   private let state = Locked(State())
-  /// How long to wait before saying so, and between two looks.
+  /// Delay before the line appears, and interval between updates.
   private static let patience = Duration.seconds(1)
 
   func silence() { state.withLock { $0.isSilent = true } }
 
   private static let isTerminal = isatty(STDERR_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
 
-  /// Does `body`, which waits for what `words` say.
+  /// Runs `body`, which waits for whatever `words` describes.
   func during<Result, Failure: Error>(
     _ words: @autoclosure () -> String, _ body: () async throws(Failure) -> Result
   ) async throws(Failure) -> Result {
@@ -49,12 +49,12 @@ final class WaitLine: Sendable {
     return try await body()
   }
 
-  /// Before anything else is written.
+  /// Erases the line. Called before anything else is written.
   func makeRoom() { state.withLock { WaitLine.erase(&$0) } }
 
   private func show(_ number: Int) {
     state.withLock { state in
-      // The newest wait is what everything waits for; one that is over by now shows nothing.
+      // Only the newest wait is shown; one that has ended by now is skipped.
       guard let wait = state.waits.last, wait.number == number else { return }
       state.isShown = true
       let time = (ContinuousClock.now - wait.since).words

@@ -1,15 +1,15 @@
 public import HandstampCore
 
-/// Signing in, as a browser would.
+/// Signs in the way a browser does.
 extension CookieBackend {
-  /// Signs in with the site's form. Nothing is kept of an attempt that fails, whatever cookies came with it.
+  /// Signs in with the site's form. Cookies of a failed attempt are discarded.
   ///
-  /// - Throws: ``SessionError/refused(code:detail:)`` with the site's own code; ``SessionError/unreachable(retryAfter:)`` when
-  ///   the site is down; ``SessionError/invalidAnswer(_:)`` for a page that is not known, and when a success came without the
-  ///   login cookie.
-  public func signIn(_ username: String, _ password: Secret) async throws(SessionError) -> Grant {
+  /// - Throws: ``SessionError/refused(code:detail:)`` with the site's own code; ``SessionError/requestFailed(_:retryAfter:)``
+  ///   if the site is down; ``SessionError/invalidResponse(_:)`` for an unknown page, and for a success without the login
+  ///   cookie.
+  public func signIn(_ username: String, _ password: Secret) async throws(SessionError) -> TokenResponse {
     guard let address = WebAddress(site.baseURL)?.resolving(site.signInPath) else {
-      throw .invalidAnswer("the site's address is none")
+      throw .invalidResponse("the site's URL is not valid")
     }
     return try await SignInTurn.take { () async throws(SessionError) in
       try await submit(username, password, to: address)
@@ -18,35 +18,35 @@ extension CookieBackend {
 
   private func submit(
     _ username: String, _ password: Secret, to address: WebAddress
-  ) async throws(SessionError) -> Grant {
+  ) async throws(SessionError) -> TokenResponse {
     var jar = CookieJar()
     let page = try await send(site.form(username, password).request(to: address.text), &jar)
     switch site.recognize(page) {
     case .refused(let code, let detail): throw .refused(code: code, detail: detail)
-    case .unavailable: throw .unreachable(retryAfter: nil)
+    case .unavailable: throw .requestFailed(.server(.init(status: page.status)))
     case .unknown:
-      if page.status == 429 || page.status >= 500 { throw .unreachable(retryAfter: nil) }
-      throw .invalidAnswer("a page that is not known, with status \(page.status)")
+      if page.status == 429 || page.status >= 500 { throw .requestFailed(.server(.init(status: page.status))) }
+      throw .invalidResponse("an unknown page with status \(page.status)")
     case .success(let profile):
       guard jar.cookie(site.loginCookie, for: site.baseURL, at: clock.now().wall) != nil else {
-        throw .invalidAnswer("a success without the cookie \(site.loginCookie)")
+        throw .invalidResponse("a successful sign-in without the cookie \(site.loginCookie)")
       }
-      return Grant(
-        tokens: TokenSet(access: AccessToken(jar.text), life: nil, refresh: nil), profile: profile,
+      return TokenResponse(
+        tokens: TokenSet(access: AccessToken(jar.text), expiresIn: nil, refresh: nil), profile: profile,
         revocation: site.signOut == nil ? nil : RevocationHandle(jar.text))
     }
   }
 
-  /// The most redirects that are followed (RFC 9110 section 15.4 leaves the number open; browsers follow 20).
+  /// The most redirects that are followed (RFC 9110 section 15.4 sets no limit; browsers follow 20).
   private static let redirectLimit = 10
 
-  /// Sends a request with what the jar has for it, takes over what comes back, and follows redirects within the origin.
+  /// Sends a request with the jar's cookies, stores the cookies of the response, and follows redirects within the origin.
   func send(_ request: TransportRequest, _ jar: inout CookieJar) async throws(SessionError) -> TransportResponse {
-    guard let home = WebAddress(site.baseURL) else { throw .invalidAnswer("the site's address is none") }
+    guard let home = WebAddress(site.baseURL) else { throw .invalidResponse("the site's URL is not valid") }
     var request = request
     for _ in 0...CookieBackend.redirectLimit {
       guard let address = WebAddress(request.url), address.isSameOrigin(as: home) else {
-        throw .invalidAnswer("the site sends to another origin")
+        throw .invalidResponse("the site redirects to another origin")
       }
       request.headers.removeAll { $0.name.lowercased() == "cookie" }
       if let header = jar.header(for: request.url, at: clock.now().wall) {
@@ -54,20 +54,21 @@ extension CookieBackend {
       }
       let response: TransportResponse
       do throws(TransportError) { response = try await transport.send(request) } catch {
-        throw SessionError(cookies: error)
+        throw SessionError(error)
       }
       jar.take(response, from: request.url, at: clock.now().wall)
       guard let next = request.following(response) else { return response }
       request = next
     }
-    throw .invalidAnswer("too many redirects")
+    throw .invalidResponse("too many redirects")
   }
 }
 
 extension TransportRequest {
-  /// The request that a redirect asks for (RFC 9110 section 15.4), as browsers make it; nothing where the answer is none.
+  /// Returns the request that a redirect leads to (RFC 9110 section 15.4), as browsers build it; `nil` if the response is not a
+  /// redirect.
   ///
-  /// Whoever sends it looks first whether its address is still one that may have it.
+  /// The caller checks whether the new URL may receive the request.
   public func following(_ response: TransportResponse) -> TransportRequest? {
     guard [301, 302, 303, 307, 308].contains(response.status), let location = response.header("Location"),
       let address = WebAddress(url)?.resolving(location)
@@ -81,16 +82,5 @@ extension TransportRequest {
       next.headers.removeAll { $0.name.lowercased().hasPrefix("content-") }
     }
     return next
-  }
-}
-
-extension SessionError {
-  fileprivate init(cookies error: TransportError) {
-    switch error {
-    case .cancelled: self = .cancelled
-    case .notConnected, .unreachable, .timedOut: self = .unreachable(retryAfter: nil)
-    case .tooLarge: self = .invalidAnswer("the answer was too large")
-    case .invalidRequest(let text): self = .invalidAnswer(text)
-    }
   }
 }

@@ -1,15 +1,17 @@
 public import HandstampCore
 
-/// A session that is a cookie: signs in by a form, sends the account's own jar with every request, and notices when the
-/// server takes the cookie away.
+/// A backend whose session is a cookie: signs in with a form, sends the account's own jar with every request, and notices when
+/// the server removes the cookie.
 ///
-/// The jar is what the session's vault keeps as access token. There is no refresh: a server that lengthens the cookie does so
-/// with any answer, and the longer one is kept.
-public struct CookieBackend: Backend {
+/// The session's vault stores the jar as the access token. There is no refresh: a server may extend the cookie with any
+/// response, and the extended one is stored.
+public struct CookieBackend: Backend, RequestCredential {
+  /// The site's description.
   public let site: CookieSite
   let transport: any Transport
   let clock: any SessionClock
 
+  /// Creates a backend for `site`.
   public init(_ site: CookieSite, transport: any Transport, clock: any SessionClock) {
     self.site = site
     self.transport = transport
@@ -18,13 +20,13 @@ public struct CookieBackend: Backend {
 
   // MARK: The session
 
-  /// The jar of a session; nothing for a token that is none.
+  /// Returns the jar of a session; `nil` if the token is not a jar.
   public func jar(of token: AccessToken) -> CookieJar? { CookieJar(token.secret) }
 
-  /// Whether that jar holds the login cookie, and it is not over.
+  /// Whether the token's jar contains the login cookie, and it has not expired.
   public func isLoggedIn(_ token: AccessToken) -> Bool { loginCookie(in: token) != nil }
 
-  /// When the login cookie ends, by this device's clock. Nothing where there is none, and where it lasts as long as the
+  /// Returns when the login cookie expires, by this device's clock; `nil` if there is none, or if it lasts as long as the
   /// session.
   public func loginCookieExpiryDate(_ token: AccessToken) -> UnixTime? { loginCookie(in: token)?.expires }
 
@@ -38,49 +40,48 @@ public struct CookieBackend: Backend {
 
   // MARK: Backend
 
-  public var keepsRotationKeys: Bool { false }
-  public var sendsBearer: Bool { false }
+  public var abilities: BackendAbilities { BackendAbilities(credential: self) }
 
   public func authorize(_ request: TransportRequest, with token: AccessToken, at now: UnixTime) -> AuthorizedRequest {
     var request = request
     request.headers.removeAll { $0.name.lowercased() == "cookie" }
-    // What a later version wrote cannot be read here: the server decides.
+    // A jar in a later version's format cannot be read here: the server decides.
     guard let jar = jar(of: token) else { return .ready(request) }
-    guard loginCookie(in: jar, at: now) != nil else { return .over(.expired) }
+    guard loginCookie(in: jar, at: now) != nil else { return .ended(.expired) }
     if let header = jar.header(for: request.url, at: now) {
       request.headers.append(HeaderField("Cookie", header.withExposed { $0 }))
     }
     return .ready(request)
   }
 
-  public func notice(
-    in response: TransportResponse, to request: TransportRequest, with token: AccessToken, at now: UnixTime
-  ) -> SessionNotice {
+  public func inspect(
+    _ response: TransportResponse, to request: TransportRequest, with token: AccessToken, at now: UnixTime
+  ) -> ResponseVerdict {
     guard response.headers.contains(where: { $0.name.lowercased() == "set-cookie" }), let before = jar(of: token) else {
-      return .nothing
+      return .unchanged
     }
     var jar = before
     jar.take(response, from: request.url, at: now)
-    if loginCookie(in: before, at: now) != nil, loginCookie(in: jar, at: now) == nil { return .over(.rejected) }
-    return jar.isNews(after: before, at: now) ? .renewed(AccessToken(jar.text)) : .nothing
+    if loginCookie(in: before, at: now) != nil, loginCookie(in: jar, at: now) == nil { return .ended(.rejected) }
+    return jar.isNews(after: before, at: now) ? .renewed(AccessToken(jar.text)) : .unchanged
   }
 
-  /// A cookie cannot be asked for anew: nobody comes here.
-  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure> {
-    .failure(.notSent())
+  /// A cookie cannot be refreshed: never called, because a session of this backend has no refresh token.
+  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+    .noDecision(.preparation(.unsupported("a refresh")))
   }
 
-  @concurrent public func revoke(_ handle: RevocationHandle) async throws(SessionError) {
-    // What is no jar, or one that is over, ends nothing: asking again would not help.
+  @concurrent public func revoke(_ handle: RevocationHandle) async -> RevocationResult {
+    // A handle that is not a jar, or has expired, cannot end a session: a retry would not help.
     guard var jar = CookieJar(handle.secret), loginCookie(in: jar, at: now) != nil,
       let request = site.signOut?(jar)
-    else { return }
+    else { return .ended }
     let response: TransportResponse
     do throws(SessionError) { response = try await send(request, &jar) } catch {
-      if case .invalidAnswer = error { throw .unreachable(retryAfter: nil) }
-      throw error
+      return .noDecision(.preparation(error))
     }
-    if loginCookie(in: jar, at: now) == nil { return }
-    guard (200..<300).contains(response.status) else { throw .unreachable(retryAfter: nil) }
+    if loginCookie(in: jar, at: now) == nil || (200..<300).contains(response.status) { return .ended }
+    // Sites answer with a page of any status: retried soon.
+    return .noDecision(.server(.init(status: max(response.status, 500))))
   }
 }

@@ -1,18 +1,19 @@
 public import HandstampCore
 
-/// How a site signs people in by a form and knows them by a cookie.
+/// Describes a site that signs users in with a form and recognises them by a cookie.
 public struct CookieSite: Sendable {
-  /// Below which the site is; its origin is the only one that cookies and forms go to.
+  /// The site's URL; cookies and forms are sent only to its origin.
   public var baseURL: String
-  /// The cookie that is the session, such as `bbuserid`: who has it is signed in.
+  /// The name of the cookie that is the session, such as `bbuserid`: a client that has it is signed in.
   public var loginCookie: String
-  /// Where the sign-in form is sent, relative to ``baseURL``.
+  /// The path of the sign-in form's target, relative to ``baseURL``.
   public var signInPath: String
-  /// The form that signs somebody in.
+  /// Returns the sign-in form.
   public var form: @Sendable (_ username: String, _ password: Secret) -> WebForm
-  /// Tells a success from a refusal by the page that came, after all redirects.
+  /// Distinguishes success from refusal by the page after all redirects.
   public var recognize: @Sendable (_ page: TransportResponse) -> SignInVerdict
-  /// The request that ends a session at the server. Nothing where there is none: then a sign-out holds on this device alone.
+  /// Returns the request that ends a session at the server. If it is or returns `nil`, a sign-out takes effect only on this
+  /// device.
   public var signOut: (@Sendable (_ jar: CookieJar) -> TransportRequest?)?
 
   public init(
@@ -30,13 +31,14 @@ public struct CookieSite: Sendable {
   }
 }
 
-/// What the page after a sign-in says.
+/// The meaning of the page after a sign-in.
 public enum SignInVerdict: Sendable, Hashable {
+  /// The user is signed in.
   case success(Profile)
-  /// The site said no, in its own short code, such as `wrong_credentials` or `banned`.
+  /// The site refused, with its own short code, such as `wrong_credentials` or `banned`.
   case refused(code: String, detail: String?)
-  /// The site cannot say now: it is down or closed.
+  /// The site is down or closed, so there is no decision.
   case unavailable
-  /// No page that this program knows.
+  /// A page that this program does not recognise.
   case unknown
 }

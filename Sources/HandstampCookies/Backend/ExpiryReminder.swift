@@ -1,12 +1,12 @@
 public import HandstampCore
 
-/// When to tell a person that their cookie will end: not too early, and not at every launch.
+/// Decides when to remind a user that their cookie is about to expire: not too early, and not at every launch.
 public struct ExpiryReminder: Sendable, Hashable, Codable {
-  /// How long before the end the first one comes.
+  /// How long before the expiry the first reminder is shown.
   public var ahead: Duration
-  /// The least time between two.
+  /// The shortest time between two reminders.
   public var pause: Duration
-  /// When the last one was shown. Nothing: none yet.
+  /// When the last reminder was shown; `nil` if none was.
   public private(set) var shownAt: UnixTime?
 
   public init(
@@ -17,7 +17,7 @@ public struct ExpiryReminder: Sendable, Hashable, Codable {
     self.shownAt = shownAt
   }
 
-  /// How much time is left, if that is to be said now; then it counts as shown. The app keeps the reminder.
+  /// Returns the remaining time if a reminder is due, and records it as shown; `nil` otherwise. The app stores the reminder.
   ///
   /// A clock that was set back does not silence it for longer than ``pause``.
   public mutating func due(expiry: UnixTime?, at now: UnixTime) -> Duration? {

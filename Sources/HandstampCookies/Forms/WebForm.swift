@@ -2,6 +2,7 @@ public import HandstampCore
 
 /// A form as a browser sends it.
 public struct WebForm: Sendable, Hashable {
+  /// The encoding of a form's body.
   public enum Encoding: Sendable, Hashable {
     /// `application/x-www-form-urlencoded`.
     case urlEncoded
@@ -13,6 +14,7 @@ public struct WebForm: Sendable, Hashable {
     case utf8
     case windows1252
 
+    /// Returns `text` in this charset.
     public func encode(_ text: String) -> [UInt8] {
       switch self {
       case .utf8: Array(text.utf8)
@@ -21,6 +23,7 @@ public struct WebForm: Sendable, Hashable {
     }
   }
 
+  /// One field of a form.
   public struct Field: Sendable, Hashable {
     public var name: String
     public var value: Secret
@@ -33,8 +36,11 @@ public struct WebForm: Sendable, Hashable {
     public init(_ name: String, _ value: String) { self.init(name, Secret(value)) }
   }
 
+  /// The fields, in order.
   public var fields: [Field]
+  /// The encoding of the body.
   public var encoding: Encoding
+  /// The charset of the text in it.
   public var charset: Charset
 
   public init(_ fields: [Field], encoding: Encoding = .urlEncoded, charset: Charset = .utf8) {
@@ -43,7 +49,7 @@ public struct WebForm: Sendable, Hashable {
     self.charset = charset
   }
 
-  /// The form as the body of a `POST` to `url`.
+  /// Returns a `POST` request to `url` with the form as its body.
   public func request(to url: String, timeout: Duration = .seconds(20)) -> TransportRequest {
     let (type, body): (String, [UInt8])
     switch encoding {
@@ -83,7 +89,7 @@ public struct WebForm: Sendable, Hashable {
     var body: [UInt8] = []
     for field in fields {
       body += Array("--\(boundary)\r\nContent-Disposition: form-data; name=\"".utf8)
-      // WHATWG HTML, multipart/form-data: a name cannot end its line or its quotes.
+      // WHATWG HTML, multipart/form-data: a name must not end its line or its quotes.
       for byte in charset.encode(field.name) {
         switch byte {
         case 10: body += Array("%0A".utf8)

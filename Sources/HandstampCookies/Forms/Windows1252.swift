@@ -1,7 +1,7 @@
-/// The charset of older sites, as browsers read it (WHATWG Encoding, index windows-1252). Every byte is a character and comes
-/// back as the same byte; no page is ever refused because of one.
+/// The charset of older sites, as browsers decode it (WHATWG Encoding, index windows-1252). Every byte decodes to a character
+/// that encodes to the same byte; no input is rejected.
 public enum Windows1252 {
-  /// 0x80 to 0x9F; the five bytes that the table leaves out stand for the control characters of the same number.
+  /// 0x80 to 0x9F; the five bytes that the table leaves out map to the control characters of the same number.
   private static let upper: [UInt16] = [
     0x20AC, 0x81, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8D, 0x017D,
     0x8F, 0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x9D,
@@ -10,9 +10,10 @@ public enum Windows1252 {
   private static let bytes: [UInt16: UInt8] = Dictionary(
     uniqueKeysWithValues: upper.enumerated().map { ($1, UInt8($0) + 0x80) })
 
+  /// Returns the text of `bytes`.
   public static func decode(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
-    // An array of known type is walked many times faster.
+    // An array of known type iterates many times faster.
     let bytes = Array(bytes)
     text.reserveCapacity(bytes.count)
     for byte in bytes {
@@ -20,7 +21,7 @@ public enum Windows1252 {
         text.append(byte)
         continue
       }
-      // As UTF-8: no code of the table needs more than three bytes, and none is one half of a pair.
+      // As UTF-8: no code of the table needs more than three bytes, and none is half of a surrogate pair.
       let code = byte < 0xA0 ? upper[Int(byte) - 0x80] : UInt16(byte)
       if code < 0x800 {
         text += [0xC0 | UInt8(code >> 6), 0x80 | UInt8(code & 63)]
@@ -31,8 +32,8 @@ public enum Windows1252 {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The bytes of `text`. A character that the charset lacks becomes `&#N;`, as browsers write it into forms: the server
-  /// shows it as that character.
+  /// Returns the bytes of `text`. A character outside the charset becomes `&#N;`, as browsers write it into forms: the server
+  /// displays it as that character.
   public static func encode(_ text: String) -> [UInt8] {
     var result: [UInt8] = []
     for scalar in text.unicodeScalars {

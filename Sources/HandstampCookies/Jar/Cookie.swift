@@ -1,18 +1,22 @@
 public import HandstampCore
 
-/// One cookie as a jar keeps it (RFC 6265 section 5.3).
+/// One cookie in a jar (RFC 6265 section 5.3).
 public struct Cookie: Sendable, Hashable {
   public var name: String
   public var value: Secret
-  /// Lower case, without a leading dot.
+  /// The domain, in lower case, without a leading dot.
   public var domain: String
-  /// Whether it goes to that very host alone, and to none below it.
+  /// Whether the cookie is sent only to this host, and not to its subdomains.
   public var isHostOnly: Bool
+  /// The path below which the cookie is sent.
   public var path: String
-  /// When it ends, by this device's clock. Nothing: it lasts as long as its session.
+  /// When the cookie expires, by this device's clock; `nil` if it lasts as long as its session.
   public var expires: UnixTime?
+  /// Whether the cookie is sent only over `https`.
   public var isSecure: Bool
+  /// Whether the server hides the cookie from scripts.
   public var isHTTPOnly: Bool
+  /// When the cookie was first set, by this device's clock.
   public var createdAt: UnixTime
 
   public init(
@@ -30,21 +34,22 @@ public struct Cookie: Sendable, Hashable {
     self.createdAt = createdAt
   }
 
+  /// Whether the cookie has expired at `now`.
   public func isOver(at now: UnixTime) -> Bool { expires.map { $0 <= now } ?? false }
 
-  /// Whether it goes along with a request to `address` (RFC 6265 section 5.4).
+  /// Whether the cookie is sent with a request to `address` (RFC 6265 section 5.4).
   public func goes(to address: WebAddress) -> Bool {
     (isHostOnly ? address.host == domain : DomainRules.matches(address.host, domain))
       && Cookie.path(address.path, matches: path) && (!isSecure || address.isSecure)
   }
 
-  /// RFC 6265 section 5.1.4.
+  /// Path matching (RFC 6265 section 5.1.4).
   static func path(_ request: String, matches path: String) -> Bool {
     guard request.hasPrefix(path) else { return false }
     return request.utf8.count == path.utf8.count || path.hasSuffix("/") || request.dropFirst(path.count).hasPrefix("/")
   }
 
-  /// The path of a cookie that names none (RFC 6265 section 5.1.4).
+  /// Returns the path of a cookie without a `Path` attribute (RFC 6265 section 5.1.4).
   ///
   /// | request | path |
   /// |---|---|
@@ -56,20 +61,20 @@ public struct Cookie: Sendable, Hashable {
   }
 }
 
-/// Which hosts a domain covers.
+/// The rules for the hosts of a domain.
 enum DomainRules {
-  /// RFC 6265 section 5.1.3.
+  /// Domain matching (RFC 6265 section 5.1.3).
   static func matches(_ host: String, _ domain: String) -> Bool {
     host == domain || (host.hasSuffix("." + domain) && !isAddress(host))
   }
 
-  /// Whether a cookie may be set for all of `domain`. There is no list of public suffixes here: what has no dot is refused,
-  /// and a jar is one account's at one site, so that `co.uk` gains a foreign site nothing.
+  /// Whether a cookie for all of `domain` is refused. There is no list of public suffixes here: a domain without a dot is
+  /// refused, and a jar belongs to one account at one site, so that a cookie for `co.uk` gains a foreign site nothing.
   static func isBroad(_ domain: String) -> Bool {
     !domain.contains(".") || domain.hasPrefix(".") || domain.hasSuffix(".") || domain.range(of: "..") != nil
   }
 
-  /// An IP address covers nothing but itself.
+  /// An IP address matches only itself.
   static func isAddress(_ host: String) -> Bool {
     host.contains(":") || host.utf8.allSatisfy { (48...57).contains($0) || $0 == 46 }
   }

@@ -1,6 +1,6 @@
 import HandstampCore
 
-/// Reads the dates of cookies and of HTTP, however they are written (RFC 6265 section 5.1.1).
+/// Parses the dates of cookies and of HTTP, in any of their forms (RFC 6265 section 5.1.1).
 enum CookieDate {
   private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
@@ -31,7 +31,7 @@ enum CookieDate {
       || (0x7b...0x7e).contains(byte)
   }
 
-  /// The digits that the token begins with, if there are that many; whatever follows them is no digit.
+  /// Returns the number at the start of the token, if it has this many digits; other characters may follow.
   private static func number(_ token: [UInt8], _ count: ClosedRange<Int>) -> Int64? {
     let digits = token.prefix { (48...57).contains($0) }
     guard count.contains(digits.count) else { return nil }
@@ -51,7 +51,7 @@ enum CookieDate {
     return [4, 6, 9, 11].contains(month) ? 30 : month != 2 ? 31 : isLeap ? 29 : 28
   }
 
-  /// Days since 1970-01-01, by eras of 400 years that begin on 1 March.
+  /// Returns the days since 1970-01-01, computed in 400-year eras that begin on 1 March.
   private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
     let shifted = month <= 2 ? year - 1 : year
     let era = shifted / 400

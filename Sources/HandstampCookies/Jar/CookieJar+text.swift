@@ -1,10 +1,10 @@
 public import HandstampCore
 
-/// How a jar stands in the vault: one line for each cookie, fields between tabs, which no cookie holds.
+/// The format of a jar in the vault: one line per cookie, with fields separated by tabs, which no cookie contains.
 extension CookieJar {
   private static let head = "handstamp-jar 1"
 
-  /// The jar as a secret.
+  /// The jar in its storage format.
   public var text: Secret {
     let lines = cookies.map { cookie in
       [
@@ -16,8 +16,8 @@ extension CookieJar {
     return Secret(([CookieJar.head] + lines).joined(separator: "\n"))
   }
 
-  /// Reads what ``text`` wrote; nothing for what is no jar. Lines that are no cookie are left out, and fields that a later
-  /// version added.
+  /// Parses the format of ``text``; `nil` for any other text. Lines that are not cookies are skipped, as are fields that a
+  /// later version added.
   public init?(_ text: Secret) {
     let lines = text.withExposed { $0.split(separator: "\n").map(String.init) }
     guard lines.first == CookieJar.head else { return nil }

@@ -1,16 +1,17 @@
 public import HandstampCore
 
-/// The cookies of one account at one site (RFC 6265). Never the process's own storage, which is everybody's.
+/// The cookies of one account at one site (RFC 6265). Never the process-wide storage, which all accounts would share.
 public struct CookieJar: Sendable, Hashable {
-  /// In the order in which they were first set.
+  /// The cookies, in the order in which they were first set.
   public private(set) var cookies: [Cookie] = []
 
-  /// The most cookies in a jar. A further one is refused, so that a server which sets many cannot push the session out.
+  /// The most cookies in a jar. Further ones are refused, so that a server which sets many cannot evict the session's.
   public static let countLimit = 150
 
+  /// Creates an empty jar.
   public init() {}
 
-  /// Those that go along with a request to `url`: longer paths first, then older ones (RFC 6265 section 5.4).
+  /// Returns the cookies for a request to `url`: longer paths first, then older ones (RFC 6265 section 5.4).
   public func cookies(for url: String, at now: UnixTime) -> [Cookie] {
     guard let address = WebAddress(url) else { return [] }
     let going = cookies.enumerated().filter { !$0.element.isOver(at: now) && $0.element.goes(to: address) }
@@ -22,22 +23,22 @@ public struct CookieJar: Sendable, Hashable {
     }.map(\.element)
   }
 
-  /// The cookie of that name that goes to `url`.
+  /// Returns the cookie with that name for a request to `url`; `nil` if there is none.
   public func cookie(_ name: String, for url: String, at now: UnixTime) -> Cookie? {
     cookies(for: url, at: now).first { $0.name == name }
   }
 
-  /// The value of the header `Cookie` for `url`; nothing where no cookie goes.
+  /// Returns the value of the header `Cookie` for `url`; `nil` if no cookie is sent there.
   public func header(for url: String, at now: UnixTime) -> Secret? {
     let going = cookies(for: url, at: now)
     guard !going.isEmpty else { return nil }
     return Secret(going.map { cookie in cookie.name + "=" + cookie.value.withExposed { $0 } }.joined(separator: "; "))
   }
 
-  /// Takes over what an answer from `url` sets, changes and removes.
+  /// Sets, changes and removes cookies as a response from `url` asks.
   ///
-  /// A server's `Expires` is measured by the server's own `Date`, so that a device whose clock is wrong neither keeps a cookie
-  /// too long nor drops one that is good.
+  /// A server's `Expires` is measured against its own `Date`, so that a device whose clock is wrong neither keeps a cookie too
+  /// long nor drops a valid one.
   public mutating func take(_ response: TransportResponse, from url: String, at now: UnixTime) {
     guard let address = WebAddress(url) else { return }
     let ahead = response.header("Date").flatMap { CookieDate.parse($0) }.map { now.since($0) } ?? .zero
@@ -45,7 +46,7 @@ public struct CookieJar: Sendable, Hashable {
     cookies.removeAll { $0.isOver(at: now) }
   }
 
-  /// Takes over one `Set-Cookie` line. Whether it was one that may be set from there.
+  /// Applies one `Set-Cookie` line. Returns whether that URL may set it.
   @discardableResult
   public mutating func set(_ line: String, from url: String, at now: UnixTime) -> Bool {
     guard let address = WebAddress(url) else { return false }
@@ -54,7 +55,7 @@ public struct CookieJar: Sendable, Hashable {
     return isSet
   }
 
-  /// - Parameter ahead: how much this device's clock is ahead of the server's.
+  /// - Parameter ahead: how far this device's clock is ahead of the server's.
   @discardableResult
   private mutating func set(_ line: String, from address: WebAddress, ahead: Duration, at now: UnixTime) -> Bool {
     guard let new = SetCookie(line) else { return false }
@@ -70,12 +71,12 @@ public struct CookieJar: Sendable, Hashable {
       cookie.isHostOnly = domain == address.host && DomainRules.isBroad(domain)
     }
     if let seconds = new.maxAge {
-      // RFC 6265 section 5.2.2: zero or less is over at once.
+      // RFC 6265 section 5.2.2: zero or less expires at once.
       cookie.expires = seconds <= 0 ? UnixTime(milliseconds: .min) : now.advanced(by: .seconds(min(seconds, 1 << 40)))
     } else {
       cookie.expires = new.expires.map { $0.advanced(by: ahead) }
     }
-    // A page that came in the clear may not touch what is for encrypted ones alone (RFC 6265bis section 5.7).
+    // A page over plain HTTP must not change secure cookies (RFC 6265bis section 5.7).
     if !address.isSecure {
       let shadowed = cookies.contains { $0.isSecure && $0.name == cookie.name && $0.domain == cookie.domain }
       if cookie.isSecure || shadowed { return false }
@@ -94,7 +95,7 @@ public struct CookieJar: Sendable, Hashable {
 
   mutating func keep(_ cookies: [Cookie]) { self.cookies = cookies }
 
-  /// Whether the difference to `older` is worth a write: more than ends that moved by less than a hundredth.
+  /// Whether the difference to `older` is worth a write: more than expiry times that moved by less than one hundredth.
   func isNews(after older: CookieJar, at now: UnixTime) -> Bool {
     guard cookies.count == older.cookies.count else { return true }
     return zip(cookies, older.cookies).contains { new, old in

@@ -1,22 +1,22 @@
 import HandstampCore
 
-/// One `Set-Cookie` line, read as browsers do (RFC 6265 section 5.2).
+/// One `Set-Cookie` line, parsed as browsers do (RFC 6265 section 5.2).
 struct SetCookie {
   var name: String
   var value: Secret
   var domain: String?
   var path: String?
   var expires: UnixTime?
-  /// Seconds.
+  /// In seconds.
   var maxAge: Int64?
   var isSecure = false
   var isHTTPOnly = false
 
-  /// A name and a value of more bytes than this, together, are refused.
+  /// The largest total size of name and value, in bytes; larger cookies are refused.
   static let sizeLimit = 4096
 
   init?(_ line: String) {
-    // A control character may be an attempt to write another header or another line of the jar.
+    // A control character may be an attempt to inject another header or another line of the jar.
     guard line.utf8.allSatisfy({ $0 >= 32 && $0 != 127 || $0 == 9 }) else { return nil }
     let parts = line.split(separator: ";", omittingEmptySubsequences: false)
     guard let pair = parts.first, let equals = pair.firstIndex(of: "=") else { return nil }
@@ -32,7 +32,7 @@ struct SetCookie {
     }
   }
 
-  /// The last attribute of a name counts; one that is not understood is as if it were not there.
+  /// Applies an attribute; the last one with the same name counts, and unknown or malformed ones are ignored.
   private mutating func read(_ attribute: String, _ value: String) {
     switch attribute {
     case "expires": expires = CookieDate.parse(value) ?? expires
@@ -51,8 +51,8 @@ struct SetCookie {
     }
   }
 
-  /// The lines of an answer. `URLSession` joins those of one name with a comma and a space, which dates have as well: they
-  /// separate only where a name and `=` follow. No value may have both (RFC 6265 section 4.1.1).
+  /// Returns the `Set-Cookie` lines of a response. `URLSession` joins fields of the same name with a comma and a space, which
+  /// dates contain as well: they separate only where a name and `=` follow. No value may contain both (RFC 6265 section 4.1.1).
   static func lines(_ headers: [HeaderField]) -> [String] {
     headers.filter { $0.name.lowercased() == "set-cookie" }.flatMap { split($0.value) }
   }
@@ -85,7 +85,7 @@ struct SetCookie {
 }
 
 extension Substring {
-  /// Without spaces and tabs at both ends.
+  /// The text without spaces and tabs at both ends.
   var trimmed: String {
     let start = drop { $0 == " " || $0 == "\t" }
     var end = start

@@ -1,15 +1,15 @@
-/// The parts of an `http` or `https` address that cookies and redirects depend on (RFC 3986).
+/// The parts of an `http` or `https` URL that cookies and redirects depend on (RFC 3986).
 public struct WebAddress: Sendable, Hashable {
   public let scheme: String
-  /// Lower case, without brackets and port.
+  /// The host, in lower case, without brackets and port.
   public let host: String
   public let port: Int
-  /// From the first slash on; never empty.
+  /// The path from the first slash on; never empty.
   public let path: String
-  /// Without the question mark.
+  /// The query without the question mark; `nil` if there is none.
   public let query: String?
 
-  /// Nothing for what is no such address, and for one with a name or a password in it.
+  /// Parses `text`; `nil` if it is not such a URL, or contains a user name or a password.
   public init?(_ text: String) {
     guard let mark = text.range(of: "://") else { return nil }
     let scheme = text[..<mark.lowerBound].lowercased()
@@ -52,6 +52,7 @@ public struct WebAddress: Sendable, Hashable {
     return (host.lowercased(), number)
   }
 
+  /// Whether the scheme is `https`.
   public var isSecure: Bool { scheme == "https" }
 
   /// Whether scheme, host and port are the same (RFC 6454).
@@ -59,13 +60,14 @@ public struct WebAddress: Sendable, Hashable {
     scheme == other.scheme && host == other.host && port == other.port
   }
 
+  /// The URL as text.
   public var text: String {
     let authority = host.contains(":") ? "[\(host)]" : host
     let suffix = port == (isSecure ? 443 : 80) ? "" : ":\(port)"
     return "\(scheme)://\(authority)\(suffix)\(path)\(query.map { "?" + $0 } ?? "")"
   }
 
-  /// Where a link or a `Location` on this page leads (RFC 3986 section 5.2); nothing for another scheme.
+  /// Returns the target of a link or a `Location` on this page (RFC 3986 section 5.2); `nil` for another scheme.
   public func resolving(_ reference: String) -> WebAddress? {
     let reference = String(
       reference.drop { $0.isWhitespace }.prefix { $0 != "#" && $0 != "\r" && $0 != "\n" && $0 != "\0" })
@@ -86,7 +88,7 @@ public struct WebAddress: Sendable, Hashable {
     WebAddress(scheme: scheme, host: host, port: port, path: path, query: query)
   }
 
-  /// Without `.` and `..` in the path.
+  /// The same URL without `.` and `..` in its path.
   private var tidied: WebAddress {
     var parts: [Substring] = []
     let all = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
@@ -105,7 +107,7 @@ public struct WebAddress: Sendable, Hashable {
 }
 
 extension String {
-  /// Where `text` first occurs, without Foundation.
+  /// Returns the first occurrence of `text`, without Foundation.
   func range(of text: String) -> Range<Index>? {
     var start = startIndex
     while start < endIndex {

@@ -1,8 +1,8 @@
-/// The end of an audit log's chain at some moment: kept where the log's own file is not, it shows a cut before it.
+/// The end of an audit log's chain at some moment: stored apart from the log's file, it reveals a truncation before it.
 public struct AuditHead: Sendable, Hashable {
   /// The number of the newest record; the first record has number 1.
   public var sequence: UInt64
-  /// That record's code.
+  /// The code of that record.
   public var code: AuditCode
 
   public init(sequence: UInt64, code: AuditCode) {
@@ -11,13 +11,13 @@ public struct AuditHead: Sendable, Hashable {
   }
 }
 
-/// What authenticates one record and, through the one before that it names, all before: HMAC-SHA-256 (RFC 2104) under a key
-/// of the log. No secret.
+/// Authenticates one record and, through the preceding code in it, all earlier ones: HMAC-SHA-256 (RFC 2104) under a key of the
+/// log. Not secret.
 public struct AuditCode: Sendable, Hashable, CustomStringConvertible {
   public static let byteCount = 32
   public let bytes: [UInt8]
 
-  /// Nothing unless there are exactly 32 bytes.
+  /// Returns `nil` unless there are exactly 32 bytes.
   public init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == AuditCode.byteCount else { return nil }
     self.bytes = Array(bytes)
@@ -25,7 +25,7 @@ public struct AuditCode: Sendable, Hashable, CustomStringConvertible {
 
   private init(zeroes: Int) { bytes = [UInt8](repeating: 0, count: zeroes) }
 
-  /// What the first record of all names as the one before it.
+  /// The preceding code of the very first record.
   public static let none = AuditCode(zeroes: byteCount)
 
   /// base64url without padding, 43 characters.

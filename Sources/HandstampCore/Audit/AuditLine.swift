@@ -3,22 +3,22 @@
 ///     {"seq":7,"at":"2026-11-21T01:58:08Z","ms":1795226288123,"action":"refresh","outcome":"ok","account":"ada",
 ///      "session":"s1","program":"forum","pid":4711,"prev":"…","mac":"…"}
 ///
-/// The code covers every byte before `,"mac":`; what follows has one form only, so that no byte can be changed unseen.
-/// Members that are not known are passed over: newer programs may write more.
+/// The code covers every byte before `,"mac":`; the rest has only one form, so that no byte can be changed undetected. Unknown
+/// members are ignored: newer programs may write more.
 package struct AuditLine: Sendable, Hashable {
-  /// No line is longer, whatever the entry holds.
+  /// The longest line, in bytes, whatever the entry contains.
   package static let limit = 4096
-  /// Ids and words are cut to this many bytes, escapes included.
+  /// The longest text of a member, in bytes, escapes included; longer ones are cut.
   static let textLimit = 512
   private static let codeMember = Array(#","mac":""#.utf8)
   private static let codeCount = 43
 
   package var record: AuditRecord
-  /// What the code was made of.
+  /// The bytes that the code authenticates.
   package var covered: [UInt8]
   package var code: AuditCode
 
-  /// Writes `record` down; `authenticate` makes the code.
+  /// Serialises `record`; `authenticate` computes the code.
   package init(_ record: AuditRecord, authenticate: ([UInt8]) -> AuditCode) {
     var json = FlatJSON()
     json.add("seq", record.sequence)
@@ -37,7 +37,7 @@ package struct AuditLine: Sendable, Hashable {
     self.record = record
   }
 
-  /// Reads a line, without its line break, and takes nothing of it on trust. Nothing unless it has the form of a record.
+  /// Parses a line, without its line break, without trusting any of it; `nil` unless it has the form of a record.
   package init?(_ line: some Collection<UInt8>) {
     let line = Array(line)
     let tail = AuditLine.codeMember.count + AuditLine.codeCount + 2

@@ -1,13 +1,13 @@
-/// One entry as it stands in a log, with its place in the chain.
+/// One entry of a log, with its place in the chain.
 package struct AuditRecord: Sendable, Hashable {
   /// 1, 2, 3 …, without a gap, across all processes.
   package var sequence: UInt64
   package var entry: AuditEntry
-  /// Which program wrote it.
+  /// The program that wrote it.
   package var writer: AuditWriter
-  /// In a record of a rotation: the first number that is still kept. Smaller ones may be gone.
+  /// In a rotation's record: the first number that is still kept. Smaller ones may be missing.
   package var kept: UInt64?
-  /// The code of the record before.
+  /// The code of the preceding record.
   package var previous: AuditCode
 
   package init(
@@ -21,10 +21,10 @@ package struct AuditRecord: Sendable, Hashable {
   }
 }
 
-/// Which program, in which process.
+/// A program and its process.
 package struct AuditWriter: Sendable, Hashable {
   package var program: String
-  /// The process's number on its machine.
+  /// The process ID on its machine.
   package var process: Int64
 
   package init(program: String, process: Int64) {

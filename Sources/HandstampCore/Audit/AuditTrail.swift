@@ -1,47 +1,47 @@
-/// An audit log as it was found, and what is to be held of it.
+/// An audit log as it was read, and the verdict on it.
 package struct AuditTrail: Sendable, Hashable {
-  /// What checking the chain came to.
+  /// The result of checking the chain.
   package enum Verdict: Sendable, Hashable {
-    /// Nothing was changed and nothing is missing; the last `newer` records are newer than the head that was stored, so
-    /// a cut among them could not be seen.
+    /// Nothing was changed and nothing is missing; the last `newer` records are newer than the stored head, so a truncation
+    /// among them could not be detected.
     case intact(newer: UInt64)
-    /// At the record of that number, for that reason. What is before is intact.
+    /// Broken at the record with that number, for that reason. Everything before is intact.
     case broken(at: UInt64, Break)
-    /// The log ends behind record `after` (0: it is gone altogether), and had once come to `head`.
+    /// The log ends after record `after` (0: it is missing altogether), but had once reached `head`.
     case cut(after: UInt64, head: UInt64)
   }
 
   package enum Break: String, Sendable, Hashable, Codable {
-    /// A line that is no record.
+    /// A line that is not a record.
     case unreadable
-    /// The record's code does not fit its content: it was changed, or written with another key.
+    /// The record's code does not match its content: it was changed, or written with another key.
     case altered
-    /// Records before this place were taken out.
+    /// Records before this place were removed.
     case missing
-    /// A record that was there before, or out of order.
+    /// A duplicate record, or one out of order.
     case repeated
-    /// The record is genuine and follows another one than it says, or is not the one that was stored as the head.
+    /// The record is genuine but follows another one than it states, or is not the one that was stored as the head.
     case replaced
   }
 
   /// One line of the log.
   package struct Item: Sendable, Hashable {
-    /// Nothing when the line is no record.
+    /// `nil` if the line is not a record.
     package var record: AuditRecord?
-    /// Whether the chain holds up to and with this line.
+    /// Whether the chain is intact up to and including this line.
     package var isIntact: Bool
   }
 
-  /// All lines that are there, oldest first; those behind a break are to be taken with care.
+  /// All lines, oldest first; do not trust those after a break.
   package private(set) var items: [Item] = []
   package private(set) var verdict = Verdict.intact(newer: 0)
-  /// The bytes of a last line that never came to its end, after a kill or a power cut. No sign of a change: the next entry
-  /// sets them aside.
+  /// The bytes of an incomplete last line, after a kill or a power cut. Not a sign of tampering: the next entry sets them
+  /// aside.
   package private(set) var tornBytes = 0
 
-  /// Checks `bytes`, all that there is of a log, against `head`, which was stored apart from it.
+  /// Checks `bytes`, the complete content of a log, against `head`, which was stored apart from it.
   ///
-  /// - Parameter authenticate: the code of what a line covers.
+  /// - Parameter authenticate: returns the code of a line's covered bytes.
   package init(_ bytes: [UInt8], head: AuditHead?, authenticate: ([UInt8]) -> AuditCode) {
     var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     tornBytes = lines.popLast()?.count ?? 0
@@ -56,15 +56,15 @@ package struct AuditTrail: Sendable, Hashable {
     verdict = chain.verdict(head)
   }
 
-  /// What is known of the lines so far.
+  /// The state of the chain so far.
   private struct Chain {
     var first: UInt64?
     var last: AuditHead?
-    /// The first number that must be there; rotations raise it.
+    /// The first number that must be present; rotations raise it.
     var kept: UInt64 = 1
     var failure: Verdict?
 
-    /// Adds a line; tells what is wrong with it.
+    /// Adds a line; returns the defect, if any.
     mutating func add(_ line: AuditLine?, isGenuine: Bool?, _ head: AuditHead?) -> Verdict? {
       let expected = (last?.sequence ?? 0) + 1
       guard let line, let isGenuine else { return .broken(at: expected, .unreadable) }

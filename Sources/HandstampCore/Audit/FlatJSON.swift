@@ -1,13 +1,13 @@
-/// One JSON object (RFC 8259) whose members are texts and whole numbers: all that an audit line needs, without Foundation.
+/// One JSON object (RFC 8259) whose members are strings and integers: enough for an audit line, without Foundation.
 struct FlatJSON {
   enum Value: Hashable {
     case text(String)
-    /// Its digits, perhaps behind a minus sign.
+    /// The digits, after an optional minus sign.
     case number(String)
 
     var text: String? { if case .text(let text) = self { text } else { nil } }
 
-    /// Nothing when it does not fit.
+    /// Returns `nil` if it does not fit.
     func number<Number: FixedWidthInteger>(_ type: Number.Type) -> Number? {
       if case .number(let digits) = self { Number(digits) } else { nil }
     }
@@ -21,14 +21,15 @@ struct FlatJSON {
     bytes += String(number).utf8
   }
 
-  /// Adds a text, cut to ``AuditLine/textLimit`` bytes. Whatever a terminal would not show as it is is escaped.
+  /// Adds a string, cut to ``AuditLine/textLimit`` bytes. Characters that a terminal would not display as they are, are
+  /// escaped.
   mutating func add(_ name: String, _ text: String) {
     begin(name)
     bytes.append(UInt8(ascii: "\""))
     let limit = bytes.count + AuditLine.textLimit
     for scalar in text.unicodeScalars {
       let escaped = FlatJSON.escaped(scalar)
-      // Room for the mark that something is missing.
+      // Leaves room for the ellipsis.
       if bytes.count + escaped.count > limit - 3 {
         bytes += "…".utf8
         break
@@ -50,8 +51,8 @@ struct FlatJSON {
     default: break
     }
     switch scalar.properties.generalCategory {
-    // Line breaks, escape sequences, and what reverses the direction of a text. All but a few are below 2^16; those, and
-    // the rest, go out as UTF-16 units (RFC 8259 section 7).
+    // Line breaks, escape sequences, and characters that reverse the direction of text. All but a few are below 2^16; those,
+    // and the rest, are written as UTF-16 units (RFC 8259 section 7).
     case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned, .surrogate:
       return String(scalar).utf16.flatMap { Array("\\u\(hex($0))".utf8) }
     default: return Array(String(scalar).utf8)
@@ -63,14 +64,14 @@ struct FlatJSON {
     return String(repeating: "0", count: 4 - digits.count) + digits
   }
 
-  /// The members of an object. Nothing for anything else: another kind of value, a name twice, a byte too many.
+  /// Returns the members of an object; `nil` for anything else: another kind of value, a duplicate name, a trailing byte.
   static func members(_ bytes: [UInt8]) -> [String: Value]? {
     var parser = FlatJSONParser(bytes)
     return parser.object()
   }
 }
 
-/// Reads bytes that may be anything at all.
+/// Parses untrusted bytes.
 private struct FlatJSONParser {
   private var rest: ArraySlice<UInt8>
 
@@ -98,7 +99,7 @@ private struct FlatJSONParser {
     return sign + String(decoding: digits, as: UTF8.self)
   }
 
-  /// Behind the opening quotation mark, up to and with the closing one.
+  /// Parses from after the opening quotation mark up to and including the closing one.
   private mutating func text() -> String? {
     var units: [UInt8] = []
     while let byte = rest.popFirst() {

@@ -1,18 +1,18 @@
 extension SessionMachine {
-  /// What is to be done about an event, in this order.
+  /// The work that an event leads to, in this order.
   package enum Effect: Sendable, Hashable {
     // Announcements: done at once, they never suspend.
     case publish(SessionState)
     case audit(AuditEntry)
     case startTimer(Timer, ticket: UInt64, after: Duration)
-    /// Callers get their token, or why there is none.
+    /// Gives callers their token, or the error.
     case resume([Waiter], Result<StoredAccess, SessionError>)
-    /// A sign-in or a sign-out is over.
-    case finish(Waiter, Result<SignedOutcome, SessionError>)
-    /// Requests of the former epoch are no longer anybody's.
+    /// A sign-in or a sign-out has finished.
+    case finish(Waiter, Result<CommandOutcome, SessionError>)
+    /// Cancels requests started in an earlier epoch.
     case cancelRequests
     case unlock(Operation)
-    /// The answer to this request is no longer waited for.
+    /// The response to this request is no longer awaited.
     case abandon(Operation)
     /// The event made no sense here, or came too late. Nothing changed.
     case ignored
@@ -22,21 +22,21 @@ extension SessionMachine {
     case edit(Operation, VaultEdit)
     case lock(Operation, within: Duration)
     case askRefresh(Operation, RefreshToken, RotationKey)
-    /// Does one clean-up step, by its name. Repeated from the tombstone until it succeeds.
+    /// Runs one clean-up step, by name. Repeated from the tombstone until it succeeds.
     case clean(EndedSession, step: String)
-    /// Best effort, repeated from the tombstone until it is delivered.
+    /// Best effort, repeated from the tombstone until the server confirms.
     case revoke(SessionID, RevocationHandle)
   }
 
-  /// How a sign-in or a sign-out went.
-  package enum SignedOutcome: Sendable, Hashable {
+  /// The result of a sign-in or a sign-out.
+  package enum CommandOutcome: Sendable, Hashable {
     case signedIn(SignedIn)
     case signedOut
-    /// Signed out here, but the store could not take it down; it is tried again.
-    case signedOutNotDurably(VaultTrouble)
-    /// What requests carry was replaced, and is stored.
+    /// Signed out here, but the vault could not store it; it is retried.
+    case signedOutNotDurably(VaultError)
+    /// The credential in requests was replaced, and is stored.
     case renewed
-    /// It had been replaced by somebody else before: the newest is in use now, and may have to be replaced in its turn.
+    /// Another process had replaced it before: the newest is in use now, and may have to be replaced in turn.
     case renewedElsewhere
   }
 }

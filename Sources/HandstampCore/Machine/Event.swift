@@ -1,5 +1,5 @@
 extension SessionMachine {
-  /// One piece of work that has been asked for; its answer names it.
+  /// One piece of requested work; its answer names it.
   package struct Operation: Sendable, Hashable, Comparable, CustomStringConvertible {
     package let number: UInt64
     package init(_ number: UInt64) { self.number = number }
@@ -7,18 +7,18 @@ extension SessionMachine {
     package var description: String { "#\(number)" }
   }
 
-  /// One caller who waits for a token, or one command that waits for its outcome. Never used twice.
+  /// One caller that waits for a token, or one command that waits for its outcome. Never used twice.
   package struct Waiter: Sendable, Hashable, Comparable {
     package let number: UInt64
     package init(_ number: UInt64) { self.number = number }
     package static func < (left: Self, right: Self) -> Bool { left.number < right.number }
   }
 
-  /// What a caller needs of a token.
+  /// A caller's requirements for a token.
   package struct Need: Sendable, Hashable {
-    /// How long it must last yet. More than a token's life is clamped, see ``SessionMachine/clamp(_:toLife:)``.
+    /// The minimum remaining lifetime. Clamped to the token's lifetime, see ``SessionMachine/clamp(_:toLifetime:)``.
     package var validity: Duration
-    /// The token that an API refused: any other will do.
+    /// The token that an API rejected: any other will do.
     package var refused: AccessToken?
 
     package init(validity: Duration = .zero, refused: AccessToken? = nil) {
@@ -27,39 +27,40 @@ extension SessionMachine {
     }
   }
 
-  /// How a refresh was answered.
+  /// The answer to a refresh.
   package enum RefreshAnswer: Sendable, Hashable {
-    case granted(Grant)
-    /// The definitive rejection of `ROTATION.md`, with the server's reason.
+    case granted(TokenResponse)
+    /// The definitive rejection of `docs/refresh.md`, with the server's reason.
     case rejected(EndReason)
-    /// `superseded`: the server has moved on from this token.
+    /// `superseded`: the server has already replaced this token.
     case superseded
-    /// A new refresh token, and no usable access token.
-    case unusable(successor: RefreshToken, entropy: UInt64)
-    /// Nothing that decides anything. Never ends a session. The entropy spreads the next attempt.
-    /// With `isSettled` the token is known to be what it was: nothing was sent, or the server said no.
-    case none(retryAfter: Duration?, entropy: UInt64, isSettled: Bool = false)
+    /// A new refresh token, and an access token that cannot be used, for this reason.
+    case unusable(successor: RefreshToken, reason: String, entropy: UInt64)
+    /// No decision. Never ends a session. The entropy spreads the next attempt. With `isSettled` the token is known to be
+    /// unchanged: nothing was sent, or the server refused.
+    case noDecision(
+      RequestFailure = .network(.timedOut), retryAfter: Duration?, entropy: UInt64, isSettled: Bool = false)
   }
 
-  /// A timer; starting one again replaces the former.
+  /// A timer; starting it again replaces the former.
   package enum Timer: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// The refresh ahead of expiry.
     case refresh
     /// The next attempt of a refresh.
     case retry
-    /// The most that an answer is waited for at a server without rotation keys. Counted in time during which the program ran.
+    /// The longest wait for a response at a server without rotation keys, in time during which the program runs.
     case answer
-    /// The next try to store tokens that could not be stored, or a tombstone.
+    /// The next attempt to store tokens that could not be stored, or a tombstone.
     case save
     /// The idle and the absolute limit.
     case limit
-    /// The next try to tell the server of an end.
+    /// The next attempt of pending revocations.
     case deliver
-    /// The next try of clean-up steps that failed.
+    /// The next attempt of clean-up steps that failed.
     case clean
-    /// The most that a sign-in waits for clean-up steps.
+    /// The longest that a sign-in waits for clean-up steps.
     case hold
-    /// The most that the end of a session waits for the vault.
+    /// The longest that the end of a session waits for the vault.
     case end
 
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
@@ -74,38 +75,37 @@ extension SessionMachine {
     case timer(Timer, ticket: UInt64)
     /// A read was answered.
     case read(Operation, VaultReading)
-    /// An edit was answered; `asOf` is when the vault looked.
+    /// An edit was answered; `asOf` is when the vault applied it.
     case edited(Operation, VaultOutcome, asOf: Moment)
 
-    /// Somebody began to sign in; a former attempt is cancelled.
+    /// A sign-in began; a former attempt is cancelled.
     case signIn(Waiter)
-    /// How it went. The session id serves where the server gave none.
-    case signInAnswered(Waiter, Result<Grant, SessionError>, fallback: SessionID, remember: Bool = true)
+    /// The result of a sign-in. The fallback is used if the server sent no session ID.
+    case signInAnswered(Waiter, Result<TokenResponse, SessionError>, fallback: SessionID, remember: Bool = true)
     case signOut(Waiter, EndReason, SignOutPlan = .standard)
-    /// A clean-up step was done, or could not be.
+    /// A clean-up step succeeded or failed.
     case cleaned(SessionID, step: String, succeeded: Bool, entropy: UInt64)
-    /// The server said, outside any refresh, that a session is over.
+    /// The server reported, outside any refresh, that a session has ended.
     case ended(SessionID, EndReason)
 
-    /// The server replaced what requests of this session carry.
+    /// The server replaced the credential in this session's requests.
     case renewed(Waiter, SessionID, from: AccessToken, to: AccessToken)
 
     case demand(Waiter, Need)
-    /// A caller waits no longer.
+    /// A caller no longer waits.
     case gone(Waiter)
-    /// Somebody used the session.
+    /// The session was used.
     case activity
-    /// The network or the device came back: what waits for its time may go now.
-    case nudge
+    /// The network or the device came back: delayed work may start now.
+    case conditionsChanged
 
-    /// The flight lock is ours; the key is fresh and random, for the case that none is pending.
+    /// The refresh lock is acquired; the key is fresh and random, in case none is pending.
     case locked(Operation, RotationKey)
-    /// The flight lock could not be taken, for this reason.
-    case lockFailed(Operation, RotationKey, VaultTrouble = .unavailable("the flight lock is held elsewhere"))
+    /// The refresh lock could not be acquired, for this reason.
+    case lockFailed(Operation, RotationKey, VaultError = .unavailable("the refresh lock is held elsewhere"))
     case answered(Operation, RefreshAnswer)
-    /// The server was told of an end, or could not be.
-    /// With `refusal`, the server's error code, it said that it will not end that session. With `isAnswered` it answered in a way
-    /// that decides nothing.
+    /// The result of a revocation. With `refusal`, the server's error code, it refused permanently. With `isAnswered` it
+    /// responded in a way that decides nothing.
     case revoked(SessionID, delivered: Bool, refusal: String? = nil, isAnswered: Bool = false, entropy: UInt64)
   }
 }

@@ -1,22 +1,22 @@
-/// Refreshes at servers that keep no rotation keys: a token is not presented a second time before the first presentation is
-/// settled, or its limit has passed.
+/// Refreshes at servers without rotation keys: a token is not presented a second time before the first presentation is settled,
+/// or its limit has passed.
 extension SessionMachine {
-  /// What an attempt that is noted in the vault means to a refresh.
+  /// The effect of a recorded attempt on a refresh.
   enum Regard {
     case goOn
     case wait(Duration)
-    /// Its age is not known under this boot.
+    /// Its age is unknown under this boot.
     case noteReading
   }
 
   func regard(for found: RefreshAttempt, in live: Live, at now: Moment) -> Regard {
-    // What became of it is known here.
+    // Its outcome is known here.
     if found.isSame(as: live.attempt), !live.isAttemptOpen { return .goOn }
     guard let age = found.age(at: now) else { return .noteReading }
     return age < policy.refresh.answerLimit ? .wait(policy.refresh.answerLimit - age) : .goOn
   }
 
-  /// Waits until the limit of `found` has passed, without the lock: others wait for the same.
+  /// Waits until the limit of `found` has passed, without the lock: other processes wait for the same.
   mutating func waitOut(_ found: RefreshAttempt, for wait: Duration, at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, live.flight != nil else { return [.ignored] }
     let unanswered = live.flight?.unanswered ?? 0
@@ -44,16 +44,19 @@ extension SessionMachine {
     }
   }
 
-  /// The answer did not come, or says nothing: the token is presented once more when the limit has passed, and no more for
-  /// those who wait now.
+  /// There is no response, or it decides nothing: the token is presented again when the limit has passed, but not for the
+  /// callers that wait now.
   mutating func unanswered(
     retryAfter: Duration?, entropy: UInt64, hasPassed: Bool = false, at now: Moment
   ) -> [Effect] {
-    guard !keepsRotationKeys else { return pause(retryAfter: retryAfter, entropy: entropy, at: now) }
+    guard !supportsRotationKeys else { return pause(retryAfter: retryAfter, entropy: entropy, at: now) }
     guard case .live(var live) = phase, live.flight != nil, let attempt = live.attempt else { return [.ignored] }
     live.flight?.unanswered += 1
-    // Who has waited for so long in time that it ran in has waited for at least as long by any clock.
-    if hasPassed { live.isAttemptOpen = false }
+    // Time in which the program ran is at most the time on any clock.
+    if hasPassed {
+      live.isAttemptOpen = false
+      live.cause = .network(.timedOut)
+    }
     phase = .live(live)
     let rest = hasPassed ? .zero : max(.zero, policy.refresh.answerLimit - (attempt.age(at: now) ?? .zero))
     let wait = max(rest, min(retryAfter ?? .zero, policy.retry.cap))
@@ -66,7 +69,7 @@ extension SessionMachine {
     return wait > .zero ? waitOut(attempt, for: wait, at: now) : prepare(at: now)
   }
 
-  /// The program ran for as long as an answer is waited for.
+  /// The program has run for as long as a response is awaited.
   mutating func answerLimitPassed(at now: Moment) -> [Effect] {
     guard case .live(let live) = phase, live.flight?.step == .asking,
       let operation = work.first(where: { if case .ask = $0.value { true } else { false } })?.key
@@ -76,8 +79,8 @@ extension SessionMachine {
   }
 }
 
-/// Successors that came after the end of their session. Where a session is ended with its refresh token, the server must be told
-/// with the newest one: a token that was replaced ends nothing.
+/// Successors that arrived after the end of their session. Where the refresh token ends the session, the server needs the
+/// newest one: a replaced token ends nothing.
 extension SessionMachine {
   struct LateSuccessor: Sendable, Hashable {
     var sent: RefreshToken
@@ -88,17 +91,17 @@ extension SessionMachine {
   mutating func lateAnswer(_ answer: RefreshAnswer, of session: SessionID, sent: RefreshToken) -> [Effect] {
     let successor: RefreshToken? =
       switch answer {
-      // Tokens of another session are no answer.
+      // Tokens of another session do not count.
       case .granted(let grant): grant.session == nil || grant.session == session ? grant.tokens.refresh : nil
-      case .unusable(let successor, _): successor
-      case .rejected, .superseded, .none: nil
+      case .unusable(let successor, _, _): successor
+      case .rejected, .superseded, .noDecision: nil
       }
     guard let successor, successor != sent else { return [.ignored] }
     lateSuccessors[session] = LateSuccessor(sent: sent, successor: successor)
     return []
   }
 
-  /// What the flight of a session that is over has brought home, or may yet.
+  /// Keeps the successors that an ended session's refresh has returned, or may yet return.
   mutating func keepSuccessors(of live: Live) {
     if let unsaved = live.unsaved { keepSuccessor(unsaved, of: live) }
     for (operation, purpose) in work {
@@ -110,7 +113,7 @@ extension SessionMachine {
     }
   }
 
-  /// Tokens that could not be written before their session ended; `entry` is the vault as it is now.
+  /// Keeps tokens that could not be written before their session ended; `entry` is the vault as it is now.
   mutating func keepSuccessor(_ tokens: Unsaved, of live: Live, unlessIn entry: VaultEntry? = nil) {
     guard entry?.session?.id != live.stored.id, isEnded(live, with: tokens.sent), tokens.successor != tokens.sent
     else { return }
@@ -118,12 +121,12 @@ extension SessionMachine {
   }
 
   private func isEnded(_ live: Live, with token: RefreshToken) -> Bool {
-    !keepsRotationKeys && live.stored.revocation?.secret == token.secret
+    !supportsRotationKeys && live.stored.revocation?.secret == token.secret
   }
 
-  /// An older vault had been put back: its tombstone names a token that was replaced.
+  /// An older vault had been restored: its tombstone contains a replaced token.
   mutating func keepNewerHandle(of ending: Ending, than entry: VaultEntry) {
-    guard !keepsRotationKeys, revision > 0, entry.revision <= revision, let session = ending.session,
+    guard !supportsRotationKeys, revision > 0, entry.revision <= revision, let session = ending.session,
       let own = ending.revocation,
       let older = entry.tombstone(of: session)?.revocation, older != own
     else { return }
@@ -131,7 +134,7 @@ extension SessionMachine {
       sent: RefreshToken(older.secret), successor: RefreshToken(own.secret))
   }
 
-  /// Not before the end is written down.
+  /// Revokes with late successors, but not before the end is stored.
   mutating func tellOfLateSuccessors(at now: Moment) -> [Effect] {
     guard !lateSuccessors.isEmpty else { return [] }
     if let session { lateSuccessors[session] = nil }
@@ -150,7 +153,7 @@ extension SessionMachine {
     return effects + deliver(at: now)
   }
 
-  /// The handle that tells of an end, where a tombstone names an older one.
+  /// Returns the newest handle of an ended session, if its tombstone contains an older one.
   func newest(_ handle: RevocationHandle, of session: SessionID) -> RevocationHandle {
     guard let late = lateSuccessors[session], late.sent.secret == handle.secret else { return handle }
     return RevocationHandle(late.successor.secret)

@@ -1,6 +1,6 @@
 extension SessionMachine {
-  /// The same machine with its operations and tickets numbered from 1 in their order, and how they were renumbered: two
-  /// machines that differ by their history alone become equal. For exhaustive explorations.
+  /// Returns the same machine with its operations and tickets numbered from 1 in order, and the renumbering: two machines that
+  /// differ only in their history become equal. For exhaustive exploration.
   package func canonical() -> (machine: SessionMachine, operations: [Operation: Operation]) {
     var machine = self
     var numbers = Set(work.keys.map(\.number)).union(timers.values)

@@ -1,27 +1,27 @@
-/// What is done after a session has ended, here or in a program that did not live to do it.
+/// Clean-up after a session has ended, here or in a program that exited before it was done.
 extension SessionMachine {
-  /// The names of this program's steps that belong to `plan`.
+  /// Returns the names of this program's steps that belong to `plan`.
   func steps(of plan: SignOutPlan) -> [String] {
     cleanups.filter { plan.scopes.contains($0.scope) }.map(\.name)
   }
 
-  /// The steps when nobody chose a plan.
+  /// Returns the steps for an end without an explicit plan.
   func steps(for reason: EndReason) -> [String] { steps(of: .standard(for: reason)) }
 
-  /// Takes note of steps that are to be done, as far as this program can do them.
+  /// Adds pending steps, as far as this program can run them.
   mutating func add(_ steps: [String], for ended: EndedSession) {
     let known = Set(cleanups.map(\.name)).intersection(steps)
     let done = doneChores[ended.session] ?? []
     for step in known where !done.contains(step) {
       var chores = self.chores[ended.session] ?? Chores(ended: ended)
-      // One that is new is tried at once, whatever became of others.
+      // A new step is tried at once, whatever happened to others.
       if !chores.running.contains(step), chores.failed.insert(step).inserted { chores.attempts = 0 }
       self.chores[ended.session] = chores
     }
   }
 
-  /// Asks for every step that is to be done and was not tried yet; with `again`, for those that failed as well. Never while a
-  /// session is in use, or may be, whose things it might take.
+  /// Starts every pending step that has not been tried yet; with `again`, also those that failed. Never while a session is, or
+  /// may be, in use, because a step might erase its data.
   mutating func clean(again: Bool = false) -> [Effect] {
     switch phase {
     case .dormant, .restoring, .live, .unavailable: return []
@@ -48,7 +48,7 @@ extension SessionMachine {
     guard succeeded else {
       chores.failed.insert(step)
       self.chores[session] = chores
-      // After these it waits for the network, or the next launch.
+      // After that it waits for the network, or the next launch.
       guard chores.attempts < policy.retry.attempts else { return proceed(at: now) }
       let delay = policy.retry.delay(afterAttempt: chores.attempts, entropy: entropy, retryAfter: nil)
       return [startTimer(.clean, after: max(.seconds(1), delay))] + proceed(at: now)
@@ -61,9 +61,9 @@ extension SessionMachine {
 }
 
 extension SessionMachine {
-  /// The most that a sign-in waits for clean-up steps of former sessions.
+  /// The longest that a sign-in waits for clean-up steps of former sessions.
   static let holdLimit: Duration = .seconds(10)
 
-  /// Whether a step is under way.
+  /// Whether a step is running.
   var isCleaning: Bool { chores.values.contains { !$0.running.isEmpty } }
 }

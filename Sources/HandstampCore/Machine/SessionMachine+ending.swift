@@ -1,7 +1,7 @@
 /// Sign-in, sign-out, and the other ends of a session.
 extension SessionMachine {
   mutating func signInAnswered(
-    _ waiter: Waiter, _ result: Result<Grant, SessionError>, fallback: SessionID, remember: Bool, at now: Moment
+    _ waiter: Waiter, _ result: Result<TokenResponse, SessionError>, fallback: SessionID, remember: Bool, at now: Moment
   ) -> [Effect] {
     let isWanted = signingIn == waiter
     if isWanted { signingIn = nil }
@@ -13,24 +13,24 @@ extension SessionMachine {
       let id = grant.session ?? fallback
       guard isWanted else { return orphan(id, grant.revocation, at: now) + [.ignored] }
       let session = StoredSession(
-        id: id, profile: grant.profile ?? Profile(id: AccountID(id.rawValue), name: ""), refresh: grant.tokens.refresh,
+        id: id, profile: grant.profile, refresh: grant.tokens.refresh,
         revocation: grant.revocation,
         access: StoredAccess(
-          token: grant.tokens.access, lifetime: grant.tokens.life.map { Lifetime(start: now, duration: $0) }),
+          token: grant.tokens.access, lifetime: grant.tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
         startedAt: now, activeAt: now, isRemembered: remember)
       held = Held(waiter: waiter, session: session)
       return clean(again: true) + proceed(at: now)
     }
   }
 
-  /// Stores the sign-in that was held, if nothing is in its way any more; else sees to it that it does not wait for ever.
+  /// Stores the held sign-in once nothing blocks it; otherwise makes sure that it does not wait indefinitely.
   mutating func proceed(anyway: Bool = false, at now: Moment) -> [Effect] {
     guard let held else { return [] }
     switch phase {
-    // Whoever waits for the vault or for an end comes back when that has been answered.
+    // A sign-in that waits for the vault or for an end is resumed when that has been answered.
     case .dormant, .restoring, .ending: return []
-    case .live(let live) where live.stored.profile.id != held.session.profile.id && !steps(for: .replaced).isEmpty:
-      // The former person's things go before the next one's come.
+    case .live(let live) where held.session.isOfAnotherAccount(than: live.stored) && !steps(for: .replaced).isEmpty:
+      // The former user's data is erased before the next user's arrives.
       return end(live, .replaced, at: now)
     case .live, .signedOut, .unavailable: break
     }
@@ -45,7 +45,7 @@ extension SessionMachine {
     ]
   }
 
-  /// A sign-in or a sign-out takes the place of the one that was held.
+  /// A sign-in or a sign-out replaces the held one.
   mutating func dropHeld(at now: Moment) -> [Effect] {
     guard let held else { return [] }
     self.held = nil
@@ -53,8 +53,8 @@ extension SessionMachine {
     return orphan(held.session.id, held.session.revocation, at: now) + [.finish(held.waiter, .failure(.cancelled))]
   }
 
-  /// A sign-in that nobody waits for any more succeeded at the server: end it there, unless it is the session in use, which
-  /// was signed in to once more.
+  /// A sign-in that no caller waits for succeeded at the server: revokes it there, unless it is the session in use, which was
+  /// signed in to again.
   private mutating func orphan(_ session: SessionID, _ handle: RevocationHandle?, at now: Moment) -> [Effect] {
     guard let handle, session != self.session else { return [] }
     remember(session)
@@ -62,7 +62,7 @@ extension SessionMachine {
     return deliver(at: now)
   }
 
-  /// The new session was written, or not. From here on nothing but a sign-out can cancel it: a former session is buried.
+  /// The new session was written, or not. From here on only a sign-out can cancel it: a former session is buried.
   mutating func began(
     _ waiter: Waiter, _ session: StoredSession, isWanted: Bool, _ outcome: VaultOutcome, at now: Moment
   ) -> [Effect] {
@@ -76,7 +76,7 @@ extension SessionMachine {
           var ending = former
           ending.session = session.id
           ending.revocation = session.revocation
-          ending.account = session.profile.id
+          ending.account = session.profile?.id
           phase = .ending(ending)
         }
         return []
@@ -132,7 +132,7 @@ extension SessionMachine {
     }
     switch phase {
     case .ending(var ending):
-      // An edit of its own: the one under way may find its condition unmet, or a sign-in may be queued behind it.
+      // A separate edit: the one in progress may fail its condition, or a sign-in may be queued behind it.
       ending.commands.append(waiter)
       ending.steps += steps.filter { !ending.steps.contains($0) }
       phase = .ending(ending)
@@ -152,7 +152,7 @@ extension SessionMachine {
     return end(live, reason, at: now)
   }
 
-  /// The session in use is over for a reason that nobody chose a plan for.
+  /// Ends the session in use for a reason without an explicit plan.
   mutating func end(_ live: Live, _ reason: EndReason, at now: Moment) -> [Effect] {
     let steps = steps(for: reason)
     return end(
@@ -160,10 +160,10 @@ extension SessionMachine {
       .end(live.stored.id, holding: nil, reason: reason, at: now, steps: steps))
   }
 
-  /// Longer than a vault waits for others who write, whose own answer says more.
+  /// Longer than a vault waits for other writers, whose own error is more specific.
   private static let endPatience: Duration = .seconds(15)
 
-  /// Raises the fence and asks for the tombstone. Nobody is told before it is written.
+  /// Raises the fence and requests the tombstone. Nothing is published before it is written.
   mutating func end(_ ending: Ending, _ edit: VaultEdit) -> [Effect] {
     dropFlightWork()
     timers[.limit] = nil
@@ -175,7 +175,7 @@ extension SessionMachine {
   /// The tombstone was written, or could not be.
   mutating func endAnswered(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     guard case .ending(var ending) = phase else { return [.ignored] }
-    // A sign-out came on top: its edit, which has no condition, says how it ends.
+    // A sign-out was added: its edit, which has no condition, decides the outcome.
     if work.values.contains(.end) { return [] }
     switch outcome {
     case .done(let entry):
@@ -202,8 +202,8 @@ extension SessionMachine {
     }
   }
 
-  /// The session is over: told in the order publish, audit, callers, requests, lock, commands, server.
-  mutating func over(_ ending: Ending, notDurable trouble: VaultTrouble? = nil, at now: Moment) -> [Effect] {
+  /// The session has ended: reported in the order publish, audit, callers, requests, lock, commands, server.
+  mutating func over(_ ending: Ending, notDurable trouble: VaultError? = nil, at now: Moment) -> [Effect] {
     dropFlightWork()
     timers[.limit] = nil
     timers[.save] = nil
@@ -217,7 +217,7 @@ extension SessionMachine {
         AuditEntry(
           action: .end, session: ending.session, account: nil, at: now.wall,
           outcome: trouble == nil ? ending.reason.rawValue : "not_durable")))
-    effects += resumeAll(.failure(ending.isRejection ? .rejected(ending.reason) : .signedOut(ending.reason)))
+    effects += resumeAll(.failure(ending.isRejection ? .sessionEnded(ending.reason) : .signedOut(ending.reason)))
     effects.append(.cancelRequests)
     if let lock = ending.lock { effects.append(.unlock(lock)) }
     if let session = ending.session {
@@ -231,7 +231,7 @@ extension SessionMachine {
       buryLater = nil
     } else {
       if let session = ending.session, let handle = ending.revocation { outbox[session] = handle }
-      // A command means whatever there was when it came, and not what somebody may begin until it is written.
+      // A command applies to the session at its time, not to one that may begin until it is written.
       let whatever = VaultEdit.endWhatever(ending.reason, at: now, steps: ending.steps, isLate: true)
       let own = ending.session.map {
         VaultEdit.end($0, holding: nil, reason: ending.reason, at: now, steps: ending.steps)
@@ -253,7 +253,7 @@ extension SessionMachine {
     case .refresh: return refreshAheadIfDue(at: now) + scheduleRefresh(at: now)
     case .retry:
       guard case .live(var live) = phase, live.flight?.step == .pausing else { return [.ignored] }
-      if live.flight?.lock == nil, !keepsRotationKeys {
+      if live.flight?.lock == nil, !supportsRotationKeys {
         live.flight?.step = .locking
         phase = .live(live)
         return [.lock(begin(.lock), within: SessionMachine.lockPatience)]
@@ -285,16 +285,17 @@ extension SessionMachine {
     case .hold: return proceed(anyway: true, at: now)
     case .end:
       guard case .ending(let ending) = phase else { return [.ignored] }
-      // Its edit is still under way, and may yet succeed.
+      // Its edit is still in progress, and may yet succeed.
       return over(ending, notDurable: .unavailable("the vault did not answer within 15 seconds"), at: now)
     case .deliver: return deliver(at: now)
     }
   }
 
-  /// Queued behind a sign-in, a late end would bury the new session; the sign-in buries the former one itself.
+  /// Whether a sign-in is being written. Queued behind it, a late end would bury the new session; the sign-in buries the former
+  /// one itself.
   private var isBeginning: Bool { work.values.contains { if case .begin = $0 { true } else { false } } }
 
-  /// A tombstone that could not be written is tried again, for as long as the program runs.
+  /// A tombstone that could not be written is retried as long as the program runs.
   mutating func buriedAgain(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     switch outcome {
     case .done(let entry), .conflict(let entry):
@@ -303,7 +304,7 @@ extension SessionMachine {
         return [isBeginning ? startTimer(.save, after: .seconds(1)) : edit(.bury(tombstone), for: .endAgain)]
       }
       buryLater = nil
-      // Whoever signed in elsewhere meanwhile was not let in.
+      // A session that began elsewhere meanwhile was not adopted.
       return absorb(entry, at: now)
     case .failed: return buryLater == nil ? [] : [startTimer(.save, after: .seconds(5))]
     }
@@ -311,7 +312,8 @@ extension SessionMachine {
 }
 
 extension SessionMachine {
-  /// A vault that could not write the end has removed the session all the same: nothing in it tells what is left to do.
+  /// A vault that failed to write the end may have removed the session nevertheless: then nothing in it records the pending
+  /// work.
   private func tombstone(of later: BuryLater, missingIn entry: VaultEntry) -> Tombstone? {
     guard var tombstone = later.tombstone, entry.session?.id != tombstone.session,
       entry.tombstone(of: tombstone.session) == nil
@@ -326,10 +328,10 @@ extension SessionMachine.Ending {
   init(_ live: SessionMachine.Live, reason: EndReason, steps: [String]) {
     self.init(
       session: live.stored.id, revocation: live.stored.revocation, lock: live.lock, reason: reason,
-      account: live.stored.profile.id, steps: steps, commands: [])
+      account: live.stored.profile?.id, steps: steps, commands: [])
   }
 
-  /// Of a session that nobody here knows.
+  /// The end of an unknown session.
   init(reason: EndReason, steps: [String], commands: [SessionMachine.Waiter]) {
     self.init(
       session: nil, revocation: nil, lock: nil, reason: reason, account: nil, steps: steps, commands: commands)

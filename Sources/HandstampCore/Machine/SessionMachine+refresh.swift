@@ -1,11 +1,11 @@
 /// Demand for tokens, and the one refresh that serves it.
 extension SessionMachine {
-  /// A pair that was read longer ago than this is read again before it is sent: the process may have been suspended.
+  /// The age above which a pair is read again before it is sent: the process may have been suspended.
   static let staleness: Duration = .seconds(30)
-  /// How long to wait for the flight lock.
+  /// How long to wait for the refresh lock.
   static let lockPatience: Duration = .seconds(5)
   static let mostMoves = 64
-  /// The least time between two refreshes that nobody asked for.
+  /// The shortest time between two refreshes that no caller asked for.
   static let breath: Duration = .seconds(5)
 
   mutating func demand(_ waiter: Waiter, _ need: Need, at now: Moment) -> [Effect] {
@@ -16,9 +16,9 @@ extension SessionMachine {
     case .restoring:
       waiters[waiter] = need
       return look()
-    case .unavailable(.rolledBack): return [.resume([waiter], .failure(.rolledBack))]
+    case .unavailable(.storageOutdated): return [.resume([waiter], .failure(.storageOutdated))]
     case .unavailable:
-      // Perhaps the vault can be read by now.
+      // The vault may be readable by now.
       waiters[waiter] = need
       return look()
     case .signedOut:
@@ -30,15 +30,15 @@ extension SessionMachine {
         return [.resume([waiter], .success(access))] + refreshAheadIfDue(at: now)
       }
       if let access = live.access, need.refused == access.token, isFresh(live, at: now) {
-        return [.resume([waiter], .failure(.tokenRefused))]
+        return [.resume([waiter], .failure(.tokenRejected))]
       }
       waiters[waiter] = need
-      // Served when the refresh that is in the air has come home; thousands may join it.
+      // Served when the refresh in flight completes; thousands of callers may join it.
       return live.flight == nil ? settle(at: now) : []
     }
   }
 
-  /// Serves whoever can be served, and sees to it that there is a refresh for the rest.
+  /// Serves the callers that can be served, and makes sure that there is a refresh for the rest.
   mutating func settle(at now: Moment) -> [Effect] {
     guard case .live(let live) = phase, !waiters.isEmpty else { return [] }
     var effects: [Effect] = []
@@ -52,7 +52,7 @@ extension SessionMachine {
     return waiters.isEmpty ? effects : effects + startFlight(at: now)
   }
 
-  /// Starts a refresh unless there is one, or there cannot be one now.
+  /// Starts a refresh unless there is one, or none is possible now.
   private mutating func startFlight(at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, live.flight == nil else { return [] }
     if live.isRefreshLocked { return resumeAll(.failure(.storage(.locked))) + look() }
@@ -65,7 +65,7 @@ extension SessionMachine {
     guard live.stored.refresh != nil else { return failWaiters(.noRefreshToken, at: now) }
     if let quiet = live.quietUntil, left(until: quiet, at: now) != nil {
       let wait = live.retryAfter.flatMap { left(until: $0, at: now) }
-      return failWaiters(.unreachable(retryAfter: wait), at: now)
+      return failWaiters(live.failure(retryAfter: wait), at: now)
     }
     live.flight = Flight(step: .locking)
     phase = .live(live)
@@ -84,22 +84,22 @@ extension SessionMachine {
     return prepare(at: now)
   }
 
-  /// The lock could not be taken. With rotation keys it is an economy: without it we send the pair that is on the disk already.
+  /// The lock could not be acquired. With rotation keys it only saves work: without it the stored pair is sent.
   mutating func lockRefused(
-    _ operation: Operation, _ key: RotationKey, _ trouble: VaultTrouble, at now: Moment
+    _ operation: Operation, _ key: RotationKey, _ trouble: VaultError, at now: Moment
   ) -> [Effect] {
     guard work.removeValue(forKey: operation) == .lock, case .live(var live) = phase, live.flight != nil else {
       return [.ignored]
     }
     live.flight?.freshKey = key
     live.flight?.lock = nil
-    if !keepsRotationKeys { live.flight?.step = .checking }
+    if !supportsRotationKeys { live.flight?.step = .checking }
     phase = .live(live)
-    return keepsRotationKeys ? prepare(at: now) : [.read(begin(.lockCheck(trouble)))]
+    return supportsRotationKeys ? prepare(at: now) : [.read(begin(.lockCheck(trouble)))]
   }
 
-  /// The holder of the lock is waited for as long as its answer may still come.
-  mutating func lockChecked(_ trouble: VaultTrouble, _ reading: VaultReading, at now: Moment) -> [Effect] {
+  /// Waits for the holder of the lock as long as its response may still arrive.
+  mutating func lockChecked(_ trouble: VaultError, _ reading: VaultReading, at now: Moment) -> [Effect] {
     guard case .live(let before) = phase, before.flight?.step == .checking else { return [.ignored] }
     let effects: [Effect]
     if case .trouble = reading { effects = [] } else { effects = absorb(reading, at: now) }
@@ -117,9 +117,9 @@ extension SessionMachine {
     return effects + pause(retryAfter: nil, entropy: 0, at: now)
   }
 
-  /// Writes the rotation key down, before a byte goes out; finds out at the same time whether somebody was faster.
+  /// Stores the rotation key before a byte is sent, and detects whether another process was faster.
   mutating func prepare(at now: Moment) -> [Effect] {
-    // What was adopted meanwhile may have served everybody: then a rotation more would be one too many.
+    // Adopted tokens may have served all callers: then another rotation would be superfluous.
     guard isRefreshWanted(at: now) else { return endFlight(at: now) }
     guard case .live(var live) = phase, let key = live.flight?.freshKey, let token = live.stored.refresh else {
       return endFlight(failing: .noRefreshToken, at: now)
@@ -127,12 +127,12 @@ extension SessionMachine {
     live.flight?.awaited = nil
     var attempt: RefreshAttempt?
     var former: RefreshAttempt?
-    if !keepsRotationKeys {
+    if !supportsRotationKeys {
       if let found = live.stored.attempt {
         switch regard(for: found, in: live, at: now) {
         case .goOn: former = found
         case .wait(let rest):
-          // It may be settled by now: the vault is asked before anything is waited for.
+          // It may be settled by now: the vault is read before waiting.
           if live.flight?.isFresh == true { return waitOut(found, for: rest, at: now) }
         case .noteReading: return noteReading(of: found, at: now)
         }
@@ -162,27 +162,28 @@ extension SessionMachine {
       guard let age = now.elapsed(since: asOf), age <= SessionMachine.staleness else {
         return moved(to: entry, at: now)
       }
-      // Others count from the moment that was noted: a process that was suspended since then notes another.
-      let noted = keepsRotationKeys ? .zero : session.attempt?.age(at: now)
+      // Other processes count from the recorded moment: a process that was suspended since then records a new one.
+      let noted = supportsRotationKeys ? .zero : session.attempt?.age(at: now)
       guard let noted, noted <= policy.refresh.answerLimit / 2 else { return moved(to: entry, at: now) }
       live.adopt(session, in: now.boot)
       live.flight?.step = .asking
-      live.isAttemptOpen = !keepsRotationKeys
+      live.isAttemptOpen = !supportsRotationKeys
       phase = .live(live)
       let asking = Effect.askRefresh(begin(.ask(token, since: now)), token, key)
-      return keepsRotationKeys ? [asking] : [asking, startTimer(.answer, after: policy.refresh.answerLimit - noted)]
+      return supportsRotationKeys ? [asking] : [asking, startTimer(.answer, after: policy.refresh.answerLimit - noted)]
     case .conflict(let entry):
-      // It was not noted.
+      // The attempt was not recorded.
       live.attempt = nil
       phase = .live(live)
       return moved(to: entry, at: now)
     case .failed(let trouble):
-      // Without a durable key nothing may be sent: a later launch would look like a thief.
+      // Without a durable key nothing may be sent: a later launch would look like token reuse.
       return endFlight(failing: .storage(trouble), at: now)
     }
   }
 
-  /// The vault moved under the flight. If that helps those who wait, the flight is over; else it goes on from there.
+  /// The vault changed during the refresh. If that serves the waiting callers, the refresh ends; otherwise it continues from
+  /// there.
   mutating func moved(to entry: VaultEntry, at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, var flight = live.flight else { return [.ignored] }
     flight.moves += 1
@@ -194,7 +195,7 @@ extension SessionMachine {
     guard case .live(let after) = phase, after.stored.id == session, after.flight != nil else { return effects }
     if waiters.isEmpty { return effects + endFlight(at: now) }
     guard flight.moves < SessionMachine.mostMoves else {
-      return effects + endFlight(failing: .unreachable(retryAfter: nil), at: now)
+      return effects + endFlight(failing: .storage(.unavailable("other processes keep changing the vault")), at: now)
     }
     return effects + prepare(at: now)
   }
@@ -211,25 +212,32 @@ extension SessionMachine {
     switch answer {
     case .granted(let grant):
       guard grant.session == nil || grant.session == live.stored.id,
-        grant.profile == nil || grant.profile?.id == live.stored.profile.id
+        grant.profile == nil || live.stored.profile == nil || grant.profile?.id == live.stored.profile?.id
       else {
-        // Somebody else's tokens: no answer to our question.
+        // Tokens of another session or account must not replace this session's.
+        live.cause = .unusableTokens("they belong to another session", successor: nil)
+        phase = .live(live)
         return unanswered(retryAfter: nil, entropy: 0, at: now)
       }
       let unsaved = Unsaved(
         sent: sent, successor: grant.tokens.refresh ?? sent,
         access: StoredAccess(
-          token: grant.tokens.access, lifetime: grant.tokens.life.map { Lifetime(start: since, duration: $0) }),
+          token: grant.tokens.access, lifetime: grant.tokens.expiresIn.map { Lifetime(start: since, duration: $0) }),
         profile: grant.profile)
       live.flight?.step = .saving
       phase = .live(live)
       return [edit(advance(live.stored.id, unsaved), for: .advance(unsaved))]
-    case .unusable(let successor, _):
-      guard let access = live.access else { return unanswered(retryAfter: nil, entropy: 0, at: now) }
-      // The access token that is there serves as long as it did; the next attempt begins with the new refresh token.
+    case .unusable(let successor, let reason, _):
+      let failure = RequestFailure.unusableTokens(reason, successor: nil)
+      guard let access = live.access else {
+        live.cause = failure
+        phase = .live(live)
+        return unanswered(retryAfter: nil, entropy: 0, at: now)
+      }
+      // The current access token stays valid until it expires; the next attempt begins with the new refresh token.
       let unsaved = Unsaved(sent: sent, successor: successor, access: access, profile: nil)
       live.flight?.step = .saving
-      live.flight?.failure = .invalidAnswer("the server's access token cannot be used")
+      live.flight?.failure = .requestFailed(failure)
       phase = .live(live)
       return [edit(advance(live.stored.id, unsaved), for: .advance(unsaved))]
     case .rejected(let reason):
@@ -244,7 +252,9 @@ extension SessionMachine {
       live.flight?.step = .looking
       phase = .live(live)
       return [.read(begin(.rollbackCheck(sent)))]
-    case .none(let retryAfter, let entropy, let isSettled):
+    case .noDecision(let cause, let retryAfter, let entropy, let isSettled):
+      live.cause = cause
+      phase = .live(live)
       guard isSettled else { return unanswered(retryAfter: retryAfter, entropy: entropy, at: now) }
       live.isAttemptOpen = false
       phase = .live(live)
@@ -264,6 +274,7 @@ extension SessionMachine {
       live.attempt = nil
       live.isAttemptOpen = false
       live.failures = 0
+      live.cause = nil
       live.quietUntil = nil
       if isNew { live.mintedAt = session.access?.lifetime?.start ?? now }
       phase = .live(live)
@@ -274,7 +285,7 @@ extension SessionMachine {
       }
       let told = publish(live.state) + [audit(.refresh, session, "ok", at: now)]
       guard !isNew else { return told + endFlight(at: now) }
-      // Written at last, but those who wait do so because that token is of no use to them: now it may be rotated.
+      // Stored at last, but the waiting callers have no use for that token: now it may be rotated.
       let lock = live.flight?.lock.map { [Effect.unlock($0)] } ?? []
       live.flight = nil
       phase = .live(live)
@@ -282,7 +293,7 @@ extension SessionMachine {
     case .conflict(let entry):
       live.unsaved = nil
       keepSuccessor(unsaved, of: live, unlessIn: entry)
-      // A flight that only saved has neither lock nor key: what is wanted next begins anew.
+      // A refresh that only saved has neither lock nor key: the next one starts over.
       let isSavingAlone = live.flight?.freshKey == nil
       if isSavingAlone { live.flight = nil }
       phase = .live(live)
@@ -291,18 +302,18 @@ extension SessionMachine {
       let isNew = live.unsaved == nil
       live.unsaved = unsaved
       if isNew { live.mintedAt = now }
-      if !keepsRotationKeys, let lock = live.flight?.lock {
+      if !supportsRotationKeys, let lock = live.flight?.lock {
         live.lockOfUnsaved = lock
         live.flight?.lock = nil
       }
       phase = .live(live)
-      let told = trouble.adding("the new tokens are in this program's memory alone until the vault can be written")
+      let told = trouble.adding("the new tokens are only in memory until the vault can be written")
       let trouble = [audit(.trouble, live.stored, "advance", at: now)] + endFlight(failing: .storage(told), at: now)
       return trouble + [startTimer(.save, after: .seconds(1))]
     }
   }
 
-  /// The tokens that could not be written are tried again, apart from any refresh.
+  /// Retries to store unsaved tokens, independently of any refresh.
   mutating func saved(_ unsaved: Unsaved, _ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, live.unsaved == unsaved, live.flight == nil else { return [.ignored] }
     switch outcome {
@@ -315,7 +326,7 @@ extension SessionMachine {
     }
   }
 
-  /// The server rejected the token, and the vault has been asked whether that is still the one in use.
+  /// The server rejected the token, and the vault has been asked whether it is still the one in use.
   mutating func rejected(_ reason: EndReason, _ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     guard case .live(let live) = phase, live.flight?.step == .ending else { return [.ignored] }
     switch outcome {
@@ -337,14 +348,14 @@ extension SessionMachine {
       guard entry.session?.id == live.stored.id, entry.session?.refresh == sent else {
         return moved(to: entry, at: now)
       }
-      // The store went back in time: nothing is deleted, and nothing is asked again. Or a thief who had copied token and
-      // pending key went on from there: the server is told to end the session, which nobody here can use any more.
+      // An older store was restored: nothing is deleted, and nothing is sent again. Or an attacker who had copied token and
+      // pending key went on from there: the session, which is unusable here, is revoked.
       dropFlightWork()
       if let handle = live.stored.revocation { outbox[live.stored.id] = handle }
       leftBehind = sent
-      phase = .unavailable(.rolledBack)
-      var effects = publish(.unavailable(.rolledBack)) + [audit(.trouble, live.stored, "rolled_back", at: now)]
-      effects += resumeAll(.failure(.rolledBack))
+      phase = .unavailable(.storageOutdated)
+      var effects = publish(.unavailable(.storageOutdated)) + [audit(.trouble, live.stored, "rolled_back", at: now)]
+      effects += resumeAll(.failure(.storageOutdated))
       if let lock = live.lock { effects.append(.unlock(lock)) }
       return effects + deliver(at: now)
     case .absent: return moved(to: VaultEntry(), at: now)
@@ -353,7 +364,7 @@ extension SessionMachine {
     }
   }
 
-  /// No answer: another attempt after a pause, with the same pair, until the policy says enough.
+  /// No response: another attempt after a pause, with the same pair, until the policy's limit.
   mutating func pause(retryAfter: Duration?, entropy: UInt64, at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, var flight = live.flight else { return [.ignored] }
     guard flight.attempt < policy.retry.attempts else {
@@ -369,13 +380,13 @@ extension SessionMachine {
     return [startTimer(.retry, after: delay)]
   }
 
-  /// Enough for now. An attempt that had no consequences is taken back first, so that no other process waits for its limit.
+  /// Gives up for now. An attempt that had no consequences is withdrawn first, so that no other process waits for its limit.
   mutating func giveUp(for quiet: Duration, retryAfter: Duration?, at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, live.flight != nil else { return [.ignored] }
     live.quietUntil = now.advanced(by: quiet)
     live.retryAfter = retryAfter.map { now.advanced(by: $0) }
-    let failure = live.flight?.failure ?? .unreachable(retryAfter: retryAfter)
-    let told = audit(.refresh, live.stored, "unreachable", at: now)
+    let failure = live.flight?.failure ?? live.failure(retryAfter: retryAfter)
+    let told = audit(.refresh, live.stored, failure.code, at: now)
     guard let attempt = live.attempt, !live.isAttemptOpen, attempt.isSame(as: live.stored.attempt),
       live.flight?.lock != nil, let stored = live.stored.attempt
     else {
@@ -390,13 +401,13 @@ extension SessionMachine {
 
   mutating func withdrawn(at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, live.flight?.step == .withdrawing else { return [.ignored] }
-    // If it could not be written, the next attempt takes its place.
+    // If it could not be written, the next attempt replaces it.
     if live.attempt?.isSame(as: live.stored.attempt) == true { live.stored.attempt = nil }
     phase = .live(live)
-    return endFlight(failing: live.flight?.failure ?? .unreachable(retryAfter: nil), at: now)
+    return endFlight(failing: live.flight?.failure ?? live.failure(retryAfter: nil), at: now)
   }
 
-  /// The refresh is over. With an error: whoever can be served by the token that is there is served, the rest hear of it.
+  /// The refresh has ended. With an error: callers that the current token satisfies are served, the others get the error.
   mutating func endFlight(failing error: SessionError? = nil, at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, let flight = live.flight else { return [.ignored] }
     live.flight = nil
@@ -405,23 +416,24 @@ extension SessionMachine {
     if let error {
       effects += failWaiters(error, at: now)
     } else if let access = live.access {
-      // A token that was minted for them satisfies everybody, but those who had that very one refused.
+      // A token that was issued for them satisfies all callers except those for which that very token was rejected.
       let refused = waiters.filter { $0.value.refused == access.token }.keys.sorted()
       for waiter in refused { waiters[waiter] = nil }
       effects += resumeAll(.success(access))
-      if !refused.isEmpty { effects.append(.resume(refused, .failure(.tokenRefused))) }
+      if !refused.isEmpty { effects.append(.resume(refused, .failure(.tokenRejected))) }
     }
     if let lock = flight.lock { effects.append(.unlock(lock)) }
-    // Never at once: a vault that fails, or a server whose tokens are over when they come, would be asked without end.
+    // Never at once: otherwise a failing vault, or a server whose tokens have expired on arrival, would be contacted in a tight
+    // loop.
     return effects + scheduleRefresh(at: now, atLeast: SessionMachine.breath)
   }
 
-  /// Refreshing failed: a token that still lasts goes on serving.
+  /// The refresh failed: a token that is still valid remains in use.
   private mutating func failWaiters(_ error: SessionError, at now: Moment) -> [Effect] {
     serveWithWhatLasts(at: now) + resumeAll(.failure(error))
   }
 
-  /// Serves callers who asked for more validity than there is, and can do with less.
+  /// Serves callers that asked for more validity than there is, and can do with less.
   mutating func serveWithWhatLasts(at now: Moment) -> [Effect] {
     guard case .live(let live) = phase, let access = live.access,
       SessionMachine.serves(access.lifetime, for: .zero, at: now)
@@ -432,7 +444,7 @@ extension SessionMachine {
     return [.resume(served, .success(access))]
   }
 
-  /// Whether somebody waits for a refresh, or the token is in its margin.
+  /// Whether a caller waits for a refresh, or the token is in its margin.
   func isRefreshWanted(at now: Moment) -> Bool {
     guard waiters.isEmpty, case .live(let live) = phase else { return !waiters.isEmpty }
     return isDueAhead(live, at: now)

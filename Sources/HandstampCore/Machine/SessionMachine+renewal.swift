@@ -1,6 +1,6 @@
-/// What requests carry, replaced by the server in passing: a cookie that comes with an answer.
+/// Credentials that the server replaces along with a response, such as a cookie.
 extension SessionMachine {
-  /// Only of a session that is not refreshed: the tokens of one that is come home by its refresh alone.
+  /// Only for a session that is not refreshed: otherwise new tokens come only from its refresh.
   mutating func renewed(
     _ waiter: Waiter, _ session: SessionID, from old: AccessToken, to new: AccessToken
   ) -> [Effect] {
@@ -15,11 +15,11 @@ extension SessionMachine {
     return [edit(.renew(session, holding: live.kept ?? old, with: renewed), for: .renew(waiter, session, renewed))]
   }
 
-  /// It was written, or not. What could not be written serves all the same, and is tried again while the program runs.
+  /// The replacement was written, or not. If not, it is used nevertheless, and the write is retried while the program runs.
   mutating func renewed(
     _ waiter: Waiter?, _ session: SessionID, _ access: StoredAccess, _ outcome: VaultOutcome, at now: Moment
   ) -> [Effect] {
-    func finish(_ result: Result<SignedOutcome, SessionError>) -> [Effect] {
+    func finish(_ result: Result<CommandOutcome, SessionError>) -> [Effect] {
       waiter.map { [.finish($0, result)] } ?? []
     }
     switch outcome {

@@ -1,6 +1,6 @@
-/// What the vault says, at launch and whenever somebody wrote to it.
+/// Handles the content of the vault, at launch and after every change.
 extension SessionMachine {
-  /// Reads the vault; once, however many ask.
+  /// Reads the vault; once, however many callers ask.
   mutating func look() -> [Effect] {
     if work.values.contains(.look) {
       looksAgain = true
@@ -41,14 +41,14 @@ extension SessionMachine {
         return publish(.unavailable(.storage(trouble))) + resumeAll(.failure(.storage(trouble)))
           + [audit(.trouble, nil, "restore", at: now)] + proceed(at: now)
       case .live(let live):
-        // The session stays as it is; a caller who is waiting is in a flight, which has its own verdict.
+        // The session stays as it is; a waiting caller belongs to a refresh, which reports its own error.
         return [audit(.trouble, live.stored, "read", at: now)]
       case .dormant, .signedOut, .ending: return [.ignored]
       }
     }
   }
 
-  /// Makes what is stored the truth here: the one way in which other processes' work is adopted.
+  /// Takes over the stored entry: the only way in which other processes' work is adopted.
   mutating func absorb(_ entry: VaultEntry, at now: Moment) -> [Effect] {
     if wentBack(entry), let again = putBack(over: entry, at: now) { return again }
     revision = entry.revision
@@ -61,8 +61,8 @@ extension SessionMachine {
     case .dormant, .ending: return [.ignored]
     case .restoring, .signedOut, .unavailable:
       if let token = leftBehind, found?.refresh == token {
-        phase = .unavailable(.rolledBack)
-        return publish(.unavailable(.rolledBack)) + resumeAll(.failure(.rolledBack)) + deliver(at: now)
+        phase = .unavailable(.storageOutdated)
+        return publish(.unavailable(.storageOutdated)) + resumeAll(.failure(.storageOutdated)) + deliver(at: now)
           + proceed(at: now)
       }
       leftBehind = nil
@@ -87,14 +87,14 @@ extension SessionMachine {
       let wasLocked = live.isRefreshLocked
       live.adopt(found, in: now.boot)
       live.isRefreshLocked = false
-      // The locked vault did not tell when the session began and was used last: its limits hold from here on.
+      // The locked vault did not show when the session began and was last used: its limits apply from here on.
       if wasLocked, live.touchedAt == nil { live.stored.activeAt = found.activeAt }
       phase = .live(live)
       let awaited = live.flight?.awaited
       if wasLocked, let reason = overdue(live.stored, at: now) {
         return end(live, reason, at: now)
       }
-      // Its sender was answered, or took it back.
+      // The sender got its response, or withdrew the attempt.
       let isAwaitedNoMore =
         live.flight?.step == .pausing && awaited != nil && awaited?.isSame(as: found.attempt) != true
       return publish(live.state) + (wasLocked ? scheduleLimit(at: now) : []) + scheduleRefresh(at: now)
@@ -102,7 +102,7 @@ extension SessionMachine {
     }
   }
 
-  /// Whether an older vault was put back. It has a lower revision; or the same one, after an edit, and another refresh token.
+  /// Whether an older vault was restored. It has a lower revision; or the same one, after an edit, and another refresh token.
   private func wentBack(_ entry: VaultEntry) -> Bool {
     guard entry.revision == revision, revision > 0, case .live(let live) = phase, let session = entry.session else {
       return entry.revision < revision
@@ -110,11 +110,11 @@ extension SessionMachine {
     return session.id == live.stored.id && session.refresh != live.stored.refresh && !live.isRefreshLocked
   }
 
-  /// An older vault was put back under this program, with the session that it holds in a newer state, or that it knows to be
-  /// over: what is newer is written again. `nil` for anything else.
+  /// An older vault was restored under this program, with a session whose newer state, or whose end, is known here: the newer
+  /// state is written again. `nil` for anything else.
   private mutating func putBack(over entry: VaultEntry, at now: Moment) -> [Effect]? {
     guard let older = entry.session else { return nil }
-    // It is on its way.
+    // Already in progress.
     if work.values.contains(.putBack) { return [] }
     if case .live(let live) = phase, live.stored.id == older.id, live.stored.isRemembered, !live.isRefreshLocked {
       let trouble = audit(.trouble, live.stored, "went_back", at: now)
@@ -137,19 +137,19 @@ extension SessionMachine {
     }
   }
 
-  /// An edit that was applied to an older vault than the one this program knows.
+  /// Records the revision of an edit, and detects one that was applied to an older vault.
   mutating func noteRevision(of outcome: VaultOutcome) -> [Effect] {
     guard case .done(let entry) = outcome else { return [] }
     if wentBack(entry) { return entry.session != nil && isRemembered ? look() : [] }
-    // What was not adopted is not known: the revision stands for the refresh token that is in use here.
+    // An entry that was not adopted does not count: the revision belongs to the refresh token in use here.
     if case .live(let live) = phase, entry.session?.refresh != live.stored.refresh { return [] }
     revision = max(revision, entry.revision)
     return []
   }
 
-  /// Only the access item can be read.
+  /// Only the access item could be read.
   private mutating func absorb(
-    _ id: SessionID, _ profile: Profile, _ access: StoredAccess, at now: Moment
+    _ id: SessionID, _ profile: Profile?, _ access: StoredAccess, at now: Moment
   ) -> [Effect] {
     guard !ended.contains(id), buryLater == nil else { return [.ignored] }
     switch phase {
@@ -161,13 +161,13 @@ extension SessionMachine {
     }
   }
 
-  /// Whatever ended and is not delivered yet is ours to deliver, too.
+  /// Takes over pending revocations and clean-up steps, whichever program left them.
   mutating func note(_ entry: VaultEntry) {
     for tombstone in entry.tombstones {
       guard let handle = tombstone.revocation.map({ newest($0, of: tombstone.session) }),
         !delivered.contains(Delivered(session: tombstone.session, handle: handle))
       else { continue }
-      // The server is being told with an older one, which may end nothing.
+      // The server is being sent an older handle, which may end nothing.
       if let former = outbox[tombstone.session], former != handle, delivering.contains(tombstone.session) {
         redelivering.insert(tombstone.session)
       }
@@ -177,8 +177,8 @@ extension SessionMachine {
         delays[tombstone.session] = tombstone.delay
       }
     }
-    // Whoever is signed in keeps what is theirs.
-    let person = entry.session.flatMap { ended.contains($0.id) ? nil : $0.profile.id }
+    // The signed-in user keeps their data.
+    let person = entry.session.flatMap { ended.contains($0.id) ? nil : $0.profile?.id }
     for tombstone in entry.tombstones where person == nil || tombstone.account != person {
       add(
         tombstone.steps,
@@ -190,7 +190,7 @@ extension SessionMachine {
     if case .signedOut(let reason) = published { reason } else { nil }
   }
 
-  /// A session is in use from now on: state, audit entry, timers, in this order; then those who wait.
+  /// A session is in use from now on: state, audit entry, timers, in this order; then waiting callers.
   mutating func enter(
     _ session: StoredSession, isRefreshLocked: Bool = false, action: AuditEntry.Action, at now: Moment
   ) -> [Effect] {
@@ -200,11 +200,11 @@ extension SessionMachine {
       return end(live, reason, at: now)
     }
     epoch += 1
-    // It is in use, whatever the server was to be told before: the vault had gone back in time, and came back.
+    // It is in use, whatever revocation was pending: an older vault had been restored, and was replaced again.
     outbox[session.id] = nil
     delays[session.id] = nil
-    // The same person is back, whichever program they signed in with: what is theirs stays.
-    chores = chores.filter { $0.value.ended.account != session.profile.id }
+    // The same user is back, whichever program they signed in with: their data stays.
+    if let account = session.profile?.id { chores = chores.filter { $0.value.ended.account != account } }
     var live = Live(stored: session, isRefreshLocked: isRefreshLocked)
     live.mintedAt = session.access?.lifetime?.start
     phase = .live(live)
@@ -212,12 +212,12 @@ extension SessionMachine {
       + scheduleRefresh(at: now) + settle(at: now)
   }
 
-  /// The former session is no longer the one in use; its end is somebody else's doing and stored already.
+  /// The former session is no longer the one in use; another process ended it and stored its end.
   mutating func leave(_ live: Live, telling error: SessionError, for successor: SessionID) -> [Effect] {
     dropFlightWork()
     timers[.limit] = nil
     timers[.save] = nil
-    // A session that was signed in to again is not over; only what was under way for it is.
+    // A session that was signed in to again has not ended; only its work in progress has.
     guard live.stored.id != successor else { return live.lock.map { [.unlock($0)] } ?? [] }
     remember(live.stored.id)
     phase = .signedOut

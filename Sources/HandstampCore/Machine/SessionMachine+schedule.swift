@@ -1,16 +1,16 @@
-/// Timers, limits, activity, and telling the server of ended sessions.
+/// Timers, limits, activity, and revocations.
 extension SessionMachine {
-  /// Sets the timer of the refresh ahead of expiry, not sooner than `least` from now.
+  /// Sets the timer of the refresh ahead of expiry, at least `least` from now.
   mutating func scheduleRefresh(at now: Moment, atLeast least: Duration = .zero) -> [Effect] {
     guard policy.refresh.aheadOfExpiry, case .live(let live) = phase, live.flight == nil, live.unsaved == nil,
       live.stored.refresh != nil, let lifetime = live.access?.lifetime
     else { return [] }
-    var wait = max(least, lifetime.remaining(at: now) - policy.refresh.margin(forLife: lifetime.duration))
+    var wait = max(least, lifetime.remaining(at: now) - policy.refresh.margin(forLifetime: lifetime.duration))
     if let quiet = live.quietUntil, let left = left(until: quiet, at: now) { wait = max(wait, left) }
     return [startTimer(.refresh, after: wait)]
   }
 
-  /// Refreshes while the old token still serves, if it is in its margin and nobody has failed just now.
+  /// Refreshes while the old token is still valid, if it is in its margin and no refresh has failed just now.
   mutating func refreshAheadIfDue(at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, live.flight == nil, live.unsaved == nil, !live.isRefreshLocked,
       live.stored.refresh != nil, isDueAhead(live, at: now)
@@ -21,13 +21,13 @@ extension SessionMachine {
     return [.lock(begin(.lock), within: SessionMachine.lockPatience)]
   }
 
-  /// Whether the token is in the margin in which it is replaced before anybody asks.
+  /// Whether the token is in the margin in which it is replaced before a caller asks.
   func isDueAhead(_ live: Live, at now: Moment) -> Bool {
     guard policy.refresh.aheadOfExpiry, let lifetime = live.access?.lifetime else { return false }
-    return lifetime.remaining(at: now) <= policy.refresh.margin(forLife: lifetime.duration)
+    return lifetime.remaining(at: now) <= policy.refresh.margin(forLifetime: lifetime.duration)
   }
 
-  /// The reason why a session is over by policy, if it is.
+  /// Returns the reason why a session has ended by policy; `nil` if it has not.
   func overdue(_ session: StoredSession, at now: Moment) -> EndReason? {
     if let limit = policy.absoluteLimit, now.estimatedElapsed(since: session.startedAt) >= limit { return .expired }
     if let limit = policy.idleLimit, now.estimatedElapsed(since: session.activeAt) >= limit { return .idle }
@@ -44,10 +44,10 @@ extension SessionMachine {
     return [startTimer(.limit, after: wait)]
   }
 
-  /// The session was used. The vault learns of it at most once a minute, or ten times within the idle limit.
+  /// The session was used. Stored at most once a minute, or ten times within the idle limit.
   mutating func activity(at now: Moment) -> [Effect] {
     guard case .live(var live) = phase, let limit = policy.idleLimit else { return [] }
-    // It may be told late.
+    // It may be reported late.
     if let age = live.stored.activeAt.elapsed(since: now), age > .zero { return [] }
     if overdue(live.stored, at: now) != nil { return fired(.limit, at: now) }
     live.stored.activeAt = now
@@ -61,7 +61,7 @@ extension SessionMachine {
     return [edit(.touch(live.stored.id, at: now), for: .touch)]
   }
 
-  /// Nobody used the session here for too long. Who used it elsewhere keeps it alive.
+  /// The session was not used here for too long. Use in another process keeps it alive.
   mutating func idleChecked(_ reading: VaultReading, at now: Moment) -> [Effect] {
     let effects: [Effect]
     if case .trouble = reading { effects = [] } else { effects = absorb(reading, at: now) }
@@ -85,10 +85,10 @@ extension SessionMachine {
     }
   }
 
-  /// Whether no server is to be told of an end before its time.
+  /// Whether no revocation is in flight or due.
   package var isDeliveryOver: Bool { outbox.keys.allSatisfy { delays[$0] != nil && !delivering.contains($0) } }
 
-  /// Tells the server of every end it does not know of.
+  /// Sends every pending revocation that is due.
   mutating func deliver(at now: Moment) -> [Effect] {
     var effects: [Effect] = []
     for session in outbox.keys.sorted() where !delivering.contains(session) {
@@ -96,7 +96,7 @@ extension SessionMachine {
       delivering.insert(session)
       effects.append(.revoke(session, handle))
     }
-    // All others are being told now.
+    // All others are being sent now.
     let rests = outbox.keys.filter { !delivering.contains($0) }.compactMap { delays[$0]?.rest(at: now) }
     if let first = rests.min() { effects.append(startTimer(.deliver, after: max(.seconds(1), first))) }
     return effects
@@ -114,7 +114,7 @@ extension SessionMachine {
     guard delivered else {
       deliveryFailures += 1
       let delay = policy.retry.delay(afterAttempt: deliveryFailures, entropy: entropy, retryAfter: nil)
-      // Nobody waits for it: never at once, whatever the policy's base.
+      // No caller waits for it: never at once, whatever the policy's base.
       return [startTimer(.deliver, after: max(.seconds(1), delay))]
     }
     deliveryFailures = 0
@@ -156,7 +156,7 @@ extension SessionMachine {
     case .endAgain: return buriedAgain(outcome, at: now)
     case .delivered:
       guard case .conflict(let entry) = outcome else { return [] }
-      // It was told with a handle that the vault knows to be out of date.
+      // It was revoked with a handle that the vault knows to be outdated.
       note(entry)
       return deliver(at: now)
     case .tell, .postpone, .cleaned, .touch: return []

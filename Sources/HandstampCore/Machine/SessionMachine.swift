@@ -1,69 +1,68 @@
-/// What a session may do next. Knows nothing of clocks, networks or disks.
+/// Decides the next step of a session. Knows nothing of clocks, networks or disks.
 ///
 /// Rule 1: every change of state begins in ``handle(_:at:)``, which never waits.
 /// Rule 2: time and randomness come in, work goes out as an ``Effect``.
-/// Rule 3: an event that makes no sense here changes nothing, never traps, and comes back as ``Effect/ignored``: the
-/// network answers late, and that is not a bug.
-/// Rule 4: nothing that depends on work follows it in one list; it comes out of the event that answers the work.
+/// Rule 3: an event that makes no sense here changes nothing, never traps, and comes back as ``Effect/ignored``: late network
+/// responses are normal.
+/// Rule 4: nothing that depends on work follows it in the same list; it comes out of the event that answers the work.
 package struct SessionMachine: Sendable, Hashable {
   package let policy: SessionPolicy
-  /// Whether the server knows rotation keys. If not, a refresh is never asked for without the flight lock.
-  package let keepsRotationKeys: Bool
-  /// The clean-up steps that this program can do.
+  /// Whether the server accepts rotation keys. If not, a refresh is never sent without the refresh lock.
+  package let supportsRotationKeys: Bool
+  /// The clean-up steps that this program can run.
   package let cleanups: [Cleanup]
-  /// The process id that its attempts are noted with.
+  /// The process ID that its attempts are recorded with.
   package let process: Int32
-  /// Raised by every sign-in and sign-out; what belongs to an older one comes to nothing.
+  /// Incremented by every sign-in and sign-out; work of an earlier epoch is discarded.
   package internal(set) var epoch: UInt64 = 0
 
   var phase: Phase = .dormant
-  /// Callers who wait for a token.
+  /// Callers that wait for a token.
   var waiters: [Waiter: Need] = [:]
-  /// The sign-in that is under way.
+  /// The sign-in in progress.
   var signingIn: Waiter?
-  /// What has been asked for and is not answered yet.
+  /// Requested work that is not answered yet.
   var work: [Operation: Purpose] = [:]
-  /// Ended sessions that the server has not been told about.
+  /// Ended sessions with a pending revocation.
   package internal(set) var outbox: [SessionID: RevocationHandle] = [:]
   var delivering: Set<SessionID> = []
-  /// Those among them that the server must be told of once more, with a newer token.
+  /// Those that must be revoked again, with a newer token.
   var redelivering: Set<SessionID> = []
-  /// Refresh tokens that came after the end of their session.
+  /// Refresh tokens that arrived after the end of their session.
   var lateSuccessors: [SessionID: LateSuccessor] = [:]
-  /// Those that it was told of while this program ran, newest last: a look that was under way may still show their handle.
+  /// Those that were revoked while this program ran, newest last: a read in progress may still return their handle.
   var delivered: [Delivered] = []
   var deliveryFailures = 0
-  /// Those in the outbox that wait, since the server answered in a way that decides nothing.
+  /// Those in the outbox that wait, since the server's response decided nothing.
   var delays: [SessionID: DeliveryDelay] = [:]
-  /// Sessions that ended while this program ran, newest last: nothing brings one of these back.
+  /// Sessions that ended while this program ran, newest last: none of these is restored.
   var ended: [SessionID] = []
   var timers: [Timer: UInt64] = [:]
   var published: SessionState = .restoring
   var lastNumber: UInt64 = 0
   var looksAgain = false
-  /// The highest revision of the vault that was seen since the session in use began. A lower one is an older vault that was
-  /// put back.
+  /// The highest revision of the vault seen since the session in use began. A lower one means that an older vault was restored.
   package internal(set) var revision: UInt64 = 0
-  /// The session of another program that the vault held when one ended here that was never stored. It is not adopted.
+  /// The session of another program that the vault held when a never-stored one ended here. It is not adopted.
   var passedOver: SessionID?
-  /// A token that the server has left behind, while the vault still holds it: the vault went back in time.
+  /// A token that the server has superseded while the vault still holds it: an older vault was restored.
   var leftBehind: RefreshToken?
   /// A tombstone that could not be written.
   var buryLater: BuryLater?
-  /// A sign-in that has succeeded and waits until the former session's things are cleared away.
+  /// A sign-in that has succeeded and waits until the former session's data is erased.
   var held: Held?
-  /// Clean-up steps of ended sessions that are not done yet.
+  /// Clean-up steps of ended sessions that are pending.
   package internal(set) var chores: [SessionID: Chores] = [:]
-  /// Those that are: a look that was under way may still show them.
+  /// Those that have run: a read in progress may still return them.
   var doneChores: [SessionID: Set<String>] = [:]
 
   package init(
-    policy: SessionPolicy = SessionPolicy(), keepsRotationKeys: Bool = true, cleanups: [Cleanup] = [],
+    policy: SessionPolicy = SessionPolicy(), supportsRotationKeys: Bool = true, cleanups: [Cleanup] = [],
     process: Int32 = 0
   ) {
     self.process = process
     self.policy = policy
-    self.keepsRotationKeys = keepsRotationKeys
+    self.supportsRotationKeys = supportsRotationKeys
     self.cleanups = cleanups
   }
 
@@ -78,45 +77,47 @@ package struct SessionMachine: Sendable, Hashable {
     case restoring
     case signedOut
     case live(Live)
-    /// The fence: the session is over for everybody here, the tombstone is being written.
+    /// The fence: the session has ended for all callers, the tombstone is being written.
     case ending(Ending)
-    /// The vault or the server keeps the session from being used.
+    /// The vault or the server prevents the session from being used.
     case unavailable(SessionError)
   }
 
   /// A session that is in use.
   struct Live: Sendable, Hashable {
-    /// As the vault last showed it.
+    /// The session as the vault last returned it.
     var stored: StoredSession
     /// Tokens newer than the vault's, which could not be written yet. While there are any, no rotation starts.
     var unsaved: Unsaved?
-    /// The flight lock, kept while there are unsaved tokens at a server without rotation keys: another process would send a
+    /// The refresh lock, kept while there are unsaved tokens at a server without rotation keys: another process would send a
     /// token that the server has replaced.
     var lockOfUnsaved: Operation?
     var flight: Flight?
-    /// The attempt that this process noted last, and whether it may have had consequences.
+    /// The attempt that this process recorded last, and whether it may have had consequences.
     var attempt: RefreshAttempt?
     var isAttemptOpen = false
-    /// The refresh item is locked: only the access token can be had.
+    /// The refresh item is locked: only the access token is available.
     var isRefreshLocked = false
-    /// When the current access token came.
+    /// When the current access token was issued.
     var mintedAt: Moment?
-    /// Refreshes in a row that found no answer, and until when nobody is sent again.
+    /// Consecutive refreshes without a response, and until when no refresh is sent.
     var failures = 0
+    /// Why the last attempt brought no tokens; `nil` after a successful one.
+    var cause: RequestFailure?
     var quietUntil: Moment?
-    /// Until when the server does not want to be asked, or must not be.
+    /// Until when the server asked for, or needs, a pause.
     var retryAfter: Moment?
     var touchedAt: Moment?
-    /// What the vault holds, while what the server put in its place could not be written.
+    /// The credential in the vault, while its replacement could not be written.
     var kept: AccessToken?
 
     var access: StoredAccess? { unsaved?.access ?? stored.access }
     var lock: Operation? { flight?.lock ?? lockOfUnsaved }
 
-    /// Takes over what the vault shows, but for activity that it has not been told of.
+    /// Takes over the vault's session, except for activity that has not been reported to the vault.
     ///
-    /// - Parameter boot: the one that runs now: what is stamped by it is later than anything of another. The wall clock, which
-    ///   may have been set back, has a say only between two others.
+    /// - Parameter boot: the current one: its stamps are later than those of any other. The wall clock, which may have been set
+    ///   back, only decides between two other boots.
     mutating func adopt(_ session: StoredSession, in boot: UInt64) {
       let (own, shown) = (stored.activeAt, session.activeAt)
       let newer = kept == nil || session.access?.token != kept ? nil : stored
@@ -131,6 +132,12 @@ package struct SessionMachine: Sendable, Hashable {
       }
       if isNewer { stored.activeAt = own }
     }
+
+    /// The error for callers without a usable token.
+    func failure(retryAfter: Duration?) -> SessionError {
+      if case .preparation(let error)? = cause { return error }
+      return .requestFailed(cause ?? .network(.timedOut), retryAfter: retryAfter)
+    }
   }
 
   struct Unsaved: Sendable, Hashable {
@@ -144,24 +151,25 @@ package struct SessionMachine: Sendable, Hashable {
   struct Flight: Sendable, Hashable {
     enum Step: Sendable, Hashable {
       case locking, preparing, asking, saving, ending, looking, pausing
-      /// The lock could not be taken: a look at the vault tells whether its holder may still be waiting for an answer.
+      /// The lock could not be acquired: the vault is read to find out whether its holder may still be waiting for a response.
       case checking
-      /// The attempt that had no consequences is being taken back; then the refresh is over.
+      /// The attempt that had no consequences is being withdrawn; then the refresh ends.
       case withdrawing
     }
     var step: Step
     var attempt = 1
     var freshKey: RotationKey?
     var lock: Operation?
-    /// How many attempts stayed without an answer, one of another process included.
+    /// The number of attempts without a response, one of another process included.
     var unanswered = 0
-    /// Whether the vault has been looked at since the lock was taken.
+    /// Whether the vault has been read since the lock was acquired.
     var isFresh = false
-    /// The attempt whose limit it waits for.
+    /// The attempt whose limit this refresh waits for.
     var awaited: RefreshAttempt?
-    /// What those who wait are told when it is over.
+    /// The error for waiting callers at its end.
     var failure: SessionError?
-    /// How often the vault moved under this flight; bounded, so that a vault that never settles cannot keep it for ever.
+    /// How often the vault changed during this refresh; bounded, so that a constantly changing vault cannot prolong it
+    /// indefinitely.
     var moves = 0
   }
 
@@ -171,19 +179,19 @@ package struct SessionMachine: Sendable, Hashable {
     var lock: Operation?
     var reason: EndReason
     var account: AccountID?
-    /// Names of the clean-up steps that this end asks for.
+    /// The names of the clean-up steps of this end.
     var steps: [String]
     var commands: [Waiter]
-    /// The server rejected it: those who wait are told so.
+    /// The server rejected the session: waiting callers get that error.
     var isRejection = false
   }
 
-  /// What is to be done after one ended session.
+  /// The pending clean-up of one ended session.
   package struct Chores: Sendable, Hashable {
     package var ended: EndedSession
-    /// Asked for and not answered.
+    /// Started and not answered.
     package var running: Set<String> = []
-    /// Failed; tried again later.
+    /// Failed; retried later.
     package var failed: Set<String> = []
     var attempts = 0
   }
@@ -196,19 +204,19 @@ package struct SessionMachine: Sendable, Hashable {
   struct BuryLater: Sendable, Hashable {
     var session: SessionID?
     var edit: VaultEdit
-    /// What the vault should show then.
+    /// The tombstone that the vault should contain then.
     var tombstone: Tombstone?
   }
 
-  /// Why work was asked for.
+  /// Why work was requested.
   enum Purpose: Sendable, Hashable {
     case look
     case begin(Waiter, StoredSession, isWanted: Bool)
     case lock
-    /// A look at the vault after the lock could not be taken, for this reason.
-    case lockCheck(VaultTrouble)
+    /// A read of the vault after the lock could not be acquired, for this reason.
+    case lockCheck(VaultError)
     case prepare
-    /// An attempt that was found is noted as read under this boot.
+    /// A found attempt is recorded as read under this boot.
     case noteReading
     case withdraw
     case ask(RefreshToken, since: Moment)
@@ -222,17 +230,17 @@ package struct SessionMachine: Sendable, Hashable {
     case end
     case endAgain
     case delivered
-    /// A tombstone is to name a newer token.
+    /// A tombstone gets a newer token.
     case tell
     case postpone
     case cleaned
     case touch
     case putBack
-    /// A look before the session ends for want of activity: another process may have been used.
+    /// A read before the session ends for lack of activity: it may have been used in another process.
     case idleCheck
   }
 
-  /// Takes an event and says what is to be done about it.
+  /// Handles an event and returns the resulting work.
   package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
     decide(event, at: now) + releaseLockOfUnsaved() + tellOfLateSuccessors(at: now)
   }
@@ -270,7 +278,7 @@ package struct SessionMachine: Sendable, Hashable {
       }
       return waiters.removeValue(forKey: waiter) == nil ? [.ignored] : []
     case .activity: return activity(at: now)
-    case .nudge: return nudge(at: now)
+    case .conditionsChanged: return nudge(at: now)
     case .locked(let operation, let key): return locked(operation, key, at: now)
     case .lockFailed(let operation, let key, let trouble): return lockRefused(operation, key, trouble, at: now)
     case .answered(let operation, let answer): return refreshAnswered(operation, answer, at: now)
@@ -280,33 +288,43 @@ package struct SessionMachine: Sendable, Hashable {
     }
   }
 
-  /// What an app shows now.
+  /// The number of the refresh's attempt, from 1 on; 0 without a refresh.
+  package var refreshAttempt: Int { if case .live(let live) = phase { live.flight?.attempt ?? 0 } else { 0 } }
+
+  /// Why the last refresh brought no tokens.
+  package var refreshFailure: SessionError? {
+    guard case .live(let live) = phase else { return nil }
+    return live.flight?.failure ?? live.failure(retryAfter: nil)
+  }
+
+  /// The state that an app shows now.
   package var state: SessionState { published }
 
-  /// The access token that may go out now; nothing while nobody is signed in and behind the fence of a sign-out.
+  /// The access token that may be sent now; `nil` while signed out and behind the fence of a sign-out.
   package var access: StoredAccess? {
     if case .live(let live) = phase { live.access } else { nil }
   }
 
-  /// Whether an access token with that lifetime serves a caller who needs `validity` more of it.
+  /// Whether an access token with that lifetime is valid for `validity` more.
   package static func serves(_ lifetime: Lifetime?, for validity: Duration, at now: Moment) -> Bool {
     guard let lifetime else { return true }
     let remaining = lifetime.remaining(at: now)
-    return remaining > .zero && remaining >= clamp(validity, toLife: lifetime.duration)
+    return remaining > .zero && remaining >= clamp(validity, toLifetime: lifetime.duration)
   }
 
-  /// The validity that may be asked of a token: at most four fifths of its life, or nobody would ever be served.
+  /// Returns the validity that may be requested of a token: at most four fifths of its lifetime, because otherwise no token
+  /// would ever suffice.
   ///
-  /// | asked | life | clamped |
+  /// | requested | lifetime | clamped |
   /// |---|---|---|
   /// | 60 s | 1 h | 60 s |
   /// | 10 min | 60 s | 48 s |
-  package static func clamp(_ validity: Duration, toLife life: Duration) -> Duration {
+  package static func clamp(_ validity: Duration, toLifetime life: Duration) -> Duration {
     min(validity, life / 5 * 4)
   }
 }
 
-// MARK: - Small parts that every aspect uses
+// MARK: - Shared by all aspects
 
 extension SessionMachine {
   mutating func nextNumber() -> UInt64 {
@@ -330,14 +348,14 @@ extension SessionMachine {
     return .startTimer(timer, ticket: ticket, after: max(.zero, delay))
   }
 
-  /// Publishes `state` if it is news.
+  /// Publishes `state` if it has changed.
   mutating func publish(_ state: SessionState) -> [Effect] {
     guard published != state else { return [] }
     published = state
     return [.publish(state)]
   }
 
-  /// Everybody who waits for a token gets this answer.
+  /// Answers every caller that waits for a token.
   mutating func resumeAll(_ result: Result<StoredAccess, SessionError>) -> [Effect] {
     guard !waiters.isEmpty else { return [] }
     let all = waiters.keys.sorted()
@@ -349,10 +367,10 @@ extension SessionMachine {
     _ action: AuditEntry.Action, _ session: StoredSession?, _ outcome: String, at now: Moment
   ) -> Effect {
     .audit(
-      AuditEntry(action: action, session: session?.id, account: session?.profile.id, at: now.wall, outcome: outcome))
+      AuditEntry(action: action, session: session?.id, account: session?.profile?.id, at: now.wall, outcome: outcome))
   }
 
-  /// Gives back the lock that was kept for unsaved tokens, once they are stored or of no use any more.
+  /// Releases the lock that was kept for unsaved tokens, once they are stored or obsolete.
   private mutating func releaseLockOfUnsaved() -> [Effect] {
     guard case .live(var live) = phase, let lock = live.lockOfUnsaved, live.unsaved == nil else { return [] }
     live.lockOfUnsaved = nil
@@ -360,7 +378,7 @@ extension SessionMachine {
     return [.unlock(lock)]
   }
 
-  /// What was asked for on behalf of a refresh is nobody's any more. Gives the flight lock back if it is held.
+  /// Discards work that was requested for a refresh. Releases the refresh lock if it is held.
   mutating func dropFlightWork() {
     if case .live(let live) = phase { keepSuccessors(of: live) }
     work = work.filter { _, purpose in
@@ -379,7 +397,7 @@ extension SessionMachine {
 }
 
 extension SessionMachine {
-  /// When the attempt was noted that is under way.
+  /// When the attempt in progress was recorded.
   package var attemptNotedAt: Moment? {
     if case .live(let live) = phase { live.attempt?.since } else { nil }
   }
@@ -396,7 +414,7 @@ extension SessionMachine {
 }
 
 extension SessionMachine {
-  /// Whether a refresh token has been sent, or the session is being ended, and what came of it is not stored yet.
+  /// Whether a refresh token has been sent, or the session is being ended, and the outcome is not stored yet.
   package var isRefreshUnsettled: Bool {
     let isLate = work.values.contains { purpose in
       switch purpose {
@@ -405,7 +423,7 @@ extension SessionMachine {
       }
     }
     if isLate { return true }
-    if case .ending = phase { return !keepsRotationKeys }
+    if case .ending = phase { return !supportsRotationKeys }
     guard case .live(let live) = phase else { return false }
     return switch live.flight?.step {
     case .asking, .saving, .ending, .looking: true
@@ -413,22 +431,22 @@ extension SessionMachine {
     }
   }
 
-  /// Ended sessions whose newest refresh token is known here alone, or on its way here.
+  /// Ended sessions whose newest refresh token is known only here, or still in flight.
   package var sessionsWithLateSuccessors: [SessionID] {
     work.values.compactMap { if case .lateAnswer(let session, _) = $0 { session } else { nil } } + lateSuccessors.keys
   }
 
-  /// Whether there are tokens that the vault could not take.
+  /// Whether there are tokens that the vault could not store.
   package var hasUnsavedTokens: Bool {
     if case .live(let live) = phase { live.unsaved != nil } else { false }
   }
 
-  /// The session that is in use.
+  /// The session in use.
   package var session: SessionID? {
     if case .live(let live) = phase { live.stored.id } else { nil }
   }
 
-  /// Whether it may be written to a disk.
+  /// Whether the session may be written to disk.
   package var isRemembered: Bool {
     if case .live(let live) = phase { live.stored.isRemembered } else { true }
   }

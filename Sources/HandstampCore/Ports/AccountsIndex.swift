@@ -1,5 +1,5 @@
 extension AccountsList {
-  /// What `edit` makes of the list; nothing when it changes nothing.
+  /// Returns the list after `edit`; `nil` if the edit changes nothing.
   public func applying(_ edit: AccountsEdit) -> AccountsList? {
     var new = self
     switch edit {
@@ -34,7 +34,7 @@ extension AccountsList {
     return new == self ? nil : new
   }
 
-  /// One tag names one account: the newest claim holds.
+  /// A tag belongs to one account: the newest claim wins.
   private mutating func claim(_ tag: String?, for id: AccountID) {
     guard let tag else { return }
     for place in accounts.indices where accounts[place].id != id && accounts[place].tag == tag {
@@ -45,32 +45,34 @@ extension AccountsList {
 
 /// A change of the list, as a value: every index applies the same rules, inside its own lock.
 public enum AccountsEdit: Sendable, Hashable {
-  /// Adds an account, or renews what is known of it. The first one becomes the active one.
+  /// Adds an account, or updates its entry. The first account becomes the active one.
   case add(ListedAccount)
-  /// Removes it; if it was the active one, none is active. With `isLeaving` something is left to do, until ``left(_:)``.
+  /// Removes an account; if it was the active one, none is active. With `isLeaving` work is pending for it, until ``left(_:)``.
   case remove(AccountID, isLeaving: Bool = false)
-  /// Nothing is left to do for an account that was removed.
+  /// No work is pending any more for a removed account.
   case left(AccountID)
-  /// Makes it the active one, if it is in the list; nothing for none.
+  /// Makes an account the active one, if it is in the list; `nil` for none.
   case activate(AccountID?)
+  /// Sets or removes an account's tag.
   case tag(AccountID, String?)
 }
 
-/// Keeps the list of accounts, for several processes at once.
+/// Stores the list of accounts, shared by several processes.
 public protocol AccountsIndex: Sendable {
-  @concurrent func read() async -> Result<AccountsList, VaultTrouble>
+  /// Returns the stored list.
+  @concurrent func read() async -> Result<AccountsList, VaultError>
 
-  /// Applies `edit` to what is stored, in one atomic and durable step, and returns what is stored then.
-  @concurrent func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultTrouble>
+  /// Applies `edit` to the stored list, in one atomic and durable step, and returns the new list.
+  @concurrent func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultError>
 
   /// Yields after another process may have changed the list; may yield too often.
   func changes() -> AsyncStream<Void>
 
-  /// Like ``Vault/lockSignIn(within:)``, for a sign-in of which only the exchange tells whose account it is; `nil` where the list
-  /// has no such lock.
-  @concurrent func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> (any FlightLock)?
+  /// Like ``Vault/lockSignIn(within:)``, for a sign-in whose account is unknown until the exchange; `nil` if the list has no
+  /// such lock.
+  @concurrent func lockSignIn(within limit: Duration) async throws(VaultError) -> (any VaultLock)?
 }
 
 extension AccountsIndex {
-  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> (any FlightLock)? { nil }
+  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultError) -> (any VaultLock)? { nil }
 }

@@ -1,5 +1,5 @@
-/// Lets an exit of the program wait for refreshes whose answer is not stored yet. The module that has to do with exits sets it up;
-/// without that no exit waits.
+/// Delays the program's exit until refreshes in flight are stored. The module that handles exits installs the watch; without it
+/// no exit waits.
 package enum ExitGuard {
   package struct Watch: Sendable {
     let begin: @Sendable () -> Bool
@@ -13,8 +13,8 @@ package enum ExitGuard {
 
   package static let watch = Locked<Watch?>(nil)
 
-  /// To be called before a refresh token is sent. Without an answer when the program is exiting: then it must not be sent. The
-  /// answer is called when what came of it is stored.
+  /// Call this before a refresh token is sent. Returns `nil` if the program is exiting: then the token must not be sent. Call
+  /// the result when the outcome is stored.
   package static func begin() -> (@Sendable () -> Void)? {
     guard let watch = watch.withLock({ $0 }) else { return {} }
     return watch.begin() ? watch.end : nil

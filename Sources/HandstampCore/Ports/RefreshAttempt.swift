@@ -1,17 +1,18 @@
-/// A refresh token that was, or may have been, presented to a server that keeps no rotation keys, and whose answer is not
-/// stored yet. Such a server may have replaced the token, and may end the session when it sees the old one again.
+/// A refresh token that was, or may have been, presented to a server without rotation keys, and whose response is not stored
+/// yet. Such a server may have replaced the token, and may end the session when it sees the old one again.
 ///
-/// It is written down, durably and beside the token, before the first byte goes out. A process that finds one waits until
-/// ``RefreshPolicy/answerLimit`` has passed before presenting the token once more.
+/// It is stored durably beside the token before the first byte is sent. A process that finds one waits until
+/// ``RefreshPolicy/answerLimit`` has passed before it presents the token again.
 public struct RefreshAttempt: Sendable, Hashable {
-  /// When it was written down.
+  /// When the attempt was recorded.
   public var since: Moment
-  /// The sender's process id, to be named in messages: it decides nothing.
+  /// The sender's process ID, for messages only.
   public var process: Int32
-  /// When it was first read under other boots, at most ``readingLimit`` of them: their clocks cannot be compared with the
-  /// sender's, so time counts anew from there.
+  /// When the attempt was first read under other boots, at most ``readingLimit`` of them: their clocks cannot be compared with
+  /// the sender's, so time counts from there.
   public var readings: [Moment]
 
+  /// The most readings that are kept.
   public static let readingLimit = 8
 
   public init(since: Moment, process: Int32, readings: [Moment] = []) {
@@ -20,16 +21,16 @@ public struct RefreshAttempt: Sendable, Hashable {
     self.readings = readings
   }
 
-  /// For how long it has been known under the boot of `now`; `nil` when it was never read under it, or when the clock ran
-  /// backward (a restored virtual machine).
+  /// Returns how long the attempt has been known under the boot of `now`; `nil` if it was never read under it, or if the clock
+  /// ran backward (a restored virtual machine).
   public func age(at now: Moment) -> Duration? {
     ([since] + readings).compactMap { now.elapsed(since: $0) }.max()
   }
 
-  /// Whether the other is this attempt, readings aside.
+  /// Whether the other is this attempt, ignoring readings.
   package func isSame(as other: RefreshAttempt?) -> Bool { since == other?.since && process == other?.process }
 
-  /// The same attempt, read at `now` for the first time under that boot.
+  /// Returns the same attempt, read at `now` for the first time under that boot.
   package func read(at now: Moment) -> RefreshAttempt {
     var new = self
     new.readings = readings.filter { $0.boot != now.boot }.suffix(RefreshAttempt.readingLimit - 1) + [now]
@@ -37,12 +38,13 @@ public struct RefreshAttempt: Sendable, Hashable {
   }
 }
 
-/// Whether it is too late to send a refresh: a program may be suspended between the note of its attempt and the first byte, and
-/// others present the token when the note's limit has passed. Asked right before the request.
+/// Whether it is too late to send a refresh: a program may be suspended after recording its attempt and before the first byte,
+/// while others present the token once the attempt's limit has passed. Checked right before the request.
 package enum SendingTime {
   @TaskLocal package static var isOver: @Sendable () -> Bool = { false }
 
-  /// Does `refresh`, which is over when `limit` has passed since `note`, or when that cannot be known; without a note never.
+  /// Runs `refresh`, which becomes too late to send when `limit` has passed since `note`, or when that is unknown; never
+  /// without a note.
   package static func during<Result>(
     _ limit: Duration, since note: Moment?, by clock: any SessionClock, _ refresh: () async -> Result
   ) async -> Result {

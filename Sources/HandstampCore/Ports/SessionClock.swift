@@ -1,15 +1,16 @@
-/// Where a session reads its time, and what it waits by.
+/// The clock of a session.
 public protocol SessionClock: Sendable {
+  /// Returns the current moment.
   func now() -> Moment
-  /// ``Moment/uptime`` alone: read on every fast path.
+  /// Returns ``Moment/uptime`` only: read on every fast path.
   func uptime() -> Duration
   /// Returns after `duration`, or throws `CancellationError` when its task is cancelled.
   @concurrent func sleep(for duration: Duration) async throws
 }
 
 extension SessionClock {
-  /// Returns when the program has run for `duration`. It is counted in steps of a second: of a program that was suspended one
-  /// of them has passed when it goes on, however long that was.
+  /// Returns when the program has run for `duration`. Counted in steps of one second: a suspension of any length counts as one
+  /// step.
   package func sleep(whileRunningFor duration: Duration) async throws {
     var left = duration
     repeat {

@@ -1,58 +1,56 @@
 /// A change of a vault, as a value: every vault applies the same rules, inside its own lock.
 public enum VaultEdit: Sendable, Hashable {
-  /// A sign-in. A former session becomes a tombstone with the reason ``EndReason/replaced``, and with `steps` if it was another
-  /// account's.
+  /// A sign-in. A former session becomes a tombstone with the reason ``EndReason/replaced``, and with `steps` if it belonged to
+  /// another account.
   case begin(StoredSession, steps: [String] = [])
-  /// The write-ahead of a refresh: keeps `key` unless a key is pending already. Only while the session holds `token`, and
-  /// `access`, if it is given: where refresh tokens do not rotate, the access token alone tells that another process has
-  /// refreshed.
+  /// The write-ahead of a refresh: stores `key` unless a key is pending already. Only if the session holds `token`, and
+  /// `access`, if given: where refresh tokens do not rotate, only the access token shows that another process has refreshed.
   ///
-  /// With `attempt`, which takes the place of `over`: only while no other attempt is noted.
+  /// With `attempt`, which replaces `over`: only if no other attempt is recorded.
   case prepare(
     SessionID, holding: RefreshToken, replacing: AccessToken? = nil, key: RotationKey, attempt: RefreshAttempt? = nil,
     over: RefreshAttempt? = nil)
-  /// Notes that an attempt was read under another boot, or with `nil` that it had no consequences. Only while it is the one
-  /// that is noted.
+  /// Records that an attempt was read under another boot, or with `nil` that it had no consequences. Only if it is the recorded
+  /// one.
   case note(SessionID, RefreshAttempt, as: RefreshAttempt?)
-  /// A refresh came home: stores the successor and clears pending key and attempt. Only while the session holds `sent`.
+  /// A refresh has succeeded: stores the successor and clears the pending key and attempt. Only if the session holds `sent`.
   case advance(SessionID, sent: RefreshToken, to: RefreshToken, access: StoredAccess, profile: Profile?)
-  /// The server replaced what requests carry, as it may with a cookie. Only while the session holds `token`, so that of two who
-  /// were told at once the second looks again. Where that same secret is what ends the session, the new one takes its place.
+  /// The server replaced the credential in requests, as it may with a cookie. Only if the session holds `token`, so that of two
+  /// concurrent responses the second is merged. If the same secret is also the revocation handle, the new one replaces it.
   case renew(SessionID, holding: AccessToken, with: StoredAccess)
-  /// An older state of the vault came back (a restored folder) while a program still held this newer one, which stood in it at
-  /// `revision`: it is written again. Only while the vault holds the same session at no higher revision.
+  /// An older state of the vault was restored (a restored folder) while a program still held this newer one, stored at
+  /// `revision`: it is written again. Only if the vault holds the same session at no higher revision.
   case putBack(StoredSession, revision: UInt64)
-  /// The session is over, and these clean-up steps are to be done. Only while it holds `token`; with nothing for a token,
-  /// whatever it holds.
+  /// The session has ended, and these clean-up steps are pending. Only if it holds `token`; with `nil`, whatever it holds.
   case end(SessionID, holding: RefreshToken?, reason: EndReason, at: Moment, steps: [String] = [])
-  /// Sign-out: ends whatever session there is; where there is none, the steps are added to what is left of the last one.
-  /// Never a conflict. One that is written late spares a session that began after it.
+  /// Sign-out: ends any session; if there is none, adds the steps to the last tombstone. Never a conflict. A late write spares
+  /// a session that began after it.
   case endWhatever(EndReason, at: Moment, steps: [String] = [], isLate: Bool = false)
-  /// A session that was never stored is over; what is left of it is kept. Never a conflict.
+  /// A session that was never stored has ended; stores its tombstone. Never a conflict.
   case bury(Tombstone)
-  /// The server has been told of this session's end, if not `nil` with this handle: its tombstone keeps the reason alone. One
-  /// with another handle stays: a token that was replaced ends nothing.
+  /// The server has confirmed the end of this session, if not `nil` for this handle: its tombstone keeps only the reason. A
+  /// tombstone with another handle stays: a replaced token ends nothing.
   case delivered(SessionID, with: RevocationHandle? = nil)
-  /// The server is to be told of this session's end with another handle, if it was to be told with `former`.
+  /// The pending revocation of this session gets another handle, if it had `former`.
   case tell(SessionID, with: RevocationHandle, insteadOf: RevocationHandle)
-  /// The server answered, with this handle, in a way that decides nothing: it is told again after `delay`.
+  /// The server's response to this handle decides nothing: the revocation is retried after `delay`.
   case postpone(SessionID, with: RevocationHandle, DeliveryDelay)
-  /// These clean-up steps are done.
+  /// These clean-up steps have run.
   case cleaned(SessionID, steps: [String])
   /// The session was used.
   case touch(SessionID, at: Moment)
-  /// Another edit, and with it how far the audit log has come; never back. Where that edit writes nothing, this writes
-  /// nothing.
+  /// Another edit, together with the audit log's progress, which never goes back. If that edit writes nothing, neither does
+  /// this.
   indirect case noting(AuditHead, VaultEdit)
 
-  /// The most tombstones kept; the oldest goes first. They exist only while the server cannot be reached.
+  /// The most tombstones kept; the oldest are dropped first. They exist only while the server cannot be reached.
   public static let tombstoneLimit = 32
 
-  /// What an edit makes of an entry.
+  /// The result of applying an edit to an entry.
   public enum Result: Sendable, Hashable {
     /// Write this; its revision is one higher.
     case write(VaultEntry)
-    /// The edit holds already: nothing to write.
+    /// The edit already holds: nothing to write.
     case unchanged
     /// The condition is not met: nothing to write.
     case conflict
@@ -69,7 +67,7 @@ public enum VaultEdit: Sendable, Hashable {
     }
   }
 
-  /// The edit without what it notes besides.
+  /// The edit without the audit head.
   public var plain: VaultEdit {
     if case .noting(_, let edit) = self { edit.plain } else { self }
   }
@@ -81,13 +79,15 @@ public enum VaultEdit: Sendable, Hashable {
     switch self {
     case .begin(let session, let steps):
       if let former = new.session, former.id != session.id {
-        let isAnother = former.profile.id != session.profile.id
+        let isAnother = session.isOfAnotherAccount(than: former)
         new.bury(former, reason: .replaced, at: session.startedAt, steps: isAnother ? steps : [])
       }
       new.tombstones.removeAll { $0.session == session.id }
-      // The same person is back: what is theirs stays.
-      for index in new.tombstones.indices where new.tombstones[index].account == session.profile.id {
-        new.tombstones[index].steps = []
+      // The same user is back: their data stays.
+      if let account = session.profile?.id {
+        for index in new.tombstones.indices where new.tombstones[index].account == account {
+          new.tombstones[index].steps = []
+        }
       }
       new.forgetDelivered(keeping: 1)
       new.session = session
@@ -104,7 +104,7 @@ public enum VaultEdit: Sendable, Hashable {
     case .advance(let id, let sent, let successor, let access, let profile):
       guard let session = entry.session, session.id == id, session.refresh == sent else { return .conflict }
       new.session?.refresh = successor
-      // A server without handles is told of the end by the refresh token itself: then that is the newest one.
+      // At a server without handles the refresh token itself ends the session: then the newest one is needed.
       if session.revocation?.secret == sent.secret { new.session?.revocation = RevocationHandle(successor.secret) }
       new.session?.pendingKey = nil
       new.session?.attempt = nil
@@ -129,7 +129,7 @@ public enum VaultEdit: Sendable, Hashable {
     case .endWhatever(let reason, let time, let steps, let isLate):
       if isLate, let later = entry.session?.startedAt.elapsed(since: time), later > .zero { return .unchanged }
       guard let session = entry.session else {
-        // Whoever signs out once more and wants more erased means the session that was there last.
+        // A repeated sign-out that erases more applies to the last session.
         guard let last = new.tombstones.indices.last, !Set(steps).isSubset(of: new.tombstones[last].steps) else {
           return .unchanged
         }
@@ -187,7 +187,7 @@ extension VaultEntry {
     session = nil
     add(
       Tombstone(
-        session: former.id, reason: reason, endedAt: time, revocation: former.revocation, account: former.profile.id,
+        session: former.id, reason: reason, endedAt: time, revocation: former.revocation, account: former.profile?.id,
         steps: steps))
   }
 
@@ -199,7 +199,7 @@ extension VaultEntry {
     tombstones.removeFirst(max(0, tombstones.count - VaultEdit.tombstoneLimit))
   }
 
-  /// Tombstones with nothing left to do exist for the sake of the reason alone; the newest will do.
+  /// Tombstones without pending work exist only for their reason; the newest is enough.
   fileprivate mutating func forgetDelivered(keeping count: Int) {
     let delivered = tombstones.filter(\.isFinished).dropLast(count)
     tombstones.removeAll { delivered.contains($0) }

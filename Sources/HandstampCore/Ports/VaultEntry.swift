@@ -1,11 +1,12 @@
-/// All that a vault keeps of one account: the session, and what is left of ended ones.
+/// The content of an account's vault: the session, and the tombstones of ended ones.
 public struct VaultEntry: Sendable, Hashable {
-  /// Raised by every write.
+  /// Incremented by every write.
   public var revision: UInt64
+  /// The session; `nil` if signed out.
   public var session: StoredSession?
-  /// Ended sessions, oldest first: those that the server has not been told about, and the last one for its reason.
+  /// Ended sessions, oldest first: those with a pending revocation, and the last one for its reason.
   public var tombstones: [Tombstone]
-  /// How far the audit log had come: it may not end before. Lives as long as there is something else to keep.
+  /// The audit log's progress: it must not end before. Kept as long as the entry has other content.
   public var auditHead: AuditHead?
 
   public init(
@@ -17,32 +18,39 @@ public struct VaultEntry: Sendable, Hashable {
     self.auditHead = auditHead
   }
 
+  /// Whether there is neither a session nor a tombstone.
   public var isEmpty: Bool { session == nil && tombstones.isEmpty }
 
-  /// The tombstone of `session`, if it ended here.
+  /// Returns the tombstone of `session`, if it ended here.
   public func tombstone(of session: SessionID) -> Tombstone? {
     tombstones.last { $0.session == session }
   }
 }
 
-/// One session as it is stored.
+/// One stored session.
 public struct StoredSession: Sendable, Hashable {
   public var id: SessionID
-  public var profile: Profile
+  /// `nil` while the server has not said who signed in.
+  public var profile: Profile?
+  /// The refresh token; `nil` if the server issued none.
   public var refresh: RefreshToken?
-  /// The rotation key of a refresh that has begun: whoever refreshes next sends this one.
+  /// The rotation key of a refresh that has begun: the next refresh sends the same one.
   public var pendingKey: RotationKey?
-  /// A refresh whose answer is not stored yet, at a server that keeps no rotation keys.
+  /// A refresh whose response is not stored yet, at a server without rotation keys.
   public var attempt: RefreshAttempt?
+  /// The handle that ends the session at the server; `nil` if there is none.
   public var revocation: RevocationHandle?
+  /// The access token; `nil` if there is none yet.
   public var access: StoredAccess?
+  /// When the session began.
   public var startedAt: Moment
+  /// When the session was last used.
   public var activeAt: Moment
-  /// Whether it may be written to a disk. One that is not lives and dies with its program.
+  /// Whether the session may be written to disk. Otherwise it ends with its program.
   public var isRemembered: Bool
 
   public init(
-    id: SessionID, profile: Profile, refresh: RefreshToken?, pendingKey: RotationKey? = nil,
+    id: SessionID, profile: Profile?, refresh: RefreshToken?, pendingKey: RotationKey? = nil,
     attempt: RefreshAttempt? = nil, revocation: RevocationHandle?, access: StoredAccess?, startedAt: Moment,
     activeAt: Moment,
     isRemembered: Bool = true
@@ -60,9 +68,18 @@ public struct StoredSession: Sendable, Hashable {
   }
 }
 
-/// An access token and how long it is good. Without a lifetime it is good until an API refuses it.
+extension StoredSession {
+  /// Whether it is known to belong to another account; `false` if either does not name its account.
+  package func isOfAnotherAccount(than other: StoredSession) -> Bool {
+    guard let own = profile?.id, let theirs = other.profile?.id else { return false }
+    return own != theirs
+  }
+}
+
+/// An access token and its lifetime. Without a lifetime it is valid until an API rejects it.
 public struct StoredAccess: Sendable, Hashable {
   public var token: AccessToken
+  /// The token's lifetime; `nil` if the server did not send it.
   public var lifetime: Lifetime?
 
   public init(token: AccessToken, lifetime: Lifetime?) {
@@ -71,20 +88,22 @@ public struct StoredAccess: Sendable, Hashable {
   }
 }
 
-/// What remains of a session after its end: enough to tell the server, and nothing that could bring it back.
+/// The remains of an ended session: enough to revoke it at the server, and nothing that could restore it.
 public struct Tombstone: Sendable, Hashable {
   public var session: SessionID
   public var reason: EndReason
+  /// When the session ended.
   public var endedAt: Moment
-  /// Nothing when the server needs not be told.
+  /// The handle of the pending revocation; `nil` if none is pending.
   public var revocation: RevocationHandle?
+  /// The account, while work is pending; `nil` afterwards, or if unknown.
   public var account: AccountID?
-  /// When the server is to be told next, after it has answered in a way that decides nothing; `nil` for at once.
+  /// When the revocation is retried, after a response that decided nothing; `nil` for at once.
   public var delay: DeliveryDelay?
-  /// The names of the clean-up steps that have not been done yet.
+  /// The names of the clean-up steps that have not run yet.
   public var steps: [String]
 
-  /// Whether nothing is left to do: it is kept for its reason alone.
+  /// Whether no work is pending: the tombstone is kept only for its reason.
   public var isFinished: Bool { revocation == nil && steps.isEmpty }
 
   public init(
@@ -101,10 +120,11 @@ public struct Tombstone: Sendable, Hashable {
   }
 }
 
-/// How often a server has refused to hear of an end without saying why, as with a bare 401, and when last.
+/// How often a server has refused a revocation without a reason, as with a bare 401, and when last.
 public struct DeliveryDelay: Sendable, Hashable {
-  /// From 1 on.
+  /// The number of refusals, from 1 on.
   public var attempts: Int
+  /// When the last refusal arrived.
   public var last: Moment
 
   public init(attempts: Int, last: Moment) {
@@ -115,13 +135,13 @@ public struct DeliveryDelay: Sendable, Hashable {
   /// A minute, doubled with each attempt, up to a day.
   package var duration: Duration { min(.seconds(60) * (1 << min(max(attempts, 1) - 1, 11)), .seconds(86_400)) }
 
-  /// How long it lasts still; nothing is waited for where the clocks do not tell.
+  /// Returns the remaining delay; zero if the clocks cannot be compared.
   package func rest(at now: Moment) -> Duration {
     if now.elapsed(since: last) == nil, now.wall < last.wall { return .zero }
     return max(.zero, duration - now.estimatedElapsed(since: last))
   }
 
-  /// The one after the next attempt.
+  /// Returns the delay after the next attempt.
   package static func next(after delay: DeliveryDelay?, at now: Moment) -> DeliveryDelay {
     DeliveryDelay(attempts: min(delay?.attempts ?? 0, 1000) + 1, last: now)
   }

@@ -1,30 +1,30 @@
-/// Whether tokens may be handed out, as a value: knows no clock and asks nobody itself. It begins closed.
+/// Decides whether tokens are available, as a value: reads no clock and asks no user itself. It is closed at first.
 ///
-/// Time is uptime that counts sleep. A clock that runs back closes the gate: an interval must not become longer by it.
+/// Time is uptime that counts sleep. A clock that runs backward closes the gate: it must not lengthen an interval.
 package struct PresenceGate: Sendable, Hashable {
   package let policy: PresencePolicy
-  /// When somebody was last shown to be there; nothing while closed.
+  /// When presence was last confirmed; `nil` while closed.
   private var openedAt: Duration?
-  /// The latest time that was seen.
+  /// The latest time seen.
   private var seen: Duration?
-  /// The question that is being asked.
+  /// The presence check in progress.
   private var question: UInt64?
   private var lastQuestion: UInt64 = 0
-  /// How often the gate was closed on purpose.
+  /// How often the gate was closed explicitly.
   private var closings: UInt64 = 0
 
   package init(_ policy: PresencePolicy) { self.policy = policy }
 
-  /// What lets one call through, until the gate is closed on purpose.
+  /// Admits one call, until the gate is closed explicitly.
   package struct Pass: Sendable, Hashable {
     fileprivate let closings: UInt64
   }
 
-  /// What a call has to do.
+  /// A caller's next step.
   package enum Asked: Sendable, Hashable {
-    /// Put this question to the person.
+    /// Ask the user, under this number.
     case begin(UInt64)
-    /// Wait for the question that is being asked.
+    /// Wait for the check in progress.
     case join
   }
 
@@ -39,7 +39,7 @@ package struct PresenceGate: Sendable, Hashable {
     }
   }
 
-  /// How long the gate stays open yet; nothing when it is closed, or without an end.
+  /// Returns how long the gate stays open; `nil` if it is closed, or stays open without limit.
   package mutating func remaining(at uptime: Duration) -> Duration? {
     guard isOpen(at: uptime), case .window(let length) = policy, let openedAt else { return nil }
     return length - (uptime - openedAt)
@@ -50,14 +50,14 @@ package struct PresenceGate: Sendable, Hashable {
     return question == nil ? .locked : .confirming
   }
 
-  /// A pass for a call that comes now; nothing while the gate is closed.
+  /// Returns a pass for a call at this moment; `nil` while the gate is closed.
   package mutating func pass(at uptime: Duration) -> Pass? {
     isOpen(at: uptime) ? Pass(closings: closings) : nil
   }
 
   package func accepts(_ pass: Pass) -> Bool { pass.closings == closings }
 
-  /// Somebody must be shown to be there. One question serves all who ask while it is open.
+  /// Requests a presence check. Concurrent callers share one check.
   package mutating func ask() -> Asked {
     if question != nil { return .join }
     lastQuestion += 1
@@ -65,7 +65,7 @@ package struct PresenceGate: Sendable, Hashable {
     return .begin(lastQuestion)
   }
 
-  /// They were there: a pass for all who waited. Nothing when the question is not being asked any more.
+  /// Records a confirmation: returns a pass for all callers that waited, or `nil` if the check was withdrawn.
   package mutating func confirmed(_ number: UInt64, at uptime: Duration) -> Pass? {
     guard end(number) else { return nil }
     seen = max(seen ?? uptime, uptime)
@@ -76,7 +76,7 @@ package struct PresenceGate: Sendable, Hashable {
     return Pass(closings: closings)
   }
 
-  /// They were not. False when the question is not being asked any more.
+  /// Records a refusal. Returns `false` if the check was withdrawn.
   @discardableResult
   package mutating func end(_ number: UInt64) -> Bool {
     guard question == number else { return false }
@@ -84,10 +84,10 @@ package struct PresenceGate: Sendable, Hashable {
     return true
   }
 
-  /// Nobody waits for the answer any more.
+  /// Withdraws the check: no caller waits any more.
   package mutating func takeBack() { question = nil }
 
-  /// Closes the gate: at once, for calls that are on their way as well.
+  /// Closes the gate at once, also for calls in progress.
   package mutating func close() {
     openedAt = nil
     question = nil

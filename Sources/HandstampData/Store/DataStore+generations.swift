@@ -3,16 +3,16 @@ import Foundation
 import GRDB
 import HandstampCore
 
-/// Opening, erasing, making anew.
+/// Opening, erasing and rebuilding.
 extension DataStore {
-  /// Erases everything, and goes on with an empty database. Safe while others read: they end in what they began with, and
-  /// observers are shown the empty database.
+  /// Erases everything and continues with an empty database. Safe during reads: they finish on the old database, and
+  /// observers receive the empty one.
   ///
-  /// A write that was under way counts as if it had come before.
+  /// A write in progress counts as having come before.
   public func erase() throws(StoreError) { _ = try advance(from: nil) }
 
-  /// Erases everything and ends: for the account's sign-out. Observers' sequences end; every later use is
-  /// ``StoreError/removed``. May be done twice.
+  /// Erases everything and closes the store, for the account's sign-out. Observers' sequences end, and every later use
+  /// throws ``StoreError/removed``. Calling it twice is harmless.
   public func remove() throws(StoreError) {
     turn.lock()
     defer { turn.unlock() }
@@ -26,7 +26,7 @@ extension DataStore {
     try place.remove()
   }
 
-  /// The database in use.
+  /// Returns the database in use.
   func current() throws(StoreError) -> Generation {
     let (known, isRemoved) = content.withLock { ($0.generation, $0.isRemoved) }
     if isRemoved { throw .removed }
@@ -41,14 +41,14 @@ extension DataStore {
     return try withExtendedLifetime(lock) { () throws(StoreError) in try open() }
   }
 
-  /// After an error that says that the file is broken: an empty database in its place. Whether that was the matter.
+  /// Replaces the database with an empty one if `error` means that it is corrupt. Returns whether it did.
   func renew(after error: any Error, _ generation: Generation) throws -> Bool {
     guard DataStore.isBroken(error) else { return false }
     _ = try advance(from: generation)
     return true
   }
 
-  /// - Parameter broken: the database to leave, unless that has been done by now; nothing: whichever it is.
+  /// - Parameter broken: The database to replace, unless already replaced; `nil` replaces the current one.
   private func advance(from broken: Generation?) throws(StoreError) -> Generation {
     turn.lock()
     defer { turn.unlock() }
@@ -60,13 +60,13 @@ extension DataStore {
     let lock = try FolderLock(place.folder)
     return try withExtendedLifetime(lock) { () throws(StoreError) in
       let last = Generation.numbers(in: place.folder).last ?? now?.number ?? 0
-      // Another program may have left the broken one already.
+      // Another program may have replaced the corrupt one already.
       if let broken, last > broken.number { return try open() }
       return try open(at: last + 1)
     }
   }
 
-  /// Opens the newest file; a broken one is left for a new one. Both locks are held.
+  /// Opens the newest file, replacing a corrupt one. The caller holds both locks.
   private func open() throws(StoreError) -> Generation {
     let last = Generation.numbers(in: place.folder).last ?? 1
     do throws(Unopened) { return use(try make(last)) } catch {
@@ -93,7 +93,7 @@ extension DataStore {
     }
   }
 
-  /// Everything goes on in `generation`; older files lose their names.
+  /// Switches to `generation`, and unlinks older files.
   private func use(_ generation: Generation) -> Generation {
     let followers = content.withLock { content in
       content.generation = generation

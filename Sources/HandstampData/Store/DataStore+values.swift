@@ -3,11 +3,11 @@ public import GRDB
 import HandstampCore
 
 extension DataStore {
-  /// What `fetch` brings, now and after every change of it. Values that come while nobody looks are replaced by the newest.
+  /// Returns the results of `fetch`, now and after every change. An unread value is replaced by the next.
   ///
-  /// It goes on across ``erase()`` and across a file that was made anew, and ends with ``remove()``.
+  /// The sequence continues across ``erase()`` and the rebuilding of a corrupt file, and ends with ``remove()``.
   ///
-  /// - Throws: what `fetch` throws.
+  /// - Throws: The errors of `fetch`.
   public func values<Value: Sendable & Equatable>(
     _ fetch: @escaping @Sendable (Database) throws -> Value
   ) -> AsyncThrowingStream<Value, any Error> {
@@ -17,7 +17,7 @@ extension DataStore {
       var observing: Task<Void, Never>?
       for await generation in generations {
         observing?.cancel()
-        // Nothing of the former one after the first of the next.
+        // No values of the previous database may follow the first of the next.
         await observing?.value
         guard let generation else { continue }
         observing = Task { [weak self] in
@@ -41,11 +41,11 @@ extension DataStore {
     return values
   }
 
-  /// The database in use, and every one that takes its place.
+  /// The database in use and all of its successors.
   private func followed() -> AsyncStream<Generation?> {
     let (generations, continuation) = AsyncStream.makeStream(
       of: Generation?.self, bufferingPolicy: .bufferingNewest(1))
-    // Opens it where another program has erased it meanwhile.
+    // Reopens the database if another program has erased it in the meantime.
     _ = try? current()
     let number = content.withLock { content -> UInt64? in
       guard !content.isRemoved else { return nil }

@@ -3,24 +3,24 @@ import Foundation
 public import GRDB
 public import HandstampCore
 
-/// One account's database: a cache of what its server shows, which can be fetched again.
+/// One account's database: a cache of content that can be fetched from the server again.
 ///
 /// ```swift
 /// let place = try StorePlace("org.example.forum", account: account)
 /// let store = try DataStore(place, schema: .forum)
 /// for try await threads in store.values({ try Thread.fetchAll($0) }) { show(threads) }
 /// ```
-/// Reads run beside each other and beside the one writer, and see what was committed when they began. What a write has
-/// acknowledged survives the end of the program, whatever ends it; a power cut may take the last moments.
+/// Reads run in parallel with each other and with the single writer, and see what was committed when they began. An
+/// acknowledged write survives the end of the process, however it ends; a power cut may lose the latest writes.
 ///
-/// Since it is a cache, what is broken is made anew instead of reported: a file that is damaged, is none of SQLite's, or was
-/// written by a newer version. ``rebuilds`` counts that.
+/// Since it is a cache, a defective file is replaced instead of reported: one that is corrupt, not an SQLite database,
+/// or written by a newer version. ``rebuilds`` counts the replacements.
 public final class DataStore: Sendable {
   public let place: StorePlace
   let schema: StoreSchema
   let clock: any SessionClock
   let content: Locked<Content>
-  /// Holds one opening, erasing or rebuilding at a time, in this program and in others.
+  /// Serializes opening, erasing and rebuilding, in this program and in others.
   let turn = NSLock()
   let inUse = InUse()
 
@@ -32,9 +32,10 @@ public final class DataStore: Sendable {
     var lastFollower: UInt64 = 0
   }
 
-  /// Opens the account's database, and makes it where there is none.
+  /// Opens the account's database, creating it if there is none.
   ///
-  /// - Throws: ``StoreError/unusable(_:)`` when the disk does not let it; ``StoreError/statement(_:)`` when a migration is wrong.
+  /// - Throws: ``StoreError/unusable(_:)`` if the disk prevents it; ``StoreError/statement(_:)`` if a migration is
+  ///   wrong.
   public init(_ place: StorePlace, schema: StoreSchema, clock: any SessionClock = WallClock()) throws(StoreError) {
     self.place = place
     self.schema = schema
@@ -45,15 +46,15 @@ public final class DataStore: Sendable {
 
   deinit { for follower in content.withLock({ $0.followers.values.map { $0 } }) { follower.finish() } }
 
-  /// How often a broken database was made anew since this object was made, and at its opening.
+  /// The number of times a corrupt database was rebuilt since this object was created, including at opening.
   public var rebuilds: Int { content.withLock { $0.rebuilds } }
 
   // MARK: Reading and writing
 
-  /// Changes the database in one transaction, away from the caller's thread. When it returns, what was written is there for
-  /// good; when it throws, nothing was.
+  /// Changes the database in one transaction, off the caller's thread. When it returns, the change is committed; when
+  /// it throws, nothing was changed.
   ///
-  /// - Parameter change: may run a second time, in an empty database, when the first one met a broken file.
+  /// - Parameter change: May run a second time, on an empty database, if the first run encountered a corrupt file.
   @concurrent @discardableResult
   public func write<Result: Sendable>(
     _ change: @escaping @Sendable (Database) throws -> Result
@@ -65,7 +66,7 @@ public final class DataStore: Sendable {
     }
   }
 
-  /// Reads without waiting for writers, on the caller's thread: for the main actor.
+  /// Reads on the caller's thread without waiting for writers, which makes it suitable for the main actor.
   public func read<Result>(_ fetch: (Database) throws -> Result) throws -> Result {
     let generation = try current()
     do { return try generation.pool.read(fetch) } catch {
@@ -74,7 +75,7 @@ public final class DataStore: Sendable {
     }
   }
 
-  /// Reads away from the caller's thread.
+  /// Reads off the caller's thread.
   @concurrent public func fetch<Result: Sendable>(
     _ fetch: @escaping @Sendable (Database) throws -> Result
   ) async throws -> Result {
@@ -85,20 +86,20 @@ public final class DataStore: Sendable {
     }
   }
 
-  /// Waits for the writes that were asked for before, and brings all of them into the database's main file: for the moment
-  /// when the app goes to the background.
+  /// Waits for all earlier writes and moves them into the database's main file. Call it when the app enters the
+  /// background.
   @concurrent public func flush() async throws {
     let generation = try current()
     do {
       try await generation.pool.writeWithoutTransaction { database in _ = try database.checkpoint(.full) }
     } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
-      // A reader is still in the older part. What was written is in the log, and safe there.
+      // A reader still uses the older part. The writes are safe in the log.
     } catch {
       guard try renew(after: error, generation) else { throw error }
     }
   }
 
-  /// How many bytes the rows take on the disk, without what the write-ahead log holds.
+  /// Returns the disk space of all rows in bytes, without the write-ahead log.
   @concurrent public func usedBytes() async throws -> Int {
     try await fetch { database in
       func count(_ name: String) throws -> Int { try Int.fetchOne(database, sql: "PRAGMA \(name)") ?? 0 }
@@ -107,7 +108,7 @@ public final class DataStore: Sendable {
   }
 }
 
-/// The device's civil time: what a cache measures ages by, since it must outlive restarts.
+/// The device's wall-clock time, by which a cache measures ages, since these must survive restarts.
 public struct WallClock: SessionClock {
   public init() {}
 

@@ -10,8 +10,8 @@ import Glibc
 import Musl
 #endif
 
-/// One database file, from its making to the next erasure. Whoever still reads in an older one reads on in what he began with;
-/// its file has no name any more and goes when he is done.
+/// One database file, from its creation to the next erasure. Readers of an older generation finish on its file, which
+/// has no name any more and is deleted with its last reader.
 final class Generation: Sendable {
   let number: Int
   let pool: DatabasePool
@@ -25,7 +25,7 @@ final class Generation: Sendable {
     configuration.busyMode = .timeout(10)
     configuration.prepareDatabase { database in
       guard !database.configuration.readonly else { return }
-      // Counts for a new file only, and before anything is in it.
+      // Takes effect for a new file only, before it has any content.
       try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = NORMAL;")
     }
     pool = try DatabasePool(path: path, configuration: configuration)
@@ -35,15 +35,15 @@ final class Generation: Sendable {
     identity = FileIdentity(path)
   }
 
-  /// A newer version of the program wrote it.
+  /// The database was written by a newer version of the program.
   struct Superseded: Error {}
 
-  /// Whether the name still means this file: another program may have erased the account.
+  /// Whether the name still refers to this file: another program may have erased the account.
   var isCurrent: Bool { identity != nil && FileIdentity(path) == identity }
 
   static func url(_ number: Int, in folder: URL) -> URL { folder.appendingPathComponent("store-\(number).sqlite") }
 
-  /// The numbers of the files in `folder`, in their order.
+  /// Returns the numbers of the files in `folder`, in ascending order.
   static func numbers(in folder: URL) -> [Int] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
     let numbers = names.compactMap { name -> Int? in
@@ -60,7 +60,7 @@ final class Generation: Sendable {
   }
 }
 
-/// A lock across processes, held until it goes away.
+/// A lock across processes, held until it is deallocated.
 final class FolderLock {
   private let descriptor: Int32
 

@@ -1,14 +1,14 @@
 #if Data
 import HandstampCore
 
-/// What the life of an app means to an account's store: in front, it is pruned some time after the start and then at
-/// intervals; in the background nothing runs, and what was written lies in the main file.
+/// Connects an account's store to the life cycle of an app. In the foreground, the store is pruned some time after
+/// activation and then at intervals; in the background nothing runs, and all writes are in the main file.
 ///
 /// ```swift
 /// let life = StoreLife(store, limits: PruneLimits(bytes: 64 << 20))
 /// life.cameToFront()  // and life.wentToBackground() when the system says so
 /// ```
-/// The pruning ends with the last reference to this.
+/// Pruning ends with the last reference to this object.
 public final class StoreLife: Sendable {
   private let store: DataStore
   private let limits: PruneLimits
@@ -17,8 +17,8 @@ public final class StoreLife: Sendable {
   private let pruning = Locked<Task<Void, Never>?>(nil)
 
   /// - Parameters:
-  ///   - delay: from the front to the first pruning.
-  ///   - pause: between two.
+  ///   - delay: The time from activation to the first pruning.
+  ///   - pause: The interval between prunings.
   public init(
     _ store: DataStore, limits: PruneLimits = PruneLimits(), after delay: Duration = .seconds(30),
     every pause: Duration = .seconds(6 * 3600)
@@ -31,7 +31,7 @@ public final class StoreLife: Sendable {
 
   deinit { pruning.withLock { $0?.cancel() } }
 
-  /// Prunes from now on. Said twice, it counts once.
+  /// Starts pruning. Calling it again has no effect.
   public func cameToFront() {
     pruning.withLock { pruning in
       guard pruning == nil else { return }
@@ -41,10 +41,10 @@ public final class StoreLife: Sendable {
     }
   }
 
-  /// Ends the pruning after its batch, and flushes. What was acknowledged is safe without it; this keeps the log short, and
-  /// the file unlocked while the program is suspended.
+  /// Ends the pruning after its current batch, and flushes the store. Acknowledged writes are safe without it; it keeps
+  /// the log short, and the file unlocked while the program is suspended.
   ///
-  /// - Returns: the task that ends when that is done: wait for it within the time that the system gives.
+  /// - Returns: A task that finishes when this is done. Wait for it within the background time granted by the system.
   @discardableResult public func wentToBackground() -> Task<Void, Never> {
     let ending = pruning.withLock { pruning in
       defer { pruning = nil }
@@ -53,7 +53,7 @@ public final class StoreLife: Sendable {
     ending?.cancel()
     return Task { [store] in
       await ending?.value
-      // A store that was removed meanwhile has nothing to save; a disk that is full keeps the log.
+      // A store removed in the meantime has nothing to save, and on a full disk the log is kept.
       try? await store.flush()
     }
   }

@@ -2,23 +2,23 @@
 public import Foundation
 public import HandstampCore
 
-/// Where one account's database is kept: a folder of its own, which no back-up takes along.
+/// The location of one account's database: a folder of its own, excluded from backups.
 public struct StorePlace: Sendable, Hashable {
-  /// The account's folder. Made by ``prepare()``.
+  /// The account's folder. Created by ``prepare()``.
   public let folder: URL
 
-  /// A folder of the caller's choice. Two accounts must not share one.
+  /// Uses a folder of the caller's choice. Accounts must not share one.
   public init(folder: URL) { self.folder = folder }
 
-  /// The folder of one account of the program `name`, such as `org.example.forum`.
+  /// Uses the folder of one account of the program `name`, such as `org.example.forum`.
   ///
-  /// | system | where |
+  /// | system | folder |
   /// |---|---|
-  /// | Linux | `$XDG_DATA_HOME/<name>/accounts/<account>`, which is `~/.local/share/…` unless set |
+  /// | Linux | `$XDG_DATA_HOME/<name>/accounts/<account>`; `~/.local/share/…` if unset |
   /// | Apple | `Application Support/<name>/accounts/<account>` |
   /// | tvOS | `Caches/<name>/accounts/<account>`, which the system may empty |
   ///
-  /// - Throws: ``StoreError/noPlace`` where no such folder is known.
+  /// - Throws: ``StoreError/noPlace`` if the folder cannot be determined.
   public init(_ name: String, account: AccountID) throws(StoreError) {
     guard let base = StorePlace.base else { throw .noPlace }
     folder = base.appendingPathComponent(StorePlace.component(name), isDirectory: true)
@@ -26,8 +26,8 @@ public struct StorePlace: Sendable, Hashable {
       .appendingPathComponent(StorePlace.component(account.rawValue), isDirectory: true)
   }
 
-  /// Makes the folder, for its owner alone, and marks it as nothing for a back-up: by `isExcludedFromBackup` on Apple's
-  /// systems, by a `CACHEDIR.TAG` (<https://bford.info/cachedir/>) elsewhere.
+  /// Creates the folder, accessible by its owner only, and excludes it from backups: by `isExcludedFromBackup` on
+  /// Apple platforms, by a `CACHEDIR.TAG` (<https://bford.info/cachedir/>) elsewhere.
   public func prepare() throws(StoreError) {
     do {
       try FileManager.default.createDirectory(
@@ -48,15 +48,15 @@ public struct StorePlace: Sendable, Hashable {
     }
   }
 
-  /// Removes the folder with all that is in it. That there is none is fine.
+  /// Removes the folder and its contents, if it exists.
   ///
-  /// Connections that open and close meanwhile make and remove files of their own; either may end the system's removal of
-  /// the folder half-way. So it is begun again until there is nothing left.
+  /// Connections that open and close meanwhile create and remove files of their own, either of which may abort the
+  /// system's removal of the folder. It is therefore repeated until the folder is gone.
   public func remove() throws(StoreError) { try remove { try FileManager.default.removeItem(at: $0) } }
 
-  /// - Parameter removal: takes a folder with all that is in it away, or ends half-way.
+  /// - Parameter removal: Removes a folder and its contents, or stops half-way.
   func remove(by removal: (URL) throws -> Void) throws(StoreError) {
-    var problem = "the folder does not go"
+    var problem = "the folder cannot be removed"
     for _ in 0..<1000 {
       do { try removal(folder) } catch { problem = String(describing: type(of: error)) }
       guard FileManager.default.fileExists(atPath: folder.path) else { return }
@@ -64,18 +64,19 @@ public struct StorePlace: Sendable, Hashable {
     throw .unusable(problem)
   }
 
-  /// A text as the name of one folder: letters, digits and `-` stay, every other byte becomes `_` and two hexadecimal
-  /// digits, so that two texts never meet. One that is too long for a file system is cut, and ends in a hash of the whole.
+  /// Encodes a text as a single folder name. Lower-case letters, digits, `-` and inner dots stay, and every other byte
+  /// becomes `_` and two hexadecimal digits, so that no two texts collide. Names too long for a file system are
+  /// truncated and end in a hash of the whole text.
   ///
   /// | text | folder |
   /// |---|---|
   /// | `ada` | `ada` |
-  /// | `../ada` | `_2E_2E_2Fada` |
+  /// | `../ada` | `_2E._2Fada` |
   static func component(_ text: String) -> String {
     var name = ""
     for byte in text.utf8 {
       let letter = Character(Unicode.Scalar(byte))
-      // Capitals are written out, too: some disks do not tell them apart.
+      // Capitals are encoded, too: some file systems ignore case.
       if letter.isASCII, letter.isLowercase || letter.isNumber || letter == "-" || (letter == "." && !name.isEmpty) {
         name.append(letter)
       } else {
@@ -84,7 +85,7 @@ public struct StorePlace: Sendable, Hashable {
       }
     }
     guard name.utf8.count > 150 else { return name.isEmpty ? "_" : name }
-    // FNV-1a: it tells long names apart, and guards nothing.
+    // FNV-1a: it distinguishes long names and is not a security measure.
     let hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     return String(name.prefix(130)) + "__" + String(hash, radix: 16)
   }
@@ -96,7 +97,7 @@ public struct StorePlace: Sendable, Hashable {
     return FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
     #else
     let environment = ProcessInfo.processInfo.environment
-    // The XDG base directory specification says that relative paths must be ignored.
+    // The XDG base directory specification requires relative paths to be ignored.
     if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return URL(fileURLWithPath: data) }
     guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
     return URL(fileURLWithPath: home).appendingPathComponent(".local/share", isDirectory: true)
@@ -105,7 +106,7 @@ public struct StorePlace: Sendable, Hashable {
 
   private static let tag = """
     Signature: 8a477f597d28d172789f06886806bc55
-    # What is in this folder can be fetched again from where it came from.
+    # Cached data: the contents of this folder can be downloaded again.
 
     """
 }

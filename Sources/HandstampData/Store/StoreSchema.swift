@@ -3,14 +3,14 @@ import Foundation
 public import GRDB
 import HandstampCore
 
-/// The tables of a store, and how each version became the next.
+/// The tables of a store, and their migrations.
 public struct StoreSchema: Sendable {
-  /// GRDB's migrations, in their order. One that a newer version of the program made leads to a new, empty store.
+  /// GRDB's migrations, in order. A store with migrations of a newer program version is replaced with an empty one.
   public var migrator: DatabaseMigrator
-  /// What is upserted and pruned.
-  public var shelves: [Shelf]
+  /// The tables that are upserted into and pruned.
+  public var shelves: [CachedTable]
 
-  public init(shelves: [Shelf], migrations: (inout DatabaseMigrator) -> Void) {
+  public init(shelves: [CachedTable], migrations: (inout DatabaseMigrator) -> Void) {
     var migrator = DatabaseMigrator()
     migrations(&migrator)
     self.migrator = migrator
@@ -18,17 +18,17 @@ public struct StoreSchema: Sendable {
   }
 }
 
-/// One kind of rows that are fetched and grow old: a table with a column `id INTEGER PRIMARY KEY` and a unique natural key.
+/// A kind of row that is fetched and ages: a table with a column `id INTEGER PRIMARY KEY` and a unique natural key.
 ///
-/// When each row was last fetched stands in a table of its own, `shelf_<table>`: to fetch something again that has not
-/// changed must not look like a change to those who observe it.
-public struct Shelf: Sendable, Hashable {
+/// The fetch time of each row is kept in a separate table, `shelf_<table>`, so that fetching an unchanged row again
+/// does not look like a change to observers.
+public struct CachedTable: Sendable, Hashable {
   public var table: String
-  /// The columns of the natural key, such as the server's own id. They have a unique index.
+  /// The columns of the natural key, such as the server's own ID. They have a unique index.
   public var key: [String]
-  /// Rows that were not fetched for longer than this may go. Nothing: only for want of space.
+  /// The time since the last fetch after which a row may be removed; `nil` means only to save space.
   public var keeps: Duration?
-  /// A condition in SQL on a row of the table: those that it holds for never go.
+  /// An SQL condition on a row of the table; rows that satisfy it are never removed.
   public var pinned: String?
 
   public init(_ table: String, key: [String], keeps: Duration? = .seconds(7 * 86_400), pinned: String? = nil) {
@@ -40,7 +40,7 @@ public struct Shelf: Sendable, Hashable {
 
   var marks: String { "shelf_\(table)".quoted }
 
-  /// Makes the table of fetch times where it is missing.
+  /// Creates the table of fetch times if missing.
   func prepare(_ database: Database) throws {
     try database.execute(
       sql: """
@@ -51,7 +51,7 @@ public struct Shelf: Sendable, Hashable {
         """)
   }
 
-  /// Rows that came in by other ways than ``upsert(_:_:_:clearing:at:)`` count as fetched from `now` on.
+  /// Counts rows not inserted by ``upsert(_:_:_:clearing:at:)`` as fetched at `now`.
   func adopt(_ database: Database, at now: UnixTime) throws {
     try database.execute(
       sql: """
@@ -62,7 +62,7 @@ public struct Shelf: Sendable, Hashable {
 }
 
 extension String {
-  /// As a name in SQL.
+  /// The string as a quoted SQL identifier.
   var quoted: String { "\"" + replacingOccurrences(of: "\"", with: "\"\"") + "\"" }
 }
 #endif

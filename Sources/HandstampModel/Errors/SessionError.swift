@@ -1,68 +1,117 @@
-/// What may go wrong between an app and its session. Each case knows the next step, see ``recovery``.
+/// An error of a session.
+///
+/// Each case has a stable ``code``, a ``description`` (also as `localizedDescription`, on every platform), and a ``recovery``:
+/// the step that can help.
 @nonexhaustive
-public enum SessionError: ErrorWithRecovery, Hashable {
-  /// Nobody is signed in; the reason says how the last session ended, if one did.
+public enum SessionError: HandstampError, Hashable {
+  /// There is no session: none has begun, or the last one ended for this reason.
   case signedOut(EndReason?)
-  /// The server no longer accepts this session, for the reason it gave. Nothing but signing in again helps.
-  case rejected(EndReason)
-  /// The access token is over and the server issued no refresh token. Nothing was erased.
+  /// The server has just ended this session, for this reason. Only signing in again helps.
+  case sessionEnded(EndReason)
+  /// The access token has expired, and the server issued no refresh token. The session is kept.
   case noRefreshToken
-  /// No answer came, or none that decides anything: a time-out, a 5xx, a 429, a page of HTML. The tokens are kept; the same
-  /// call may work later, at the earliest after `retryAfter`.
-  case unreachable(retryAfter: Duration?)
-  /// The store that keeps the session cannot be used now. Nothing was erased.
-  case storage(VaultTrouble)
-  /// The store went back in time (a restored back-up): the server has moved on. Nothing was erased.
-  case rolledBack
-  /// The API refuses an access token that the server minted just now: a question for the API, not for the session.
-  case tokenRefused
-  /// The server refused the sign-in or the request, with its own short code, such as `wrong_credentials`.
+  /// A refresh, a sign-in or another request got no decision from the server. The session and its tokens are kept, and the same
+  /// call may succeed later, after `retryAfter` at the earliest.
+  case requestFailed(RequestFailure, retryAfter: Duration? = nil)
+  /// The vault that stores the session cannot be used now. Nothing was erased.
+  case storage(VaultError)
+  /// The stored session is older than the server's, as after restoring a back-up. Nothing was erased.
+  case storageOutdated
+  /// The API rejects an access token that the server has just issued: compare the clocks and the issuer of the two servers.
+  case tokenRejected
+  /// The server refused the sign-in or the request, with its own code, such as `wrong_credentials`, and its message, if any.
   case refused(code: String, detail: String?)
-  /// The server does not speak the protocol that was expected.
-  case invalidAnswer(String)
-  /// The backend does not offer this; the text says what.
+  /// The response does not follow the protocol; the text gives the violation, without secrets.
+  case invalidResponse(String)
+  /// The backend or its server does not offer this feature.
   case unsupported(String)
-  /// The person at the device was not shown to be there, for this reason. Nothing was erased.
+  /// The user's presence was not confirmed, for this reason.
   case presence(PresenceError)
-  /// The waiting task was cancelled, or a newer sign-in or a sign-out took this one's place.
+  /// The waiting task was cancelled, or a later sign-in or sign-out took precedence.
   case cancelled
+}
 
-  /// What an app can offer: a button, a hint, a wait.
+extension SessionError {
+  /// A code in `snake_case`, stable between releases, and shared with the command's `--json` output and the server's problem
+  /// documents. The code of ``refused(code:detail:)`` is the server's.
+  public var code: String {
+    switch self {
+    case .signedOut: "signed_out"
+    case .sessionEnded: "session_ended"
+    case .noRefreshToken: "no_refresh_token"
+    case .requestFailed(let failure, _): failure.code
+    case .storage(let error): error.code
+    case .storageOutdated: "storage_outdated"
+    case .tokenRejected: "token_rejected"
+    case .refused(let code, _): code
+    case .invalidResponse: "invalid_response"
+    case .unsupported: "not_offered"
+    case .presence(let error): error.code
+    case .cancelled: "cancelled"
+    }
+  }
+
   public var recovery: Recovery {
     switch self {
-    case .signedOut, .rejected, .noRefreshToken, .rolledBack: .signIn
-    case .unreachable(let delay): .retry(after: delay)
-    case .storage(.locked): .unlockDevice
-    case .storage(.corrupt): .signIn
-    case .storage(.unavailable): .retry(after: nil)
+    case .signedOut, .sessionEnded, .noRefreshToken, .storageOutdated: .signIn
+    case .requestFailed(let failure, let delay):
+      if case .retry = failure.recovery { .retry(after: delay) } else { failure.recovery }
+    case .storage(let error): error.recovery
     case .presence(let error): error.recovery
-    case .tokenRefused, .refused, .invalidAnswer, .unsupported, .cancelled: .none
+    case .tokenRejected, .refused, .invalidResponse, .unsupported, .cancelled: .none
+    }
+  }
+
+  /// The error of a request without a decision.
+  package init(_ failure: RequestFailure, retryAfter: Duration? = nil) {
+    switch failure {
+    case .preparation(let error): self = error
+    case .network(.cancelled): self = .cancelled
+    case .network, .server, .configuration, .unusableTokens, .clock:
+      self = .requestFailed(failure, retryAfter: retryAfter)
+    }
+  }
+
+  /// The error of a request whose transport failed.
+  package init(_ error: TransportError) {
+    self = error == .cancelled ? .cancelled : .requestFailed(.network(error))
+  }
+}
+
+extension SessionError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .signedOut(nil): "not signed in"
+    case .signedOut(let reason?): "not signed in: \(reason.sentence)"
+    case .sessionEnded(let reason): "the server ended the session: \(reason.sentence)"
+    case .noRefreshToken: "the access token has expired, and this session has no refresh token"
+    case .requestFailed(let failure, _): failure.description
+    case .storage(let error): "the session's storage cannot be used: \(error)"
+    case .storageOutdated: "the stored session is older than the server's: it was restored from a back-up"
+    case .tokenRejected: "the API rejects an access token that the server has just issued"
+    case .refused(let code, let detail):
+      detail.map { "refused by the server: \($0) (\(code))" } ?? "refused by the server: \(code)"
+    case .invalidResponse(let text): "unexpected response from the server: \(text)"
+    case .unsupported(let feature): "not offered by this server: \(feature)"
+    case .presence(let error): error.description
+    case .cancelled: "cancelled"
     }
   }
 }
 
-/// An error that knows the next step.
-public protocol ErrorWithRecovery: Error {
-  /// What an app can offer: a button, a hint, a wait.
-  var recovery: Recovery { get }
-}
-
-/// The next step after an error.
-public enum Recovery: Sendable, Hashable {
-  /// Signing in again.
-  case signIn
-  /// The same call again, not before the delay has passed.
-  case retry(after: Duration?)
-  /// The device, or its secret store, must be unlocked; the session comes back by itself.
-  case unlockDevice
-  /// Showing that somebody is there: the same call again asks for it.
-  case confirmPresence
-  /// Nothing that the session can offer.
-  case none
-
-  /// The recovery of any error: of a ``ErrorWithRecovery`` its own, of a cancellation and of anything else ``none``. For
-  /// plain closures, where typed throws are lost.
-  public init(_ error: any Error) {
-    self = (error as? any ErrorWithRecovery)?.recovery ?? .none
+extension EndReason {
+  /// A phrase for users, for the end of a sentence.
+  package var sentence: String {
+    switch self {
+    case .signedOut: "signed out"
+    case .revoked: "ended from another device"
+    case .replaced: "this device signed in again"
+    case .tokenReuseDetected: "a copy of its refresh token was used"
+    case .expired: "it reached its maximum age"
+    case .idle: "it was not used for too long"
+    case .accountClosed: "the account was closed"
+    case .rejected: "the server no longer accepts it"
+    case .erased: "it was erased from this device"
+    }
   }
 }

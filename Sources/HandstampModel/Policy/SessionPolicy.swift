@@ -1,12 +1,16 @@
-/// When a session refreshes, how it retries, and when it ends by itself.
+/// When a session refreshes its tokens, how it retries, and when it ends on its own.
 public struct SessionPolicy: Sendable, Hashable {
+  /// When tokens are refreshed. Default: by timer, 5 min before they expire.
   public var refresh: RefreshPolicy
+  /// How failed refreshes are retried. Default: 4 attempts.
   public var retry: RetryPolicy
-  /// Ends the session after this long without activity. Nothing: never. A jump back of the wall clock counts as zero.
+  /// The longest time without activity before the session ends; `nil` (the default) disables the limit. A backward jump of the
+  /// wall clock counts as zero.
   public var idleLimit: Duration?
-  /// Ends the session this long after sign-in. Nothing: never.
+  /// The longest time since sign-in before the session ends; `nil` (the default) disables the limit.
   public var absoluteLimit: Duration?
 
+  /// Creates a policy; by default tokens are refreshed ahead of expiry, and the session has no limits.
   public init(
     refresh: RefreshPolicy = RefreshPolicy(), retry: RetryPolicy = RetryPolicy(),
     idleLimit: Duration? = nil, absoluteLimit: Duration? = nil
@@ -18,23 +22,26 @@ public struct SessionPolicy: Sendable, Hashable {
   }
 }
 
-/// How far ahead of its end a token is replaced.
+/// How far ahead of its expiry a token is replaced.
 public struct RefreshPolicy: Sendable, Hashable {
-  /// A token with less than this left is replaced in the background while it still serves. Default 5 min. Short-lived
-  /// tokens get a smaller margin, see ``margin(forLife:)``.
+  /// The remaining lifetime below which a token is replaced in the background while it is still valid. Default 5 min.
+  /// Short-lived tokens get a smaller margin, see ``margin(forLifetime:)``.
   public var margin: Duration
-  /// Whether to refresh by timer, before anybody asks. A program that runs for a second wants no timer.
+  /// Whether a timer refreshes the token before a caller asks for one. Default `true`. Short-lived programs do not need the
+  /// timer.
   public var aheadOfExpiry: Bool
-  /// An API that refuses every token cannot force a refresh of one that is younger than this. Default 5 s.
+  /// The age below which a rejected token is not refreshed again, so that an API which rejects every token cannot force a
+  /// refresh loop. Default 5 s.
   public var minimumAge: Duration
-  /// At a server that keeps no rotation keys: how long the answer to a refresh is waited for, and how long after a refresh
-  /// without an answer the same token is not presented again, by any process. Default 60 s, at least 1 s.
+  /// For servers without rotation keys: how long to wait for the response to a refresh, and how long after an unanswered
+  /// refresh no process presents the same token again. Default 60 s, at least 1 s.
   ///
-  /// The sender counts time in which it ran: a suspended program loses none of it. Everybody else counts from the moment that
-  /// the refresh was noted in the vault. A server that accepts the former token for a while after it was replaced (a grace
-  /// time, overlap or leeway) forgives a repeat only when that lasts longer than this limit.
+  /// The sending process counts only time in which it was running, so a suspended program loses none of it. Other processes
+  /// count from the moment the refresh was recorded in the vault. A server that accepts the old token for a while after it was
+  /// replaced (a grace period, overlap or leeway) tolerates a repeat only if that period is longer than this limit.
   public var answerLimit: Duration
 
+  /// Creates a policy with ``SessionPolicy/aheadOfExpiry``'s defaults. An `answerLimit` below 1 s is raised to 1 s.
   public init(
     margin: Duration = .seconds(300), aheadOfExpiry: Bool = true, minimumAge: Duration = .seconds(5),
     answerLimit: Duration = .seconds(60)
@@ -45,35 +52,36 @@ public struct RefreshPolicy: Sendable, Hashable {
     self.minimumAge = minimumAge
   }
 
-  /// The smaller of ``margin`` and a fifth of the token's life.
+  /// Returns the smaller of ``margin`` and one fifth of the token's lifetime.
   ///
-  /// | life | margin |
+  /// | lifetime | margin |
   /// |---|---|
   /// | 1 h | 5 min |
   /// | 10 min | 2 min |
   /// | 60 s | 12 s |
-  public func margin(forLife life: Duration) -> Duration {
-    max(.zero, min(margin, life / 5))
+  public func margin(forLifetime lifetime: Duration) -> Duration {
+    max(.zero, min(margin, lifetime / 5))
   }
 }
 
-/// How often a question that got no answer is asked again: exponential back-off with full jitter.
+/// How often a refresh that failed transiently is retried: exponential back-off with full jitter.
 public struct RetryPolicy: Sendable, Hashable {
-  /// How often one refresh asks before those who wait are told ``SessionError/unreachable(retryAfter:)``. At least 1.
+  /// The number of attempts before waiting callers get ``SessionError/requestFailed(_:retryAfter:)``. Default 4, at least 1.
   public var attempts: Int
-  /// The upper bound of the first wait.
+  /// The upper bound of the first delay. Default 250 ms.
   public var base: Duration
-  /// The upper bound of any wait, `Retry-After` included.
+  /// The upper bound of every delay, `Retry-After` included. Default 30 s.
   public var cap: Duration
 
+  /// Creates a policy. Fewer than one attempt counts as one.
   public init(attempts: Int = 4, base: Duration = .milliseconds(250), cap: Duration = .seconds(30)) {
     self.attempts = max(1, attempts)
     self.base = base
     self.cap = cap
   }
 
-  /// The wait before attempt `attempt + 1`: `Retry-After` where the server gave one, else a random part of
-  /// `base · 2^(attempt − 1)`; never above ``cap``.
+  /// Returns the delay before attempt `attempt + 1`: `Retry-After` if the server sent one, otherwise a random fraction of `base
+  /// · 2^(attempt − 1)`; never more than ``cap``.
   ///
   /// | attempt | upper bound with a base of 250 ms |
   /// |---|---|

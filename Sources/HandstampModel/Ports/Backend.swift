@@ -1,68 +1,85 @@
-/// Speaks one sign-in protocol to someone's server. Two functions make a backend; signing in is any function of yours that
-/// returns a ``Grant``.
+/// The client side of one server's session protocol.
+///
+/// A backend refreshes and revokes; signing in is any function that returns a ``TokenResponse``. No requirement has a default,
+/// so that a wrapper which forwards only some of them does not compile.
 public protocol Backend: Sendable {
-  /// Whether the server keeps ``RotationKey``s. Where it does not, a refresh is never asked for without the flight lock.
-  var keepsRotationKeys: Bool { get }
+  /// The server's optional features.
+  var abilities: BackendAbilities { get }
 
-  /// An address of the server that issues the tokens: its word, and no other API's, that a session is over ends the session.
-  /// Nothing, which is the default, where no API is believed.
-  var authority: String? { get }
-
-  /// Whether requests carry the access token as a bearer (RFC 6750). Where they do not, nothing but ``authorize(_:with:at:)``
-  /// knows what to do with it: there is no header to be had, and no stream.
-  var sendsBearer: Bool { get }
-
-  /// The request as it goes out with `token`, or the reason why that token makes no request any more.
-  func authorize(_ request: TransportRequest, with token: AccessToken, at now: UnixTime) -> AuthorizedRequest
-
-  /// What an answer says about the session, beside its content: by default nothing.
-  func notice(
-    in response: TransportResponse, to request: TransportRequest, with token: AccessToken, at now: UnixTime
-  ) -> SessionNotice
-
-  /// Asks for new tokens.
+  /// Requests new tokens.
   ///
-  /// Where the server keeps rotation keys, the same pair may be sent any number of times. Where it does not, one call sends the
-  /// token at most once, and waits for the answer for longer than ``RefreshPolicy/answerLimit``: the caller counts that limit
-  /// in time during which the program ran, and cancels the task when it is over. A time-out of the transport that strikes
-  /// earlier costs nothing but waiting.
+  /// With ``BackendAbilities/rotationKeys`` the same pair may be sent any number of times. Without, one call sends the token at
+  /// most once and allows more time than ``RefreshPolicy/answerLimit``: the caller measures that limit in time during which the
+  /// program runs, and cancels the task when it has passed. A transport time-out that fires earlier only lengthens the wait.
   ///
-  /// Only ``RefreshFailure/rejected(_:)`` and ``RefreshFailure/rolledBack`` end anything; every other failure keeps the session.
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> Result<Grant, RefreshFailure>
+  /// - Parameters:
+  ///   - token: the current refresh token.
+  ///   - key: the rotation key to send with it; ignored without ``BackendAbilities/rotationKeys``.
+  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult
 
-  /// Ends one session at the server. Asked again until it returns, or throws ``SessionError/rejected(_:)`` because the server
-  /// knows no such session, or ``SessionError/refused(code:detail:)`` because the server said that it will never end it: that
-  /// is written to the audit log and to `SessionController.refusedRevocations`. After ``SessionError/invalidAnswer(_:)``, an answer
-  /// of the server that decides nothing, such as a bare 401, it is asked again much later (``DeliveryDelay``).
-  @concurrent func revoke(_ handle: RevocationHandle) async throws(SessionError)
+  /// Ends one session at the server (RFC 7009). Called again later until it returns anything but
+  /// ``RevocationResult/noDecision(_:retryAfter:)``.
+  @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult
 }
 
-extension Backend {
-  public var keepsRotationKeys: Bool { true }
-  public var authority: String? { nil }
-  public var sendsBearer: Bool { true }
+/// The optional features of a backend, as one value.
+public struct BackendAbilities: Sendable {
+  /// Whether the server accepts ``RotationKey``s. If not, a refresh token is presented only under the vault's refresh lock, and
+  /// never again before ``RefreshPolicy/answerLimit`` has passed. Default `false`.
+  public var rotationKeys: Bool
+  /// The URL of the server that issues the tokens: only its 401 responses with the code `session_ended` end the session, those
+  /// of other APIs do not. `nil` (the default) if no API's response ends the session.
+  public var sessionAuthority: String?
+  /// How requests carry the credential; `nil` (the default) for a bearer token (RFC 6750).
+  public var credential: (any RequestCredential)?
 
-  public func authorize(_ request: TransportRequest, with token: AccessToken, at now: UnixTime) -> AuthorizedRequest {
-    .ready(request.authorized(by: token))
+  public init(
+    rotationKeys: Bool = false, sessionAuthority: String? = nil, credential: (any RequestCredential)? = nil
+  ) {
+    self.rotationKeys = rotationKeys
+    self.sessionAuthority = sessionAuthority
+    self.credential = credential
   }
 
-  public func notice(
-    in response: TransportResponse, to request: TransportRequest, with token: AccessToken, at now: UnixTime
-  ) -> SessionNotice { .nothing }
+  package var usesBearerTokens: Bool { credential == nil }
+
+  package func authorize(_ request: TransportRequest, with token: AccessToken, at now: UnixTime) -> AuthorizedRequest {
+    credential?.authorize(request, with: token, at: now) ?? .ready(request.authorized(by: token))
+  }
+
+  package func inspect(
+    _ response: TransportResponse, to request: TransportRequest, with token: AccessToken, at now: UnixTime
+  ) -> ResponseVerdict {
+    credential?.inspect(response, to: request, with: token, at: now) ?? .unchanged
+  }
 }
 
-/// A request, as far as it can go out for a session.
+/// A credential other than a bearer token, such as a cookie. Requests with one carry no `Authorization` header, and it does not
+/// support streams.
+public protocol RequestCredential: Sendable {
+  /// Returns the request with the credential in `token`, or the reason why that credential can no longer be used.
+  func authorize(_ request: TransportRequest, with token: AccessToken, at now: UnixTime) -> AuthorizedRequest
+
+  /// Returns the changes to the session that a response implies, apart from its content.
+  func inspect(
+    _ response: TransportResponse, to request: TransportRequest, with token: AccessToken, at now: UnixTime
+  ) -> ResponseVerdict
+}
+
+/// A request with its credential.
 public enum AuthorizedRequest: Sendable, Hashable {
+  /// Send this request.
   case ready(TransportRequest)
-  /// What the session has is over by itself: nothing is sent, and the session ends for this reason.
-  case over(EndReason)
+  /// The credential has expired: nothing is sent, and the session ends for this reason.
+  case ended(EndReason)
 }
 
-/// What an answer said about the session that asked.
-public enum SessionNotice: Sendable, Hashable {
-  case nothing
-  /// The server replaced what the next requests carry. It is kept in the vault, and used from then on.
+/// The effect of a response on the session.
+public enum ResponseVerdict: Sendable, Hashable {
+  /// The response does not affect the session.
+  case unchanged
+  /// The server replaced the credential. The new one is stored in the vault and used from then on.
   case renewed(AccessToken)
-  /// The session is over. For the backend to say only where the server's word leaves no doubt.
-  case over(EndReason)
+  /// The session has ended. Return this only if the response is unambiguous.
+  case ended(EndReason)
 }

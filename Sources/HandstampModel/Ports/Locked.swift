@@ -4,8 +4,8 @@ import os
 import Synchronization
 #endif
 
-/// A value behind a small lock, held for nanoseconds. `Mutex` where it exists; on Apple's systems it needs iOS 18, so there
-/// it is `OSAllocatedUnfairLock`.
+/// A value behind a small lock, held for nanoseconds: `OSAllocatedUnfairLock` on Apple platforms, because `Mutex` needs iOS 18,
+/// and `Mutex` elsewhere.
 package final class Locked<Value: Sendable>: Sendable {
   #if canImport(Darwin)
   private let lock: OSAllocatedUnfairLock<Value>

@@ -1,46 +1,46 @@
-/// One sign-in of an account at a time, among all programs that share its vault. Of two at once the server may keep one session,
-/// and the vault the other.
+/// Serialises the sign-ins of an account among all programs that share its vault. If two ran at once, the server might keep one
+/// session and the vault the other.
 ///
-/// A sign-in takes its turn right before it exchanges what a person has entered for tokens, never while that person types, and
-/// keeps it until the tokens are stored. The sign-ins of this package's backends do so. A closure of your own that is given to
+/// A sign-in takes its turn right before it exchanges the user's input for tokens, never while the user types, and keeps it
+/// until the tokens are stored. The sign-ins of this package's backends do this. A custom closure that is passed to
 /// `SessionController.signIn(remember:_:)` calls ``take()`` before the request that begins a session at the server, and
-/// ``giveBack()`` when nothing came of it and the person is asked again.
+/// ``giveBack()`` if that request fails and the user is asked again.
 public final class SignInTurn: Sendable {
-  /// How long a sign-in waits for others.
+  /// How long a sign-in waits for others: 60 s.
   package static let patience: Duration = .seconds(60)
 
   @TaskLocal package static var current: SignInTurn?
 
-  /// Gives a lock back.
+  /// Releases a lock.
   package typealias Release = @Sendable () -> Void
 
-  private typealias Waiting = Task<Result<Release?, VaultTrouble>, Never>
+  private typealias Waiting = Task<Result<Release?, VaultError>, Never>
 
   private enum State: Sendable {
     case free
     case waiting(Waiting)
     case taken(Release?)
-    /// Whatever it brought is stored, or of no use.
+    /// The tokens are stored, or the sign-in failed.
     case over
   }
 
-  private let lock: @Sendable () async -> Result<Release?, VaultTrouble>
+  private let lock: @Sendable () async -> Result<Release?, VaultError>
   private let state = Locked(State.free)
 
-  /// - Parameter lock: takes the lock; `nil` where the sign-in goes on without.
-  package init(_ lock: @escaping @Sendable () async throws(VaultTrouble) -> Release?) {
-    self.lock = { do throws(VaultTrouble) { return .success(try await lock()) } catch { return .failure(error) } }
+  /// - Parameter lock: acquires the lock; `nil` if the sign-in continues without one.
+  package init(_ lock: @escaping @Sendable () async throws(VaultError) -> Release?) {
+    self.lock = { do throws(VaultError) { return .success(try await lock()) } catch { return .failure(error) } }
   }
 
   deinit { end() }
 
-  /// Returns when no other sign-in of the account is being exchanged or stored. Does nothing outside a sign-in, and in one that
-  /// has taken its turn.
+  /// Waits until no other sign-in of the account is being exchanged or stored. Does nothing outside a sign-in, or if this
+  /// sign-in already has its turn.
   ///
-  /// - Throws: ``SessionError/storage(_:)`` when the turn does not come within a minute; the text says whose turn it is.
+  /// - Throws: ``SessionError/storage(_:)`` if the turn does not come within 60 s; the text names the process that holds it.
   public static func take() async throws(SessionError) { try await current?.begin() }
 
-  /// Lets others go first: nothing came of the exchange.
+  /// Gives up the turn after a failed exchange, so that other sign-ins can proceed.
   public static func giveBack() { current?.become(.free) }
 
   private func begin() async throws(SessionError) {
@@ -63,9 +63,9 @@ public final class SignInTurn: Sendable {
     let unwanted = state.withLock { state -> Release? in
       switch state {
       case .waiting: break
-      // By another task of this sign-in, which waited for the same.
+      // Another task of this sign-in, which waited for the same lock.
       case .taken: return nil
-      // It is not wanted any more.
+      // The lock is no longer wanted.
       case .free, .over: return (try? result.get()) ?? nil
       }
       switch result {
@@ -78,7 +78,7 @@ public final class SignInTurn: Sendable {
     if case .failure(let trouble) = result { throw .storage(trouble) }
   }
 
-  /// Does `body` as a part of the sign-in that has this turn.
+  /// Runs `body` as part of the sign-in that has this turn.
   package func during<Success>(
     _ body: () async throws(SessionError) -> Success
   ) async throws(SessionError) -> Success {
@@ -88,7 +88,7 @@ public final class SignInTurn: Sendable {
     return try result.get()
   }
 
-  /// Takes the turn for `exchange`, and gives it back if nothing comes of that.
+  /// Takes the turn for `exchange`, and gives it back if that throws.
   package static func take<Success>(
     for exchange: () async throws(SessionError) -> Success
   ) async throws(SessionError) -> Success {

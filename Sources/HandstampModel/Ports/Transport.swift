@@ -1,26 +1,33 @@
-/// Carries one HTTP request. Redirects are never followed to another origin, cookies and caches are never used.
+/// Sends HTTP requests. Never follows redirects to another origin, and never uses cookies or caches.
 public protocol Transport: Sendable {
-  /// Sends a request and gathers the whole answer, at most ``TransportRequest/answerLimit`` bytes of it.
+  /// Sends a request and returns the complete response.
+  ///
+  /// - Throws: ``TransportError``; ``TransportError/tooLarge`` if the body exceeds ``TransportRequest/answerLimit``.
   @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
 
-  /// Sends a request and hands out the answer's body as it comes, for server-sent events. Cancelling the task that reads
-  /// ends the request.
+  /// Sends a request and streams the response body as it arrives, for server-sent events. Cancelling the task that reads the
+  /// body ends the request.
+  ///
+  /// - Throws: ``TransportError`` if no response head arrives.
   @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream
 }
 
-/// One request, without any state of a connection.
+/// One HTTP request, independent of any connection.
 public struct TransportRequest: Sendable, Hashable {
+  /// The HTTP method, such as `GET`.
   public var method: String
-  /// Absolute, `http` or `https`.
+  /// The absolute URL, `http` or `https`.
   public var url: String
+  /// The header fields.
   public var headers: [HeaderField]
+  /// The body; empty for none.
   public var body: [UInt8]
-  /// How long to wait for the whole answer; for a stream, for its head.
+  /// How long to wait for the complete response; for a stream, for its head. Default 20 s.
   public var timeout: Duration
-  /// The most bytes of body that are accepted; more is ``TransportError/tooLarge``.
+  /// The largest body that is accepted, in bytes; a longer one throws ``TransportError/tooLarge``. Default 8 MiB.
   public var answerLimit: Int
-  /// Whether a connection that was kept open may carry it. A server may be closing such a one at this moment, and then it is
-  /// not known whether the request arrived: what must not be sent twice goes over a connection of its own. Default `true`.
+  /// Whether the request may use a kept-alive connection. The server may be closing such a connection at that moment, and then
+  /// it is unknown whether the request arrived: a request that must not be sent twice uses a new connection. Default `true`.
   public var mayReuseConnection: Bool
 
   public init(
@@ -38,7 +45,7 @@ public struct TransportRequest: Sendable, Hashable {
 }
 
 extension TransportRequest {
-  /// The request with `token` as its bearer (RFC 6750 section 2.1), and no other authorization.
+  /// Returns the request with `token` as its bearer token (RFC 6750 section 2.1), replacing any other `Authorization` header.
   package func authorized(by token: AccessToken) -> TransportRequest {
     var request = self
     request.headers.removeAll { $0.name.lowercased() == "authorization" }
@@ -48,16 +55,19 @@ extension TransportRequest {
 }
 
 extension TransportRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Method and address without its query; headers and body may hold secrets.
+  /// The method and the URL without its query; headers and body may contain secrets.
   public var description: String { "\(method) \(url.prefix { $0 != "?" && $0 != "#" })" }
   public var debugDescription: String { description }
   public var customMirror: Mirror { Mirror(self, children: ["request": description]) }
 }
 
-/// The whole answer.
+/// The complete response.
 public struct TransportResponse: Sendable, Hashable {
+  /// The HTTP status code.
   public var status: Int
+  /// The header fields, in order.
   public var headers: [HeaderField]
+  /// The complete body.
   public var body: [UInt8]
 
   public init(status: Int, headers: [HeaderField] = [], body: [UInt8] = []) {
@@ -66,22 +76,24 @@ public struct TransportResponse: Sendable, Hashable {
     self.body = body
   }
 
-  /// The first field of that name, letter case aside.
+  /// Returns the value of the first header field with that name, ignoring case.
   public func header(_ name: String) -> String? { headers.first(named: name) }
 }
 
 extension TransportResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// The status and the body's size; headers and body may hold secrets.
+  /// The status and the body's size; headers and body may contain secrets.
   public var description: String { "\(status), \(body.count) bytes" }
   public var debugDescription: String { description }
   public var customMirror: Mirror { Mirror(self, children: ["response": description]) }
 }
 
-/// An answer whose body comes bit by bit.
+/// A response whose body arrives in parts.
 public struct TransportStream: Sendable {
+  /// The HTTP status code.
   public var status: Int
+  /// The header fields, in order.
   public var headers: [HeaderField]
-  /// The body; it throws a ``TransportError`` when the connection breaks.
+  /// The body; throws a ``TransportError`` if the connection breaks.
   public var body: AsyncThrowingStream<[UInt8], any Error>
 
   public init(status: Int, headers: [HeaderField], body: AsyncThrowingStream<[UInt8], any Error>) {
@@ -91,9 +103,11 @@ public struct TransportStream: Sendable {
   }
 }
 
-/// One line of a header.
+/// One header field.
 public struct HeaderField: Sendable, Hashable {
+  /// The field's name, in any case.
   public var name: String
+  /// The field's value.
   public var value: String
 
   public init(_ name: String, _ value: String) {
@@ -103,23 +117,9 @@ public struct HeaderField: Sendable, Hashable {
 }
 
 extension [HeaderField] {
-  /// The value of the first field of that name, letter case aside.
+  /// Returns the value of the first field with that name, ignoring case.
   public func first(named name: String) -> String? {
     let wanted = name.lowercased()
     return first { $0.name.lowercased() == wanted }?.value
   }
-}
-
-/// Why no answer came.
-public enum TransportError: Error, Sendable, Hashable {
-  /// No connection could be made (no network, no such host, refused, TLS failed): nothing of the request was sent.
-  case notConnected(String)
-  /// The connection broke, or it is not known whether there was one; the text names the cause, without addresses' queries and without bodies.
-  case unreachable(String)
-  case timedOut
-  case cancelled
-  /// The answer was longer than the request allows.
-  case tooLarge
-  /// The request cannot be sent as it is: an address that is none, a header with a line break.
-  case invalidRequest(String)
 }

@@ -1,21 +1,21 @@
-/// Why a session ended. The raw value is what tombstones, answers of the server and its events carry.
+/// Why a session ended. Tombstones, server responses and events carry the raw value.
 public enum EndReason: String, Sendable, Hashable, Codable, CaseIterable {
-  /// The person signed out on this device.
+  /// The user signed out on this device.
   case signedOut = "signed_out"
   /// Ended from another device, or by an operator.
   case revoked
   /// The same device signed in again.
   case replaced
-  /// Two holders of one refresh token were seen: it had been copied.
-  case misused
-  /// The session reached its greatest age.
+  /// Token reuse: two clients presented the same refresh token, so it had been copied.
+  case tokenReuseDetected = "misused"
+  /// The session reached its maximum age.
   case expired
-  /// Nobody used the session for too long.
+  /// The session was not used for too long.
   case idle
   /// The account was disabled or deleted.
   case accountClosed = "account_closed"
-  /// The server accepts the session no longer and did not say why.
+  /// The server no longer accepts the session and gave no reason.
   case rejected
-  /// The stored session was gone, without a tombstone to say why.
+  /// The stored session is missing, without a tombstone that gives the reason.
   case erased
 }

@@ -1,8 +1,9 @@
-/// Whether tokens are handed out.
+/// Whether tokens are available without a presence check.
 public enum PresenceState: Sendable, Hashable {
-  /// Somebody must be shown to be there first.
+  /// The user must confirm their presence first.
   case locked
-  /// They are being asked.
+  /// The user is being asked.
   case confirming
+  /// Presence was confirmed; tokens are available.
   case open
 }

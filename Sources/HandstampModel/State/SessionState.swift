@@ -1,21 +1,26 @@
-/// What an app shows.
+/// The state of a session, for an app's user interface.
 public enum SessionState: Sendable, Hashable {
-  /// The vault has not answered yet.
+  /// The vault has not been read yet.
   case restoring
-  /// Nobody is signed in; how the last session ended, if one did.
+  /// No session; the reason why the last one ended, or `nil` if there was none.
   case signedOut(EndReason?)
+  /// A session is in use.
   case signedIn(SignedIn)
-  /// It cannot be known, or not be used, for this reason. Nothing was erased; ``SessionError/recovery`` is the way on.
+  /// The session is unknown or cannot be used, for this reason. Nothing was erased; ``SessionError/recovery`` is the step that
+  /// helps.
   case unavailable(SessionError)
 }
 
-/// The facts of a live session. No secret among them.
+/// The facts of a live session. Contains no secrets.
 public struct SignedIn: Sendable, Hashable {
+  /// The session's ID.
   public var session: SessionID
-  public var profile: Profile
+  /// The signed-in user; `nil` if the server did not say.
+  public var profile: Profile?
+  /// When the user signed in.
   public var startedAt: UnixTime
 
-  public init(session: SessionID, profile: Profile, startedAt: UnixTime) {
+  public init(session: SessionID, profile: Profile?, startedAt: UnixTime) {
     self.session = session
     self.profile = profile
     self.startedAt = startedAt

@@ -1,4 +1,4 @@
-/// Base 64 with the URL-safe alphabet and without padding (RFC 4648 section 5).
+/// Base64 with the URL-safe alphabet and without padding (RFC 4648 section 5).
 package enum Base64URL {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
@@ -6,7 +6,7 @@ package enum Base64URL {
     encode(Array(bytes))
   }
 
-  // Arrays, not generics: those are not specialised in other modules, and every token goes through here.
+  // Arrays, not generics: generics are not specialised in other modules, and every token passes through here.
   package static func encode(_ bytes: [UInt8]) -> String {
     var text: [UInt8] = []
     text.reserveCapacity((bytes.count * 4 + 2) / 3)
@@ -24,8 +24,8 @@ package enum Base64URL {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Nothing for a character outside the alphabet, an impossible length, or spare bits that are not zero: of the texts
-  /// that would decode to the same bytes exactly one is accepted.
+  /// Returns `nil` for a character outside the alphabet, an impossible length, or non-zero spare bits: exactly one text is
+  /// accepted for the same bytes.
   package static func decode(_ text: some StringProtocol) -> [UInt8]? {
     decode(Array(text.utf8))
   }

@@ -6,20 +6,20 @@ import Glibc
 import Musl
 #endif
 
-/// A text that must not leave the program by accident: a token, a key, a password.
+/// A text that must not leak: a token, a key, a password.
 ///
-/// It prints, dumps, reflects and encodes as `<redacted>`. The text leaves only through ``withExposed(_:)``, which is
-/// easy to search for. Two secrets compare in a time that depends on their lengths alone. Its own buffer is
-/// overwritten with zeroes when the last copy goes away; a `String` that was made of it is not, so keep those short-lived.
+/// It prints, dumps, reflects and encodes as `<redacted>`. The text is accessible only through ``withExposed(_:)``, which is
+/// easy to search for. Two secrets compare in a time that depends only on their lengths. The secret's own buffer is overwritten
+/// with zeros when the last copy is released; a `String` made from it is not, so keep those short-lived.
 public struct Secret: Sendable {
   private let buffer: SecretBuffer
 
-  /// Keeps the UTF-8 bytes of `text`. The text itself stays wherever it came from.
+  /// Copies the UTF-8 bytes of `text`. The original string is not erased.
   public init(_ text: String) {
     self.init(bytes: Array(text.utf8))
   }
 
-  /// Keeps a copy of `bytes`.
+  /// Copies `bytes`.
   public init(bytes: some Collection<UInt8>) {
     buffer = SecretBuffer(bytes)
   }
@@ -27,16 +27,21 @@ public struct Secret: Sendable {
   /// The number of bytes.
   public var count: Int { buffer.bytes.count }
 
+  /// Whether the secret has no bytes.
   public var isEmpty: Bool { buffer.bytes.isEmpty }
 
-  /// Hands the text to `body`. Bytes that are not UTF-8 come out as U+FFFD; use ``withExposedBytes(_:)`` for those.
+  /// Passes the text to `body`. Bytes that are not UTF-8 become U+FFFD; use ``withExposedBytes(_:)`` for those.
+  ///
+  /// - Throws: the error of `body`.
   public func withExposed<Result, Failure: Error>(
     _ body: (String) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(String(decoding: buffer.bytes, as: UTF8.self))
   }
 
-  /// Hands the bytes to `body`. The pointer is valid inside `body` only.
+  /// Passes the bytes to `body`. The pointer is valid only inside `body`.
+  ///
+  /// - Throws: the error of `body`.
   public func withExposedBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -45,8 +50,8 @@ public struct Secret: Sendable {
 }
 
 extension Secret {
-  /// Whether it is of printable ASCII without spaces, as every token that a request can carry (RFC 6750 section 2.1): anything
-  /// else could break out of a header.
+  /// Whether the secret consists of printable ASCII without spaces, as every token in a header must (RFC 6750 section 2.1):
+  /// other characters could break out of the header.
   package var isToken: Bool { !isEmpty && withExposedBytes { $0.allSatisfy { (33...126).contains($0) } } }
 }
 
@@ -73,7 +78,7 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
   }
 }
 
-/// Compares two byte sequences in a time that depends on their lengths alone.
+/// Compares two byte sequences in a time that depends only on their lengths.
 package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
   left.withUnsafeBytes { left in right.withUnsafeBytes { right in constantTimeEqual(left, right) } }
 }
@@ -85,8 +90,8 @@ private func constantTimeEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRa
   return difference == 0
 }
 
-/// The bytes of one secret, zeroed when it goes away.
-// Unchecked: the memory is written in `init` and in `deinit` only, and both have the object to themselves.
+/// The bytes of one secret, zeroed on release.
+// Unchecked: the memory is written only in `init` and `deinit`, which have exclusive access to the object.
 private final class SecretBuffer: @unchecked Sendable {
   let bytes: UnsafeMutableBufferPointer<UInt8>
 

@@ -1,44 +1,49 @@
-/// What a request carries to show who sends it (RFC 6750). Short-lived.
+/// The short-lived credential that authorises a request (RFC 6750).
 public struct AccessToken: Sendable, Hashable {
+  /// The token's text.
   public let secret: Secret
   public init(_ secret: Secret) { self.secret = secret }
   public init(_ text: String) { secret = Secret(text) }
 }
 
-/// What a new access token is asked for with (RFC 6749 section 1.5). Long-lived, opaque to the client, sent to the token
-/// endpoint only.
+/// The credential for new access tokens (RFC 6749 section 1.5). Long-lived, opaque to the client, sent only to the token
+/// endpoint.
 public struct RefreshToken: Sendable, Hashable {
+  /// The token's text.
   public let secret: Secret
   public init(_ secret: Secret) { self.secret = secret }
   public init(_ text: String) { secret = Secret(text) }
 }
 
-/// What ends one session and can do nothing else. Kept after sign-out, until the server has been told.
+/// A credential that can end one session and do nothing else. Kept after sign-out until the revocation has reached the server.
 public struct RevocationHandle: Sendable, Hashable {
+  /// The handle's text.
   public let secret: Secret
   public init(_ secret: Secret) { self.secret = secret }
   public init(_ text: String) { secret = Secret(text) }
 }
 
-/// The client's nonce for one rotation: 16 random bytes, written down before the refresh token is sent, and sent again with
-/// every repeat. It tells an honest retry from a thief's replay.
+/// The client's nonce for one rotation: 16 random bytes, stored before the refresh token is sent, and repeated with every
+/// retry. It distinguishes an honest retry from a replayed token.
 public struct RotationKey: Sendable, Hashable {
+  /// The length of a key: 16 bytes.
   public static let byteCount = 16
+  /// The key's bytes.
   public let secret: Secret
 
-  /// The key that `bytes` make; nothing unless there are exactly sixteen.
+  /// Creates a key from `bytes`; `nil` unless there are exactly 16.
   public init?(bytes: some Collection<UInt8>) {
     guard bytes.count == RotationKey.byteCount else { return nil }
     secret = Secret(bytes: bytes)
   }
 
-  /// Reads what ``wireText`` wrote; nothing for anything else.
+  /// Parses the format of ``wireText``; `nil` for any other text.
   public init?(wireText: String) {
     guard let bytes = Base64URL.decode(wireText) else { return nil }
     self.init(bytes: bytes)
   }
 
-  /// Sixteen bytes of `random`: pass a cryptographic source, such as the system's.
+  /// Creates a key from 16 bytes of `random`: pass a cryptographic source, such as the system's.
   public init(from random: inout some RandomNumberGenerator) {
     var bytes: [UInt8] = []
     for _ in 0..<2 {
@@ -48,31 +53,36 @@ public struct RotationKey: Sendable, Hashable {
     secret = Secret(bytes: bytes)
   }
 
-  /// As it goes into the form field `rotation_key`: base64url without padding, 22 characters.
+  /// The value of the form field `rotation_key`: base64url without padding, 22 characters.
   public var wireText: Secret {
     secret.withExposedBytes { Secret(Base64URL.encode($0)) }
   }
 }
 
-/// The tokens of one answer of a token endpoint (RFC 6749 section 5.1).
+/// The tokens of a token response (RFC 6749 section 5.1).
 public struct TokenSet: Sendable, Hashable {
+  /// The access token.
   public var access: AccessToken
-  /// `expires_in`; nothing when the server did not say.
-  public var life: Duration?
-  /// Nothing when the server issued none. Such a session is legal and ends with its access token.
+  /// The access token's lifetime, `expires_in`; `nil` (the default) if the server did not send it.
+  public var expiresIn: Duration?
+  /// The refresh token; `nil` (the default) if the server issued none. Such a session is valid, but its access token cannot be
+  /// renewed.
   public var refresh: RefreshToken?
 
-  public init(access: AccessToken, life: Duration?, refresh: RefreshToken?) {
+  public init(access: AccessToken, expiresIn: Duration? = nil, refresh: RefreshToken? = nil) {
     self.access = access
-    self.life = life
+    self.expiresIn = expiresIn
     self.refresh = refresh
   }
 }
 
-/// The facts about a person that a session keeps, so that an app can greet them offline.
+/// The user's profile as stored with the session, so that an app can show it offline.
 public struct Profile: Sendable, Hashable, Codable {
+  /// The account's ID at the server.
   public var id: AccountID
+  /// The display name.
   public var name: String
+  /// Whether this is a guest account.
   public var isAnonymous: Bool
 
   public init(id: AccountID, name: String, isAnonymous: Bool = false) {
@@ -82,39 +92,44 @@ public struct Profile: Sendable, Hashable, Codable {
   }
 }
 
-/// What a sign-in or a refresh brings home.
-public struct Grant: Sendable, Hashable {
+/// The result of a sign-in or refresh: tokens, and the session they belong to.
+public struct TokenResponse: Sendable, Hashable {
+  /// The new tokens.
   public var tokens: TokenSet
-  /// The server's name for the session; nothing where the server has none, then the client draws one.
+  /// The server's ID for the session; `nil` if the server has none, in which case the client generates one.
   public var session: SessionID?
-  /// Who signed in. A refresh may leave it out.
+  /// The signed-in user. A refresh may omit it.
   public var profile: Profile?
-  /// Nothing where the server has no such thing.
+  /// The handle that ends the session at the server; `nil` if the server has none.
   public var revocation: RevocationHandle?
-  /// Who issued it: an issuer's address (OpenID Connect Core 1.0 section 2), at which alone the profile's id is one person's.
-  /// Nothing where an app has one server.
-  public var authority: String?
+  /// The issuer's URL (OpenID Connect Core 1.0 section 2); the profile's ID is unique only within it. `nil` for apps with a
+  /// single server.
+  public var issuer: String?
 
   public init(
     tokens: TokenSet, session: SessionID? = nil, profile: Profile? = nil, revocation: RevocationHandle? = nil,
-    authority: String? = nil
+    issuer: String? = nil
   ) {
     self.tokens = tokens
     self.session = session
     self.profile = profile
     self.revocation = revocation
-    self.authority = authority
+    self.issuer = issuer
   }
 
-  /// What a grant may hold: tokens of at most 256 KiB each, which is more than any server takes in a header, of printable ASCII
-  /// (RFC 6749 appendix A.12, A.17), and bearer tokens without spaces (RFC 6750 section 2.1).
+  /// Checks the limits of a token response: tokens of at most 256 KiB each, which is more than any server accepts in a header,
+  /// of printable ASCII (RFC 6749 appendix A.12, A.17), and bearer tokens without spaces (RFC 6750 section 2.1).
+  ///
+  /// - Throws: ``SessionError/invalidResponse(_:)``.
   package func validate(isBearer: Bool) throws(SessionError) {
     let secrets = [tokens.access.secret, tokens.refresh?.secret, revocation?.secret].compactMap { $0 }
-    guard !secrets.contains(where: \.isEmpty) else { throw .invalidAnswer("a token is empty") }
-    guard secrets.allSatisfy({ $0.count <= 256 << 10 }) else { throw .invalidAnswer("a token is longer than 256 KiB") }
+    guard !secrets.contains(where: \.isEmpty) else { throw .invalidResponse("a token is empty") }
+    guard secrets.allSatisfy({ $0.count <= 256 << 10 }) else {
+      throw .invalidResponse("a token is longer than 256 KiB")
+    }
     let isPrintable = secrets.allSatisfy { $0.withExposedBytes { $0.allSatisfy { (32...126).contains($0) } } }
     guard !isBearer || isPrintable && tokens.access.secret.isToken else {
-      throw .invalidAnswer("a token with characters that none may have")
+      throw .invalidResponse("a token contains an invalid character")
     }
   }
 }

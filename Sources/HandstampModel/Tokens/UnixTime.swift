@@ -1,6 +1,7 @@
-/// A point of civil time: milliseconds since 1970-01-01T00:00:00Z, without leap seconds. It may be wrong on a device
-/// whose clock is wrong; see ``Moment`` for what is measured by it and what is not.
+/// A point in civil time: milliseconds since 1970-01-01T00:00:00Z, without leap seconds. It is wrong on a device whose clock is
+/// wrong; ``Moment`` describes which limits depend on it.
 public struct UnixTime: Sendable, Hashable, Comparable, Codable {
+  /// Milliseconds since 1970-01-01T00:00:00Z.
   public let milliseconds: Int64
 
   public init(milliseconds: Int64) { self.milliseconds = milliseconds }
@@ -12,12 +13,12 @@ public struct UnixTime: Sendable, Hashable, Comparable, Codable {
     return remainder < 0 ? quotient - 1 : quotient
   }
 
-  /// Later by `duration`; stays at the ends of the range instead of wrapping around.
+  /// Returns the time later by `duration`; saturates instead of wrapping around.
   public func advanced(by duration: Duration) -> UnixTime {
     UnixTime(milliseconds: milliseconds.addedSaturating(duration.milliseconds))
   }
 
-  /// How much later this is than `other`; negative when it is earlier.
+  /// Returns the time from `other` to this; negative if this is earlier.
   public func since(_ other: UnixTime) -> Duration {
     .milliseconds(milliseconds.addedSaturating(0 - Swift.max(other.milliseconds, -Int64.max)))
   }
@@ -30,7 +31,7 @@ extension UnixTime: CustomStringConvertible {
   public var description: String {
     let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
     let second = seconds - days * 86_400
-    // Days to a civil date by 400-year eras that begin on 1 March.
+    // Converts days to a civil date in 400-year eras that begin on 1 March.
     let shifted = days + 719_468
     let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
     let dayOfEra = shifted - era * 146_097
@@ -50,7 +51,7 @@ extension UnixTime: CustomStringConvertible {
 }
 
 extension Duration {
-  /// Whole milliseconds, rounded toward zero, at the ends of the range when there are too many.
+  /// Whole milliseconds, rounded toward zero; saturates.
   package var milliseconds: Int64 {
     // `components` traps beyond 64 bits of seconds.
     guard abs(inSeconds) < 9e15 else { return self < .zero ? .min : .max }

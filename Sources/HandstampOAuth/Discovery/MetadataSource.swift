@@ -1,6 +1,6 @@
 import HandstampCore
 
-/// Finds a server's metadata once, and keeps it for the life of the program.
+/// Fetches a server's metadata once, and keeps it until the program exits.
 final class MetadataSource: Sendable {
   private let issuer: String
   private let transport: any Transport
@@ -13,18 +13,18 @@ final class MetadataSource: Sendable {
     self.transport = transport
   }
 
-  /// Several that ask at once may fetch it several times; the outcome is the same.
+  /// Returns the metadata. Concurrent callers may fetch it several times; the result is the same.
   ///
-  /// An answer that is not this issuer's metadata ends nothing: a site that answers every path with a page of its own would
-  /// hide the document that stands in the next place.
+  /// A response that is not this issuer's metadata is skipped: a site that answers every path with a page of its own would
+  /// otherwise hide the document at the next location.
   ///
-  /// - Throws: ``HandstampCore/SessionError/unreachable(retryAfter:)`` when a place may answer later;
-  ///   ``HandstampCore/SessionError/invalidAnswer(_:)`` when some place has an answer and none is usable;
-  ///   ``HandstampCore/SessionError/unsupported(_:)`` when there is nothing in any place. The text says what each answered.
+  /// - Throws: ``HandstampModel/SessionError/requestFailed(_:retryAfter:)`` if a location may answer later;
+  ///   ``HandstampModel/SessionError/invalidResponse(_:)`` if some location has a response and none is usable;
+  ///   ``HandstampModel/SessionError/unsupported(_:)`` if no location has one. The text lists each location's response.
   @concurrent func metadata() async throws(SessionError) -> ServerMetadata {
     if let known = found.withLock({ $0 }) { return known }
     let places = Address.metadata(of: issuer)
-    guard !places.isEmpty else { throw .invalidAnswer("the issuer is no https address") }
+    guard !places.isEmpty else { throw .invalidResponse("the issuer is not an https URL") }
     var answers: [String] = []
     var transient: SessionError?
     var isAnyUnusable = false
@@ -49,30 +49,21 @@ final class MetadataSource: Sendable {
           found.withLock { $0 = metadata }
           return metadata
         } catch {
-          guard case .invalidAnswer(let why) = error else { throw error }
+          guard case .invalidResponse(let why) = error else { throw error }
           isAnyUnusable = true
           answers.append("\(name): \(why)")
         }
       case 429, 500...:
-        if transient == nil { transient = .unreachable(retryAfter: answer.retryAfter) }
+        if transient == nil {
+          transient = .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryAfter)
+        }
       default: answers.append("\(name) answers \(answer.status)")
       }
     }
     if let transient { throw transient }
     let all = answers.joined(separator: "; ")
     throw isAnyUnusable
-      ? .invalidAnswer("no usable metadata: \(all)") : .unsupported("OAuth: there is no metadata: \(all)")
-  }
-}
-
-extension SessionError {
-  init(_ error: TransportError) {
-    switch error {
-    case .cancelled: self = .cancelled
-    case .notConnected, .unreachable, .timedOut: self = .unreachable(retryAfter: nil)
-    case .tooLarge: self = .invalidAnswer("the answer was too large")
-    case .invalidRequest(let text): self = .invalidAnswer(text)
-    }
+      ? .invalidResponse("no usable metadata: \(all)") : .unsupported("OAuth metadata: \(all)")
   }
 }
 

@@ -1,52 +1,55 @@
 import Foundation
 import HandstampCore
 
-/// What an authorization server says of itself (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3).
+/// An authorization server's metadata (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3).
 public struct ServerMetadata: Sendable, Hashable {
+  /// The issuer's URL.
   public let issuer: String
+  /// The URL of the token endpoint.
   public let tokenEndpoint: String
-  /// Nothing where nobody can sign in by a browser.
+  /// The URL of the sign-in page; `nil` if the server does not offer sign-in by browser.
   public let authorizationEndpoint: String?
-  /// Nothing where there is no sign-in by a code on another device (RFC 8628).
+  /// The URL for sign-in with a code on another device (RFC 8628); `nil` if the server does not offer it.
   public let deviceAuthorizationEndpoint: String?
-  /// Nothing where a session cannot be ended from here (RFC 7009): the server is then not told of a sign-out.
+  /// The URL that ends a session (RFC 7009); `nil` if the server does not offer it: a sign-out then takes effect only on this
+  /// device.
   public let revocationEndpoint: String?
-  /// Who somebody is (OpenID Connect Core 1.0 section 5.3).
+  /// The URL of the userinfo endpoint (OpenID Connect Core 1.0 section 5.3); `nil` if the server does not offer it.
   public let userInfoEndpoint: String?
-  /// Where a token is asked about (RFC 7662); `nil`: the server does not offer it.
+  /// The URL of the introspection endpoint (RFC 7662); `nil` if the server does not offer it.
   public let introspectionEndpoint: String?
-  /// What may be asked for; nothing where the server does not say.
+  /// The scopes that the server supports; `nil` if it does not list them.
   public let scopes: [String]?
-  /// Whether every answer to a browser must name the issuer (RFC 9207).
+  /// Whether every authorization response must name the issuer (RFC 9207).
   public let namesIssuerInAnswers: Bool
-  /// How a client shows its secret at the token endpoint.
+  /// Whether the token endpoint accepts the client's secret in the `Authorization` header.
   let takesBasicAuthentication: Bool
-  /// The same at the revocation endpoint. A server that does not say takes what its token endpoint takes: RFC 8414's default,
-  /// `client_secret_basic`, is not what such servers do.
+  /// The same for the revocation endpoint. If the metadata does not say, the token endpoint's method is used: in practice such
+  /// servers do not follow RFC 8414's default, `client_secret_basic`.
   let takesBasicAuthenticationForRevocation: Bool
-  /// The same at the introspection endpoint.
+  /// The same for the introspection endpoint.
   let takesBasicAuthenticationForIntrospection: Bool
 
-  /// Reads what was found for `issuer`.
+  /// Parses the document that was found for `issuer`.
   ///
-  /// - Throws: ``HandstampCore/SessionError/invalidAnswer(_:)`` for another issuer's document (RFC 8414 section 3.3: an
-  ///   attacker's could send tokens elsewhere), one without a token endpoint, a server that offers PKCE without S256, and
-  ///   endpoints that are neither `https` nor on loopback.
+  /// - Throws: ``HandstampCore/SessionError/invalidResponse(_:)`` for another issuer's document (RFC 8414 section 3.3: an
+  ///   attacker's document could send tokens elsewhere), a document without a token endpoint, a server with PKCE but without
+  ///   S256, and endpoints that are neither `https` nor on loopback.
   init(_ body: [UInt8], of issuer: String) throws(SessionError) {
     guard let document = try? JSONDecoder().decode(Document.self, from: Data(body)) else {
-      throw .invalidAnswer("the answer is not metadata")
+      throw .invalidResponse("not a metadata document")
     }
     guard document.issuer == issuer else {
       let named = document.issuer
       let isShown = named.utf8.count <= 200 && named.utf8.allSatisfy { (33...126).contains($0) }
-      throw .invalidAnswer("the metadata is of another issuer" + (isShown ? ", \(named)" : ""))
+      throw .invalidResponse("the metadata belongs to another issuer" + (isShown ? ", \(named)" : ""))
     }
     if let methods = document.code_challenge_methods_supported, !methods.contains("S256") {
-      throw .invalidAnswer("the server takes no S256 challenge")
+      throw .invalidResponse("the server does not support PKCE with S256")
     }
     self.issuer = issuer
     guard let token = try ServerMetadata.checked(document.token_endpoint) else {
-      throw .invalidAnswer("the metadata names no token endpoint")
+      throw .invalidResponse("the metadata has no token endpoint")
     }
     tokenEndpoint = token
     authorizationEndpoint = try ServerMetadata.checked(document.authorization_endpoint)
@@ -57,7 +60,7 @@ public struct ServerMetadata: Sendable, Hashable {
     scopes = document.scopes_supported
     namesIssuerInAnswers = document.authorization_response_iss_parameter_supported ?? false
     let methods = document.token_endpoint_auth_methods_supported
-    // `client_secret_basic` is what a server takes that says nothing (RFC 8414 section 2).
+    // The default is `client_secret_basic` (RFC 8414 section 2).
     takesBasicAuthentication = methods.map { $0.contains("client_secret_basic") } ?? true
     let forRevocation = document.revocation_endpoint_auth_methods_supported ?? methods
     takesBasicAuthenticationForRevocation = forRevocation.map { $0.contains("client_secret_basic") } ?? true
@@ -65,10 +68,10 @@ public struct ServerMetadata: Sendable, Hashable {
     takesBasicAuthenticationForIntrospection = forIntrospection.map { $0.contains("client_secret_basic") } ?? true
   }
 
-  /// Whether the client's secret goes into the header there, and not into the form.
+  /// Whether the client's secret goes into the header of requests to `endpoint`, rather than into the form.
   func takesBasicAuthentication(at endpoint: String) -> Bool {
     switch endpoint {
-    // An endpoint that serves as several is a token endpoint first.
+    // An endpoint with several roles is a token endpoint first.
     case tokenEndpoint: takesBasicAuthentication
     case revocationEndpoint: takesBasicAuthenticationForRevocation
     case introspectionEndpoint: takesBasicAuthenticationForIntrospection
@@ -79,7 +82,7 @@ public struct ServerMetadata: Sendable, Hashable {
 
   private static func checked(_ address: String?) throws(SessionError) -> String? {
     guard let address else { return nil }
-    guard Address.isTrusted(address) else { throw .invalidAnswer("an endpoint that is not https") }
+    guard Address.isTrusted(address) else { throw .invalidResponse("an endpoint URL is not https") }
     return address
   }
 
@@ -100,9 +103,9 @@ public struct ServerMetadata: Sendable, Hashable {
   }
 }
 
-/// Addresses as OAuth takes them.
+/// URLs as OAuth requires them.
 enum Address {
-  /// Whether secrets may be sent there: `https`, or `http` to this very machine (RFC 8252 section 8.3).
+  /// Whether secrets may be sent there: `https`, or `http` to this machine (RFC 8252 section 8.3).
   static func isTrusted(_ address: String) -> Bool {
     guard let parts = URLComponents(string: address), let host = parts.host?.lowercased(), !host.isEmpty,
       parts.user == nil, parts.fragment == nil
@@ -114,8 +117,8 @@ enum Address {
     }
   }
 
-  /// Where the metadata of `issuer` may stand, the likeliest first: RFC 8414 puts the well-known part before the issuer's
-  /// path (section 3.1), OpenID Connect after it; servers are seen that do it the other way round (section 5).
+  /// Returns the possible locations of the metadata of `issuer`, most likely first: RFC 8414 puts the well-known part before
+  /// the issuer's path (section 3.1), OpenID Connect after it; some servers do it the other way round (section 5).
   static func metadata(of issuer: String) -> [String] {
     guard isTrusted(issuer), let parts = URLComponents(string: issuer), parts.query == nil,
       let start = issuer.range(of: "://")
@@ -130,7 +133,7 @@ enum Address {
     return path.isEmpty ? likely : likely + ["\(origin)\(openID)\(path)", "\(origin)\(path)\(oauth)"]
   }
 
-  /// An address without its scheme and host.
+  /// Returns a URL without its scheme and host.
   static func path(of address: String) -> Substring {
     guard let start = address.range(of: "://"), let slash = address[start.upperBound...].firstIndex(of: "/") else {
       return address[...]
@@ -138,12 +141,12 @@ enum Address {
     return address[slash...]
   }
 
-  /// Percent-encodes what is not unreserved (RFC 3986 section 2.3).
+  /// Percent-encodes all characters that are not unreserved (RFC 3986 section 2.3).
   static func escaped(_ text: String) -> String {
     String(decoding: FormBody([("", Secret(text))]).bytes.dropFirst(), as: UTF8.self)
   }
 
-  /// `address` with `fields` added to its query.
+  /// Returns `address` with `fields` added to its query.
   static func adding(_ fields: [(String, String)], to address: String) -> String {
     let query = fields.map { escaped($0) + "=" + escaped($1) }.joined(separator: "&")
     return address + (address.contains("?") ? "&" : "?") + query

@@ -1,12 +1,12 @@
 import Foundation
 import HandstampCore
 
-/// One sign-in by a browser (RFC 6749 section 4.1 with RFC 7636): what is opened, and what the answer must look like. Good for
-/// one answer; every sign-in makes a new one.
+/// One sign-in by browser (RFC 6749 section 4.1 with RFC 7636): the URL to open, and the checks of the response. Valid for one
+/// response; every sign-in creates a new flow.
 public struct AuthorizationFlow: Sendable {
-  /// To be opened in the system's browser (RFC 8252 section 4).
+  /// The URL to open in the system's browser (RFC 8252 section 4).
   public let url: String
-  /// Where the answer comes to.
+  /// The URI that the response is sent to.
   public let redirectURI: String
   let proof: CodeProof
   let nonce: String?
@@ -17,7 +17,7 @@ public struct AuthorizationFlow: Sendable {
   init(
     client: OAuthClient, metadata: ServerMetadata, redirectURI: String, random: inout some RandomNumberGenerator
   ) throws(SessionError) {
-    guard let endpoint = metadata.authorizationEndpoint else { throw .unsupported("sign-in by a browser") }
+    guard let endpoint = metadata.authorizationEndpoint else { throw .unsupported("sign-in by browser") }
     self.redirectURI = redirectURI
     proof = CodeProof(from: &random)
     state = Base64URL.encode(CodeProof.bytes(16, from: &random))
@@ -38,40 +38,40 @@ public struct AuthorizationFlow: Sendable {
     url = Address.adding(fields, to: endpoint)
   }
 
-  /// The code in the address that the browser was sent to.
+  /// Returns the code in the URL that the browser was redirected to.
   ///
-  /// - Throws: ``HandstampCore/SessionError/invalidAnswer(_:)`` when the answer is not to this request (`state`, RFC 6749
-  ///   section 10.12) or of another server (`iss`, RFC 9207 section 2.4);
-  ///   ``HandstampCore/SessionError/refused(code:detail:)`` with the server's word, such as `access_denied`.
+  /// - Throws: ``HandstampCore/SessionError/invalidResponse(_:)`` if the response belongs to another request (`state`, RFC 6749
+  ///   section 10.12) or comes from another server (`iss`, RFC 9207 section 2.4);
+  ///   ``HandstampCore/SessionError/refused(code:detail:)`` with the server's code, such as `access_denied`.
   func code(in callback: Secret) throws(SessionError) -> Secret {
     try callback.withExposed { text throws(SessionError) in try code(in: text) }
   }
 
   private func code(in callback: String) throws(SessionError) -> Secret {
     guard AuthorizationFlow.place(callback) == AuthorizationFlow.place(redirectURI),
-      // The answer is a form (RFC 6749 section 4.1.2): a plus sign in it is a space.
+      // The response is a form (RFC 6749 section 4.1.2): a plus sign in it is a space.
       let parts = URLComponents(string: callback.replacingOccurrences(of: "+", with: "%20"))
-    else { throw .invalidAnswer("the browser came back elsewhere") }
+    else { throw .invalidResponse("the browser was redirected to another URL") }
     var fields: [String: String] = [:]
     for item in parts.queryItems ?? [] {
       guard fields.updateValue(item.value ?? "", forKey: item.name) == nil else {
-        throw .invalidAnswer("a parameter of the answer came twice")
+        throw .invalidResponse("a parameter of the response is duplicated")
       }
     }
     guard let state = fields["state"], Secret(state) == Secret(self.state) else {
-      throw .invalidAnswer("the answer is to another request")
+      throw .invalidResponse("the response belongs to another request")
     }
     guard fields["iss"].map({ $0 == issuer }) ?? !namesIssuer else {
-      throw .invalidAnswer("the answer is of another server")
+      throw .invalidResponse("the response comes from another server")
     }
     if let error = fields["error"] { throw .refused(code: error, detail: fields["error_description"]) }
-    guard let code = fields["code"], !code.isEmpty else { throw .invalidAnswer("an answer without a code") }
+    guard let code = fields["code"], !code.isEmpty else { throw .invalidResponse("the response has no code") }
     return Secret(code)
   }
 
-  /// An address without its query and fragment.
+  /// Returns a URL without its query and fragment.
   private static func place(_ address: String) -> Substring { address.prefix { $0 != "?" && $0 != "#" } }
 
-  /// What ``HandstampCore/RedirectReceiver`` waits for.
+  /// The scheme that ``HandstampCore/RedirectReceiver`` waits for.
   var callbackScheme: String { String(redirectURI.prefix { $0 != ":" }) }
 }

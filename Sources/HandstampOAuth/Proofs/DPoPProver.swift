@@ -2,28 +2,33 @@ import Crypto
 import Foundation
 public import HandstampCore
 
-/// Makes proofs that a request comes from the holder of a key (RFC 9449 section 4.2), and remembers of every origin its last
-/// nonce and how far its clock is from this device's. One for all that use one key.
+/// Creates proofs that a request comes from the holder of a key (RFC 9449 section 4.2), and tracks each origin's latest nonce
+/// and its clock difference to this device. Use one prover per key.
 public final class DPoPProver: Sendable {
+  /// The key that signs the proofs.
   public let key: DPoPKey
   private let now: @Sendable () -> UnixTime
   private let known = Locked<[String: Origin]>([:])
 
   private struct Origin: Sendable {
     var nonce: String?
-    /// What the origin's clock is ahead.
+    /// How far the origin's clock is ahead.
     var lead: Duration = .zero
   }
 
-  /// - Parameter now: the device's clock. It may be wrong: every answer's `Date` corrects it.
+  /// - Parameter now: the device's clock. It may be wrong: the `Date` of every response corrects it.
   public init(_ key: DPoPKey, now: @escaping @Sendable () -> UnixTime = { OAuthTime.system.now() }) {
     self.key = key
     self.now = now
   }
 
-  /// The value of the `DPoP` field for one request; good for that one alone.
+  /// Returns the value of the `DPoP` field for one request; valid for that one only.
   ///
-  /// - Parameter token: the access token that the request carries, if any.
+  /// - Parameters:
+  ///   - method: the request's method.
+  ///   - url: the request's URL; its query and fragment are ignored.
+  ///   - token: the access token in the request, if any.
+  /// - Throws: ``HandstampCore/SessionError/storage(_:)`` if the key cannot sign.
   public func proof(
     method: String, url: String, token: AccessToken? = nil
   ) throws(SessionError) -> String {
@@ -50,7 +55,7 @@ public final class DPoPProver: Sendable {
     return signed + "." + Base64URL.encode(try key.sign(Array(signed.utf8)))
   }
 
-  /// Takes from an answer what later proofs need: its `DPoP-Nonce` and its `Date`.
+  /// Records the parts of a response that later proofs need: its `DPoP-Nonce` and its `Date`.
   public func learn(from headers: [HeaderField], of url: String) {
     guard let origin = DPoPProver.origin(of: url) else { return }
     let nonce = headers.first(named: "DPoP-Nonce")
@@ -58,12 +63,12 @@ public final class DPoPProver: Sendable {
     guard nonce != nil || lead != nil else { return }
     known.withLock { known in
       if let nonce, nonce.utf8.count <= 1024 { known[origin, default: Origin()].nonce = nonce }
-      // A date has whole seconds: less than that is no difference.
+      // A date has whole seconds: a smaller difference is ignored.
       if let lead { known[origin, default: Origin()].lead = abs(lead.components.seconds) < 2 ? .zero : lead }
     }
   }
 
-  /// Whether the same request would be taken with the nonce that came with its refusal (RFC 9449 sections 8 and 9).
+  /// Whether the same request would be accepted with the nonce in its refusal (RFC 9449 sections 8 and 9).
   static func wantsNonce(_ answer: TransportResponse) -> Bool {
     guard answer.header("DPoP-Nonce") != nil else { return false }
     if TokenRefusal(answer)?.error == "use_dpop_nonce" { return true }
@@ -77,7 +82,7 @@ public final class DPoPProver: Sendable {
     return "\(scheme)://\(host):\(parts.port ?? (scheme == "https" ? 443 : 80))"
   }
 
-  /// A JSON string.
+  /// Returns a JSON string.
   private func quoted(_ text: String) -> String {
     var quoted = "\""
     for character in text.unicodeScalars {
@@ -98,7 +103,7 @@ extension DPoPProver: CustomStringConvertible, CustomReflectable {
   public var customMirror: Mirror { Mirror(self, children: ["key": key.description]) }
 }
 
-/// The date of an HTTP answer (RFC 9110 section 5.6.7), in the one form that is still written.
+/// The date of an HTTP response (RFC 9110 section 5.6.7), in the one form that is still generated.
 enum HTTPDate {
   static func time(_ text: String) -> UnixTime? {
     let parts = text.split(separator: " ")
@@ -106,7 +111,7 @@ enum HTTPDate {
       let month = months.firstIndex(of: String(parts[2]))
     else { return nil }
     let clock = parts[4].split(separator: ":", omittingEmptySubsequences: false).map { Int($0) ?? -1 }
-    // A calendar makes a date of any numbers, and of large ones whichever it likes.
+    // A calendar accepts any numbers, and silently normalises large ones.
     guard clock.count == 3, (1...31).contains(day), (1970...9999).contains(year), (0...23).contains(clock[0]),
       (0...59).contains(clock[1]), (0...60).contains(clock[2])
     else { return nil }

@@ -1,7 +1,7 @@
 public import HandstampCore
 
 /// Sends requests with tokens that are bound to a key: `Authorization: Bearer` becomes `DPoP`, and each request gets its own
-/// proof (RFC 9449 section 7). A server that wants another nonce is asked a second time, once.
+/// proof (RFC 9449 section 7). If the server requires another nonce, the request is repeated once.
 ///
 /// ```swift
 /// let prover = DPoPProver(DPoPKey(key))
@@ -9,11 +9,12 @@ public import HandstampCore
 /// let session = SessionManager(backend: identity, …, transport: DPoPTransport(transport, prover))
 /// ```
 ///
-/// Requests without a token, and those that carry another kind of authorization, pass as they are.
+/// Requests without a token, or with another kind of authorization, are sent unchanged.
 public struct DPoPTransport: Transport {
   private let base: any Transport
   private let prover: DPoPProver
 
+  /// Creates a transport that adds proofs of `prover` to the requests of `base`.
   public init(_ base: any Transport, _ prover: DPoPProver) {
     self.base = base
     self.prover = prover
@@ -53,7 +54,7 @@ public struct DPoPTransport: Transport {
     do throws(SessionError) {
       request.headers.append(
         HeaderField("DPoP", try prover.proof(method: request.method, url: request.url, token: token)))
-    } catch { throw .unreachable("the key of the proof cannot sign") }
+    } catch { throw .notConnected("the DPoP key cannot sign") }
     return request
   }
 }

@@ -1,34 +1,36 @@
 import Foundation
 import HandstampCore
 
-/// Who signed in, as an OpenID Connect server says in its ID token.
+/// The signed-in user, from the ID token of an OpenID Connect server.
 ///
-/// The signature is not looked at: the token came straight from the server's token endpoint over TLS, which is as good (OpenID
-/// Connect Core 1.0 section 3.1.3.7, item 6). Such a token must come from nowhere else.
+/// The signature is not verified: the token comes directly from the server's token endpoint over TLS, which is sufficient
+/// (OpenID Connect Core 1.0 section 3.1.3.7, item 6). Never use it with a token from another source.
 struct IdentityToken: Sendable, Hashable {
   let profile: Profile
 
   /// - Parameters:
-  ///   - nonce: the one that was sent; nothing for a flow without one.
-  ///   - served: the server's clock, as its answer says it. A device's own may be wrong, and is not asked.
+  ///   - nonce: the nonce that was sent; `nil` for a flow without one.
+  ///   - served: the server's clock, from its response. The device's own may be wrong, and is not used.
   init(
     _ text: String, issuer: String, client: String, nonce: String?, served: UnixTime?
   ) throws(SessionError) {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
       let claims = try? JSONDecoder().decode(Claims.self, from: Data(payload))
-    else { throw .invalidAnswer("an ID token that is none") }
-    guard claims.iss == issuer else { throw .invalidAnswer("the ID token is of another issuer") }
+    else { throw .invalidResponse("not a valid ID token") }
+    guard claims.iss == issuer else { throw .invalidResponse("the ID token is from another issuer") }
     let audience = claims.aud.list
     guard audience.contains(client), audience.count == 1 || claims.azp == client, claims.azp ?? client == client else {
-      throw .invalidAnswer("the ID token is for another client")
+      throw .invalidResponse("the ID token is for another client")
     }
-    // Without a nonce sent none is expected; with one, exactly that.
-    guard nonce == nil || claims.nonce == nonce else { throw .invalidAnswer("the ID token is of another sign-in") }
+    // If no nonce was sent, none is expected; otherwise exactly that one.
+    guard nonce == nil || claims.nonce == nonce else {
+      throw .invalidResponse("the ID token belongs to another sign-in")
+    }
     if let served, claims.exp.isFinite, UnixTime(seconds: Int64(max(0, min(claims.exp, 1e12)))) <= served {
-      throw .invalidAnswer("the ID token is over")
+      throw .invalidResponse("the ID token has expired")
     }
-    guard AccountID(claims.sub).namesSomebody else { throw .invalidAnswer("an ID token about nobody") }
+    guard AccountID(claims.sub).namesSomebody else { throw .invalidResponse("the ID token has no subject") }
     profile = Profile(id: AccountID(claims.sub), name: claims.displayName ?? claims.sub)
   }
 
@@ -67,7 +69,7 @@ struct IdentityToken: Sendable, Hashable {
   }
 }
 
-/// Who somebody is, as the userinfo endpoint says (OpenID Connect Core 1.0 section 5.3.2).
+/// The user, from the userinfo endpoint (OpenID Connect Core 1.0 section 5.3.2).
 struct UserInfo: Decodable {
   var sub: String
   var name: String?
@@ -84,8 +86,8 @@ struct UserInfo: Decodable {
 }
 
 extension AccountID {
-  /// Whether it can be a person's. The standard has 255 bytes at most (OpenID Connect Core 1.0 section 2); some more are let
-  /// pass, and no control character.
+  /// Whether it can identify a user. The standard allows at most 255 bytes (OpenID Connect Core 1.0 section 2); slightly longer
+  /// IDs are accepted, control characters are not.
   var namesSomebody: Bool {
     !rawValue.isEmpty && rawValue.utf8.count <= 1024 && rawValue.utf8.allSatisfy { $0 >= 32 && $0 != 127 }
   }

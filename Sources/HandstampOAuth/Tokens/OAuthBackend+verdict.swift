@@ -1,19 +1,19 @@
 import Foundation
 package import HandstampCore
 
-/// What an authorization server says of an access token.
+/// An authorization server's verdict on an access token.
 package enum TokenVerdict: Sendable, Hashable {
   case accepted, refused
-  /// It offers no way to ask, or not to this client.
+  /// The server offers no way to ask, or not to this client.
   case unknown
 }
 
 extension OAuthBackend {
-  /// Asks the server whether it accepts `token`: at its userinfo endpoint (OpenID Connect Core 1.0 section 5.3), else by
+  /// Asks the server whether it accepts `token`: at its userinfo endpoint (OpenID Connect Core 1.0 section 5.3), otherwise by
   /// introspection (RFC 7662).
   ///
-  /// - Throws: ``HandstampCore/SessionError/unreachable(retryAfter:)`` without an answer, and for one that says nothing of the
-  ///   token, such as 429 and 503.
+  /// - Throws: ``HandstampModel/SessionError/requestFailed(_:retryAfter:)`` without a response, and for one that does not
+  ///   concern the token, such as 429 and 503.
   @concurrent package func verdict(on token: AccessToken) async throws(SessionError) -> TokenVerdict {
     let metadata = try await metadata()
     if let endpoint = metadata.userInfoEndpoint {
@@ -38,13 +38,13 @@ extension OAuthBackend {
     let answer: TransportResponse
     do throws(TransportError) { answer = try await sender.send(bare) } catch { throw SessionError(error) }
     switch answer.status {
-    // The page of a captive portal is no user information. Some servers sign theirs (section 5.3.2).
+    // The page of a captive portal is not user information. Some servers sign their response (section 5.3.2).
     case 200:
       let isSigned = answer.header("Content-Type")?.lowercased().hasPrefix("application/jwt") == true
       return isSigned || UserInfo(answer.body) != nil ? .accepted : .unknown
-    // A token without this scope is not for this endpoint, and servers differ in how they say so.
+    // A token without this scope is not meant for this endpoint, and servers report that differently.
     case 401: return client.scopes.contains("openid") ? .refused : .unknown
-    case 429, 500...: throw .unreachable(retryAfter: answer.retryAfter)
+    case 429, 500...: throw .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryAfter)
     default: return .unknown
     }
   }
@@ -55,8 +55,8 @@ extension OAuthBackend {
     case 200:
       let found = try? JSONDecoder().decode(Introspection.self, from: Data(answer.body))
       return found.map { $0.active ? .accepted : .refused } ?? .unknown
-    case 429, 500...: throw .unreachable(retryAfter: answer.retryAfter)
-    // Many servers introspect for resource servers alone (section 2.1).
+    case 429, 500...: throw .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryAfter)
+    // Many servers introspect only for resource servers (section 2.1).
     default: return .unknown
     }
   }

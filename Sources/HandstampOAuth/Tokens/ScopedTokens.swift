@@ -3,11 +3,10 @@ public import HandstampCore
 
 /// Access tokens for several APIs from the one refresh token of a session (RFC 6749 section 6, RFC 8707 section 2.2).
 ///
-/// Each is asked for under the session's own flight lock, with the newest refresh token, and a successor is stored before
-/// the token is handed out: the session's own refreshes, and those of other processes, never meet a used token. A request
-/// that was sent is finished and its successor stored, also when the caller is cancelled, and before a program that has the
-/// session's controller exits. Tokens for other APIs are kept in memory alone, and none is handed out once the session has
-/// ended.
+/// Each is requested under the session's own refresh lock, with the newest refresh token, and a successor is stored before the
+/// token is returned: neither the session's own refreshes nor those of other processes ever use a replaced token. A request in
+/// flight is completed and its successor stored even if the caller is cancelled, and before a program that holds the session's
+/// controller exits. Tokens for other APIs are kept in memory only, and none is returned after the session has ended.
 public actor ScopedTokens {
   private struct Aim: Hashable {
     var scopes: [String]
@@ -27,9 +26,9 @@ public actor ScopedTokens {
   private var held: [Aim: Held] = [:]
 
   /// - Parameters:
-  ///   - vault: the session's, the same that its controller has.
-  ///   - clock: the same that its controller has.
-  ///   - answerLimit: the same as in its controller's ``HandstampCore/RefreshPolicy``.
+  ///   - vault: the session's vault, the same as its controller's.
+  ///   - clock: the same as the controller's.
+  ///   - answerLimit: the same as in the controller's ``HandstampCore/RefreshPolicy``.
   public init(
     backend: OAuthBackend, vault: any Vault, clock: any SessionClock,
     answerLimit: Duration = RefreshPolicy().answerLimit
@@ -40,12 +39,13 @@ public actor ScopedTokens {
     self.clock = clock
   }
 
-  /// A token for these scopes, or for this API, that lasts at least `minimumValidity`.
+  /// Returns a token for these scopes, or for this API, that is valid for at least `minimumValidity`.
   ///
-  /// - Throws: ``HandstampCore/SessionError/refused(code:detail:)`` with `invalid_scope` or `invalid_target` where the server
-  ///   does not give it, or gives less; ``HandstampCore/SessionError/signedOut(_:)``;
-  ///   ``HandstampCore/SessionError/storage(_:)`` also when another process refreshes for too long. A rejection is
-  ///   thrown as well, and ends nothing: the session's own refresh decides about its end.
+  /// - Throws: ``HandstampModel/SessionError/requestFailed(_:retryAfter:)`` with
+  ///   ``HandstampModel/RequestFailure/configuration(_:)`` and the code `invalid_scope` or `invalid_target` if the server
+  ///   refuses, or grants less; ``HandstampModel/SessionError/signedOut(_:)``; ``HandstampModel/SessionError/storage(_:)`` also
+  ///   if another process refreshes for too long. A rejection is thrown as well, but ends nothing: only the session's own
+  ///   refresh ends the session.
   public func token(
     scopes: [String], resource: String? = nil, minimumValidity: Duration = .seconds(30)
   ) async throws(SessionError) -> AccessToken {
@@ -56,11 +56,11 @@ public actor ScopedTokens {
     return try result.get()
   }
 
-  /// Apart from the caller, who may go.
+  /// Runs independently of the caller, which may be cancelled.
   private func ask(_ aim: Aim, for validity: Duration) async -> Result<AccessToken, SessionError> {
     while true {
-      let lock: any FlightLock
-      do throws(VaultTrouble) { lock = try await vault.lock(within: .seconds(5)) } catch {
+      let lock: any VaultLock
+      do throws(VaultError) { lock = try await vault.lock(within: .seconds(5)) } catch {
         return .failure(.storage(error))
       }
       let pause: Duration
@@ -95,11 +95,13 @@ public actor ScopedTokens {
     _ answer: TokenAnswer, for aim: Aim, of session: StoredSession, since start: Moment
   ) throws(SessionError) -> AccessToken {
     if let granted = answer.scope?.split(separator: " "), !aim.scopes.allSatisfy({ granted.contains(Substring($0)) }) {
-      throw .refused(code: "invalid_scope", detail: "the server grants less than was asked for")
+      throw .requestFailed(
+        .configuration(.init(status: 200, error: "invalid_scope", details: "the server grants less than was requested"))
+      )
     }
     held[aim] = Held(
       session: session.id, token: answer.tokens.access,
-      lifetime: answer.tokens.life.map { Lifetime(start: start, duration: $0) })
+      lifetime: answer.tokens.expiresIn.map { Lifetime(start: start, duration: $0) })
     return answer.tokens.access
   }
 
@@ -109,7 +111,7 @@ public actor ScopedTokens {
     case wait(Duration)
   }
 
-  /// Notes the attempt in the vault before a byte goes out.
+  /// Records the attempt in the vault before a byte is sent.
   private func begin() async throws(SessionError) -> Beginning {
     for _ in 0..<8 {
       let session = try await session()
@@ -132,10 +134,10 @@ public actor ScopedTokens {
       case .failed(let trouble): throw .storage(trouble)
       }
     }
-    throw .unreachable(retryAfter: nil)
+    throw .storage(.unavailable("other processes keep changing the vault"))
   }
 
-  /// The server's answer, waited for as long as the limit says, in time during which the program ran.
+  /// Returns the server's response, awaited for the limit, measured in time during which the program ran.
   private func refreshed(
     _ aim: Aim, _ session: StoredSession, _ token: RefreshToken, _ attempt: RefreshAttempt
   ) async throws(SessionError) -> (TokenAnswer, Moment) {
@@ -158,14 +160,15 @@ public actor ScopedTokens {
     switch await asking.value {
     case .success(let answer): return (answer, start)
     case .failure(let problem):
-      switch problem.failure {
-      case .unusable(let successor, _):
-        // Without an access token of the session's own there is nothing that could be stored beside it.
+      switch problem.result {
+      case .noDecision(.unusableTokens(_, let successor?), _):
+        // Without an access token of the session's own there is nothing to store beside it.
         guard let access = session.access else { break }
         _ = await vault.edit(.advance(session.id, sent: token, to: successor, access: access, profile: nil))
-      case .refused, .notSent, .rejected, .rolledBack: _ = await vault.edit(.note(session.id, attempt, as: nil))
-      // It may have reached the server: no process presents the token before the limit has passed.
-      case .unreachable: break
+      // The request may have reached the server: no process presents the token before the limit has passed.
+      case .noDecision(let failure, _) where failure.mayHaveTakenEffect: break
+      case .noDecision, .rejected, .superseded, .granted:
+        _ = await vault.edit(.note(session.id, attempt, as: nil))
       }
       throw problem.error
     }
@@ -179,7 +182,7 @@ public actor ScopedTokens {
     return lifetime.remaining(at: clock.now()) > validity ? known.token : nil
   }
 
-  /// The session as the vault has it now.
+  /// Returns the session as the vault has it now.
   private func session() async throws(SessionError) -> StoredSession {
     switch await vault.read() {
     case .value(let entry):
@@ -191,25 +194,25 @@ public actor ScopedTokens {
     }
   }
 
-  /// Stores the successor, if there is one, and gives the lock back. The session's own access token stays what it is.
+  /// Stores the successor, if there is one, and releases the lock. The session's own access token does not change.
   ///
   /// While the successor cannot be stored, the lock is kept: any other process would send a token that the server has replaced.
   private func store(
     _ answer: TokenAnswer, of session: StoredSession, sent: RefreshToken, _ attempt: RefreshAttempt,
-    under lock: any FlightLock
+    under lock: any VaultLock
   ) async throws(SessionError) {
     guard let successor = answer.tokens.refresh, successor != sent else {
       _ = await vault.edit(.note(session.id, attempt, as: nil))
       return lock.unlock()
     }
-    // A session without a token of its own gets one that is over.
+    // A session without an access token gets one that has expired.
     let access =
       session.access
       ?? StoredAccess(token: answer.tokens.access, lifetime: Lifetime(start: clock.now(), duration: .zero))
     let edit = VaultEdit.advance(session.id, sent: sent, to: successor, access: access, profile: nil)
     switch await vault.edit(edit) {
     case .done: return lock.unlock()
-    // It moved under us without the lock: signed out, or another sign-in. Nothing of this answer may be used.
+    // The vault changed without the lock: a sign-out, or another sign-in. The response must not be used.
     case .conflict(let entry): throw .signedOut(entry.tombstones.last?.reason)
     case .failed: break
     }
@@ -221,12 +224,12 @@ public actor ScopedTokens {
   }
 }
 
-/// The server has replaced the refresh token, and the new one is in memory alone until the vault can be written.
-private let unsaved = VaultTrouble.unavailable(
-  "the new refresh token is in memory alone until the vault can be written")
+/// The server has replaced the refresh token, and the new one is only in memory until the vault can be written.
+private let unsaved = VaultError.unavailable(
+  "the new refresh token is only in memory until the vault can be written")
 
 extension Task where Failure == Never {
-  /// The value; `nil` as soon as the waiting task is cancelled. This task goes on.
+  /// The value; `nil` as soon as the waiting task is cancelled. This task continues.
   fileprivate func valueUnlessCancelled() async -> Success? {
     let (values, continuation) = AsyncStream.makeStream(of: Success.self)
     Task<Void, Never>.detached {

@@ -1,7 +1,7 @@
 import Foundation
 import HandstampCore
 
-/// The answer of a token endpoint (RFC 6749 section 5.1), and what servers add to it.
+/// The response of a token endpoint (RFC 6749 section 5.1), with the additions of some servers.
 struct TokenAnswer: Decodable {
   struct Person: Decodable {
     var id: AccountID
@@ -26,7 +26,7 @@ struct TokenAnswer: Decodable {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     access_token = try values.decode(String.self, forKey: .access_token)
     token_type = try values.decode(String.self, forKey: .token_type)
-    // Some servers write the number as a text. What is no number counts as not said.
+    // Some servers write the number as a string. A value that is not a number is ignored.
     let seconds =
       (try? values.decodeIfPresent(Double.self, forKey: .expires_in))
       ?? (try? values.decodeIfPresent(String.self, forKey: .expires_in)).flatMap { Double($0) }
@@ -34,24 +34,27 @@ struct TokenAnswer: Decodable {
     refresh_token = try values.decodeIfPresent(String.self, forKey: .refresh_token)
     scope = try? values.decodeIfPresent(String.self, forKey: .scope)
     id_token = try? values.decodeIfPresent(String.self, forKey: .id_token)
-    // Other servers may mean something else by these.
+    // Other servers may use these names differently.
     session_id = try? values.decodeIfPresent(SessionID.self, forKey: .session_id)
     revocation_handle = try? values.decodeIfPresent(String.self, forKey: .revocation_handle)
     profile = try? values.decodeIfPresent(Person.self, forKey: .profile)
   }
 
-  /// - Parameter isBound: whether the tokens were asked for with a proof of a key (RFC 9449), so that none but bound ones will do.
+  /// - Parameter isBound: whether the tokens were requested with a proof of a key (RFC 9449), so that only bound ones are
+  ///   accepted.
   init(_ body: [UInt8], isBound: Bool) throws(SessionError) {
     guard let answer = try? JSONDecoder().decode(TokenAnswer.self, from: Data(body)) else {
-      throw .invalidAnswer("the token endpoint's answer is not readable")
+      throw .invalidResponse("not a token response")
     }
     let type = answer.token_type.lowercased()
-    // A client that wants bound tokens does not go on with others (RFC 9449 section 5).
-    guard !isBound || type != "bearer" else { throw .invalidAnswer("the server does not bind its tokens to the key") }
-    guard type == (isBound ? "dpop" : "bearer") else { throw .invalidAnswer("tokens of an unknown type") }
+    // A client that requires bound tokens does not continue with others (RFC 9449 section 5).
+    guard !isBound || type != "bearer" else {
+      throw .invalidResponse("the server does not bind its tokens to the DPoP key")
+    }
+    guard type == (isBound ? "dpop" : "bearer") else { throw .invalidResponse("unknown token_type") }
     for text in [answer.access_token, answer.refresh_token, answer.revocation_handle].compactMap({ $0 }) {
       guard Secret(text).isToken else {
-        throw .invalidAnswer("a token with characters that none may have")
+        throw .invalidResponse("a token contains an invalid character")
       }
     }
     self = answer
@@ -59,7 +62,7 @@ struct TokenAnswer: Decodable {
 
   var tokens: TokenSet {
     TokenSet(
-      access: AccessToken(access_token), life: expires_in, refresh: refresh_token.map { RefreshToken($0) })
+      access: AccessToken(access_token), expiresIn: expires_in, refresh: refresh_token.map { RefreshToken($0) })
   }
 }
 
@@ -70,7 +73,7 @@ struct TokenRefusal: Decodable {
   var error_description: String?
   var reason: String?
 
-  /// Nothing for an answer that is no such error.
+  /// Returns `nil` for a response that is not such an error.
   init?(_ response: TransportResponse) {
     guard (400..<500).contains(response.status),
       let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))
@@ -79,58 +82,82 @@ struct TokenRefusal: Decodable {
   }
 }
 
-/// Why a refresh brought no tokens: what it says about the refresh token, and what a caller is told.
+/// Why a refresh brought no tokens: any result but ``RefreshResult/granted(_:)``.
 struct RefreshProblem: Error {
-  var failure: RefreshFailure
-  var error: SessionError
+  var result: RefreshResult
+
+  /// The error for callers.
+  var error: SessionError {
+    switch result {
+    case .granted: .invalidResponse("tokens")
+    case .rejected(let reason): .sessionEnded(reason)
+    case .superseded: .storageOutdated
+    case .noDecision(let failure, let retryAfter): SessionError(failure, retryAfter: retryAfter)
+    }
+  }
 }
 
 extension RefreshProblem {
-  /// What an answer to a refresh other than 200 means: only `invalid_grant` in a JSON body with 400 or 401 ends anything, and
-  /// only an error of RFC 6749 section 5.2 tells that the token is what it was.
-  init(_ response: TransportResponse) {
-    guard let refusal = TokenRefusal(response) else {
+  /// Maps a response to a refresh other than 200: only `invalid_grant` in a JSON body with 400 or 401 ends the session, and
+  /// only an error of RFC 6749 section 5.2 means that the token is unchanged.
+  init(_ response: TransportResponse, at now: UnixTime) {
+    let refusal = TokenRefusal(response)
+    guard let refusal, response.status == 400 || response.status == 401, refusal.error == "invalid_grant" else {
       self.init(
-        failure: .unreachable(retryAfter: response.retryAfter), error: .unreachable(retryAfter: response.retryAfter))
-      return
-    }
-    guard response.status == 400 || response.status == 401, refusal.error == "invalid_grant" else {
-      self.init(
-        failure: .refused(code: refusal.error, retryAfter: response.retryAfter),
-        error: .refused(code: refusal.error, detail: refusal.error_description))
+        result: .noDecision(RequestFailure(response, refusal, at: now), retryAfter: response.retryAfter))
       return
     }
     if refusal.error_code == "superseded" {
-      self.init(failure: .rolledBack, error: .rolledBack)
+      self.init(result: .superseded)
     } else {
-      let reason = refusal.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected
-      self.init(failure: .rejected(reason), error: .rejected(reason))
+      self.init(result: .rejected(refusal.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected))
     }
   }
 
-  /// A 200 whose access token is of no use: the refresh token in it may be the only one that is left.
+  /// Maps a 200 whose access token cannot be used: the refresh token in it may be the only valid one.
   init(unusable body: [UInt8], error: SessionError, sent: RefreshToken) {
     struct Successor: Decodable { var refresh_token: String }
-    let successor = try? JSONDecoder().decode(Successor.self, from: Data(body)).refresh_token
-    var reason = ""
-    if case .invalidAnswer(let text) = error { reason = text }
-    if let successor, Secret(successor).isToken, successor != sent.secret.withExposed({ $0 }) {
-      self.init(failure: .unusable(successor: RefreshToken(successor), reason: reason), error: error)
+    let text = try? JSONDecoder().decode(Successor.self, from: Data(body)).refresh_token
+    let successor = text.flatMap { text in
+      Secret(text).isToken && text != sent.secret.withExposed { $0 } ? RefreshToken(text) : nil
+    }
+    // An HTML page, such as a captive portal's.
+    guard (try? JSONSerialization.jsonObject(with: Data(body))) is [String: Any] else {
+      self.init(result: .noDecision(.server(.init(status: 200, details: "not a token response"))))
+      return
+    }
+    var reason = "not a token response"
+    if case .invalidResponse(let text) = error { reason = text }
+    self.init(result: .noDecision(.unusableTokens(reason, successor: successor)))
+  }
+}
+
+extension RequestFailure {
+  /// Maps a response without a decision. A server that rejects a DPoP proof while its clock differs from the device's rejects
+  /// it for that reason (RFC 9449 section 11.1).
+  fileprivate init(_ response: TransportResponse, _ refusal: TokenRefusal?, at now: UnixTime) {
+    if refusal?.error == "invalid_dpop_proof",
+      let served = response.header("Date").flatMap({ HTTPDate.time($0) }), abs(now.since(served).inSeconds) > 30
+    {
+      self = .clock(now.since(served))
     } else {
-      self.init(failure: .unreachable(retryAfter: nil), error: error)
+      self.init(.init(status: response.status, error: refusal?.error, details: refusal?.error_description))
     }
   }
 }
 
 extension SessionError {
-  /// What an answer to anything else means.
-  init(asking response: TransportResponse) {
-    if let refusal = TokenRefusal(response) {
+  /// Maps the response to any other request.
+  init(asking response: TransportResponse, at now: UnixTime) {
+    guard let refusal = TokenRefusal(response) else {
+      self = .requestFailed(.server(.init(status: response.status)), retryAfter: response.retryAfter)
+      return
+    }
+    let failure = RequestFailure(response, refusal, at: now)
+    if case .server = failure {
       self = .refused(code: refusal.error, detail: refusal.error_description)
-    } else if response.status == 429 || response.status >= 500 {
-      self = .unreachable(retryAfter: response.retryAfter)
     } else {
-      self = .invalidAnswer("status \(response.status) without an OAuth error")
+      self = .requestFailed(failure, retryAfter: response.retryAfter)
     }
   }
 }

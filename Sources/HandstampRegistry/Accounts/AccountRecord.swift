@@ -1,23 +1,23 @@
 public import HandstampCore
 
-/// One person's account.
+/// A user's account.
 public struct AccountRecord: Sendable, Hashable {
   public let id: AccountID
-  /// Nothing for an account that has none, such as a guest's.
+  /// `nil` for an account without an address, such as a guest account.
   public var email: EmailAddress?
-  /// Whom another identity provider says that the account is of. Two accounts never have the same.
+  /// The user's identity at another identity provider. Unique among accounts.
   public var identity: ExternalIdentity?
-  /// The most bytes of a ``username``.
+  /// The maximum length of a ``username``, in bytes.
   public static let maxUsername = 200
 
-  /// The name that others see. Not unique. Control characters are taken out, and what is too long is cut.
+  /// The display name. Not unique. Control characters are removed, and long names are truncated.
   public var username: String { didSet { username = username.displayable(limit: AccountRecord.maxUsername) } }
-  /// The encoded hash of the password (`$argon2id$…`). Nothing when the account has no password.
+  /// The encoded hash of the password (`$argon2id$…`). `nil` if the account has no password.
   public var passwordHash: Secret?
   public let createdAt: UnixTime
-  /// When the account was closed; nothing while it is open. A closed account keeps its address, a deleted one has none.
+  /// When the account was closed; `nil` while it is open. A closed account keeps its address, a deleted one has none.
   public var closedAt: UnixTime?
-  /// One more with every write.
+  /// Incremented by every write.
   public var revision: Int64
 
   public init(
@@ -34,11 +34,11 @@ public struct AccountRecord: Sendable, Hashable {
     self.revision = revision
   }
 
-  /// Whether nothing but its sessions leads to this account: nobody can sign in to it a second time.
+  /// Whether the account's sessions are the only way into it: there is no address or identity to sign in with again.
   public var isGuest: Bool { email == nil && identity == nil }
 }
 
-/// Somebody, as another identity provider names them: never an address, which may change hands.
+/// A user as identified by another identity provider. Never an email address, which can be reassigned.
 public struct ExternalIdentity: Sendable, Hashable {
   /// The `iss` of the provider's tokens.
   public let issuer: String
@@ -50,10 +50,10 @@ public struct ExternalIdentity: Sendable, Hashable {
     self.subject = subject
   }
 
-  /// Both in one text that no other pair makes, for a store's index.
+  /// Issuer and subject as one unambiguous string, for a store's index.
   public var key: String { "\(issuer.utf8.count):\(issuer)\(subject)" }
 
-  /// Reads a ``key``.
+  /// Parses a ``key``.
   public init?(key: String) {
     guard let colon = key.utf8.firstIndex(of: UInt8(ascii: ":")), let size = Int(key[..<colon]), size >= 0 else {
       return nil

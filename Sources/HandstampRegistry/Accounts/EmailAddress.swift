@@ -1,15 +1,15 @@
-/// An address for mail, as it was typed and as it is compared.
+/// An email address, as typed and in the form used for comparison.
 public struct EmailAddress: Sendable, Hashable {
   /// The longest address that mail can be sent to, in bytes (RFC 5321 section 4.5.3.1.3, less the angle brackets).
   public static let maxLength = 254
 
-  /// Where mail goes, spaces at both ends removed.
+  /// The address that mail is sent to, with surrounding spaces removed.
   public let typed: String
-  /// Letter case aside. Two accounts never have the same.
+  /// The address in lower case. Unique among accounts.
   public let normalised: String
 
-  /// Nothing for a text that cannot be an address: no `@`, nothing before or after the last one, spaces or control
-  /// characters inside, or more than 254 bytes. Only a mail that is answered shows that an address exists.
+  /// Returns `nil` if the text cannot be an address: no `@`, nothing before or after the last one, spaces or control
+  /// characters inside, or more than 254 bytes. Only a confirmed mail shows that an address exists.
   public init?(_ text: String) {
     let typed = text.trimmingSpaces()
     guard (3...EmailAddress.maxLength).contains(typed.utf8.count) else { return nil }
@@ -21,7 +21,7 @@ public struct EmailAddress: Sendable, Hashable {
     normalised = typed.lowercased()
   }
 
-  /// What a store kept. Not checked again.
+  /// Restores a stored address, without validating it again.
   public init(stored typed: String, normalised: String) {
     self.typed = typed
     self.normalised = normalised

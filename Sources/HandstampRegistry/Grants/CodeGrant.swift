@@ -1,18 +1,18 @@
 import Crypto
 public import HandstampCore
 
-/// What a person agreed to in a browser, as the code that the browser brings stands for it (RFC 6749 section 4.1.2).
+/// The authorization that a user granted in a browser, stored with its authorization code (RFC 6749 section 4.1.2).
 public struct CodeGrant: Sendable, Hashable {
-  /// How long a code is good. One minute (OWASP ASVS 10.4.3, level 3).
+  /// Lifetime of a code: one minute (OWASP ASVS 10.4.3, level 3).
   public static let life = Duration.seconds(60)
   /// How long a used code is recognised.
   static let memory = Duration.seconds(24 * 3600)
 
   public var client: String
-  /// What the session's list shows.
+  /// The name shown in the list of sessions.
   public var clientName: String
   public var redirectURI: String
-  /// `S256` (RFC 7636): nothing else is taken.
+  /// The PKCE challenge. Only `S256` is supported (RFC 7636).
   public var challenge: String
   public var scope: String
   public var audience: String?
@@ -32,7 +32,7 @@ public struct CodeGrant: Sendable, Hashable {
     self.thumbprint = thumbprint
   }
 
-  /// Whether whoever brings the code is who began.
+  /// Returns whether the claim comes from the client that started the authorization.
   func fits(_ claim: CodeClaim) -> Bool {
     guard client == claim.client, redirectURI == claim.redirectURI, thumbprint == nil || thumbprint == claim.thumbprint
     else { return false }
@@ -47,12 +47,12 @@ public struct CodeGrant: Sendable, Hashable {
   }
 }
 
-/// What somebody says who brings a code.
+/// The parameters of a client that redeems a code.
 public struct CodeClaim: Sendable, Hashable {
   public var client: String
   public var redirectURI: String
   public var verifier: Secret
-  /// Of the key that the request was proven with; the session's tokens are then bound to it.
+  /// The thumbprint of the key of the request's DPoP proof. The session's tokens are bound to that key.
   public var thumbprint: String?
 
   public init(client: String, redirectURI: String, verifier: Secret, thumbprint: String? = nil) {
@@ -63,37 +63,37 @@ public struct CodeClaim: Sendable, Hashable {
   }
 }
 
-/// What came of a code.
+/// The result of redeeming a code.
 public enum CodeOutcome: Sendable, Hashable {
   case signedIn(NewSession)
-  /// None of ours, over, or brought by somebody else. Nothing changed.
+  /// The code is unknown, expired, or was issued to another client. Nothing changed.
   case invalid
-  /// It was used before: two have it, and what came of the first use has ended (RFC 6749 section 4.1.2).
+  /// The code was used before, so two parties have it. The session that it created has ended (RFC 6749 section 4.1.2).
   case replayed(EndOutcome)
 }
 
 extension Registry {
-  /// A code for what `account` agreed to.
+  /// Issues a code for the access that `account` granted.
   public func issueCode(
     _ grant: CodeGrant, to account: AccountID, now: UnixTime
-  ) async throws(RegistryError) -> LinkSecret {
+  ) async throws(RegistryError) -> OneTimeToken {
     try await issue(
       .authorizationCode, subject: account.rawValue, account: account, payload: GrantCoding.text(grant),
       lasting: CodeGrant.life, now: now)
   }
 
-  /// Begins the session that a code stands for, once.
+  /// Redeems a code, which works once, and creates its session.
   public func redeemCode(
     _ presented: Secret, _ claim: CodeClaim, now: UnixTime
   ) async throws(RegistryError) -> CodeOutcome {
-    guard let code = LinkSecret(presented: presented)?.secret else { return .invalid }
-    let used = TicketID(of: code, purpose: .usedCode)
+    guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
+    let used = OneTimeTokenID(of: code, purpose: .usedCode)
     for _ in 0..<Registry.attempts {
-      guard let ticket = try await ticket(TicketID(of: code, purpose: .authorizationCode)) else {
+      guard let ticket = try await ticket(OneTimeTokenID(of: code, purpose: .authorizationCode)) else {
         guard let former = try await self.ticket(used), former.payload == claim.client else { return .invalid }
         let id = SessionID(former.subject)
         return .replayed(
-          try await end(.misused, now: now) { () throws(RegistryStoreError) in
+          try await end(.tokenReuseDetected, now: now) { () throws(RegistryStoreError) in
             try await store.session(id).map { [$0] } ?? []
           })
       }
@@ -102,7 +102,7 @@ extension Registry {
       else { return .invalid }
       var source = source
       let session = SessionBytes(from: &source)
-      let note = Ticket(
+      let note = OneTimeTokenRecord(
         id: used, purpose: .usedCode, subject: session.id.rawValue, account: id, payload: claim.client, createdAt: now,
         expiresAt: now.advanced(by: CodeGrant.memory))
       let origin = SessionOrigin(
@@ -112,9 +112,9 @@ extension Registry {
         return .signedIn(
           try await createSession(
             for: account, device: DeviceInfo(client: grant.clientName, session), origin: origin,
-            with: [.useTicket(ticket.id), .createTicket(note)], now: now))
+            with: [.redeemOneTimeToken(ticket.id), .createOneTimeToken(note)], now: now))
       } catch {
-        // Somebody brought it at the same time, or the account moved on: look again.
+        // The code was redeemed at the same time, or the account has changed: read again.
         guard error == .linkInvalid || error == .accountChanged else { throw error }
       }
     }
@@ -123,7 +123,7 @@ extension Registry {
 }
 
 extension DeviceInfo {
-  /// Another client's session in the list of devices; each is one of its own.
+  /// Another client's session in the list of devices. Each session counts as a device of its own.
   init(client name: String, _ session: SessionBytes) {
     self.init(id: DeviceID("client:\(session.id)"), name: name, platform: "client")
   }

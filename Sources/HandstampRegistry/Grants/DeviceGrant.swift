@@ -1,17 +1,17 @@
 public import HandstampCore
 
-/// A device that waits for somebody to sign in on another one (RFC 8628).
+/// The request of a device that waits for its user to sign in on another one (RFC 8628).
 public struct DeviceGrant: Sendable, Hashable {
-  /// How long the codes are good.
+  /// Lifetime of the codes.
   public static let life = Duration.seconds(600)
-  /// How often a device may ask.
+  /// Minimum time between polls of a device.
   public static let interval = Duration.seconds(5)
 
   public var client: String
   public var clientName: String
   public var scope: String
   public var audience: String?
-  /// The ticket of the other code: of the device's in the person's, and the other way round.
+  /// The ID of the other code's record: the user code's record has the device code's, and vice versa.
   var other: String
   var isDenied = false
 
@@ -24,28 +24,28 @@ public struct DeviceGrant: Sendable, Hashable {
   }
 }
 
-/// Both codes of a device's request.
+/// The two codes of a device's request.
 public struct DeviceCodes: Sendable, Hashable {
-  public var device: LinkSecret
+  public var device: OneTimeToken
   public var user: UserCode
 }
 
-/// What a person types: eight consonants, so that they make no word (RFC 8628 section 6.1).
+/// The code that a user types: eight consonants, so that it never forms a word (RFC 8628 section 6.1).
 public struct UserCode: Sendable, Hashable {
   private static let alphabet = Array("BCDFGHJKLMNPQRSTVWXZ")
   private static let count = 8
 
-  /// The letters alone.
+  /// The letters without the hyphen.
   let letters: String
 
-  /// As it is shown: in two halves.
+  /// The code as displayed, in two halves.
   public var text: String { "\(letters.prefix(4))-\(letters.suffix(4))" }
 
   init(from random: inout some RandomNumberGenerator) {
     letters = String((0..<UserCode.count).map { _ in UserCode.alphabet.randomElement(using: &random) ?? "B" })
   }
 
-  /// Reads what somebody typed, small letters, spaces and hyphens included; nothing for what is no code.
+  /// Parses a typed code, ignoring case, spaces and hyphens. Returns `nil` if it is not a valid code.
   public init?(typed: String) {
     guard typed.utf8.count <= 32 else { return nil }
     let letters = typed.uppercased().filter { $0 != "-" && $0 != " " }
@@ -53,86 +53,89 @@ public struct UserCode: Sendable, Hashable {
     self.letters = letters
   }
 
-  var ticket: TicketID { TicketID(of: Secret(letters), purpose: .userCode) }
+  var ticket: OneTimeTokenID { OneTimeTokenID(of: Secret(letters), purpose: .userCode) }
 }
 
-/// What a device hears that asks.
+/// The result of a device's poll.
 public enum DeviceOutcome: Sendable, Hashable {
   case signedIn(NewSession)
-  /// `authorization_pending`: nobody has answered.
+  /// `authorization_pending`: the user has not answered yet.
   case pending
   /// `access_denied`.
   case denied
   /// `expired_token`.
   case expired
-  /// None of ours, of another client, or used.
+  /// The code is unknown, belongs to another client, or was used.
   case invalid
 }
 
 extension Registry {
-  /// Begins a device's request.
+  /// Starts a device's request and issues its codes.
   public func beginDevice(_ grant: DeviceGrant, now: UnixTime) async throws(RegistryError) -> DeviceCodes {
     for _ in 0..<Registry.attempts {
       var source = source
-      let (device, user) = (LinkSecret(from: &source), UserCode(from: &source))
-      let ids = (device: TicketID(of: device.secret, purpose: .deviceCode), user: user.ticket)
-      func ticket(_ id: TicketID, _ purpose: Ticket.Purpose, other: TicketID) -> Ticket {
+      let (device, user) = (OneTimeToken(from: &source), UserCode(from: &source))
+      let ids = (device: OneTimeTokenID(of: device.secret, purpose: .deviceCode), user: user.ticket)
+      func ticket(_ id: OneTimeTokenID, _ purpose: OneTimeTokenRecord.Purpose, other: OneTimeTokenID)
+        -> OneTimeTokenRecord
+      {
         var grant = grant
         grant.other = Base64URL.encode(other.bytes)
-        return Ticket(
+        return OneTimeTokenRecord(
           id: id, purpose: purpose, subject: grant.client, payload: GrantCoding.text(grant), createdAt: now,
           expiresAt: now.advanced(by: DeviceGrant.life))
       }
       let changes: [RegistryChange] = [
-        .createTicket(ticket(ids.device, .deviceCode, other: ids.user)),
-        .createTicket(ticket(ids.user, .userCode, other: ids.device)),
+        .createOneTimeToken(ticket(ids.device, .deviceCode, other: ids.user)),
+        .createOneTimeToken(ticket(ids.user, .userCode, other: ids.device)),
       ]
       do throws(RegistryStoreError) {
         _ = try await store.write(changes, events: [])
         return DeviceCodes(device: device, user: user)
       } catch {
-        // That code is in use: draw another.
-        guard error == .exists else { throw RegistryError(error) }
+        // The code is in use: draw another one.
+        guard error == .alreadyExists else { throw RegistryError(error) }
       }
     }
     throw Registry.contention
   }
 
-  /// What the device wants that shows this code; nothing where no device shows it.
+  /// Returns the request of the device that displays this code, or `nil` if there is none.
   public func device(showing code: UserCode, now: UnixTime) async throws(RegistryError) -> DeviceGrant? {
-    try await liveTicket(code.ticket, now: now).flatMap { GrantCoding.value(DeviceGrant.self, $0.payload) }
+    try await liveOneTimeToken(code.ticket, now: now).flatMap { GrantCoding.value(DeviceGrant.self, $0.payload) }
   }
 
-  /// The person's answer. Good once: the code is then nobody's. Returns false where no device shows it.
+  /// Records the user's answer and invalidates the code. Returns `false` if no device displays this code.
   public func answerDevice(
     showing code: UserCode, as account: AccountID, allows: Bool, now: UnixTime
   ) async throws(RegistryError) -> Bool {
-    guard let user = try await liveTicket(code.ticket, now: now),
+    guard let user = try await liveOneTimeToken(code.ticket, now: now),
       let grant = GrantCoding.value(DeviceGrant.self, user.payload),
-      let id = Base64URL.decode(grant.other).flatMap({ TicketID($0) }),
-      let waiting = try await liveTicket(id, now: now)
+      let id = Base64URL.decode(grant.other).flatMap({ OneTimeTokenID($0) }),
+      let waiting = try await liveOneTimeToken(id, now: now)
     else { return false }
     var answered = grant
     answered.isDenied = !allows
-    let ticket = Ticket(
+    let ticket = OneTimeTokenRecord(
       id: id, purpose: .deviceCode, subject: waiting.subject, account: allows ? account : nil,
       payload: GrantCoding.text(answered), createdAt: waiting.createdAt, expiresAt: waiting.expiresAt)
     do throws(RegistryStoreError) {
-      _ = try await store.write([.useTicket(user.id), .useTicket(id), .createTicket(ticket)], events: [])
+      _ = try await store.write(
+        [.redeemOneTimeToken(user.id), .redeemOneTimeToken(id), .createOneTimeToken(ticket)], events: [])
       return true
     } catch {
-      guard error == .missing else { throw RegistryError(error) }
+      guard error == .notFound else { throw RegistryError(error) }
       return false
     }
   }
 
-  /// Begins the session that a device's code stands for, once somebody allowed it.
+  /// Redeems a device code and creates its session once the user has allowed it.
   public func redeemDevice(
     _ presented: Secret, client: String, thumbprint: String? = nil, now: UnixTime
   ) async throws(RegistryError) -> DeviceOutcome {
-    guard let code = LinkSecret(presented: presented)?.secret else { return .invalid }
+    guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
     for _ in 0..<Registry.attempts {
-      guard let ticket = try await ticket(TicketID(of: code, purpose: .deviceCode)),
+      guard let ticket = try await ticket(OneTimeTokenID(of: code, purpose: .deviceCode)),
         let grant = GrantCoding.value(DeviceGrant.self, ticket.payload), grant.client == client
       else { return .invalid }
       guard ticket.expiresAt > now else { return .expired }
@@ -148,7 +151,7 @@ extension Registry {
         return .signedIn(
           try await createSession(
             for: account, device: DeviceInfo(client: grant.clientName, session), origin: origin,
-            with: [.useTicket(ticket.id)], now: now))
+            with: [.redeemOneTimeToken(ticket.id)], now: now))
       } catch {
         guard error == .linkInvalid || error == .accountChanged else { throw error }
       }

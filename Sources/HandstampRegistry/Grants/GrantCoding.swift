@@ -1,6 +1,6 @@
 import HandstampCore
 
-/// A grant as a ticket's payload: a form, with its fields in the order of their names.
+/// A grant as the payload of a one-time token: form-encoded, with its fields sorted by name.
 protocol StoredGrant {
   var fields: [String: String?] { get }
   init?(fields: [String: String])
@@ -12,15 +12,15 @@ enum GrantCoding {
     return String(decoding: FormBody(fields.map { ($0.key, Secret($0.value)) }).bytes, as: UTF8.self)
   }
 
-  /// Nothing for what is none, such as one that a newer version wrote.
-  static func value<Grant: StoredGrant>(_ type: Grant.Type, _ text: String) -> Grant? {
+  /// Returns `nil` if the text is not a valid grant, such as one that a newer version wrote.
+  static func value<TokenResponse: StoredGrant>(_ type: TokenResponse.Type, _ text: String) -> TokenResponse? {
     var fields: [String: String] = [:]
     for part in text.split(separator: "&") {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard pair.count == 2, let value = decoded(pair[1]) else { return nil }
       fields[String(pair[0])] = value
     }
-    return Grant(fields: fields)
+    return TokenResponse(fields: fields)
   }
 
   private static func decoded(_ text: Substring) -> String? {

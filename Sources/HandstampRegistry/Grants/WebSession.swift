@@ -1,35 +1,37 @@
 public import HandstampCore
 
-/// A browser that somebody signed in with on the server's own pages. It leads to no token by itself.
+/// Limits of web sessions: browsers signed in on the server's own pages. A web session alone gives access to no token.
 public struct WebSessionLimits: Sendable, Hashable {
-  /// How long it lasts, used or not.
+  /// Lifetime of a web session, used or not.
   public static let life = Duration.seconds(3600)
 }
 
 extension Registry {
-  /// A new one. Its secret was never anybody's before.
-  public func beginWebSession(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> LinkSecret {
+  /// Starts a web session with a fresh secret.
+  public func beginWebSession(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> OneTimeToken {
     try await issue(
       .webSession, subject: account.id.rawValue, account: account.id, payload: String(account.revision),
       lasting: WebSessionLimits.life, now: now)
   }
 
-  /// Whose it is. Nothing for what is none, was ended or is over, and once the account has changed, as by a new password.
+  /// Returns the account of a live web session, or `nil` if the session is unknown, ended or expired, or if the account has
+  /// changed since, for example by a new password.
   public func account(webSession presented: Secret, now: UnixTime) async throws(RegistryError) -> AccountRecord? {
-    guard let secret = LinkSecret(presented: presented)?.secret,
-      let ticket = try await liveTicket(TicketID(of: secret, purpose: .webSession), now: now), let id = ticket.account,
+    guard let secret = OneTimeToken(presented: presented)?.secret,
+      let ticket = try await liveOneTimeToken(OneTimeTokenID(of: secret, purpose: .webSession), now: now),
+      let id = ticket.account,
       let account = try await account(id), account.closedAt == nil, String(account.revision) == ticket.payload
     else { return nil }
     return account
   }
 
-  /// Ends one. Whatever is none changes nothing.
+  /// Ends a web session. An unknown or invalid secret changes nothing.
   public func endWebSession(_ presented: Secret) async throws(RegistryError) {
-    guard let secret = LinkSecret(presented: presented)?.secret else { return }
+    guard let secret = OneTimeToken(presented: presented)?.secret else { return }
     do throws(RegistryStoreError) {
-      _ = try await store.write([.useTicket(TicketID(of: secret, purpose: .webSession))], events: [])
+      _ = try await store.write([.redeemOneTimeToken(OneTimeTokenID(of: secret, purpose: .webSession))], events: [])
     } catch {
-      guard error == .missing else { throw RegistryError(error) }
+      guard error == .notFound else { throw RegistryError(error) }
     }
   }
 }

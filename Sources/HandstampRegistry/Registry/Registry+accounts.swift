@@ -1,7 +1,9 @@
 public import HandstampCore
 
 extension Registry {
-  /// Opens an account. Fails with ``RegistryError/emailTaken`` when the address has one, closed ones included.
+  /// Creates an account.
+  ///
+  /// - Throws: ``RegistryError/emailTaken`` if an account, open or closed, already uses the address.
   public func openAccount(
     email: EmailAddress?, username: String, passwordHash: Secret?, now: UnixTime
   ) async throws(RegistryError) -> AccountRecord {
@@ -11,8 +13,8 @@ extension Registry {
       return record
     } catch {
       switch error {
-      case .exists: throw .emailTaken
-      case .changed, .missing, .unavailable: throw RegistryError(error)
+      case .alreadyExists: throw .emailTaken
+      case .conflict, .notFound, .unavailable: throw RegistryError(error)
       }
     }
   }
@@ -25,24 +27,26 @@ extension Registry {
     try await reading { () throws(RegistryStoreError) in try await store.account(email: email.normalised) }
   }
 
-  /// Stores a changed record over the one it was made of, with its revision: a new name, say. Fails with
-  /// ``RegistryError/accountChanged`` when somebody was faster.
+  /// Stores a changed record, such as one with a new name, in place of the stored record with the same revision.
+  ///
+  /// - Throws: ``RegistryError/accountChanged`` if the stored record has changed since it was read.
   public func update(_ record: AccountRecord) async throws(RegistryError) -> AccountRecord {
     do throws(RegistryStoreError) {
       _ = try await store.write([.replaceAccount(record, expecting: record.revision)], events: [])
       return record.advanced
     } catch {
       switch error {
-      case .exists: throw .emailTaken
-      case .changed: throw .accountChanged
-      case .missing: throw .missing
+      case .alreadyExists: throw .emailTaken
+      case .conflict: throw .accountChanged
+      case .notFound: throw .notFound
       case .unavailable: throw RegistryError(error)
       }
     }
   }
 
-  /// Sets a new password and, if asked, ends every session but the one that asks, in one write (OWASP ASVS 7.4.3). A sign-in
-  /// that was checked against the old password fails, and a mail with which the password could be reset is good for nothing.
+  /// Sets a new password and, by default, ends every session except `kept`, in one write (OWASP ASVS 7.4.3).
+  ///
+  /// A sign-in that was checked against the old password fails, and pending password-reset tokens become invalid.
   public func setPassword(
     of record: AccountRecord, hash: Secret, keeping kept: SessionID?, endingOthers: Bool = true, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
@@ -53,7 +57,7 @@ extension Registry {
       .revoked, now: now,
       with: [
         .replaceAccount(changed, expecting: record.revision),
-        .voidTickets(.passwordReset, subject: record.id.rawValue),
+        .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
       ],
       events: [event]
     ) { () throws(RegistryStoreError) in
@@ -61,8 +65,8 @@ extension Registry {
     }
   }
 
-  /// Deletes an account for good, in one write: its address, name, password and identity are forgotten, all its sessions end.
-  /// The id stays taken, so that nobody ever has it again.
+  /// Permanently deletes an account in one write: erases its address, name, password and identity, and ends all its
+  /// sessions. The ID stays reserved and is never reused.
   public func deleteAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> EndOutcome {
     let husk = AccountRecord(
       id: record.id, email: nil, username: "", passwordHash: nil, createdAt: record.createdAt,
@@ -72,8 +76,8 @@ extension Registry {
       .accountClosed, now: now,
       with: [
         .replaceAccount(husk, expecting: record.revision),
-        .voidTickets(.passwordReset, subject: record.id.rawValue),
-        .voidTickets(.upgrade, subject: record.id.rawValue),
+        .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
+        .voidOneTimeTokens(.upgrade, subject: record.id.rawValue),
       ],
       events: [event]
     ) { () throws(RegistryStoreError) in
@@ -81,7 +85,7 @@ extension Registry {
     }
   }
 
-  /// Closes an account and ends all its sessions, in one write. It keeps its address.
+  /// Closes an account and ends all its sessions, in one write. The account keeps its address.
   public func closeAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> EndOutcome {
     var changed = record
     changed.closedAt = record.closedAt ?? now
@@ -95,7 +99,7 @@ extension Registry {
 }
 
 extension AccountRecord {
-  /// The record as it is after one more write.
+  /// The record with the revision it has after the next write.
   var advanced: AccountRecord {
     var record = self
     record.revision += 1

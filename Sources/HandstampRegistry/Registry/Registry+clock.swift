@@ -1,16 +1,17 @@
 public import HandstampCore
 
 extension Registry {
-  /// What the clock was last seen to show, by any server on this store.
+  /// The last clock reading that any server on this store recorded, or `nil` if there is none.
   public func clockNote() async throws(RegistryError) -> ClockNote? {
     try await reading { () throws(RegistryStoreError) in try await store.clockNote() }
   }
 
-  /// Notes what the server's clock shows; to be called now and then. Returns whether the note before it was still `former`: if
-  /// not, nothing was written, and another server has noted something since.
+  /// Records the server's clock reading. Call it periodically.
   ///
   /// - Parameters:
-  ///   - span: times in it, and how far, are moved in the same write: they were written down by a clock that was behind.
+  ///   - span: stored times in this range were written by a clock that was behind; the same write moves them by `distance`.
+  /// - Returns: `false` if the stored note was no longer `former`, because another server has written one since. Nothing was
+  ///   written then.
   public func note(
     _ note: ClockNote, after former: ClockNote?, moving span: ClosedRange<UnixTime>? = nil,
     by distance: Duration = .zero
@@ -20,13 +21,13 @@ extension Registry {
       _ = try await store.write([.noteClock(note, expecting: former?.revision)] + moves, events: [])
       return true
     } catch {
-      guard error == .changed else { throw RegistryError(error) }
+      guard error == .conflict else { throw RegistryError(error) }
       return false
     }
   }
 
-  /// Moves times that were written down by a clock that was `distance` behind: no session that was used in `span` ends because
-  /// of it.
+  /// Moves stored times in `span` that were written by a clock that was `distance` behind, so that no session ends because of
+  /// that clock.
   public func moveTimes(_ span: ClosedRange<UnixTime>, by distance: Duration) async throws(RegistryError) {
     try await reading { () throws(RegistryStoreError) in
       _ = try await store.write([.moveTimes(span, by: distance)], events: [])

@@ -1,8 +1,8 @@
 public import HandstampCore
 
-/// What came of ending sessions.
+/// The result of ending sessions.
 public struct EndOutcome: Sendable, Hashable {
-  /// Those that ended just now. Empty when all were over before, which is as good.
+  /// The sessions that this call ended. Empty if all of them had already ended, which is not an error.
   public var ended: [SessionRow]
   public var events: [StoredEvent]
 
@@ -10,10 +10,12 @@ public struct EndOutcome: Sendable, Hashable {
 }
 
 extension Registry {
-  /// Ends the session that a refresh token or a revocation handle names (RFC 7009). Any genuine token of the session will do,
-  /// whatever its counter. Garbage and unknown sessions change nothing, and that is no error.
+  /// Ends the session that a refresh token or a revocation handle names (RFC 7009).
   ///
-  /// Fails with ``RegistryError/unknownKey(_:)`` when the key is missing here: the client should ask again later.
+  /// Any genuine token of the session is accepted, whatever its counter. Invalid tokens and unknown sessions change nothing and
+  /// are not an error.
+  ///
+  /// - Throws: ``RegistryError/unknownKey(_:)`` if this server does not have the token's key; the client should retry later.
   public func revoke(
     _ presented: Secret, reason: EndReason = .signedOut, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
@@ -29,19 +31,20 @@ extension Registry {
     }
   }
 
-  /// Ends one session of this account. Fails with ``RegistryError/missing`` when the account has none of that id: whose it is
-  /// else is not told.
+  /// Ends one session of an account.
+  ///
+  /// - Throws: ``RegistryError/notFound`` if the account has no session with that ID, whether or not another account has one.
   public func end(
     _ id: SessionID, of account: AccountID, reason: EndReason = .revoked, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
     let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
-    guard let row, row.account == account else { throw .missing }
+    guard let row, row.account == account else { throw .notFound }
     return try await end(reason, now: now) { () throws(RegistryStoreError) in
       try await store.session(id).map { [$0] } ?? []
     }
   }
 
-  /// Ends all sessions of an account, but for the one that asks, in one write.
+  /// Ends all sessions of an account except `kept`, in one write.
   public func endAll(
     of account: AccountID, except kept: SessionID? = nil, reason: EndReason = .revoked, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
@@ -50,16 +53,17 @@ extension Registry {
     }
   }
 
-  /// Writes down that sessions are over which nobody used in time, at most `limit` of them; to be called now and then.
-  /// A session that is over is refused also before this was called.
+  /// Marks at most `limit` expired sessions as ended. Call it periodically.
+  ///
+  /// Expired sessions are refused even before this call marks them.
   public func expire(now: UnixTime, limit: Int = 500) async throws(RegistryError) -> EndOutcome {
-    // One that a refresh just extended is no longer over and stays.
+    // A session that a refresh has just extended is no longer expired and stays.
     try await end(.expired, now: now, onlyUnchanged: true) { () throws(RegistryStoreError) in
       try await store.expired(at: now, limit: limit).filter { $0.over(at: now) != nil }
     }
   }
 
-  /// Notes that a session is in use, at most once a minute. Returns whether anything was written.
+  /// Updates when a session was last seen, at most once per touch interval. Returns whether anything was written.
   @discardableResult
   public func touch(_ row: SessionRow, now: UnixTime) async throws(RegistryError) -> Bool {
     guard row.over(at: now) == nil else { return false }
@@ -67,12 +71,13 @@ extension Registry {
     var seen = row
     seen.lastSeenAt = now
     seen.revision += 1
-    // Whoever was faster has seen it too.
+    // A concurrent writer has seen the session too.
     return try await replace(row, by: seen) != nil
   }
 
-  /// Gives the device of a session another name. Fails with ``RegistryError/missing`` when the account has no such session
-  /// that lasts.
+  /// Renames the device of a session.
+  ///
+  /// - Throws: ``RegistryError/notFound`` if the account has no live session with that ID.
   public func rename(
     _ id: SessionID, of account: AccountID, to name: String, now: UnixTime
   ) async throws(RegistryError) -> SessionRow {
@@ -81,8 +86,9 @@ extension Registry {
     }
   }
 
-  /// Notes where a push message for the device of a session may be sent; nothing for nowhere. Forgotten when the session ends.
-  /// Fails with ``RegistryError/missing`` when the account has no such session that lasts.
+  /// Sets the push token of a session's device; `nil` removes it. It is deleted when the session ends.
+  ///
+  /// - Throws: ``RegistryError/notFound`` if the account has no live session with that ID.
   @discardableResult
   public func setPushToken(
     _ token: Secret?, for id: SessionID, of account: AccountID, now: UnixTime
@@ -94,7 +100,7 @@ extension Registry {
     _ id: SessionID, of account: AccountID, now: UnixTime, _ change: (inout SessionRow) -> Void
   ) async throws(RegistryError) -> SessionRow {
     for _ in 0..<Registry.attempts {
-      guard let row = try await session(id, now: now), row.account == account else { throw .missing }
+      guard let row = try await session(id, now: now), row.account == account else { throw .notFound }
       var next = row
       change(&next)
       guard next != row else { return row }
@@ -104,10 +110,10 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Ends whatever `rows` names and is not over, in one write. A session that had expired unnoticed says so.
+  /// Ends the sessions from `rows` that have not ended yet, in one write. One that had already expired gets that reason.
   ///
-  /// - Parameter onlyUnchanged: whether nothing ends where somebody wrote to a session meanwhile, and it is decided anew.
-  ///   Otherwise nobody keeps a session by refreshing it all the time.
+  /// - Parameter onlyUnchanged: whether a concurrent write to a session makes the call read the rows and decide again. If
+  ///   `false`, a client cannot keep a session alive by refreshing it constantly.
   func end(
     _ reason: EndReason, now: UnixTime, with more: [RegistryChange] = [], events moreEvents: [RegistryEvent] = [],
     onlyUnchanged: Bool = false, rows: () async throws(RegistryStoreError) -> [SessionRow]
@@ -128,10 +134,10 @@ extension Registry {
           ended: ended, events: try await store.write(more + changes, events: moreEvents + events))
       } catch {
         switch error {
-        case .changed, .missing:
-          // Of the account's record only the caller can tell what a change means.
+        case .conflict, .notFound:
+          // Only the caller knows what a change of the account's record means.
           if !more.isEmpty, try await !stillHold(more) { throw .accountChanged }
-        case .exists: throw .emailTaken
+        case .alreadyExists: throw .emailTaken
         case .unavailable: throw RegistryError(error)
         }
       }
@@ -148,9 +154,10 @@ extension Registry {
       case .expectAccount(let id, let revision):
         let stored = try await reading { () throws(RegistryStoreError) in try await store.account(id) }
         if stored?.revision != revision { return false }
-      case .useTicket(let id):
+      case .redeemOneTimeToken(let id):
         if try await ticket(id) == nil { return false }
-      case .createSession, .replaceSession, .endSession, .createAccount, .createTicket, .voidTickets, .noteClock,
+      case .createSession, .replaceSession, .endSession, .createAccount, .createOneTimeToken, .voidOneTimeTokens,
+        .noteClock,
         .moveTimes:
         continue
       }

@@ -1,26 +1,25 @@
 public import HandstampCore
 
-/// What a mailed link leads to.
+/// Lifetimes of the one-time tokens sent in mails.
 public struct LinkLimits: Sendable, Hashable {
-  /// How long a link for a new password is good: at most 30 min (OWASP ASVS 6.4.1, NIST SP 800-63B section 4.2).
+  /// Lifetime of a password-reset token: at most 30 min (OWASP ASVS 6.4.1, NIST SP 800-63B section 4.2).
   public static let reset = Duration.seconds(30 * 60)
-  /// How long a link that confirms an address is good.
+  /// Lifetime of a token that confirms an address.
   public static let confirmation = Duration.seconds(24 * 3600)
 }
 
 extension Registry {
-  /// The secret of a mail with which a new password can be set, for an account that has a password. A later one takes the
-  /// place of an earlier one.
-  public func beginReset(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> LinkSecret {
-    guard account.closedAt == nil, account.passwordHash != nil else { throw .missing }
+  /// Issues a one-time token that resets the password of an account that has one. It replaces any earlier one.
+  public func beginReset(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> OneTimeToken {
+    guard account.closedAt == nil, account.passwordHash != nil else { throw .notFound }
     return try await issue(
       .passwordReset, subject: account.id.rawValue, account: account.id, lasting: LinkLimits.reset, now: now,
       voidingOthers: true)
   }
 
-  /// Sets a new password and ends every session, for whoever holds the secret of the mail: all in one write, once.
+  /// Redeems a password-reset token: sets the new password and ends every session, in one write.
   public func resetPassword(
-    with link: LinkSecret, hash: Secret, now: UnixTime
+    with link: OneTimeToken, hash: Secret, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
     for _ in 0..<Registry.attempts {
       let ticket = try await ticket(of: link, .passwordReset, now: now)
@@ -34,7 +33,7 @@ extension Registry {
         return try await end(
           .revoked, now: now,
           with: [
-            .useTicket(ticket.id), .voidTickets(.passwordReset, subject: ticket.subject),
+            .redeemOneTimeToken(ticket.id), .voidOneTimeTokens(.passwordReset, subject: ticket.subject),
             .replaceAccount(changed, expecting: record.revision),
           ],
           events: [event]
@@ -46,29 +45,29 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// The secret of a mail that confirms the address of a new account. Others for the same address stay good: whoever opens
-  /// the first of them has the account.
+  /// Issues a one-time token that confirms the address of a new account. Earlier tokens for the same address stay valid: the
+  /// first one redeemed creates the account.
   public func beginSignUp(
     email: EmailAddress, username: String, passwordHash: Secret, now: UnixTime
-  ) async throws(RegistryError) -> LinkSecret {
+  ) async throws(RegistryError) -> OneTimeToken {
     try await issue(
       .signUp, subject: email.normalised, email: email, username: username, passwordHash: passwordHash,
       lasting: LinkLimits.confirmation, now: now)
   }
 
-  /// The same for a guest's account that shall become a full one. A later one takes the place of an earlier one.
+  /// Issues a one-time token that turns a guest account into a full one. It replaces any earlier one.
   public func beginUpgrade(
     of guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, now: UnixTime
-  ) async throws(RegistryError) -> LinkSecret {
+  ) async throws(RegistryError) -> OneTimeToken {
     guard guest.isGuest else { throw .notGuest }
     return try await issue(
       .upgrade, subject: guest.id.rawValue, account: guest.id, email: email, username: username,
       passwordHash: passwordHash, lasting: LinkLimits.confirmation, now: now, voidingOthers: true)
   }
 
-  /// Opens the account, or makes a full one of the guest's, that the secret of a mail stands for, and signs in.
+  /// Redeems a confirmation token: creates the account, or upgrades the guest account, and signs in.
   public func confirm(
-    _ link: LinkSecret, device: DeviceInfo, now: UnixTime
+    _ link: OneTimeToken, device: DeviceInfo, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     for _ in 0..<Registry.attempts {
       if let ticket = try await find(link, .upgrade, now: now) {
@@ -88,63 +87,66 @@ extension Registry {
       guard let email = ticket.email, let hash = ticket.passwordHash else { throw .linkInvalid }
       let record = newAccount(email: email, username: ticket.username, passwordHash: hash, now: now)
       do throws(RegistryStoreError) {
-        // The account first: a taken address is told even when the link was just used.
+        // The account goes first: a taken address is reported even if the token was just used.
         return try await begin(
           record, device, replacing: [], now: now,
           with: [
-            .useTicket(ticket.id), .createAccount(record), .voidTickets(.signUp, subject: ticket.subject),
+            .redeemOneTimeToken(ticket.id), .createAccount(record),
+            .voidOneTimeTokens(.signUp, subject: ticket.subject),
           ])
       } catch {
         switch error {
-        case .exists: throw .emailTaken
-        case .missing: throw .linkInvalid
-        case .changed, .unavailable: throw RegistryError(error)
+        case .alreadyExists: throw .emailTaken
+        case .notFound: throw .linkInvalid
+        case .conflict, .unavailable: throw RegistryError(error)
         }
       }
     }
     throw Registry.contention
   }
 
-  func ticket(_ id: TicketID) async throws(RegistryError) -> Ticket? {
+  func ticket(_ id: OneTimeTokenID) async throws(RegistryError) -> OneTimeTokenRecord? {
     try await reading { () throws(RegistryStoreError) in try await store.ticket(id) }
   }
 
-  func liveTicket(_ id: TicketID, now: UnixTime) async throws(RegistryError) -> Ticket? {
+  func liveOneTimeToken(_ id: OneTimeTokenID, now: UnixTime) async throws(RegistryError) -> OneTimeTokenRecord? {
     try await ticket(id).flatMap { $0.expiresAt > now ? $0 : nil }
   }
 
   private func find(
-    _ link: LinkSecret, _ purpose: Ticket.Purpose, now: UnixTime
-  ) async throws(RegistryError) -> Ticket? {
-    try await liveTicket(TicketID(of: link.secret, purpose: purpose), now: now)
+    _ link: OneTimeToken, _ purpose: OneTimeTokenRecord.Purpose, now: UnixTime
+  ) async throws(RegistryError) -> OneTimeTokenRecord? {
+    try await liveOneTimeToken(OneTimeTokenID(of: link.secret, purpose: purpose), now: now)
   }
 
   private func ticket(
-    of link: LinkSecret, _ purpose: Ticket.Purpose, now: UnixTime
-  ) async throws(RegistryError) -> Ticket {
+    of link: OneTimeToken, _ purpose: OneTimeTokenRecord.Purpose, now: UnixTime
+  ) async throws(RegistryError) -> OneTimeTokenRecord {
     guard let ticket = try await find(link, purpose, now: now) else { throw .linkInvalid }
     return ticket
   }
 
-  /// Whether a secret would be taken now. For a look before a costly hash; what counts is the write.
-  public func isGood(_ link: LinkSecret, for purpose: Ticket.Purpose, now: UnixTime) async throws(RegistryError) -> Bool
+  /// Returns whether a one-time token is currently valid. Saves an expensive password hash; the write decides.
+  public func isGood(_ link: OneTimeToken, for purpose: OneTimeTokenRecord.Purpose, now: UnixTime)
+    async throws(RegistryError) -> Bool
   {
     try await find(link, purpose, now: now) != nil
   }
 
   func issue(
-    _ purpose: Ticket.Purpose, subject: String, account: AccountID? = nil, email: EmailAddress? = nil,
+    _ purpose: OneTimeTokenRecord.Purpose, subject: String, account: AccountID? = nil, email: EmailAddress? = nil,
     username: String = "", passwordHash: Secret? = nil, payload: String = "", lasting: Duration, now: UnixTime,
     voidingOthers: Bool = false
-  ) async throws(RegistryError) -> LinkSecret {
+  ) async throws(RegistryError) -> OneTimeToken {
     var source = source
-    let link = LinkSecret(from: &source)
-    let ticket = Ticket(
-      id: TicketID(of: link.secret, purpose: purpose), purpose: purpose, subject: subject, account: account,
+    let link = OneTimeToken(from: &source)
+    let ticket = OneTimeTokenRecord(
+      id: OneTimeTokenID(of: link.secret, purpose: purpose), purpose: purpose, subject: subject, account: account,
       email: email, username: username, passwordHash: passwordHash, payload: payload, createdAt: now,
       expiresAt: now.advanced(by: lasting))
-    let void: [RegistryChange] = voidingOthers ? [.voidTickets(purpose, subject: subject)] : []
-    do throws(RegistryStoreError) { _ = try await store.write(void + [.createTicket(ticket)], events: []) } catch {
+    let void: [RegistryChange] = voidingOthers ? [.voidOneTimeTokens(purpose, subject: subject)] : []
+    do throws(RegistryStoreError) { _ = try await store.write(void + [.createOneTimeToken(ticket)], events: []) } catch
+    {
       throw RegistryError(error)
     }
     return link

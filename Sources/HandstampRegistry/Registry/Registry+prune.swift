@@ -1,11 +1,11 @@
 public import HandstampCore
 
 extension Registry {
-  /// Forgets events and ended sessions that are older than ``RegistryLimits/retention``, and tickets that are over, at most
-  /// `limit` of each; to be called now and then. Returns how many went.
+  /// Deletes events and ended sessions that are older than ``RegistryLimits/retention``, and expired one-time tokens, at most
+  /// `limit` of each. Call it periodically. Returns how many were deleted.
   ///
-  /// An ended session stays until it would be over by itself, if that is later: whoever brings an old token of it until then
-  /// is told how it ended. Afterwards the token is refused all the same, with no better reason than `rejected`.
+  /// An ended session is kept until it would have expired, if that is later: until then, a client that presents an old token
+  /// learns why the session ended. After that the token is still refused, but only with the reason `rejected`.
   public func prune(now: UnixTime, limit: Int = 500) async throws(RegistryError) -> Int {
     let before = now.advanced(by: .zero - limits.retention)
     return try await reading { () throws(RegistryStoreError) in

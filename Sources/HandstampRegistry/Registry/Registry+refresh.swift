@@ -1,28 +1,28 @@
 public import HandstampCore
 
-/// The answer to a refresh. Everything but ``issued(_:)`` is an error of RFC 6749 section 5.2.
+/// The result of a refresh. Everything but ``issued(_:)`` is an error of RFC 6749 section 5.2.
 public enum RefreshOutcome: Sendable, Hashable {
-  /// A new refresh token, durable; mint an access token to go with it.
+  /// A new refresh token, already durable. The caller mints the access token.
   case issued(Issue)
-  /// `invalid_grant` with `error_code: superseded`: the client's store went back in time. The session lasts.
+  /// `invalid_grant` with `error_code: superseded`: the client's store is out of date. The session lives on.
   case superseded(SessionID)
-  /// `invalid_grant` with the reason: the session is over, or unknown.
+  /// `invalid_grant` with the reason: the session has ended, or is unknown.
   case ended(SessionID, EndReason)
-  /// `invalid_grant` with the reason `misused`: the token is in two hands. The session ended just now.
+  /// `invalid_grant` with the reason `misused`: two parties hold the token. This call ended the session.
   case theft(SessionRow, TheftSign, [StoredEvent])
-  /// `invalid_grant` and nothing else: no token of ours. Nothing changed, nobody is accused.
+  /// `invalid_grant` without details: this server did not issue the token. Nothing changed.
   case forged
   /// `invalid_request`: a keyed session needs a well-formed rotation key. Nothing changed.
   case invalidRequest
-  /// `invalid_grant`: the session is of another client. Nothing changed.
+  /// `invalid_grant`: the session belongs to another client. Nothing changed.
   case otherClient
-  /// `invalid_scope` or `invalid_target`: more is asked for than the session has. Nothing changed.
+  /// `invalid_scope` or `invalid_target`: the request asks for more than the session was granted. Nothing changed.
   case notGranted
   /// `invalid_grant`: the session's tokens are bound to another key, or the proof was missing (RFC 9449 section 5). Nothing
   /// changed.
   case otherProof
 
-  /// What a successful refresh hands out.
+  /// The result of a successful refresh.
   public struct Issue: Sendable, Hashable {
     public var row: SessionRow
     public var refreshToken: RefreshToken
@@ -32,22 +32,22 @@ public enum RefreshOutcome: Sendable, Hashable {
   /// How a successor came about.
   public enum Course: Sendable, Hashable {
     case rotated
-    /// The same successor as before: a retry.
+    /// The request was a retry and got the same successor again.
     case repeated
-    /// The store had lost this many rotations. Worth an alarm.
+    /// The store had lost this many rotations. Operators should be alerted.
     case fastForwarded(lost: UInt64)
   }
 }
 
 extension Registry {
-  /// Answers a refresh (RFC 6749 section 6): the table of ``Rotation``, with the row as it is at this instant.
+  /// Handles a refresh (RFC 6749 section 6) by applying the table of ``Rotation`` to the current row.
   ///
   /// - Parameters:
-  ///   - token: What came as `refresh_token`. Any bytes.
-  ///   - key: What came as `rotation_key`. Any bytes; what is no key counts as none.
-  ///   - client: who asks, where it is another client than the server's own app.
-  ///   - proof: the thumbprint of the key that the request was proven with.
-  ///   - admits: whether the session has what is asked for. Looked at before anything is written.
+  ///   - token: the `refresh_token` parameter, any bytes.
+  ///   - key: the `rotation_key` parameter, any bytes; an invalid key counts as none.
+  ///   - client: the requesting client; `nil` for the server's own app.
+  ///   - proof: the thumbprint of the key of the request's DPoP proof.
+  ///   - admits: whether the session was granted what the request asks for. Called before anything is written.
   public func refresh(
     _ token: RefreshToken, key: Secret?, client: String? = nil, proof: String? = nil, now: UnixTime,
     admits: (SessionRow) -> Bool = { _ in true }
@@ -58,7 +58,7 @@ extension Registry {
     case .forged: return .forged
     case .unknownKey(let id): throw .unknownKey(id)
     }
-    // 22 characters are what 16 bytes make; nothing longer is decoded.
+    // 16 bytes encode to 22 characters; nothing longer is decoded.
     let key = key.flatMap { $0.count == 22 ? $0.withExposed(RotationKey.init(wireText:)) : nil }
     let mark = key.map(KeyMark.init(of:))
     let id = claims.session.id
@@ -75,7 +75,7 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Nothing when somebody else wrote to the row meanwhile: decide again.
+  /// Carries out a verdict. Returns `nil` if the row changed in the meantime and the caller has to decide again.
   private func carryOut(
     _ verdict: RotationVerdict, on row: SessionRow, now: UnixTime
   ) async throws(RegistryError) -> RefreshOutcome? {
@@ -87,8 +87,8 @@ extension Registry {
       guard try await replace(row, by: next) != nil else { return nil }
       return issue(next, successor, .fastForwarded(lost: lost))
     case .theft(let ended, let sign):
-      // A token that was in two hands was so, however often one of them refreshes meanwhile.
-      let end = RegistryChange.endSession(row.id, SessionEnd(at: now, reason: .misused))
+      // The theft is a fact, however often either party refreshes in the meantime.
+      let end = RegistryChange.endSession(row.id, SessionEnd(at: now, reason: .tokenReuseDetected))
       guard let events = try await write([end], [.revoked(ended, at: now)]) else { return nil }
       return .theft(ended, sign, events)
     case .again(let successor): return issue(row, successor, .repeated)
@@ -102,19 +102,19 @@ extension Registry {
     .issued(RefreshOutcome.Issue(row: row, refreshToken: mint.refreshToken(claims), course: course))
   }
 
-  /// Writes a row over the one it was made of. Nothing when that one is no longer there.
+  /// Replaces `row` by `next`. Returns `nil` if the stored row is no longer `row`.
   func replace(_ row: SessionRow, by next: SessionRow) async throws(RegistryError) -> [StoredEvent]? {
     try await write([.replaceSession(next, expecting: row.revision)], [])
   }
 
-  /// Nothing when a session is no longer what it was.
+  /// Writes changes. Returns `nil` if a session has changed or is missing.
   private func write(
     _ changes: [RegistryChange], _ events: [RegistryEvent]
   ) async throws(RegistryError) -> [StoredEvent]? {
     do throws(RegistryStoreError) { return try await store.write(changes, events: events) } catch {
       switch error {
-      case .changed, .missing: return nil
-      case .exists, .unavailable: throw RegistryError(error)
+      case .conflict, .notFound: return nil
+      case .alreadyExists, .unavailable: throw RegistryError(error)
       }
     }
   }

@@ -1,39 +1,43 @@
 public import HandstampCore
 
-/// What a sign-in brings. The refresh token and the handle are told to the client and kept nowhere.
+/// The result of a sign-in. The refresh token and the handle go to the client and are not stored.
 public struct NewSession: Sendable, Hashable {
-  /// As it is after the sign-in.
+  /// The account after the sign-in.
   public var account: AccountRecord
   public var row: SessionRow
   public var refreshToken: RefreshToken
   public var revocationHandle: RevocationHandle
-  /// The new session's, after those of the sessions that it replaced.
+  /// The events of the sessions that were replaced, followed by those of the new one.
   public var events: [StoredEvent]
 }
 
-/// What a session is from its first day on.
+/// Properties of a session that are fixed when it is created.
 struct SessionOrigin: Sendable {
   var kind = SessionKind.keyed
   var client: SessionClient?
-  /// What its tokens are bound to.
+  /// The JWK thumbprint that its tokens are bound to.
   var thumbprint: String?
-  /// Its id, where that must be known before.
+  /// Its ID, if the caller has to know it in advance.
   var session: SessionBytes?
 }
 
 extension Registry {
-  /// Signs someone in whose password, or whatever else, was checked against exactly this record of the account.
+  /// Creates a session for an account whose password or other credential was checked against exactly this record.
   ///
-  /// A former session of the same device and account ends in the same write, as `replaced`: a lost answer leaves no ghost.
-  /// Fails with ``RegistryError/accountChanged`` when the account is no longer what was checked (a new password ends what
-  /// the old one was about to begin).
+  /// An earlier session of the same device and account ends in the same write as `replaced`, so that a lost response leaves
+  /// no orphaned session.
+  ///
+  /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check: a new password stops a sign-in
+  ///   with the old one.
   public func createSession(
     for account: AccountRecord, device: DeviceInfo, kind: SessionKind = .keyed, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     try await createSession(for: account, device: device, origin: SessionOrigin(kind: kind), with: [], now: now)
   }
 
-  /// The same, in one write with `changes` before it. Throws ``RegistryError/linkInvalid`` when a ticket among them is gone.
+  /// Creates a session in one write, after `changes`.
+  ///
+  /// - Throws: ``RegistryError/linkInvalid`` if a one-time token that `changes` uses no longer exists.
   func createSession(
     for account: AccountRecord, device: DeviceInfo, origin: SessionOrigin, with changes: [RegistryChange],
     now: UnixTime
@@ -47,9 +51,9 @@ extension Registry {
           with: changes + [.expectAccount(account.id, revision: account.revision)])
       } catch {
         switch error {
-        case .exists: continue
-        case .changed, .missing:
-          for case .useTicket(let id) in changes {
+        case .alreadyExists: continue
+        case .conflict, .notFound:
+          for case .redeemOneTimeToken(let id) in changes {
             if try await ticket(id) == nil { throw .linkInvalid }
           }
           try await confirm(account)
@@ -60,7 +64,7 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// A new session of an account, and the end of others as `replaced`, in one write with `changes` before it.
+  /// Creates a session and ends others as `replaced`, in one write, after `changes`.
   func begin(
     _ account: AccountRecord, _ device: DeviceInfo, _ origin: SessionOrigin = SessionOrigin(),
     replacing former: [SessionRow],
@@ -69,7 +73,7 @@ extension Registry {
     let row = newRow(account.id, device, origin, now)
     var (changes, events) = (changes, events)
     for old in former {
-      // What had expired unnoticed says so.
+      // A session that had already expired keeps that reason.
       let reason = old.over(at: now) ?? .replaced
       changes.append(.endSession(old.id, SessionEnd(at: now, reason: reason)))
       events.append(.revoked(old.ended(reason, at: now), at: now))
@@ -83,8 +87,8 @@ extension Registry {
       revocationHandle: mint.revocationHandle(for: row.session), events: stored)
   }
 
-  /// Which of an account's sessions make room for a new one of `device`: its own former ones, and those seen longest ago that
-  /// would be more than ``RegistryLimits/maxSessions``.
+  /// The sessions that make room for a new one of `device`: the device's earlier ones, and the least recently seen ones that
+  /// exceed ``RegistryLimits/maxSessions``.
   private func leaving(_ live: [SessionRow], for device: DeviceInfo, now: UnixTime) -> [SessionRow] {
     let former = live.filter { $0.device.id == device.id }
     guard let most = limits.maxSessions else { return former }
@@ -94,14 +98,14 @@ extension Registry {
     return former + others.sorted { ($0.lastSeenAt, $0.id.rawValue) < ($1.lastSeenAt, $1.id.rawValue) }.prefix(surplus)
   }
 
-  /// Those that were not ended.
+  /// The account's sessions that were not ended.
   func liveSessions(of account: AccountID) async throws(RegistryError) -> [SessionRow] {
     try await reading { () throws(RegistryStoreError) in try await store.sessions(of: account) }
   }
 
-  /// Tells a change of the account from one of a session: throws when the stored account is no longer this one.
+  /// Throws if the stored account is no longer this record, to tell a change of the account from one of a session.
   func confirm(_ account: AccountRecord) async throws(RegistryError) {
-    guard let stored = try await self.account(account.id) else { throw .missing }
+    guard let stored = try await self.account(account.id) else { throw .notFound }
     guard stored.closedAt == nil else { throw .accountClosed }
     guard stored.revision == account.revision else { throw .accountChanged }
   }

@@ -1,10 +1,10 @@
 public import HandstampCore
 
 extension Registry {
-  /// Opens an account and its first session, in one write. Fails with ``RegistryError/emailTaken`` when the address has an
-  /// account.
+  /// Creates an account and its first session, in one write.
   ///
-  /// - Parameter email: nothing for a guest, whose account only this session leads to.
+  /// - Parameter email: `nil` for a guest, whose only way into the account is this session.
+  /// - Throws: ``RegistryError/emailTaken`` if an account already uses the address.
   public func signUp(
     email: EmailAddress?, username: String, passwordHash: Secret?, device: DeviceInfo, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
@@ -13,20 +13,21 @@ extension Registry {
       return try await begin(record, device, replacing: [], now: now, with: [.createAccount(record)])
     } catch {
       switch error {
-      // The ids are random: what is there is the address.
-      case .exists: throw .emailTaken
-      case .changed, .missing, .unavailable: throw RegistryError(error)
+      // IDs are random, so only the address can be taken.
+      case .alreadyExists: throw .emailTaken
+      case .conflict, .notFound, .unavailable: throw RegistryError(error)
       }
     }
   }
 
-  /// Makes a full account of a guest's, under the same id, and a new session that replaces all the guest's, in one write.
+  /// Turns a guest account into a full one with the same ID, and creates a session that replaces all of the guest's, in one
+  /// write.
   ///
-  /// Fails with ``RegistryError/emailTaken`` when the address has an account, and with ``RegistryError/notGuest`` when this
-  /// one is full already; the guest's account and sessions are then as they were.
+  /// - Throws: ``RegistryError/emailTaken`` if an account already uses the address, ``RegistryError/notGuest`` if this one is
+  ///   already a full account. The guest's account and sessions are then unchanged.
   public func upgrade(
     _ guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, device: DeviceInfo,
-    now: UnixTime, using ticket: TicketID? = nil
+    now: UnixTime, using ticket: OneTimeTokenID? = nil
   ) async throws(RegistryError) -> NewSession {
     guard guest.closedAt == nil else { throw .accountClosed }
     guard guest.isGuest else { throw .notGuest }
@@ -34,9 +35,9 @@ extension Registry {
     full.email = email
     full.username = username
     full.passwordHash = passwordHash
-    var changes: [RegistryChange] = ticket.map { [.useTicket($0)] } ?? []
+    var changes: [RegistryChange] = ticket.map { [.redeemOneTimeToken($0)] } ?? []
     changes.append(.replaceAccount(full, expecting: guest.revision))
-    changes.append(.voidTickets(.upgrade, subject: guest.id.rawValue))
+    changes.append(.voidOneTimeTokens(.upgrade, subject: guest.id.rawValue))
     full.revision += 1
     let event = RegistryEvent(kind: .credentialChange, account: guest.id, at: now)
     for _ in 0..<Registry.attempts {
@@ -46,10 +47,10 @@ extension Registry {
           full, device, replacing: former, now: now, with: changes, events: [event])
       } catch {
         switch error {
-        case .exists:
+        case .alreadyExists:
           if try await account(email: email) != nil { throw .emailTaken }
-        case .changed, .missing:
-          if let ticket, try await liveTicket(ticket, now: now) == nil { throw .linkInvalid }
+        case .conflict, .notFound:
+          if let ticket, try await liveOneTimeToken(ticket, now: now) == nil { throw .linkInvalid }
           try await confirm(guest)
         case .unavailable: throw RegistryError(error)
         }
@@ -58,14 +59,14 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Signs in whom another identity provider vouches for, and opens an account at the first time.
+  /// Signs in a user of another identity provider. The first sign-in creates the account.
   ///
   /// - Parameters:
   ///   - username: for a new account.
-  ///   - nonce: what makes this sign-in unlike any other of its provider, as a ticket of purpose `nonce`. Stored in the same
-  ///     write; fails with ``RegistryError/nonceUsed`` when it is there already.
+  ///   - nonce: a one-time token of purpose `nonce`, unique to this sign-in at the provider. Stored in the same write.
+  /// - Throws: ``RegistryError/nonceUsed`` if the nonce is already stored.
   public func signIn(
-    as identity: ExternalIdentity, username: String, device: DeviceInfo, nonce: Ticket, now: UnixTime
+    as identity: ExternalIdentity, username: String, device: DeviceInfo, nonce: OneTimeTokenRecord, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     for _ in 0..<Registry.attempts {
       guard try await ticket(nonce.id) == nil else { throw .nonceUsed }
@@ -75,16 +76,16 @@ extension Registry {
         guard let known else {
           let record = newAccount(identity: identity, username: username, passwordHash: nil, now: now)
           return try await begin(
-            record, device, replacing: [], now: now, with: [.createTicket(nonce), .createAccount(record)])
+            record, device, replacing: [], now: now, with: [.createOneTimeToken(nonce), .createAccount(record)])
         }
         let former = try await store.sessions(of: known.id).filter { $0.device.id == device.id }
         return try await begin(
           known, device, replacing: former, now: now,
-          with: [.createTicket(nonce), .expectAccount(known.id, revision: known.revision)])
+          with: [.createOneTimeToken(nonce), .expectAccount(known.id, revision: known.revision)])
       } catch {
         switch error {
-        // The same token twice at once, the same person on two devices, a change of the account: look again.
-        case .exists, .changed, .missing: continue
+        // The same token twice at once, the same user on two devices, or a change of the account: read again.
+        case .alreadyExists, .conflict, .notFound: continue
         case .unavailable: throw RegistryError(error)
         }
       }

@@ -1,21 +1,21 @@
 public import HandstampCore
 
-/// The server's list of sessions: who is signed in where, and everything that may happen to that.
+/// The server's list of sessions: which accounts are signed in on which devices, and every operation on them.
 ///
-/// It has no clock: every call is told what time it is. What it returns as done is durable. It may be used by any number
-/// of tasks and servers at once: each write states what it expects to find, and is decided anew when that has changed.
+/// It has no clock: the caller passes the time. Changes are durable when a call returns. Any number of tasks and servers may
+/// use it concurrently: each write states the revision it expects, and the decision is made again if that has changed.
 public struct Registry: Sendable {
-  /// Where the list lives.
+  /// The storage of the list.
   public let store: any RegistryStore
   public let mint: TokenMint
   public let limits: RegistryLimits
   let rotation: Rotation
   let random: @Sendable () -> UInt64
 
-  /// How often a decision is made anew, because others wrote to the same row meanwhile. Each time one of them got ahead.
+  /// How often an operation is tried when concurrent writers change the same row. Each conflict means that another write won.
   package static let attempts = 32
 
-  /// - Parameter random: Sixty-four random bits a call, of a cryptographic source.
+  /// - Parameter random: 64 bits from a cryptographic random source per call.
   public init(
     store: any RegistryStore, mint: TokenMint, limits: RegistryLimits = RegistryLimits(),
     random: @escaping @Sendable () -> UInt64 = { .random(in: .min ... .max) }
@@ -41,21 +41,21 @@ public struct Registry: Sendable {
   }
   var source: Source { Source(draw: random) }
 
-  package static let contention = RegistryError.unavailable("too many write to one session at once")
+  package static let contention = RegistryError.unavailable("too many concurrent writes to one session")
 
-  /// The session, if it lasts. For the server's own API, which asks at each request.
+  /// Returns a live session, or `nil`. The server's own API calls this for each request.
   public func session(_ id: SessionID, now: UnixTime) async throws(RegistryError) -> SessionRow? {
     let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
     guard let row, row.over(at: now) == nil else { return nil }
     return row
   }
 
-  /// Whether the session lasts.
+  /// Returns whether the session is live.
   public func isLive(_ id: SessionID, now: UnixTime) async throws(RegistryError) -> Bool {
     try await session(id, now: now) != nil
   }
 
-  /// The sessions of an account that last, those seen last first.
+  /// Returns an account's live sessions, most recently seen first.
   public func sessions(of account: AccountID, now: UnixTime) async throws(RegistryError) -> [SessionRow] {
     let rows = try await reading { () throws(RegistryStoreError) in try await store.sessions(of: account) }
     return rows.filter { $0.over(at: now) == nil }.sorted { ($0.lastSeenAt, $0.id) > ($1.lastSeenAt, $1.id) }

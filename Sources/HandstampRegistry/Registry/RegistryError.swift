@@ -1,32 +1,32 @@
-/// Why the registry has no answer, or refuses. None of these says that a session is over.
+/// A failure or refusal of the registry. None of them means that a session has ended.
 public enum RegistryError: Error, Sendable, Hashable {
-  /// The store cannot be used now, or too many write to one row at once: 503. The text names the cause.
+  /// The store is unavailable, or there are too many concurrent writes to one row: 503. The text names the cause.
   case unavailable(String)
-  /// The token names a master key that this server was not given: 503, and a word to the operator.
+  /// The token names a master key that this server does not have: 503, and the operator has to be notified.
   case unknownKey(KeyID)
-  /// The account changed since it was read: read it, and check the password, again.
+  /// The account has changed since it was read: read it and check the password again.
   case accountChanged
   /// The account is closed.
   case accountClosed
-  /// There is no such account, or no such session of this account.
-  case missing
-  /// The secret of a mail is unknown, was used, is over, or a later one took its place.
+  /// The account does not exist, or does not have this session.
+  case notFound
+  /// The one-time token is unknown, used, expired, or replaced by a later one.
   case linkInvalid
-  /// The account is none of a guest's, or has become a full one meanwhile.
+  /// The account is not a guest account, or no longer.
   case notGuest
-  /// The value was seen before: somebody sends a sign-in of another provider a second time.
+  /// The nonce was used before: another provider's sign-in was sent a second time.
   case nonceUsed
-  /// The address belongs to an account.
+  /// An account already uses the address.
   case emailTaken
 }
 
 extension RegistryError {
-  /// Trouble of the store is passed on; an answer that the caller of the store should have dealt with counts as trouble.
+  /// Passes on an unavailable store. Other results, which the caller of the store should have handled, count as unavailable.
   init(_ error: RegistryStoreError) {
     self =
       switch error {
       case .unavailable(let cause): .unavailable(cause)
-      case .exists, .changed, .missing: .unavailable("the store's answer makes no sense: \(error)")
+      case .alreadyExists, .conflict, .notFound: .unavailable("unexpected result from the store: \(error)")
       }
   }
 }

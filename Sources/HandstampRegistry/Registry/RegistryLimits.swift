@@ -1,13 +1,13 @@
-/// How long sessions last.
+/// Limits on the lifetime and number of sessions.
 public struct RegistryLimits: Sendable, Hashable {
-  /// A session ends this long after sign-in, however much it is used. Nothing: never.
+  /// Time from sign-in to the end of a session, however much it is used. `nil` disables the limit.
   public var absoluteLimit: Duration?
-  /// A session ends after this long without use. Nothing: never.
+  /// Time without use after which a session ends. `nil` disables the limit.
   public var idleLimit: Duration?
-  /// How many sessions an account has at most, from 1. One more ends the one that was seen longest ago, as `replaced`. Sign-ins at
-  /// the same instant may make it more until the next. Nothing: any number.
+  /// Maximum number of sessions per account, at least 1. One more ends the least recently seen one as `replaced`. Concurrent
+  /// sign-ins may exceed it until the next sign-in. `nil` disables the limit.
   public var maxSessions: Int?
-  /// "Last seen" is written down at most this often. A short idle limit shortens it, see ``touchInterval(idleLimit:)``.
+  /// Minimum time between updates of "last seen". A short idle limit shortens it, see ``touchInterval(idleLimit:)``.
   public var touchInterval: Duration
   /// How long events and ended sessions are kept, see ``Registry/prune(now:limit:)``.
   public var retention: Duration
@@ -23,7 +23,7 @@ public struct RegistryLimits: Sendable, Hashable {
     self.maxSessions = maxSessions.map { max(1, $0) }
   }
 
-  /// The smaller of ``touchInterval`` and a quarter of the idle limit: a session in use never ends as idle.
+  /// The smaller of ``touchInterval`` and a quarter of the idle limit, so that a session in use never ends as idle.
   public func touchInterval(idleLimit: Duration?) -> Duration {
     min(touchInterval, idleLimit.map { $0 / 4 } ?? touchInterval)
   }

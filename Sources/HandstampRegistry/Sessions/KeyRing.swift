@@ -1,31 +1,31 @@
-/// What the last rotations of a session were asked for with: the memory that tells a retry from a replay.
+/// The rotation keys of a session's last rotations, which tell a retry from a replay.
 public struct KeyRing: Sendable, Hashable {
   /// One accepted rotation.
   public enum Entry: Sendable, Hashable {
     /// The rotation took place with this key.
     case known(KeyMark)
-    /// It took place, but the store lost it: nothing can be said about it.
+    /// The rotation took place, but the store lost it, so its key is not known.
     case unknown
   }
 
   /// How many rotations a ring remembers.
   public static let size = 32
-  /// The most that a stored ring may hold, whatever wrote it.
+  /// The maximum size of a stored ring, whichever version wrote it.
   static let greatestSize = 255
 
-  /// The oldest first; the last one led to the session's present counter.
+  /// The oldest first; the last one led to the session's current counter.
   public private(set) var entries: [Entry]
 
   public init() { entries = [] }
   package init(_ entries: [Entry]) { self.entries = entries }
 
-  /// Takes down one more rotation and forgets the oldest above `size`.
+  /// Appends a rotation and drops the oldest ones beyond `size`.
   mutating func append(_ entry: Entry, keeping size: Int) {
     entries.append(entry)
     if entries.count > size { entries.removeFirst(entries.count - size) }
   }
 
-  /// Nine bytes for each entry: 1 and the mark, or nine zeroes for an unknown one.
+  /// Nine bytes per entry: 1 and the mark, or nine zeros for an unknown one.
   public var bytes: [UInt8] {
     entries.flatMap { entry in
       switch entry {
@@ -35,10 +35,10 @@ public struct KeyRing: Sendable, Hashable {
     }
   }
 
-  /// Reads what ``bytes`` wrote; nothing for anything else.
+  /// Parses ``bytes``. Returns `nil` for any other input.
   public init?(bytes: some Collection<UInt8>) {
     guard bytes.count % 9 == 0, bytes.count / 9 <= KeyRing.greatestSize else { return nil }
-    // An array of its own: a slice of any collection is slow, and this is done at each refresh.
+    // Copy into an array: slices of generic collections are slow, and this runs on every refresh.
     let bytes = Array(bytes)
     entries = []
     entries.reserveCapacity(bytes.count / 9)

@@ -1,42 +1,42 @@
 public import HandstampCore
 
-/// What a session answers when a genuine refresh token is presented.
+/// The decision about a genuine refresh token presented to a session.
 public enum RotationVerdict: Sendable, Hashable {
-  /// The token is the one that is good now: store the row, then hand out the successor.
+  /// The token is the current one: store the row, then issue the successor.
   case rotate(SessionRow, RefreshClaims)
-  /// The same, for a token that is ahead of the row: the store lost `lost` rotations. Worth an alarm.
+  /// Like ``rotate(_:_:)``, for a token ahead of the row: the store lost `lost` rotations. Operators should be alerted.
   case fastForward(SessionRow, RefreshClaims, lost: UInt64)
-  /// A retry of the last rotation: hand out the same successor again. Nothing to store.
+  /// A retry of the last rotation: issue the same successor again. There is nothing to store.
   case again(RefreshClaims)
-  /// A late duplicate of an older rotation, or of one that was lost: nothing is handed out, and nobody is accused.
+  /// A late duplicate of an older or lost rotation: issue no token, and do not treat it as theft.
   case superseded
-  /// Two hold the same token: store the row, which is ended.
+  /// Two parties hold the same token: store the row, which has ended.
   case theft(SessionRow, TheftSign)
-  /// The session was over before.
+  /// The session had ended before.
   case ended(EndReason)
-  /// A keyed session needs a key.
+  /// The session is keyed and the request has no key.
   case invalidRequest
 }
 
-/// What gave a thief away.
+/// The evidence for a stolen token.
 public enum TheftSign: String, Sendable, Hashable, CaseIterable {
-  /// One token came with two keys.
+  /// One token was presented with two keys.
   case twoKeys = "two_keys"
-  /// The token was made by a rotation that never took place in this line.
+  /// The token comes from a rotation that never took place in this branch.
   case forkedBranch = "forked_branch"
-  /// The token is older than everything that is remembered.
+  /// The token is older than the key ring reaches.
   case ancient
-  /// A plain session's token came again after the window for retries.
+  /// A plain session's token was presented again after the retry window.
   case replayed
 }
 
-/// The server's side of idempotent rotation: a function of row, token, key and time.
+/// The server side of idempotent rotation: a function of row, token, key and time.
 ///
-/// | presented to a session that lasts | verdict |
+/// | presented to a live session | verdict |
 /// |---|---|
 /// | no key, and the session is keyed | ``RotationVerdict/invalidRequest`` |
 /// | a mark that disagrees with the rotation that should have made it | theft |
-/// | the token that is good now | rotate |
+/// | the current token | rotate |
 /// | its predecessor, with the key of the last rotation | the same successor again, however late |
 /// | an older token, with the key it was rotated with | superseded |
 /// | a token that was rotated with another key | theft |
@@ -52,10 +52,10 @@ public struct Rotation: Sendable, Hashable {
   public init() { rules = RotationRules() }
   package init(rules: RotationRules) { self.rules = rules }
 
-  /// Decides about a token whose MAC was found genuine and that names this row.
+  /// Decides about a token that has a valid MAC and names this row.
   ///
   /// - Parameters:
-  ///   - key: The mark of the client's key; nothing when it sent none, or none that is well formed.
+  ///   - key: The mark of the client's key; `nil` if it sent none, or a malformed one.
   ///   - drawn: A fresh random mark, for a rotation whose key the server draws. Used in plain sessions only.
   ///   - now: The server's clock.
   public func decide(
@@ -72,17 +72,17 @@ public struct Rotation: Sendable, Hashable {
     if rules.comparesMark, token.counter > 0, case .known(let mark) = row.accepted(at: token.counter - 1),
       mark != token.mark
     {
-      return .theft(row.ended(.misused, at: now), .forkedBranch)
+      return .theft(row.ended(.tokenReuseDetected, at: now), .forkedBranch)
     }
     if token.counter >= row.counter { return rotate(row, token, presented, now) }
     switch row.accepted(at: token.counter) {
     case .known(let mark): return repeated(row, token, rotatedWith: mark, presented, now)
     case .unknown: return .superseded
-    case nil: return .theft(row.ended(.misused, at: now), .ancient)
+    case nil: return .theft(row.ended(.tokenReuseDetected, at: now), .ancient)
     }
   }
 
-  /// Who brings the key of a rotation.
+  /// The key of a rotation, from the client or drawn by the server.
   private enum Presented {
     case key(KeyMark)
     case keyless(KeyMark)
@@ -94,7 +94,7 @@ public struct Rotation: Sendable, Hashable {
     var row = row
     let lost = token.counter - row.counter
     if lost > 0 {
-      // More than the ring holds need not be written down.
+      // Entries beyond the ring's size would be dropped anyway.
       for _ in 0..<min(lost - 1, UInt64(rules.ringSize)) { row.ring.append(.unknown, keeping: rules.ringSize) }
       row.ring.append(.known(token.mark), keeping: rules.ringSize)
     }
@@ -118,13 +118,13 @@ public struct Rotation: Sendable, Hashable {
     let successor = RefreshClaims(session: row.session, counter: row.counter, mark: mark)
     switch presented {
     case .key(let key):
-      guard key == mark else { return .theft(row.ended(.misused, at: now), .twoKeys) }
+      guard key == mark else { return .theft(row.ended(.tokenReuseDetected, at: now), .twoKeys) }
       return isLast ? .again(successor) : .superseded
     case .keyless:
-      // Clocks of several servers differ a little: a rotation that seems to lie ahead counts as well.
+      // Server clocks differ slightly, so a rotation that seems to lie in the future counts as well.
       let age = now.since(row.rotatedAt)
       let isRetry = isLast && age <= rules.replayWindow && age >= .zero - rules.replayWindow
-      return isRetry ? .again(successor) : .theft(row.ended(.misused, at: now), .replayed)
+      return isRetry ? .again(successor) : .theft(row.ended(.tokenReuseDetected, at: now), .replayed)
     }
   }
 }

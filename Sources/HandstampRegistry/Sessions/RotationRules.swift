@@ -1,13 +1,13 @@
-/// What a rotation goes by. The defaults are the safe ones; others exist to show that each is needed, by what an
-/// exploration of client and server finds without it.
+/// The rules of rotation. The defaults are the safe ones; the exploration of client and server uses others to show that each
+/// rule is needed.
 package struct RotationRules: Sendable, Hashable {
-  /// How many rotations are remembered. With 2, a duplicate that comes late signs an honest client out.
+  /// How many rotations are remembered. With 2, a late duplicate signs an honest client out.
   package var ringSize = KeyRing.size
-  /// Whether a token's mark is compared with the rotation that made it. Without it, a store that lost a commit lets two
-  /// holders go on along two branches, unseen.
+  /// Whether a token's mark is compared with the rotation that made it. Without it, after a store has lost a commit, two
+  /// holders can go on along two branches undetected.
   package var comparesMark = true
-  /// Whether a keyed session is served without a key, like a plain one. If so, a thief leaves the key out and follows the
-  /// victim unseen.
+  /// Whether a keyed session is served without a key, like a plain one. If so, a thief can leave the key out and follow the
+  /// victim undetected.
   package var servesKeyless = false
   /// How long a plain session gets the same successor again.
   package var replayWindow = Duration.seconds(30)

@@ -1,23 +1,23 @@
 public import HandstampCore
 
-/// Whether the client of a session brings rotation keys. Decided at sign-in, for the life of the session.
+/// Whether the client of a session sends rotation keys. Fixed at sign-in, for the lifetime of the session.
 public enum SessionKind: String, Sendable, Hashable, Codable, CaseIterable {
-  /// Every refresh carries a key. One without is refused: were it served, a thief could leave the key out.
+  /// Every refresh carries a key. A refresh without one is refused; otherwise a thief could leave the key out.
   case keyed
-  /// A client that knows nothing of keys, such as a third party's OAuth library.
+  /// The client does not support rotation keys, such as a third-party OAuth library.
   case plain
 }
 
-/// What a device says of itself at sign-in. It may say anything, so control characters are taken out and long texts cut.
+/// A device's description of itself at sign-in. It is not trusted: control characters are removed and long texts truncated.
 public struct DeviceInfo: Sendable, Hashable {
-  /// The most bytes of each of the three.
+  /// The maximum length of each property, in bytes.
   public static let maxLength = 200
 
-  /// Of the installation: signing in again from it ends its former session.
+  /// The ID of the installation. Signing in again from it ends its previous session.
   public let id: DeviceID
-  /// For people: "Ada's phone".
+  /// A display name, such as "Ada's phone".
   public let name: String
-  /// Such as `ios` or `linux`.
+  /// A platform name, such as `ios` or `linux`.
   public let platform: String
 
   public init(id: DeviceID, name: String, platform: String) {
@@ -38,13 +38,13 @@ public struct SessionEnd: Sendable, Hashable {
   }
 }
 
-/// The program that a session was granted to, where it is not the server's own app: another OAuth client (RFC 6749).
+/// The OAuth client (RFC 6749) that a session was granted to, other than the server's own app.
 public struct SessionClient: Sendable, Hashable {
-  /// Its `client_id`.
+  /// The `client_id`.
   public let id: String
-  /// What was granted, space between; empty for nothing in particular. It never grows.
+  /// The granted scope, separated by spaces; may be empty. It never grows.
   public let scope: String
-  /// The API that its access tokens are for (RFC 8707). Nothing: the server's own.
+  /// The API that its access tokens are for (RFC 8707). `nil` is the server's own API.
   public let audience: String?
 
   public init(id: String, scope: String, audience: String? = nil) {
@@ -54,32 +54,32 @@ public struct SessionClient: Sendable, Hashable {
   }
 }
 
-/// One session, as the server keeps it: one row, updated in place, no token in it.
+/// One session as the server stores it: one row, updated in place, without any token.
 public struct SessionRow: Sendable, Hashable {
   public let session: SessionBytes
   public let account: AccountID
   public var device: DeviceInfo
   public let kind: SessionKind
-  /// Nothing for a session of the server's own app.
+  /// `nil` for a session of the server's own app.
   public let client: SessionClient?
-  /// How often the refresh token was rotated: the counter of the token that is good now.
+  /// How often the refresh token was rotated, which is the counter of the current token.
   public var counter: UInt64
   public var ring: KeyRing
   public private(set) var createdAt: UnixTime
   public var rotatedAt: UnixTime
   /// Lags behind by up to a minute, see ``RegistryLimits/touchInterval``.
   public var lastSeenAt: UnixTime
-  /// Nothing while the session was not ended. One that only expired may have nothing here for a while.
+  /// `nil` until the session is marked as ended, which for an expired session may take a while.
   public var end: SessionEnd?
-  /// When the session ends, however much it is used. Nothing: never.
+  /// When the session ends, however much it is used. `nil` disables the limit.
   public var absoluteExpiry: UnixTime?
-  /// How long the session lasts unused. Nothing: for ever.
+  /// How long the session lasts unused. `nil` disables the limit.
   public var idleLimit: Duration?
   /// The JWK thumbprint that tokens are bound to (RFC 9449 section 6).
   public var dpopThumbprint: String?
-  /// Where a push message for the device may be sent. Gone with the session's end, and never shown.
+  /// The token for push messages to the device. Deleted when the session ends, and never shown.
   public var pushToken: Secret?
-  /// One more with every write, so that a writer can tell that somebody else was faster.
+  /// Incremented by every write, so that writers detect concurrent changes.
   public var revision: Int64
 
   public init(
@@ -112,10 +112,10 @@ public struct SessionRow: Sendable, Hashable {
 extension SessionRow {
   public var id: SessionID { session.id }
 
-  /// When the session ends if nobody uses it any more. Nothing: never.
+  /// When the session ends if it is not used again; `nil` without an idle limit.
   public var idleExpiry: UnixTime? { idleLimit.map { lastSeenAt.advanced(by: $0) } }
 
-  /// The earlier of the two ends that need nobody to bring them about.
+  /// The earlier of ``absoluteExpiry`` and ``idleExpiry``; `nil` without either.
   public var expiry: UnixTime? {
     switch (absoluteExpiry, idleExpiry) {
     case (let absolute?, let idle?): min(absolute, idle)
@@ -124,7 +124,7 @@ extension SessionRow {
     }
   }
 
-  /// Why the session is over at `now`; nothing while it lasts. The expiry itself is already over.
+  /// Returns why the session has ended or expired at `now`, or `nil` if it is live. At the instant of expiry it has expired.
   public func over(at now: UnixTime) -> EndReason? {
     if let end { return end.reason }
     if let absoluteExpiry, now >= absoluteExpiry { return .expired }
@@ -132,7 +132,7 @@ extension SessionRow {
     return nil
   }
 
-  /// What the ring knows of the rotation of `counter`. Nothing when it is too old, or has not yet taken place.
+  /// Returns the ring's entry for the rotation of `counter`, or `nil` if it is too old or has not taken place yet.
   func accepted(at counter: UInt64) -> KeyRing.Entry? {
     guard counter < self.counter else { return nil }
     let age = self.counter - counter
@@ -140,7 +140,7 @@ extension SessionRow {
     return ring.entries[ring.entries.count - Int(age)]
   }
 
-  /// The row after the times of it that lie in `span` were moved, see ``RegistryChange/moveTimes(_:by:)``.
+  /// Returns the row with its times in `span` moved, see ``RegistryChange/moveTimes(_:by:)``.
   func moved(_ span: ClosedRange<UnixTime>, by distance: Duration) -> SessionRow {
     func moved(_ time: UnixTime) -> UnixTime { span.contains(time) ? time.advanced(by: distance) : time }
     var row = self
@@ -152,7 +152,7 @@ extension SessionRow {
     return row
   }
 
-  /// The row after it was ended. What had ended before stays as it was.
+  /// Returns the row as ended. An earlier end is kept.
   func ended(_ reason: EndReason, at now: UnixTime) -> SessionRow {
     var row = self
     row.end = row.end ?? SessionEnd(at: now, reason: reason)

@@ -1,8 +1,8 @@
 extension String {
-  /// The text without what could lead a terminal, a page or a log astray: control characters, line separators, and the marks
-  /// that turn the direction of writing. Cut after `limit` bytes, between characters.
+  /// Returns the text without characters that are unsafe in terminals, pages or logs: control characters, line separators, and
+  /// marks that change the writing direction. Truncated to `limit` bytes, between characters.
   package func displayable(limit: Int) -> String {
-    // What was cleaned before, as everything that comes from a store, need not be taken apart.
+    // Fast path for text that is already clean, such as everything from a store.
     if utf8.count <= limit, unicodeScalars.allSatisfy(String.isDisplayable) { return self }
     var text = ""
     for character in self {

@@ -1,13 +1,13 @@
 public import HandstampCore
 
-/// What the clock of the servers on one store was last seen to show: the next start, and each server beside, tells by it a clock
-/// that jumped, and whether that is settled.
+/// The last clock reading of the servers on one store. From it, the next start and the other servers detect a clock that
+/// jumped, and whether the jump is settled.
 public struct ClockNote: Sendable, Hashable {
-  /// The time that counted.
+  /// The server time of the reading.
   public var at: UnixTime
-  /// Since when the clock has shown another time than the one that counts; `nil` while the two are the same.
+  /// Since when the system clock has differed from the server time; `nil` while they agree.
   public var doubtedSince: UnixTime?
-  /// One more with every note. A store whose note has a smaller one than before went back in time.
+  /// Incremented by every note. A smaller revision than before means that the store was rolled back.
   public var revision: Int64
 
   public init(at: UnixTime, doubtedSince: UnixTime? = nil, revision: Int64 = 0) {

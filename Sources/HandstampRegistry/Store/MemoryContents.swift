@@ -1,17 +1,17 @@
 import HandstampCore
 
-/// What a memory store holds, and how a change is made and taken back.
+/// The contents of a memory store, with changes that can be undone.
 struct MemoryContents {
   private(set) var sessions: [SessionID: SessionRow] = [:]
-  /// Those that were not ended.
+  /// The sessions that were not ended.
   private var live: [AccountID: Set<SessionID>] = [:]
   private(set) var accounts: [AccountID: AccountRecord] = [:]
   private(set) var emails: [String: AccountID] = [:]
   private(set) var identities: [ExternalIdentity: AccountID] = [:]
-  private(set) var tickets: [TicketID: Ticket] = [:]
+  private(set) var tickets: [OneTimeTokenID: OneTimeTokenRecord] = [:]
   private(set) var clock: ClockNote?
   private var events: [StoredEvent] = []
-  /// How many events were forgotten: all before ``events``.
+  /// The number of pruned events, all of them before ``events``.
   private var forgotten = 0
 
   var lastEventID: EventID { EventID(rawValue: Int64(forgotten + events.count)) }
@@ -21,7 +21,7 @@ struct MemoryContents {
   }
 
   func events(after id: EventID, account: AccountID?, limit: Int) -> [StoredEvent] {
-    // The id of an event is its place in the line, those that were forgotten counted.
+    // The ID of an event is its position, counting pruned events.
     let start = max(Int(clamping: max(id.rawValue, 0)) - forgotten, 0)
     let matching = events.dropFirst(start).lazy.filter { account == nil || $0.event.account == account }
     return Array(matching.prefix(limit))
@@ -46,13 +46,13 @@ struct MemoryContents {
     return old + ended.count + over.count
   }
 
-  /// What a change may overwrite.
+  /// The previous values that a change may overwrite.
   enum Former {
     case session(SessionRow?, SessionRow)
     case account(AccountRecord?, AccountRecord)
-    case tickets([TicketID: Ticket])
+    case tickets([OneTimeTokenID: OneTimeTokenRecord])
     case clock(ClockNote?)
-    case times([SessionID: SessionRow], [TicketID: Ticket])
+    case times([SessionID: SessionRow], [OneTimeTokenID: OneTimeTokenRecord])
     case nothing
   }
 
@@ -61,7 +61,7 @@ struct MemoryContents {
     case .createSession(let row), .replaceSession(let row, _): .session(sessions[row.id], row)
     case .endSession(let id, _): sessions[id].map { .session($0, $0) } ?? .nothing
     case .createAccount(let record), .replaceAccount(let record, _): .account(accounts[record.id], record)
-    case .createTicket, .useTicket, .voidTickets: .tickets(tickets)
+    case .createOneTimeToken, .redeemOneTimeToken, .voidOneTimeTokens: .tickets(tickets)
     case .noteClock: .clock(clock)
     case .moveTimes: .times(sessions, tickets)
     case .expectAccount: .nothing
@@ -82,7 +82,7 @@ struct MemoryContents {
       if let identity = old?.identity { identities[identity] = new.id }
     case .tickets(let old): tickets = old
     case .clock(let old): clock = old
-    case .times(let oldSessions, let oldTickets): (sessions, tickets) = (oldSessions, oldTickets)
+    case .times(let oldSessions, let oldOneTimeTokens): (sessions, tickets) = (oldSessions, oldOneTimeTokens)
     case .nothing: return
     }
   }
@@ -90,42 +90,42 @@ struct MemoryContents {
   mutating func apply(_ change: RegistryChange) throws(RegistryStoreError) {
     switch change {
     case .createSession(var row):
-      guard accounts[row.account] != nil else { throw .missing }
-      guard sessions[row.id] == nil else { throw .exists }
+      guard accounts[row.account] != nil else { throw .notFound }
+      guard sessions[row.id] == nil else { throw .alreadyExists }
       row.revision = 0
       try store(row)
     case .replaceSession(var row, let expecting):
-      guard let stored = sessions[row.id] else { throw .missing }
-      guard stored.revision == expecting, stored.account == row.account else { throw .changed }
+      guard let stored = sessions[row.id] else { throw .notFound }
+      guard stored.revision == expecting, stored.account == row.account else { throw .conflict }
       row.revision = expecting + 1
       try store(row)
     case .endSession(let id, let end):
-      guard let stored = sessions[id] else { throw .missing }
-      guard stored.end == nil else { throw .changed }
+      guard let stored = sessions[id] else { throw .notFound }
+      guard stored.end == nil else { throw .conflict }
       try store(stored.ended(end.reason, at: end.at))
     case .createAccount(var record):
-      guard accounts[record.id] == nil else { throw .exists }
+      guard accounts[record.id] == nil else { throw .alreadyExists }
       record.revision = 0
       try store(record)
     case .replaceAccount(var record, let expecting):
-      guard let stored = accounts[record.id] else { throw .missing }
-      guard stored.revision == expecting else { throw .changed }
+      guard let stored = accounts[record.id] else { throw .notFound }
+      guard stored.revision == expecting else { throw .conflict }
       record.revision = expecting + 1
       try store(record)
       if let email = stored.email, email.normalised != record.email?.normalised { emails[email.normalised] = nil }
       if let identity = stored.identity, identity != record.identity { identities[identity] = nil }
     case .expectAccount(let id, let revision):
-      guard let stored = accounts[id] else { throw .missing }
-      guard stored.revision == revision else { throw .changed }
-    case .createTicket(let ticket):
-      guard tickets[ticket.id] == nil else { throw .exists }
+      guard let stored = accounts[id] else { throw .notFound }
+      guard stored.revision == revision else { throw .conflict }
+    case .createOneTimeToken(let ticket):
+      guard tickets[ticket.id] == nil else { throw .alreadyExists }
       tickets[ticket.id] = ticket
-    case .useTicket(let id):
-      guard tickets.removeValue(forKey: id) != nil else { throw .missing }
-    case .voidTickets(let purpose, let subject):
+    case .redeemOneTimeToken(let id):
+      guard tickets.removeValue(forKey: id) != nil else { throw .notFound }
+    case .voidOneTimeTokens(let purpose, let subject):
       tickets = tickets.filter { $0.value.purpose != purpose || $0.value.subject != subject }
     case .noteClock(var note, let expecting):
-      guard clock?.revision == expecting else { throw .changed }
+      guard clock?.revision == expecting else { throw .conflict }
       note.revision = expecting.map { $0 + 1 } ?? 0
       clock = note
     case .moveTimes(let span, let distance):
@@ -137,7 +137,7 @@ struct MemoryContents {
   private mutating func store(_ row: SessionRow) throws(RegistryStoreError) {
     if row.end == nil {
       let rivals = live(of: row.account).contains { $0.id != row.id && $0.device.id == row.device.id }
-      guard !rivals else { throw .exists }
+      guard !rivals else { throw .alreadyExists }
       live[row.account, default: []].insert(row.id)
     } else {
       live[row.account]?.remove(row.id)
@@ -147,10 +147,10 @@ struct MemoryContents {
 
   private mutating func store(_ record: AccountRecord) throws(RegistryStoreError) {
     if let email = record.email {
-      guard emails[email.normalised] == nil || emails[email.normalised] == record.id else { throw .exists }
+      guard emails[email.normalised] == nil || emails[email.normalised] == record.id else { throw .alreadyExists }
     }
     if let identity = record.identity {
-      guard identities[identity] == nil || identities[identity] == record.id else { throw .exists }
+      guard identities[identity] == nil || identities[identity] == record.id else { throw .alreadyExists }
       identities[identity] = record.id
     }
     if let email = record.email { emails[email.normalised] = record.id }

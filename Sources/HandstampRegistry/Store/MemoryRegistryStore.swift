@@ -1,13 +1,13 @@
 public import HandstampCore
 
-/// A store that lasts as long as its process: for tests, and for servers without a disk.
+/// An in-memory store that lasts as long as its process, for tests and for servers without a disk.
 public actor MemoryRegistryStore: RegistryStore {
   private var contents = MemoryContents()
 
   public init() {}
 
   public func write(_ changes: [RegistryChange], events: [RegistryEvent]) throws(RegistryStoreError) -> [StoredEvent] {
-    // What a change is about is looked up before it is made: one that fails takes back those before it.
+    // Save the previous values before each change, so that a failure can undo the changes before it.
     var former: [MemoryContents.Former] = []
     for change in changes {
       former.append(contents.former(change))
@@ -43,7 +43,7 @@ public actor MemoryRegistryStore: RegistryStore {
     contents.identities[identity].flatMap { contents.accounts[$0] }
   }
 
-  public func ticket(_ id: TicketID) -> Ticket? { contents.tickets[id] }
+  public func ticket(_ id: OneTimeTokenID) -> OneTimeTokenRecord? { contents.tickets[id] }
 
   public func prune(_ retention: Retention, limit: Int) -> Int { contents.prune(retention, limit: max(limit, 0)) }
 

@@ -1,9 +1,9 @@
 public import HandstampCore
 
-/// Something that happened to a session or an account, in the vocabulary of CAEP 1.0 and RISC 1.0 (OpenID Shared Signals).
+/// An event of a session or an account, in the vocabulary of CAEP 1.0 and RISC 1.0 (OpenID Shared Signals).
 public struct RegistryEvent: Sendable, Hashable {
   public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Somebody signed in (CAEP section 3.7).
+    /// A user signed in (CAEP section 3.7).
     case sessionEstablished = "session-established"
     /// A session ended; the reason says why (CAEP section 3.1).
     case sessionRevoked = "session-revoked"
@@ -11,15 +11,15 @@ public struct RegistryEvent: Sendable, Hashable {
     case credentialChange = "credential-change"
     /// The account was closed (RISC section 2.3).
     case accountDisabled = "account-disabled"
-    /// The account was deleted, for good (RISC section 2.2).
+    /// The account was permanently deleted (RISC section 2.2).
     case accountPurged = "account-purged"
   }
 
   public var kind: Kind
   public var account: AccountID
-  /// Nothing for an event of the whole account.
+  /// `nil` for an event of the whole account.
   public var session: SessionID?
-  /// Why a session ended; nothing for the other kinds.
+  /// Why a session ended; `nil` for the other kinds.
   public var reason: EndReason?
   public var at: UnixTime
 
@@ -32,7 +32,7 @@ public struct RegistryEvent: Sendable, Hashable {
   }
 }
 
-/// The place of an event in the store's one line of events. Later events have greater ids, and no id is given twice.
+/// The position of an event in the store's single sequence of events. IDs increase and are never reused.
 public struct EventID: RawRepresentable, Sendable, Hashable, Comparable, Codable, CustomStringConvertible {
   public let rawValue: Int64
   public init(rawValue: Int64) { self.rawValue = rawValue }
@@ -43,7 +43,7 @@ public struct EventID: RawRepresentable, Sendable, Hashable, Comparable, Codable
   public static func < (left: EventID, right: EventID) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// An event that is durable.
+/// An event that is durably stored.
 public struct StoredEvent: Sendable, Hashable, Identifiable {
   public let id: EventID
   public let event: RegistryEvent

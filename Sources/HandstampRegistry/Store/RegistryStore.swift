@@ -1,92 +1,93 @@
 public import HandstampCore
 
-/// Where the list of sessions lives. `checkRegistryStore` of HandstampTesting says whether one keeps its promises.
+/// The storage of the list of sessions. `checkRegistryStore` in HandstampTesting checks an implementation.
 public protocol RegistryStore: Sendable {
-  /// Makes all of the changes, in their order, and stores the events, in theirs; or does nothing and throws.
+  /// Makes all changes and stores all events, each in order; or does nothing and throws.
   ///
-  /// Durable before it returns. When it throws ``RegistryStoreError/unavailable(_:)`` nobody knows whether it took place;
-  /// after any other error it did not.
+  /// The write is durable when the method returns. If it throws ``RegistryStoreError/unavailable(_:)``, the write may or may
+  /// not have taken place; after any other error it did not.
   @concurrent func write(_ changes: [RegistryChange], events: [RegistryEvent]) async throws(RegistryStoreError)
     -> [StoredEvent]
 
-  /// The session of that id, ended or not; nothing when there is none.
+  /// Returns the session with that ID, ended or not, or `nil` if there is none.
   @concurrent func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow?
 
-  /// The sessions of an account that were not ended, the oldest first. Some may have expired unnoticed.
+  /// Returns the sessions of an account that were not ended, the oldest first. Some may have expired already.
   @concurrent func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow]
 
-  /// At most `limit` sessions that were not ended and whose expiry is `now` or earlier, the most overdue first.
+  /// Returns at most `limit` sessions that were not ended and whose expiry is `now` or earlier, the most overdue first.
   @concurrent func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow]
 
   @concurrent func account(_ id: AccountID) async throws(RegistryStoreError) -> AccountRecord?
 
-  /// The account whose address has that ``EmailAddress/normalised`` form.
+  /// Returns the account whose address has that ``EmailAddress/normalised`` form.
   @concurrent func account(email normalised: String) async throws(RegistryStoreError) -> AccountRecord?
 
-  /// The account of that identity.
+  /// Returns the account with that identity.
   @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord?
 
-  /// The ticket of that id; nothing when there is none, or no more.
-  @concurrent func ticket(_ id: TicketID) async throws(RegistryStoreError) -> Ticket?
+  /// Returns the one-time token with that ID, or `nil` if there is none.
+  @concurrent func ticket(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord?
 
-  /// Forgets what is over, at most `limit` of each kind: the oldest events, ended sessions, tickets that expired. Never a
-  /// session that was not ended. Returns how many were forgotten; of those that may be, none is left when it is zero.
+  /// Deletes at most `limit` of each kind that `retention` covers: the oldest events, ended sessions and expired one-time
+  /// tokens. Never deletes a session that was not ended. Returns how many were deleted; 0 means that none are left to delete.
   @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int
 
-  /// At most `limit` events after the one of that id, in the order of their ids; of one account, or of all.
+  /// Returns at most `limit` events after the one with that ID, in order; those of one account, or of all if `account` is
+  /// `nil`.
   @concurrent func events(
     after id: EventID, account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredEvent]
 
-  /// The last ``RegistryChange/noteClock(_:expecting:)``; `nil` when there has been none.
+  /// Returns the last ``RegistryChange/noteClock(_:expecting:)``, or `nil` if there has been none.
   @concurrent func clockNote() async throws(RegistryStoreError) -> ClockNote?
 
-  /// The id of the newest event; ``EventID/zero`` when there has never been one.
+  /// Returns the ID of the newest event, or ``EventID/zero`` if there has never been one.
   @concurrent func lastEventID() async throws(RegistryStoreError) -> EventID
 }
 
-/// One part of a write. A row or record is stored with the revision that its case names, whatever it says itself.
+/// One part of a write. The stored revision is the one that the case specifies, not the one in the row or record.
 public enum RegistryChange: Sendable, Hashable {
-  /// Fails with `exists` when its id is taken, or when the same device has a session of the same account that was not ended;
-  /// with `missing` when there is no such account. Stored with revision 0.
+  /// Creates a session. Fails with `exists` if its ID is taken, or if the same device has a session of the same account that
+  /// was not ended; with `missing` if the account does not exist. Stored with revision 0.
   case createSession(SessionRow)
-  /// Fails with `missing` when there is none, with `changed` when its revision is not the expected one. Stored with
-  /// revision `expecting + 1`. Account, kind and time of creation never change.
+  /// Replaces a session. Fails with `missing` if it does not exist, with `changed` if its revision is not the expected one.
+  /// Stored with revision `expecting + 1`. Account, kind and creation time never change.
   case replaceSession(SessionRow, expecting: Int64)
-  /// Ends a session, whatever its revision: who writes to it all the time cannot keep it. Fails with `missing` when there is
-  /// none, with `changed` when it was ended before. The device's push token goes, the revision is one more, the rest stays.
+  /// Ends a session, whatever its revision, so that constant writes cannot keep it alive. Fails with `missing` if it does not
+  /// exist, with `changed` if it was ended before. Removes the push token, increments the revision and changes nothing else.
   case endSession(SessionID, SessionEnd)
-  /// Fails with `exists` when its id, its address or its identity is taken. Stored with revision 0.
+  /// Creates an account. Fails with `exists` if its ID, address or identity is taken. Stored with revision 0.
   case createAccount(AccountRecord)
-  /// Fails with `missing` when there is none, with `changed` when its revision is not the expected one, with `exists` when
-  /// its new address or identity is another account's. Stored with revision `expecting + 1`.
+  /// Replaces an account. Fails with `missing` if it does not exist, with `changed` if its revision is not the expected one,
+  /// with `exists` if another account has its new address or identity. Stored with revision `expecting + 1`.
   case replaceAccount(AccountRecord, expecting: Int64)
-  /// Fails with `exists` when its id is taken.
-  case createTicket(Ticket)
-  /// Takes a ticket away. Fails with `missing` when there is none, as when somebody else used it.
-  case useTicket(TicketID)
-  /// Takes away all tickets of that purpose and subject. Never fails.
-  case voidTickets(Ticket.Purpose, subject: String)
-  /// Changes nothing. Fails with `missing` when there is no such account, with `changed` when its revision is another: what
-  /// was decided about an account holds only while it stays as it was.
+  /// Creates a one-time token. Fails with `exists` if its ID is taken.
+  case createOneTimeToken(OneTimeTokenRecord)
+  /// Deletes a one-time token. Fails with `missing` if it does not exist, for example because it was used concurrently.
+  case redeemOneTimeToken(OneTimeTokenID)
+  /// Deletes all one-time tokens of that purpose and subject. Never fails.
+  case voidOneTimeTokens(OneTimeTokenRecord.Purpose, subject: String)
+  /// Changes nothing. Fails with `missing` if the account does not exist, with `changed` if its revision is not the expected
+  /// one: a decision about an account holds only while the account is unchanged.
   case expectAccount(AccountID, revision: Int64)
-  /// Takes the place of the note before it. Fails with `changed` when that has another revision than the expected one; `nil`: when
-  /// there is one. Stored with revision `expecting + 1`, the first one with 0.
+  /// Replaces the clock note. Fails with `changed` if the stored revision is not the expected one, or, if that is `nil`, if
+  /// there is a note. Stored with revision `expecting + 1`, the first one with 0.
   case noteClock(ClockNote, expecting: Int64?)
-  /// Moves times that lie in that span: of living sessions those of creation, rotation and last use, and the absolute expiry
-  /// with the creation; both times of tickets that were made in it. A session that this changes has a revision one more. Never
-  /// fails.
+  /// Moves times in that span: in sessions that were not ended, creation, rotation and last use, and the absolute expiry along
+  /// with the creation; in one-time tokens that were created in it, both times. Increments the revision of changed sessions.
+  /// Never fails.
   case moveTimes(ClosedRange<UnixTime>, by: Duration)
 }
 
-/// Why a store did not do what it was asked. The first three are answers, the last is trouble.
+/// A failed operation of a store. The first three are results for the caller to handle, the last is a failure of the store.
 public enum RegistryStoreError: Error, Sendable, Hashable {
-  /// What should be created is there already.
-  case exists
-  /// What should be replaced is no longer what it was.
-  case changed
-  /// What should be replaced, or the account of a new session, is not there.
-  case missing
-  /// The store cannot be read or written now; the text says why, without any secret.
+  /// The item to create already exists.
+  case alreadyExists
+  /// The item to replace has changed.
+  case conflict
+  /// The item to replace, or the account of a new session, does not exist.
+  case notFound
+  /// The store cannot be read or written at the moment. The text says why, without any secret.
   case unavailable(String)
 }

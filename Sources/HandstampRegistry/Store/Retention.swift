@@ -1,15 +1,15 @@
 public import HandstampCore
 
-/// What a store may forget. Only what is over is ever forgotten.
+/// The data that a store may delete: events, and only those sessions and one-time tokens that have ended or expired.
 public struct Retention: Sendable, Hashable {
-  /// Events before this are forgotten.
+  /// Events before this time are deleted.
   public var eventsBefore: UnixTime
-  /// Sessions that ended before this are forgotten, if they would be over at ``now`` by themselves: until then somebody
-  /// may bring a token of theirs, and is told why the session ended.
+  /// Sessions that ended before this time are deleted if they would have expired by ``now``: until then a client that presents
+  /// an old token learns why the session ended.
   public var endedBefore: UnixTime
-  /// What counts as the end of an ended session that had no limit of its own: this long after its end.
+  /// How long after its end a session without an expiry counts as expired.
   public var unlimited: Duration
-  /// Tickets that expire now or earlier are forgotten.
+  /// One-time tokens that expire at this time or earlier are deleted.
   public var now: UnixTime
 
   public init(
@@ -21,7 +21,7 @@ public struct Retention: Sendable, Hashable {
     self.now = now
   }
 
-  /// Whether a session may be forgotten.
+  /// Returns whether a session may be deleted.
   public func covers(_ row: SessionRow) -> Bool {
     guard let end = row.end, end.at < endedBefore else { return false }
     return (row.expiry ?? end.at.advanced(by: unlimited)) <= now

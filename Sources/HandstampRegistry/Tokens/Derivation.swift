@@ -1,15 +1,15 @@
 import Crypto
 import HandstampCore
 
-/// The functions of cryptography that tokens are made with.
+/// The cryptographic functions behind tokens.
 enum Derivation {
-  /// The first half of HKDF-SHA-256 (RFC 5869 section 2.2) without salt: the same for everything that is derived of a key.
+  /// The first half of HKDF-SHA-256 (RFC 5869 section 2.2) without salt; the same for everything derived from a key.
   static func extract(_ master: Secret) -> SymmetricKey {
     let input = master.withExposedBytes { SymmetricKey(data: $0) }
     return SymmetricKey(data: HKDF<SHA256>.extract(inputKeyMaterial: input, salt: [UInt8]()))
   }
 
-  /// The second half (section 2.3); `purpose` and `context` make the info.
+  /// The second half of HKDF (section 2.3); `purpose` and `context` form the info.
   static func key(from extracted: SymmetricKey, purpose: String, context: [UInt8], size: Int) -> SymmetricKey {
     HKDF<SHA256>.expand(
       pseudoRandomKey: extracted, info: Array(purpose.utf8) + context, outputByteCount: size)
@@ -30,7 +30,7 @@ enum Derivation {
   }
 }
 
-/// Bytes of a source of randomness, eight at a time.
+/// Returns bytes from a random source, drawn eight at a time.
 func randomBytes(_ count: Int, from random: inout some RandomNumberGenerator) -> [UInt8] {
   var bytes: [UInt8] = []
   bytes.reserveCapacity(count + 7)
@@ -39,7 +39,7 @@ func randomBytes(_ count: Int, from random: inout some RandomNumberGenerator) ->
   return bytes
 }
 
-/// The eight bytes of a number, the most significant first.
+/// Returns the eight bytes of a number, the most significant first.
 func bigEndian(_ number: UInt64) -> [UInt8] {
   (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) }
 }

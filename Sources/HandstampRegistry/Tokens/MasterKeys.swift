@@ -1,15 +1,15 @@
 import Crypto
 public import HandstampCore
 
-/// Names one master key; the part of a token that says which key made its MAC.
+/// The ID of a master key. A token contains the ID of the key that made its MAC.
 public struct KeyID: Identifier {
-  /// The most characters of a valid name.
+  /// The maximum length of a valid ID.
   public static let maxLength = 16
 
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 
-  /// One to sixteen letters, digits, `-` or `_` of ASCII: what fits between the dots of a token.
+  /// Whether the ID is 1 to 16 ASCII letters, digits, `-` or `_`, so that it fits between the dots of a token.
   public var isValid: Bool {
     (1...KeyID.maxLength).contains(rawValue.utf8.count) && rawValue.utf8.allSatisfy(KeyID.isAllowed)
   }
@@ -23,18 +23,18 @@ public struct KeyID: Identifier {
   }
 }
 
-/// Names one installation of a server: its key file and its database carry the same one.
+/// The ID of a server installation, stored in both its key file and its database.
 public struct InstanceID: Identifier {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// The keys that make tokens genuine. They live outside the database, so that nobody who reads it can forge a token.
+/// The keys that authenticate tokens. They live outside the database, so that reading it does not allow forging tokens.
 ///
-/// To rotate, add a key and make it ``current``: new tokens carry it, tokens of the others stay good until their key is
-/// taken out. A token whose key is missing is an operator's mistake and never ends a session.
+/// To rotate, add a key and make it ``current``: new tokens use it, tokens of the other keys stay valid until their key is
+/// removed. A token whose key is missing is an operator's mistake and never ends a session.
 public struct MasterKeys: Sendable {
-  /// The least bytes of a key.
+  /// The minimum size of a key, in bytes.
   public static let minimumKeySize = 32
 
   /// The key that new tokens are made with.
@@ -42,7 +42,7 @@ public struct MasterKeys: Sendable {
   /// All keys that are accepted, `current` among them.
   public let keys: [KeyID: Secret]
 
-  /// Fails when `current` has no key, a name does not fit into a token, or a key is shorter than 32 bytes.
+  /// - Throws: ``MasterKeysError`` if `current` has no key, an ID is not valid, or a key is shorter than 32 bytes.
   public init(current: KeyID, keys: [KeyID: Secret]) throws(MasterKeysError) {
     guard keys[current] != nil else { throw .missing(current) }
     for (id, key) in keys {
@@ -58,8 +58,8 @@ public struct MasterKeys: Sendable {
     try self.init(current: current, keys: [current: Secret(bytes: randomBytes(32, from: &random))])
   }
 
-  /// Sixteen bytes that only the key of that name makes for that instance, and that tell nothing about it. A database keeps
-  /// them, so that it is never opened with another key file. Nothing when there is no such key.
+  /// Returns 16 bytes that only this key yields for this instance and that reveal nothing about it. The database stores them,
+  /// so that it is never opened with the wrong key file. Returns `nil` if there is no such key.
   public func checkValue(of id: KeyID, for instance: InstanceID) -> [UInt8]? {
     keys[id].map { key in
       Derivation.key(
@@ -74,11 +74,11 @@ extension MasterKeys: CustomStringConvertible, CustomReflectable {
   public var customMirror: Mirror { Mirror(self, children: ["keys": description]) }
 }
 
-/// Why keys cannot be used.
+/// A reason why master keys are not valid.
 public enum MasterKeysError: Error, Sendable, Hashable {
-  /// The key that should be used is not there.
+  /// The current key is missing.
   case missing(KeyID)
-  /// The name of a key is empty, too long, or has characters that would break a token.
+  /// The ID of a key is empty, too long, or has characters that would break a token.
   case badName(KeyID)
   /// The key has fewer than 32 bytes.
   case tooShort(KeyID)

@@ -1,23 +1,23 @@
 public import HandstampCore
 
-/// The sixteen random bytes that name a session.
+/// The 16 random bytes that identify a session.
 public struct SessionBytes: Sendable, Hashable {
   public static let count = 16
   public let bytes: [UInt8]
 
-  /// Nothing unless there are exactly sixteen.
+  /// Returns `nil` unless there are exactly 16 bytes.
   public init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == SessionBytes.count else { return nil }
     self.bytes = Array(bytes)
   }
 
-  /// The bytes that an id stands for; nothing for an id that no server of ours made.
+  /// The bytes of a session ID; `nil` if the ID does not have the format of this server.
   public init?(_ id: SessionID) {
     guard id.rawValue.utf8.count == 22, let bytes = Base64URL.decode(id.rawValue) else { return nil }
     self.init(bytes)
   }
 
-  /// Sixteen bytes of `random`: pass a cryptographic source, such as the system's.
+  /// Draws 16 bytes from `random`, which must be a cryptographic source, such as the system's.
   public init(from random: inout some RandomNumberGenerator) {
     bytes = randomBytes(SessionBytes.count, from: &random)
   }
@@ -26,8 +26,8 @@ public struct SessionBytes: Sendable, Hashable {
   public var id: SessionID { SessionID(Base64URL.encode(bytes)) }
 }
 
-/// What a rotation remembers of a rotation key: the first eight bytes of its SHA-256. It is also in the token that the
-/// rotation made, as `m`, so that tokens of a forked branch are recognised.
+/// The fingerprint of a rotation key: the first eight bytes of its SHA-256. The token that the rotation made contains it too,
+/// so that tokens of a forked branch are detected.
 public struct KeyMark: Sendable, Hashable {
   /// The eight bytes, the first of them the most significant.
   public let rawValue: UInt64
@@ -35,16 +35,16 @@ public struct KeyMark: Sendable, Hashable {
   public init(rawValue: UInt64) { self.rawValue = rawValue }
   public init(of key: RotationKey) { rawValue = Derivation.mark(of: key.secret) }
 
-  /// What the first token of a session carries; nobody checks it.
+  /// The mark in the first token of a session. It is not checked.
   public static let zero = KeyMark(rawValue: 0)
 }
 
-/// What a genuine refresh token says.
+/// The claims of a genuine refresh token.
 public struct RefreshClaims: Sendable, Hashable {
   public var session: SessionBytes
-  /// How many rotations came before it: 0 for the token of the sign-in.
+  /// The number of rotations before it; 0 for the token from the sign-in.
   public var counter: UInt64
-  /// The mark of the key that made it.
+  /// The mark of the rotation key that it was requested with.
   public var mark: KeyMark
 
   public init(session: SessionBytes, counter: UInt64, mark: KeyMark) {

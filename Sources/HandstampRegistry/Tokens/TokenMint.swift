@@ -1,26 +1,26 @@
 import Crypto
 public import HandstampCore
 
-/// Makes and reads refresh tokens and revocation handles. No token is stored anywhere: it is genuine when its MAC is.
+/// Issues and parses refresh tokens and revocation handles. Tokens are not stored: a token is genuine if its MAC is valid.
 ///
 ///     hst1.<kid>.<base64url( session(16) ‖ counter(varint) ‖ mark(8) ‖ mac(16) )>
 ///     hsr1.<kid>.<base64url( session(16) ‖ mac(16) )>
 ///
-/// The prefixes are our own, so that secret scanners find leaks. A MAC's key is HKDF-SHA-256 of the master key, its info
-/// the prefix and the session: a handle is no token, and no MAC of one session is good for another. Texts that would
-/// decode to the same bytes are refused but for one.
+/// The prefixes let secret scanners find leaked tokens. A MAC's key is HKDF-SHA-256 of the master key, with the prefix and the
+/// session as info, so that a handle is not a valid token, and a MAC is valid for one session only. Of all texts that would
+/// decode to the same bytes, only one is accepted.
 public struct TokenMint: Sendable {
-  /// No genuine text is longer, in bytes; nothing longer is looked at.
+  /// The maximum length of a genuine text, in bytes; longer input is refused unread.
   public static let maxLength = 128
 
   private static let tokenPrefix = "hst1"
   private static let handlePrefix = "hsr1"
   private static let macSize = 16
 
-  /// The keys that tokens are made and checked with.
+  /// The keys that tokens are signed and checked with.
   public let keys: MasterKeys
 
-  /// What is derived of each key for every token alike; once instead of twice a refresh.
+  /// The part of the key derivation that is the same for all tokens, done once instead of twice per refresh.
   private let extracted: ExtractedKeys
 
   public init(_ keys: MasterKeys) {
@@ -28,20 +28,20 @@ public struct TokenMint: Sendable {
     extracted = ExtractedKeys(keys)
   }
 
-  /// The token that says `claims`, made with the current key. The same claims make the same token, until the key changes.
+  /// Returns the token with these claims, made with the current key. The same claims and key always give the same token.
   public func refreshToken(_ claims: RefreshClaims) -> RefreshToken {
     let body = claims.session.bytes + Varint.encode(claims.counter) + bigEndian(claims.mark.rawValue)
     return RefreshToken(seal(body, prefix: TokenMint.tokenPrefix, session: claims.session, message: body))
   }
 
-  /// What ends this session and can do nothing else.
+  /// Returns the handle that can revoke this session and nothing else.
   public func revocationHandle(for session: SessionBytes) -> RevocationHandle {
     RevocationHandle(
       seal(
         session.bytes, prefix: TokenMint.handlePrefix, session: session, message: TokenMint.handleMessage(session)))
   }
 
-  /// Reads a refresh token. A handle is ``TokenReading/forged``.
+  /// Parses a refresh token. A revocation handle is ``TokenReading/forged``.
   public func read(_ token: RefreshToken) -> TokenReading<RefreshClaims> {
     guard let parts = parts(of: token.secret, prefix: TokenMint.tokenPrefix) else { return .forged }
     let numberSize = parts.body.count - SessionBytes.count - 8
@@ -55,7 +55,7 @@ public struct TokenMint: Sendable {
     }
   }
 
-  /// Reads a revocation handle. A refresh token is ``TokenReading/forged``.
+  /// Parses a revocation handle. A refresh token is ``TokenReading/forged``.
   public func read(_ handle: RevocationHandle) -> TokenReading<SessionBytes> {
     guard let parts = parts(of: handle.secret, prefix: TokenMint.handlePrefix),
       let session = SessionBytes(parts.body)
@@ -67,7 +67,7 @@ public struct TokenMint: Sendable {
   private static func handleMessage(_ session: SessionBytes) -> [UInt8] { session.bytes + Array("revoke".utf8) }
 
   private func seal(_ body: [UInt8], prefix: String, session: SessionBytes, message: [UInt8]) -> Secret {
-    // `MasterKeys` holds a key for `current`: without one there would be no value of that type.
+    // `MasterKeys` always holds a key for `current`; its initialiser throws otherwise.
     let key = extracted.keys[keys.current] ?? SymmetricKey(size: .bits256)
     let mac = Derivation.mac(of: message, extracted: key, purpose: prefix, session: session)
     return Secret("\(prefix).\(keys.current).\(Base64URL.encode(body + mac))")
@@ -100,7 +100,7 @@ public struct TokenMint: Sendable {
   }
 }
 
-/// Secrets as good as the master keys themselves: shown nowhere.
+/// Derived secrets, as sensitive as the master keys themselves. They are never printed.
 private struct ExtractedKeys: Sendable, CustomStringConvertible, CustomReflectable {
   let keys: [KeyID: SymmetricKey]
 
@@ -110,12 +110,13 @@ private struct ExtractedKeys: Sendable, CustomStringConvertible, CustomReflectab
   var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What a presented text turned out to be.
+/// The result of parsing a presented token.
 public enum TokenReading<Claims: Sendable & Hashable>: Sendable, Hashable {
-  /// This server made it.
+  /// This server issued the token.
   case genuine(Claims)
-  /// It did not, or not like this. Nothing follows from it: garbage ends nobody's session.
+  /// This server did not issue the token, or it was altered. It has no effect: invalid tokens end no session.
   case forged
-  /// It has the right form, and names a key that this server was not given: an operator's mistake, an answer for later.
+  /// The token is well formed and names a key that this server does not have: an operator's mistake, so the client should
+  /// retry.
   case unknownKey(KeyID)
 }

@@ -1,7 +1,7 @@
-/// Numbers in as few bytes as they need, seven bits in each, the least significant first (LEB128). Of the encodings of one
-/// number exactly one is read: without that, a token would have siblings of the same meaning.
+/// Variable-length integers, seven bits per byte, the least significant first (LEB128). Only the shortest encoding of a
+/// number is accepted; otherwise several tokens would have the same meaning.
 enum Varint {
-  /// The most bytes that are read: 56 bits, which no counter reaches and which fits every database.
+  /// The maximum number of bytes: 56 bits, which no counter reaches and which fits every database.
   static let maxSize = 8
   static let limit: UInt64 = 1 << 56
 
@@ -16,13 +16,13 @@ enum Varint {
     return bytes
   }
 
-  /// The number that all of `bytes` make; nothing when they are none, too many, cut off, or longer than needed.
+  /// Decodes all of `bytes`. Returns `nil` if they are empty, too many, truncated, or longer than needed.
   static func decode(_ bytes: some BidirectionalCollection<UInt8>) -> UInt64? {
     guard (1...maxSize).contains(bytes.count), let last = bytes.last else { return nil }
     guard last < 128, last != 0 || bytes.count == 1 else { return nil }
     var number: UInt64 = 0
     for byte in bytes.reversed() { number = number << 7 | UInt64(byte & 127) }
-    // Every byte but the last says that another follows.
+    // Every byte but the last has the continuation bit.
     return bytes.dropLast().allSatisfy { $0 >= 128 } ? number : nil
   }
 }

@@ -1,20 +1,20 @@
 #if Server
 public import HandstampCore
 
-/// What a server needs to take Sign in with Apple.
+/// The configuration of Sign in with Apple.
 public struct AppleSignIn: Sendable {
-  /// Whom Apple's tokens are from.
+  /// The issuer of Apple's tokens.
   public static let issuer = "https://appleid.apple.com"
-  /// Where Apple's keys are.
+  /// The URL of Apple's keys.
   public static let keysURL = "https://appleid.apple.com/auth/keys"
 
-  /// The apps and services whose tokens are taken: their `aud`.
+  /// The apps and services whose tokens are accepted: their `aud`.
   public var clientIDs: Set<String>
-  /// The `iss` of the tokens. Another one than Apple's is for tests.
+  /// The `iss` of the tokens. Values other than Apple's are for tests.
   public var issuer: String
-  /// Where the keys are fetched, as a JWK set (RFC 7517).
+  /// The URL of the keys, as a JWK set (RFC 7517).
   public var keysURL: String
-  /// Fetches them.
+  /// Fetches the keys.
   public var transport: any Transport
 
   public init(
@@ -28,11 +28,11 @@ public struct AppleSignIn: Sendable {
   }
 }
 
-/// Why an identity token was not taken.
+/// A reason to refuse an identity token.
 enum IdentityTokenFault: Error, Hashable {
-  /// Not Apple's, damaged, over, for another app, or with another nonce. Which of these is nobody's business.
+  /// The token is not Apple's, damaged, expired, for another app, or has another nonce. Which of these is not reported.
   case invalid
-  /// The keys cannot be had now; the text says why.
+  /// The keys are not available at the moment. The text says why.
   case unavailable(String)
 }
 #endif

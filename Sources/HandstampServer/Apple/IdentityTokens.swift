@@ -5,21 +5,20 @@ import HandstampCore
 import HandstampRegistry
 import JWTKit
 
-/// Checks the identity tokens that Apple gives to apps (OpenID Connect Core section 3.1.3.7), signed with RS256 and nothing
-/// else.
+/// Verifies the identity tokens that Apple issues to apps (OpenID Connect Core section 3.1.3.7). Only RS256 is accepted.
 struct IdentityTokens: Sendable {
-  /// What a genuine token says.
+  /// The claims of a genuine token.
   struct Claims: Sendable, Hashable {
-    /// The person: never their address, which may be anybody's tomorrow.
+    /// The user. Never the email address, which can be reassigned.
     var identity: ExternalIdentity
-    /// What makes the sign-in unlike any other.
+    /// The value that makes the sign-in unique.
     var nonce: String
     var expiresAt: UnixTime
   }
 
-  /// Nothing longer is looked at, in bytes.
+  /// Maximum length of a token, in bytes; longer input is refused unread.
   private static let longest = 8192
-  /// The characters of a nonce that is taken. Shorter ones could be guessed.
+  /// The accepted lengths of a nonce. Shorter ones could be guessed.
   static let nonceLengths = 16...256
 
   private let apple: AppleSignIn
@@ -30,8 +29,9 @@ struct IdentityTokens: Sendable {
     keys = KeySet(url: apple.keysURL, transport: apple.transport, now: now)
   }
 
-  /// What `token` says, if it is genuine, good at `now`, for one of our apps, and was asked for with `nonce`: the token has
-  /// the SHA-256 of it, in hexadecimal. The signature comes first: nothing but the key's name is read of an unsigned text.
+  /// Returns the claims of `token` if it is genuine, valid at `now`, issued for one of the configured apps, and was requested
+  /// with `nonce`: the token contains its SHA-256 in hexadecimal. Before the signature is verified, only the header is
+  /// parsed.
   func verify(_ token: Secret, nonce: String, at now: UnixTime) async throws(IdentityTokenFault) -> Claims {
     guard token.count <= IdentityTokens.longest else { throw .invalid }
     let bytes = token.withExposedBytes { Array($0) }
@@ -53,7 +53,7 @@ struct IdentityTokens: Sendable {
       identity: ExternalIdentity(issuer: payload.iss, subject: payload.sub), nonce: hash, expiresAt: end)
   }
 
-  /// In bytes (OpenID Connect Core section 2).
+  /// Maximum length of a subject, in bytes (OpenID Connect Core section 2).
   private static let longestSubject = 255
 
   private struct Header: Decodable {

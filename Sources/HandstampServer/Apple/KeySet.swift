@@ -3,18 +3,18 @@ import Foundation
 import HandstampCore
 import JWTKit
 
-/// Another provider's keys, fetched when they are needed and kept as long as their `Cache-Control` says.
+/// An identity provider's keys, fetched on demand and cached according to `Cache-Control`.
 ///
-/// A key that is not among them is looked for once more, since providers change keys; but not more often than once in
-/// ``KeySet/pause``, so that nobody can make the server fetch by sending it names that do not exist.
+/// An unknown key triggers another fetch, since providers rotate keys, but at most one per ``KeySet/pause``, so that made-up
+/// key IDs cannot make the server fetch constantly.
 actor KeySet {
-  /// The least time between two fetches.
+  /// Minimum time between two fetches.
   static let pause = Duration.seconds(30)
-  /// How long keys are kept, whatever the provider says.
+  /// The limits of the cache lifetime, whatever the provider says.
   static let lives: ClosedRange<Duration> = .seconds(60)...(.seconds(86_400))
-  /// How long they are kept when the provider says nothing.
+  /// The cache lifetime if the provider does not specify one.
   static let usualLife = Duration.seconds(3600)
-  /// How long keys go on being good when no others can be had.
+  /// How long keys may be used after their cache lifetime while no new ones are available.
   static let grace = Duration.seconds(3600)
   private static let maxKeys = 32
   private static let maxBytes = 64 * 1024
@@ -33,16 +33,18 @@ actor KeySet {
     self.now = now
   }
 
-  /// The key of that name; nothing when the provider has none. Fails when the provider cannot be asked.
+  /// Returns the key with this ID, or `nil` if the provider has none.
+  ///
+  /// - Throws: ``IdentityTokenFault/unavailable(_:)`` if the keys cannot be fetched.
   func key(named kid: String) async throws(IdentityTokenFault) -> (any JWTAlgorithm)? {
     if isGood, let key = keys[kid] { return key }
-    // Somebody else's fetch is as good as our own.
+    // A fetch that is already in flight can be shared.
     guard fetching != nil || mayFetch else {
       if isGood { return nil }
-      return try usable(kid, failure: .unavailable("the keys could not be fetched a moment ago"))
+      return try usable(kid, failure: .unavailable("fetching the keys failed a moment ago"))
     }
     switch await fetch() {
-    // Those that were fetched: whoever waited for somebody else's fetch may be here before ``keys`` is set.
+    // Use the fetched keys: a caller that waited for another one's fetch may get here before ``keys`` is set.
     case .success(let fetched): return fetched.keys[kid]
     case .failure(let fault): return try usable(kid, failure: fault)
     }
@@ -51,7 +53,7 @@ actor KeySet {
   private var isGood: Bool { goodUntil.map { now() < $0 } ?? false }
   private var mayFetch: Bool { triedAt.map { now().since($0) >= KeySet.pause || now() < $0 } ?? true }
 
-  /// A key that was good a while ago, where no new ones can be had.
+  /// Returns a cached key within the grace period, while no new ones are available.
   private func usable(_ kid: String, failure: IdentityTokenFault) throws(IdentityTokenFault) -> (any JWTAlgorithm)? {
     guard let goodUntil, now() < goodUntil.advanced(by: KeySet.grace) else { throw failure }
     if let key = keys[kid] { return key }
@@ -63,7 +65,7 @@ actor KeySet {
     var life: Duration
   }
 
-  /// One at a time; whoever comes meanwhile waits for it. It goes on when its first asker has gone.
+  /// Fetches the keys. Concurrent callers share one fetch, which continues if the first of them is cancelled.
   private func fetch() async -> Result<Fetched, IdentityTokenFault> {
     if let fetching { return await fetching.value }
     triedAt = now()
@@ -84,15 +86,15 @@ actor KeySet {
       answerLimit: maxBytes)
     do throws(TransportError) {
       let answer = try await transport.send(request)
-      guard answer.status == 200 else { return .failure(.unavailable("the keys' server says \(answer.status)")) }
-      guard let keys = await read(answer.body) else { return .failure(.unavailable("the keys make no sense")) }
+      guard answer.status == 200 else { return .failure(.unavailable("the key server returned \(answer.status)")) }
+      guard let keys = await read(answer.body) else { return .failure(.unavailable("the key set is not valid")) }
       return .success(Fetched(keys: keys, life: life(answer.header("Cache-Control"))))
     } catch {
-      return .failure(.unavailable("the keys cannot be fetched: \(error)"))
+      return .failure(.unavailable("cannot fetch the keys: \(error)"))
     }
   }
 
-  /// The RSA keys for RS256. A key that is of no use is left out; no key at all is no answer.
+  /// Returns the RSA keys for RS256, skipping unusable ones, or `nil` if none is left.
   private static func read(_ body: [UInt8]) async -> [String: any JWTAlgorithm]? {
     guard let set = try? JSONDecoder().decode(Keys.self, from: Data(body)) else { return nil }
     var keys: [String: any JWTAlgorithm] = [:]
@@ -107,7 +109,7 @@ actor KeySet {
     return keys.isEmpty ? nil : keys
   }
 
-  /// A set of keys, some of which may be of kinds that are not known here.
+  /// A JWK set that may contain keys of unknown types.
   private struct Keys: Decodable {
     struct Member: Decodable {
       var key: JWK?
@@ -116,7 +118,7 @@ actor KeySet {
     var keys: [Member]
   }
 
-  /// What `Cache-Control` says (RFC 9111 section 5.2.2), within limits.
+  /// Returns the cache lifetime from `Cache-Control` (RFC 9111 section 5.2.2), within ``lives``.
   static func life(_ field: String?) -> Duration {
     guard let field else { return usualLife }
     var life = usualLife
@@ -124,7 +126,7 @@ actor KeySet {
       let directive = directive.filter { $0 != " " && $0 != "\t" && $0 != "\"" }
       if directive == "no-store" || directive == "no-cache" { return lives.lowerBound }
       if directive.hasPrefix("max-age=") {
-        // A number without end is a long one.
+        // Very large numbers are capped.
         life = Int64(directive.dropFirst(8)).map { .seconds(min(max($0, 0), 1 << 32)) } ?? lives.lowerBound
       }
     }

@@ -3,9 +3,9 @@ import HandstampCore
 
 /// Wakes the open event streams of an account when something was committed.
 ///
-/// It carries no events, only the word that there are some: each stream reads them from the store, after its own last id.
-/// So the order on a stream is the store's, nothing is lost when two commits announce themselves in the other order, and a
-/// slow reader costs no memory.
+/// It carries only notifications, not events: each stream reads the events after its own last ID from the store. So a stream
+/// has the store's order, nothing is lost if two commits are announced in the opposite order, and a slow reader costs no
+/// memory.
 final class EventHub: Sendable {
   private struct Members {
     var next: UInt64 = 0
@@ -15,7 +15,7 @@ final class EventHub: Sendable {
 
   private let members = Locked(Members())
 
-  /// Lets `bell` ring for `account` until ``unsubscribe(_:from:)`` with the number that comes back.
+  /// Subscribes `bell` to `account`. Pass the returned number to ``unsubscribe(_:from:)``.
   func subscribe(_ bell: Doorbell, to account: AccountID) -> UInt64 {
     let (number, stopped) = members.withLock { members in
       members.next += 1
@@ -33,13 +33,13 @@ final class EventHub: Sendable {
     }
   }
 
-  /// To be called after every commit that wrote events of `account`. Commits of other processes come by ``EventRelay``.
+  /// Notifies the streams of `account`. Call it after every commit with events; ``EventRelay`` covers other processes.
   func announce(_ account: AccountID) {
     let bells = members.withLock { $0.bells[account].map { Array($0.values) } ?? [] }
     for bell in bells { bell.ring(.news) }
   }
 
-  /// The same for every account that has a stream.
+  /// Notifies the streams of all accounts.
   func announceAll() {
     let bells = members.withLock { $0.bells.values.flatMap(\.values) }
     for bell in bells { bell.ring(.news) }
@@ -48,7 +48,7 @@ final class EventHub: Sendable {
   /// Whether any stream is open.
   var hasListeners: Bool { members.withLock { !$0.bells.isEmpty } }
 
-  /// Ends all streams, and every later one at once.
+  /// Ends all streams, and later ones as soon as they subscribe.
   func stop() {
     let bells = members.withLock { members in
       members.stopped = true
@@ -58,13 +58,13 @@ final class EventHub: Sendable {
   }
 }
 
-/// What one open stream waits for. Rings while nobody listens are kept, and several come as one.
+/// The signal that an open stream waits for. Rings without a listener are kept and coalesced.
 final class Doorbell: Sendable {
   struct Rings: OptionSet {
     let rawValue: UInt8
     /// Something was committed.
     static let news = Rings(rawValue: 1)
-    /// The stream was silent for a while.
+    /// The stream has been silent for a while.
     static let heartbeat = Rings(rawValue: 2)
     /// The stream must end.
     static let over = Rings(rawValue: 4)
@@ -72,7 +72,7 @@ final class Doorbell: Sendable {
 
   private let rings = Locked(Rings())
   private let continuation: AsyncStream<Void>.Continuation
-  /// One element for every time that ``take()`` has something. For one listener.
+  /// Yields whenever ``take()`` may return rings. For one listener.
   let bells: AsyncStream<Void>
 
   init() { (bells, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
@@ -82,7 +82,7 @@ final class Doorbell: Sendable {
     continuation.yield()
   }
 
-  /// What has rung since the last time.
+  /// Returns and clears the rings since the last call.
   func take() -> Rings {
     rings.withLock { rings in
       defer { rings = [] }

@@ -3,13 +3,13 @@ import HandstampCore
 import HandstampRegistry
 import ServiceLifecycle
 
-/// Announces what other processes commit to the same store: the end of a session reaches the streams of all of them.
+/// Announces commits of other processes to the same store, so that the end of a session reaches the streams of every server.
 struct EventRelay: Service, CustomStringConvertible {
   let server: SessionServer
-  /// Services are logged by this.
+  /// The name of the service in logs.
   var description: String { "EventRelay" }
 
-  /// A stream hears of an end within a second, the reading included.
+  /// The polling interval: streams report an ended session within a second, including the read.
   static let interval = Duration.milliseconds(500)
   private static let batch = 256
 
@@ -20,14 +20,14 @@ struct EventRelay: Service, CustomStringConvertible {
     }
   }
 
-  /// Announces the accounts of all events after `last`, and returns the id of the newest. Without open streams nothing needs to be
-  /// known: `nil`, and the next one begins at the newest event of its time.
+  /// Announces the accounts of all events after `last`, and returns the ID of the newest event. Without open streams it returns
+  /// `nil`, and the next call starts at the newest event then.
   func relay(after last: EventID?) async -> EventID? {
     guard server.hub.hasListeners else { return nil }
-    // A failing store is not asked more often for that, and its failure is told to those who ask it for something.
+    // Do not poll a failing store more often; requests that need the store report its failure.
     guard var newest = last else {
       guard let newest = try? await server.registry.store.lastEventID() else { return nil }
-      // What came between the first reading of a stream and this one would be missed.
+      // Events between the first read of a stream and this one would be missed otherwise.
       server.hub.announceAll()
       return newest
     }

@@ -4,26 +4,26 @@ import HandstampRegistry
 import Hummingbird
 import NIOCore
 
-/// One open stream of server-sent events (WHATWG HTML section 9.2): an account's events in the store's order, from a cursor
-/// on. It ends when its token does, right after the event that its own session has ended, and when the server stops.
+/// An open stream of server-sent events (WHATWG HTML section 9.2): an account's events after a cursor, in the store's order.
+/// It ends when its token expires, right after the event that its own session has ended, and when the server shuts down.
 struct EventStream: Sendable {
   let bearer: Bearer
-  /// The id of the last event that the reader has.
+  /// The ID of the last event that the reader has.
   let cursor: EventID
-  /// How much of the token's life is left.
+  /// The remaining lifetime of the token.
   let life: Duration
   let heartbeat: Duration
   let hub: EventHub
   let metrics: ServerMetrics
-  /// Closes the connection, for a reader that takes nothing any more.
+  /// Closes the connection of a reader that no longer accepts data.
   let abort: @Sendable () -> Void
-  /// The account's next events after an id, in order; none when there are none.
+  /// Returns the account's next events after an ID, in order; empty if there are none.
   let read: @Sendable (EventID) async throws -> [StoredEvent]
 
-  /// How long a reader may still take after the end of its token.
+  /// How long a reader may still take to accept data after its token has expired.
   private static let patience = Duration.seconds(5)
 
-  /// Writes until the stream is over, or the reader has gone.
+  /// Writes until the stream ends or the reader disconnects.
   @concurrent func run(_ writer: inout any ResponseBodyWriter) async throws {
     let bell = Doorbell()
     let number = hub.subscribe(bell, to: bearer.account)
@@ -47,7 +47,7 @@ struct EventStream: Sendable {
         abort()
       }
       defer { group.cancelAll() }
-      // What was committed between the cursor's reading and the subscription.
+      // Covers commits between the read of the cursor and the subscription.
       bell.ring(.news)
       try await pump(bell, &writer)
     }
@@ -72,8 +72,8 @@ struct EventStream: Sendable {
     }
   }
 
-  /// The first block: the stream is open, and resuming after it loses nothing. The name is the Shared Signals Framework's for
-  /// an event that says only that a stream works.
+  /// The first block: confirms that the stream is open, and allows resuming without loss. In the Shared Signals Framework,
+  /// `verification` is the event that only confirms that a stream works.
   private var opening: ByteBuffer {
     var json = JSONText()
     json.add("sid", bearer.session.rawValue)

@@ -1,15 +1,15 @@
 #if Server
-/// Base 64 with the URL-safe alphabet and without padding (RFC 4648 section 5).
+/// Base64 with the URL-safe alphabet and without padding (RFC 4648 section 5).
 enum Base64URL {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-  /// The value of each byte as a digit; 255 for a byte that is none.
+  /// The value of each byte as a digit; 255 for other bytes.
   private static let values: [UInt8] = {
     var values = [UInt8](repeating: 255, count: 256)
     for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
     return values
   }()
 
-  /// Appends `bytes`, encoded, to `text`.
+  /// Encodes `bytes` and appends them to `text`.
   static func append(_ bytes: some Sequence<UInt8>, to text: inout [UInt8]) {
     var bits: UInt32 = 0
     var held: UInt32 = 0
@@ -30,8 +30,8 @@ enum Base64URL {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Nothing for a character outside the alphabet, an impossible length, or spare bits that are not zero: of the texts that
-  /// would decode to the same bytes exactly one is accepted, so that no token has a second spelling.
+  /// Returns `nil` for a character outside the alphabet, an impossible length, or spare bits that are not zero. Of all texts
+  /// that would decode to the same bytes only one is accepted, so that no token has a second spelling.
   static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count * 3 / 4)

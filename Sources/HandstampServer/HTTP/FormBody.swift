@@ -1,18 +1,18 @@
 #if Server
 import HandstampCore
 
-/// The fields of a form (`application/x-www-form-urlencoded`), as OAuth's endpoints take them.
+/// The fields of a form (`application/x-www-form-urlencoded`), as required by OAuth.
 struct FormBody {
   enum Fault: Error, Equatable {
-    /// A name came twice: RFC 6749 section 3.2 forbids it.
+    /// A parameter is repeated, which RFC 6749 section 3.2 forbids.
     case repeated
-    /// An escape that is none, or text that is not UTF-8.
+    /// An escape is invalid, or the text is not UTF-8.
     case malformed
   }
 
   private var fields: [(name: String, value: String)] = []
 
-  /// Reads a whole body. A parameter without a value counts as one that was not sent (RFC 6749 section 3.2).
+  /// Parses a whole body. A parameter without a value counts as missing (RFC 6749 section 3.2).
   init(_ bytes: some Collection<UInt8>) throws(Fault) {
     for part in bytes.split(separator: UInt8(ascii: "&")) {
       let name: String
@@ -30,7 +30,7 @@ struct FormBody {
     }
   }
 
-  /// More fields than any honest caller sends; bounds the search for repeats.
+  /// Maximum number of fields, more than any honest client sends. Bounds the search for repeated names.
   static let limit = 64
 
   subscript(name: String) -> String? {

@@ -1,8 +1,8 @@
 #if Server
 import NIOCore
 
-/// Writes one JSON object, field by field, without reflection and without intermediate values: answers of the token
-/// endpoint are written with it thousands of times a second.
+/// Writes one JSON object, field by field, without reflection or intermediate values: the token endpoint writes thousands of
+/// responses per second with it.
 struct JSONText {
   private(set) var bytes: [UInt8] = [UInt8(ascii: "{")]
 
@@ -13,7 +13,7 @@ struct JSONText {
     JSONText.append(value, to: &bytes)
   }
 
-  /// Adds nothing for nothing.
+  /// Adds a field, unless `value` is `nil`.
   mutating func add(_ name: StaticString, ifPresent value: String?) {
     if let value { add(name, value) }
   }
@@ -65,7 +65,7 @@ struct JSONText {
     bytes.append(UInt8(ascii: ":"))
   }
 
-  /// A JSON string (RFC 8259 section 7): quotes, backslashes and control characters are escaped, the rest is as it is.
+  /// Appends a JSON string (RFC 8259 section 7): escapes quotes, backslashes and control characters only.
   private static func append(_ text: String, to bytes: inout [UInt8]) {
     let hex = StaticString("0123456789abcdef")
     bytes.append(UInt8(ascii: "\""))

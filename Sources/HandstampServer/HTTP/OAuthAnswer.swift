@@ -3,13 +3,13 @@ import HTTPTypes
 import HandstampCore
 import Hummingbird
 
-/// Answers of the OAuth endpoints: JSON, never stored (RFC 6749 sections 5.1 and 5.2).
+/// Responses of the OAuth endpoints: JSON, never cached (RFC 6749 sections 5.1 and 5.2).
 enum OAuthAnswer {
   static func success(_ json: JSONText) -> Response {
     Response(status: .ok, headers: headers, body: .init(byteBuffer: json.buffer))
   }
 
-  /// 400, or another status, with `error` and what refines it.
+  /// Returns an error response, by default 400, with `error` and further details.
   static func refusal(
     _ error: String, status: HTTPResponse.Status = .badRequest, code: String? = nil, reason: EndReason? = nil,
     description: String? = nil, retryAfter: Int? = nil
@@ -24,7 +24,7 @@ enum OAuthAnswer {
     return Response(status: status, headers: headers, body: .init(byteBuffer: json.buffer))
   }
 
-  /// The server cannot tell now. It must never look like a definitive refusal: that would sign people out.
+  /// The server cannot decide at the moment. This must never look like a definitive refusal, which would sign users out.
   static let unavailable = refusal("temporarily_unavailable", status: .serviceUnavailable, retryAfter: 1)
 
   private static let headers: HTTPFields = {

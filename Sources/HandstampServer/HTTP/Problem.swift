@@ -2,14 +2,14 @@
 import HTTPTypes
 import Hummingbird
 
-/// An error answer of the JSON API (RFC 9457). It never repeats what the caller sent.
+/// An error response of the JSON API (RFC 9457). It never repeats data from the request.
 struct Problem: Error, HTTPResponseError {
   var status: HTTPResponse.Status
-  /// What a program acts on; stable, unlike the texts.
+  /// The code for clients to act on; stable, unlike the texts.
   var code: String
   var title: String
   var detail: String?
-  /// Why the session ended, where that is the cause.
+  /// Why the session ended, if that is the cause.
   var reason: String?
   /// Seconds after which the same request may succeed.
   var retryAfter: Int?
@@ -50,17 +50,17 @@ extension Problem {
     Problem(.badRequest, "invalid_request", "The request is not valid", detail: detail)
   }
 
-  static let notFound = Problem(.notFound, "not_found", "There is nothing here")
+  static let notFound = Problem(.notFound, "not_found", "Not found")
 
   static func methodNotAllowed(_ allowed: String) -> Problem {
-    var problem = Problem(.methodNotAllowed, "method_not_allowed", "This method is not possible here")
+    var problem = Problem(.methodNotAllowed, "method_not_allowed", "This method is not allowed here")
     problem.headers[.allow] = allowed
     return problem
   }
 
   static func unsupportedMediaType(_ expected: String) -> Problem {
     Problem(
-      .unsupportedMediaType, "unsupported_media_type", "The body is of another kind than expected",
+      .unsupportedMediaType, "unsupported_media_type", "The content type of the body is not supported",
       detail: "Send \(expected).")
   }
 
@@ -69,12 +69,13 @@ extension Problem {
       .contentTooLarge, "too_large", "The body is too large", detail: "At most \(limit) bytes are accepted.")
   }
 
-  /// The store, or the queue for passwords, cannot serve now. Nothing was changed, or nothing that is known to hold.
+  /// The store is unavailable. No change was made, or it is not known whether it was.
   static let unavailable = Problem(
-    .serviceUnavailable, "unavailable", "The server cannot do this now", detail: "Try again later.", retryAfter: 1)
+    .serviceUnavailable, "unavailable", "The server is temporarily unavailable", detail: "Try again later.",
+    retryAfter: 1)
 
   static let busy = Problem(
-    .serviceUnavailable, "busy", "Too many sign-ins at once", detail: "Try again in a moment.", retryAfter: 1)
+    .serviceUnavailable, "busy", "The server is busy", detail: "Try again in a moment.", retryAfter: 1)
 
   static let wrongCredentials: Problem = {
     var problem = Problem(.unauthorized, "wrong_credentials", "The email address or the password is wrong")
@@ -82,46 +83,46 @@ extension Problem {
     return problem
   }()
 
-  /// As an answer to somebody who is signed in: their access token is good, so it is no 401.
+  /// The error for a signed-in user: the access token is valid, so the status is not 401.
   static let wrongPassword = Problem(.forbidden, "wrong_credentials", "The password is wrong")
 
-  static let signUpClosed = Problem(.forbidden, "sign_up_closed", "Nobody can sign up here")
+  static let signUpClosed = Problem(.forbidden, "sign_up_closed", "Sign-up is disabled on this server")
 
-  static let notGuest = Problem(.conflict, "not_anonymous", "The account is a full one already")
+  static let notGuest = Problem(.conflict, "not_anonymous", "This is not a guest account")
 
-  /// Whether it was ever good is not told.
+  /// Does not reveal whether the one-time token was ever valid.
   static let linkInvalid = Problem(
-    .badRequest, "link_invalid", "The link is not valid", detail: "It was used, is over, or a later one took its place."
-  )
+    .badRequest, "link_invalid", "This link or code is not valid",
+    detail: "It has expired, was already used, or was replaced by a newer one.")
 
-  static let badIDToken = Problem(.forbidden, "id_token_invalid", "The other provider's sign-in is not valid here")
+  static let badIDToken = Problem(.forbidden, "id_token_invalid", "The identity provider's sign-in is not valid")
 
   static func notOffered(_ title: String) -> Problem { Problem(.forbidden, "not_offered", title) }
 
-  static let emailTaken = Problem(.conflict, "email_taken", "There is an account with this email address already")
+  static let emailTaken = Problem(.conflict, "email_taken", "An account with this email address already exists")
 
   /// A request without a token (RFC 6750 section 3.1: no error code then).
   static let tokenMissing: Problem = {
-    var problem = Problem(.unauthorized, "token_missing", "Sign in first")
+    var problem = Problem(.unauthorized, "token_missing", "Sign-in required")
     problem.headers[.wwwAuthenticate] = "Bearer"
     return problem
   }()
 
-  /// A token that is none of ours, over, or of an ended session.
+  /// The access token is invalid or expired, or its session has ended.
   static func invalidToken(code: String, _ title: String, reason: String? = nil) -> Problem {
     var problem = Problem(.unauthorized, code, title, reason: reason)
     problem.headers[.wwwAuthenticate] = "Bearer error=\"invalid_token\""
     return problem
   }
 
-  /// A token of another client, for what that may not do (RFC 6750 section 3.1).
+  /// The token belongs to another client, which was not granted this access (RFC 6750 section 3.1).
   static func insufficientScope(_ scope: String?) -> Problem {
-    var problem = Problem(.forbidden, "insufficient_scope", "The token is not for this")
+    var problem = Problem(.forbidden, "insufficient_scope", "The access token does not allow this")
     problem.headers[.wwwAuthenticate] =
       "Bearer error=\"insufficient_scope\"" + (scope.map { ", scope=\"\($0)\"" } ?? "")
     return problem
   }
 
-  static let `internal` = Problem(.internalServerError, "internal", "Something went wrong in the server")
+  static let `internal` = Problem(.internalServerError, "internal", "Internal server error")
 }
 #endif

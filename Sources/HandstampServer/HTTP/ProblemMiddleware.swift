@@ -5,7 +5,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
-/// Turns every error of a route into problem+json, so that nothing internal reaches a caller, and logs what is our fault.
+/// Turns every error of a route into problem+json, so that no internals reach the client, and logs the server's own errors.
 struct ProblemMiddleware: RouterMiddleware {
   typealias Context = ServerContext
   let allowed: AllowedMethods
@@ -33,14 +33,14 @@ struct ProblemMiddleware: RouterMiddleware {
     } catch let error as ChannelError {
       throw error
     } catch {
-      // The type alone: the text of an error may quote what was sent.
+      // Log only the type: the text of an error may quote the request.
       context.logger.error("Request failed", metadata: ["handstamp.error": "\(type(of: error))"])
       return Problem.internal.response
     }
   }
 }
 
-/// Which methods each path knows, to answer 405 instead of 404 (RFC 9110 section 15.5.6).
+/// The methods of each path, to answer 405 instead of 404 (RFC 9110 section 15.5.6).
 struct AllowedMethods: Sendable {
   private var routes: [(path: [Substring], methods: [HTTPRequest.Method])] = []
 
@@ -53,7 +53,7 @@ struct AllowedMethods: Sendable {
     }
   }
 
-  /// The value of the `Allow` field; nothing where no route is.
+  /// Returns the value of the `Allow` field, or `nil` if the path has no route.
   func methods(at path: String) -> String? {
     let parts = path.split(separator: "/")
     let matching = routes.filter { route in

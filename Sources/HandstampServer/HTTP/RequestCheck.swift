@@ -2,15 +2,15 @@
 import NIOCore
 import NIOHTTP1
 
-/// What HTTP/1 demands of a server and the framework leaves to the application: the `Host` field is checked (RFC 9112
-/// section 3.2), and a connection whose client does not keep it open is closed after the answer (section 9.3).
+/// Implements requirements of HTTP/1 that the framework leaves to the application: checks the `Host` field (RFC 9112 section
+/// 3.2), and closes the connection after the response unless the client keeps it alive (section 9.3).
 final class RequestCheck: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias InboundOut = HTTPServerRequestPart
   typealias OutboundIn = HTTPServerResponsePart
   typealias OutboundOut = HTTPServerResponsePart
 
-  /// The requests that were not answered yet, the oldest first.
+  /// The requests without a response yet, the oldest first.
   private var open: [(version: HTTPVersion, isKept: Bool)] = []
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -19,13 +19,13 @@ final class RequestCheck: ChannelDuplexHandler, RemovableChannelHandler {
     guard Host.isGood(head) else { return context.fireErrorCaught(HTTPParserError.invalidHeaderToken) }
     let isKept = RequestCheck.isKept(head)
     open.append((head.version, isKept))
-    // In the one spelling that the framework knows.
+    // In the only spelling that the framework recognises.
     if !isKept { head.headers.replaceOrAdd(name: "connection", value: "close") }
     context.fireChannelRead(wrapInboundOut(.head(head)))
   }
 
-  /// Whether the connection may serve another request. After an `Upgrade` the parser waits for another protocol, which is not
-  /// spoken here; a body in chunks from a client of HTTP/1.0 may end elsewhere than it seems to (RFC 9112 section 6.1).
+  /// Returns whether the connection may serve another request. After an `Upgrade` the parser waits for another protocol,
+  /// which is not supported; the end of a chunked body from an HTTP/1.0 client is not reliable (RFC 9112 section 6.1).
   private static func isKept(_ head: HTTPRequestHead) -> Bool {
     guard head.isKeepAlive, !head.headers.contains(name: "upgrade") else { return false }
     return head.version != .http1_0 || !head.headers.contains(name: "transfer-encoding")
@@ -37,7 +37,7 @@ final class RequestCheck: ChannelDuplexHandler, RemovableChannelHandler {
     }
     open.removeFirst()
     if request.version == .http1_0 {
-      // Whatever has no length ends with the connection: chunks are unknown there.
+      // HTTP/1.0 has no chunked encoding: a body without a length ends with the connection.
       head.version = request.version
       if request.isKept, head.headers["connection"].isEmpty {
         head.headers.add(name: "connection", value: "keep-alive")
@@ -50,14 +50,14 @@ final class RequestCheck: ChannelDuplexHandler, RemovableChannelHandler {
 
 /// The `Host` field of a request.
 enum Host {
-  /// Whether there is exactly one that names a host, or none in HTTP/1.0 (RFC 9112 section 3.2).
+  /// Returns whether there is exactly one valid `Host` field, or none in HTTP/1.0 (RFC 9112 section 3.2).
   static func isGood(_ head: HTTPRequestHead) -> Bool {
     let fields = head.headers["host"]
     guard let field = fields.first else { return head.version == .http1_0 }
     return fields.count == 1 && isGood(field)
   }
 
-  /// Whether a text is `uri-host [ ":" port ]` (RFC 3986 section 3.2). It may be empty, for an address without a host.
+  /// Returns whether a text is `uri-host [ ":" port ]` (RFC 3986 section 3.2). It may be empty, for an address without a host.
   static func isGood(_ field: String) -> Bool {
     let bytes = Array(field.utf8)
     let rest: ArraySlice<UInt8>
@@ -73,7 +73,7 @@ enum Host {
     return colon == UInt8(ascii: ":") && rest.dropFirst().allSatisfy { (48...57).contains($0) }
   }
 
-  /// Of a name or an IPv4 address: unreserved, percent-encoded, sub-delims.
+  /// Returns whether a byte may occur in a name or an IPv4 address: unreserved, percent-encoded, sub-delims.
   private static func isName(_ byte: UInt8) -> Bool {
     switch byte {
     case 48...57, 65...90, 97...122: true
@@ -81,7 +81,7 @@ enum Host {
     }
   }
 
-  /// Of an IPv6 address, or of a later version's.
+  /// Returns whether a byte may occur in an IPv6 (or later) address literal.
   private static func isLiteral(_ byte: UInt8) -> Bool { isName(byte) || byte == UInt8(ascii: ":") }
 }
 #endif

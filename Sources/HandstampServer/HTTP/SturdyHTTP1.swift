@@ -6,16 +6,16 @@ import NIOCore
 import NIOHTTPTypesHTTP1
 
 extension HTTPServerBuilder {
-  /// HTTP/1.1 that may be stopped at any moment.
+  /// An HTTP/1.1 server that can be stopped at any moment.
   ///
-  /// NIO's asynchronous channels end the program when one goes away that nobody took. That is what becomes of a connection
-  /// which is accepted while the server stops; here it is closed instead.
+  /// NIO's asynchronous channels crash the process if one is released without having been used, as happens to a connection
+  /// accepted during shutdown. Here it is closed instead.
   public static func sturdyHTTP1(configuration: HTTP1Channel.Configuration = .init()) -> HTTPServerBuilder {
     HTTPServerBuilder { SturdyHTTP1(inner: HTTP1Channel(responder: $0, configuration: configuration)) }
   }
 }
 
-/// Hummingbird's HTTP/1.1, with connections that may go away unseen.
+/// Hummingbird's HTTP/1.1, with connections that may be released without having been used.
 struct SturdyHTTP1: ServerChildChannel {
   let inner: HTTP1Channel
 

@@ -5,16 +5,16 @@ extension Mail {
   public enum LineEnd: String, Sendable {
     /// As in files and on the wire (RFC 5322 section 2.1).
     case crlf = "\r\n"
-    /// As programs of Unix take it on standard input.
+    /// As Unix programs expect it on standard input.
     case lf = "\n"
   }
 
-  /// The mail as RFC 5322 writes it. A header is one line: what could break out of it is left out.
+  /// Returns the mail in the format of RFC 5322. Control characters are removed from headers, so that each stays one line.
   public func message(_ end: LineEnd) -> Secret {
     let headers = [
       ("From", "<\(from.address)>"), ("To", "<\(to.address)>"), ("Subject", "\(subject)"), ("Date", sentAt.mailDate),
       ("Message-ID", "<\(id)@\(from.address.split(separator: "@").last ?? "localhost")>"),
-      // RFC 3834: no answering machine answers.
+      // Stops automatic replies (RFC 3834).
       ("Auto-Submitted", "auto-generated"), ("MIME-Version", "1.0"), ("Content-Type", "text/plain; charset=utf-8"),
       ("Content-Transfer-Encoding", "8bit"),
     ]
@@ -32,12 +32,12 @@ extension Mail {
 }
 
 extension UnixTime {
-  /// As in a `Date` header (RFC 5322 section 3.3), in UTC.
+  /// The time in the format of a `Date` header (RFC 5322 section 3.3), in UTC.
   var mailDate: String {
     let (days, seconds) = (Int(floor: milliseconds, by: 86_400_000), Int(modulo: milliseconds, by: 86_400_000) / 1000)
     let names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
     let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-    // The civil calendar from days, of eras of 400 years that begin in March.
+    // Converts days to a calendar date, in eras of 400 years that start in March.
     let shifted = days + 719_468
     let (era, day) = (Int(floor: Int64(shifted), by: 146_097), Int(modulo: Int64(shifted), by: 146_097))
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365

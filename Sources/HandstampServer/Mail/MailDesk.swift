@@ -4,8 +4,8 @@ import HandstampRegistry
 import Logging
 import ServiceLifecycle
 
-/// Does what a request asks for only after its answer: whether an address has an account cannot be told from the answer,
-/// from its time, or from a failure. One job at a time, and not more than a few in line.
+/// Runs jobs after the response to their request, so that neither the response, its timing nor a failure reveals whether an
+/// address has an account. Runs one job at a time, with a bounded queue.
 final class MailDesk: Sendable {
   typealias Job = @Sendable () async -> Void
 
@@ -13,7 +13,7 @@ final class MailDesk: Sendable {
     var jobs: [Job] = []
     var isBusy = false
     var waiters: [CheckedContinuation<Void, Never>] = []
-    /// When an address was last written to, by kind and address.
+    /// The time of the last mail, by kind and address.
     var written: [String: UnixTime] = [:]
   }
 
@@ -22,14 +22,14 @@ final class MailDesk: Sendable {
   private let line = Locked(Line())
 
   /// - Parameters:
-  ///   - capacity: how many jobs may wait.
-  ///   - interval: the least time between two mails of one kind to one address.
+  ///   - capacity: maximum number of queued jobs.
+  ///   - interval: minimum time between two mails of one kind to one address.
   init(capacity: Int, interval: Duration) {
     self.capacity = max(1, capacity)
     self.interval = interval
   }
 
-  /// Puts a job in line. False when there are too many already.
+  /// Queues a job. Returns `false` if the queue is full.
   func add(_ job: @escaping Job) -> Bool {
     let (taken, first) = line.withLock { line in
       guard line.jobs.count < capacity else { return (false, false) }
@@ -41,14 +41,14 @@ final class MailDesk: Sendable {
     return taken
   }
 
-  /// Whether a mail of that kind may go to that address now, and notes that it does. Asked alike for every address.
+  /// Returns whether a mail of this kind may be sent to this address now, and if so records it. Called for every address alike.
   func mayWrite(_ kind: String, to email: EmailAddress, now: UnixTime) -> Bool {
     line.withLock { line in
       let key = kind + " " + email.normalised
       if let last = line.written[key], now.since(last) < interval, now >= last { return false }
       if line.written.count >= MailDesk.memory {
         line.written = line.written.filter { now.since($0.value) < interval }
-        // A flood of addresses within the interval: forget them all rather than grow.
+        // Too many addresses within the interval: clear the table rather than let it grow.
         if line.written.count >= MailDesk.memory { line.written = [:] }
       }
       line.written[key] = now
@@ -56,10 +56,10 @@ final class MailDesk: Sendable {
     }
   }
 
-  /// The most addresses that are remembered.
+  /// Maximum number of remembered addresses.
   private static let memory = 10_000
 
-  /// Returns when nothing is in line any more.
+  /// Returns when the queue is empty.
   func idle() async {
     await withCheckedContinuation { continuation in
       let isIdle = line.withLock { line in
@@ -86,7 +86,7 @@ final class MailDesk: Sendable {
   }
 }
 
-/// Lets the mails that are in line go out when the server is told to stop.
+/// Sends the queued mails before the server shuts down.
 struct MailFinisher: Service, CustomStringConvertible {
   let desk: MailDesk
   var description: String { "MailFinisher" }

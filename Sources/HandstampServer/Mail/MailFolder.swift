@@ -2,35 +2,34 @@
 import Foundation
 import HandstampCore
 
-/// Puts every mail into a folder, a file each, instead of sending it: to try things out, for tests, or for a program that
-/// takes them from there.
+/// Writes each mail to a file in a folder instead of sending it: for trials, for tests, or for another program to pick up.
 public struct MailFolder: Mailer {
   public let path: String
 
-  /// - Parameter path: made when it is missing, for its owner alone.
+  /// - Parameter path: created if it is missing, accessible only by its owner.
   public init(path: String) { self.path = path }
 
-  /// The file appears whole or not at all, for its owner alone, under a name that sorts by time and ends in `.eml`.
+  /// Writes the mail atomically to a file that only its owner can read. The names sort by time and end in `.eml`.
   @concurrent public func send(_ mail: Mail) async throws(MailFault) {
-    guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw fault("made") }
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw fault("create") }
     let name = "\(mail.sentAt.milliseconds)-\(mail.id)"
-    guard !name.contains("/") else { throw .unavailable("a mail has no usable id") }
+    guard !name.contains("/") else { throw .unavailable("the mail has no usable ID") }
     let draft = "\(path)/.\(name)"
     defer { unlink(draft) }
     try mail.message(.crlf).write(to: draft)
-    guard link(draft, "\(path)/\(name).eml") == 0 else { throw fault("written to") }
+    guard link(draft, "\(path)/\(name).eml") == 0 else { throw fault("write to") }
   }
 
   private func fault(_ what: String) -> MailFault {
-    .unavailable("the folder for mails cannot be \(what): \(String(cString: strerror(errno)))")
+    .unavailable("cannot \(what) the mail folder: \(String(cString: strerror(errno)))")
   }
 }
 
 extension Secret {
-  /// Writes a new file for its owner alone.
+  /// Writes a new file that only its owner can read.
   func write(to path: String) throws(MailFault) {
     let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard file >= 0 else { throw .unavailable("a mail cannot be written: \(String(cString: strerror(errno)))") }
+    guard file >= 0 else { throw .unavailable("cannot write the mail: \(String(cString: strerror(errno)))") }
     defer { close(file) }
     let isWritten = withExposedBytes { bytes in
       var written = 0
@@ -41,7 +40,7 @@ extension Secret {
       }
       return true
     }
-    guard isWritten else { throw .unavailable("a mail cannot be written: \(String(cString: strerror(errno)))") }
+    guard isWritten else { throw .unavailable("cannot write the mail: \(String(cString: strerror(errno)))") }
   }
 }
 #endif

@@ -2,28 +2,28 @@
 public import HandstampCore
 public import HandstampRegistry
 
-/// Where the server's mails go.
+/// Delivers the server's mails.
 public protocol Mailer: Sendable {
-  /// Hands a mail over to whatever delivers it. It is asked once a mail, one mail at a time, away from any request.
+  /// Hands a mail over for delivery. Called once per mail, one mail at a time, outside any request.
   @concurrent func send(_ mail: Mail) async throws(MailFault)
 }
 
-/// Why a mail was not handed over.
+/// A failure to hand over a mail.
 public enum MailFault: Error, Sendable, Hashable {
-  /// The folder or the program cannot be used now; the text says why, without address and content.
+  /// The folder or the program is not usable at the moment. The text says why, without address or content.
   case unavailable(String)
-  /// The program ended with this status.
+  /// The program exited with this status.
   case refused(status: Int32)
-  /// The program took too long and was ended.
+  /// The program took too long and was killed.
   case timedOut
 }
 
 /// An address that a mail can be sent to: a `dot-atom` at a domain (RFC 5322 section 3.4.1, RFC 6531 for other scripts).
-/// It has no character that means something in a header, so it is one address and nothing else.
+/// It has no characters that are special in a header, so it is always exactly one address.
 public struct Mailbox: Sendable, Hashable {
   public let address: String
 
-  /// Nothing for an address with quotes, commas, brackets, comments and the like.
+  /// Returns `nil` for an address with quotes, commas, brackets, comments or similar.
   public init?(_ email: EmailAddress) { self.init(email.typed) }
 
   public init?(_ text: String) {
@@ -58,14 +58,13 @@ public struct Mailbox: Sendable, Hashable {
   }
 }
 
-/// One mail of the server's. Its words are the server's own: nothing that a stranger wrote gets into a mail to somebody
-/// else.
+/// A mail from the server. It contains only the server's own text, so that strangers cannot put theirs into mails to others.
 public struct Mail: Sendable, CustomStringConvertible, CustomReflectable {
   public let from: Mailbox
   public let to: Mailbox
   /// One line of ASCII.
   public let subject: StaticString
-  /// Lines of plain text. Holds the secret of a link.
+  /// Lines of plain text. May contain a one-time token.
   public let text: Secret
   /// Unique, for `Message-ID`.
   public let id: String
@@ -80,7 +79,7 @@ public struct Mail: Sendable, CustomStringConvertible, CustomReflectable {
     self.sentAt = sentAt
   }
 
-  /// Neither address nor text.
+  /// Only the subject, without address and text.
   public var description: String { "mail: \(subject)" }
   public var customMirror: Mirror { Mirror(self, children: ["subject": "\(subject)"]) }
 }

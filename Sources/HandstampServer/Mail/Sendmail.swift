@@ -2,8 +2,8 @@
 import Foundation
 import HandstampCore
 
-/// Hands mails to the system's own mail program, through the interface that all of them have: `sendmail -t -i`, the mail on
-/// standard input. No shell is involved, and no word of a mail gets onto a command line.
+/// Hands mails to the system's mail program through its standard interface: `sendmail -t -i`, with the mail on standard
+/// input. No shell is involved, and no part of a mail is passed on the command line.
 public struct Sendmail: Mailer {
   public let program: String
   public let limit: Duration
@@ -17,11 +17,11 @@ public struct Sendmail: Mailer {
   }
 
   @concurrent public func send(_ mail: Mail) async throws(MailFault) {
-    // A file that nobody can open, not a pipe: a program that ends without reading harms nothing.
+    // An unlinked file instead of a pipe, so that a program that exits without reading does no harm.
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("mail-\(UUID().uuidString)").path
     defer { unlink(path) }
     try mail.message(.lf).write(to: path)
-    guard let input = FileHandle(forReadingAtPath: path) else { throw .unavailable("a mail cannot be read again") }
+    guard let input = FileHandle(forReadingAtPath: path) else { throw .unavailable("cannot reopen the mail") }
     unlink(path)
     let process = Process()
     process.executableURL = URL(fileURLWithPath: program)
@@ -35,7 +35,7 @@ public struct Sendmail: Mailer {
       continuation.yield(process.terminationReason == .exit ? process.terminationStatus : -1)
       continuation.finish()
     }
-    do { try process.run() } catch { throw .unavailable("\(program) cannot be run") }
+    do { try process.run() } catch { throw .unavailable("cannot run \(program)") }
     let id = process.processIdentifier
     let status = await withTaskGroup(of: Int32?.self) { [limit] group in
       group.addTask {

@@ -5,19 +5,19 @@ import HandstampCore
 import HandstampRegistry
 import Logging
 
-/// The mails that the server writes.
+/// The kinds of mail that the server sends.
 enum MailKind: String, CaseIterable {
   case reset, confirm, known
 
   var subject: StaticString {
     switch self {
     case .reset: "Set a new password"
-    case .confirm: "Confirm your address"
-    case .known: "You have an account already"
+    case .confirm: "Confirm your email address"
+    case .known: "You already have an account"
     }
   }
 
-  /// What stands in the place of `{action}` in the operator's link.
+  /// The value of `{action}` in the operator's link.
   var action: String {
     switch self {
     case .reset: "reset"
@@ -27,17 +27,19 @@ enum MailKind: String, CaseIterable {
 }
 
 extension SessionServer {
-  /// Puts a job in line behind the answer; the problem when there are too many. Without a mailer there is no such job.
+  /// Queues a job to run after the response.
+  ///
+  /// - Throws: ``Problem`` if the queue is full, or the server has no mailer.
   func later(_ job: @escaping MailDesk.Job) throws(Problem) {
-    guard mailer != nil else { throw .notOffered("Mail is not set up here") }
+    guard mailer != nil else { throw .notOffered("Mail is not set up on this server") }
     guard desk.add(job) else { throw .busy }
   }
 
-  /// Writes a mail. Whatever goes wrong is the operator's to see, and nobody else's.
-  func write(_ kind: MailKind, to email: EmailAddress, link: LinkSecret?) async {
+  /// Sends a mail. Failures are logged for the operator and not reported to the client.
+  func write(_ kind: MailKind, to email: EmailAddress, link: OneTimeToken?) async {
     guard let mailer, let from = Mailbox(configuration.sender), let to = Mailbox(email) else {
       metrics.update { $0.mailsFailed += 1 }
-      configuration.logger.error("A mail has no usable address", metadata: ["handstamp.mail": "\(kind)"])
+      configuration.logger.error("Mail has no usable address", metadata: ["handstamp.mail": "\(kind)"])
       return
     }
     let id = String(UInt64.random(in: 0 ... .max), radix: 36) + String(UInt64.random(in: 0 ... .max), radix: 36)
@@ -49,37 +51,37 @@ extension SessionServer {
     } catch {
       metrics.update { $0.mailsFailed += 1 }
       configuration.logger.error(
-        "A mail was not handed over", metadata: ["handstamp.mail": "\(kind)", "handstamp.cause": "\(error)"])
+        "Mail could not be handed over", metadata: ["handstamp.mail": "\(kind)", "handstamp.cause": "\(error)"])
     }
   }
 
-  private func text(_ kind: MailKind, _ link: LinkSecret?) -> Secret {
+  private func text(_ kind: MailKind, _ link: OneTimeToken?) -> Secret {
     guard let link else {
       return Secret(
         """
-        Somebody, probably you, wanted to open an account at \(configuration.issuer) with this address.
-        It has one already: sign in with it, or ask for a new password.
+        Someone, probably you, tried to create an account at \(configuration.issuer) with this email address.
+        You already have an account: sign in with it, or request a new password.
 
-        If it was not you, there is nothing to do.
+        If this wasn't you, you can ignore this mail.
         """)
     }
     let (purpose, life) =
       switch kind {
-      case .reset: ("set a new password", "half an hour")
-      case .confirm, .known: ("confirm this address and sign in", "a day")
+      case .reset: ("set a new password", "30 minutes")
+      case .confirm, .known: ("confirm this email address and sign in", "24 hours")
       }
     return link.secret.withExposed { code in
       let address = configuration.mailLink.map { template in
-        "Open this, it is good once, for \(life):\n\n"
+        "Open this link. It works once and expires in \(life):\n\n"
           + template.replacing("{action}", with: kind.action).replacing("{token}", with: code)
-          + "\n\nor enter this code in the app:\n\n"
+          + "\n\nOr enter this code in the app:\n\n"
       }
       return Secret(
         """
-        Somebody, probably you, asked \(configuration.issuer) to \(purpose).
-        \(address ?? "Enter this code in the app, it is good once, for \(life):\n\n")\(code)
+        Someone, probably you, asked \(configuration.issuer) to \(purpose).
+        \(address ?? "Enter this code in the app. It works once and expires in \(life):\n\n")\(code)
 
-        If it was not you, do nothing, and give the code to nobody: the address or the account is left as it is.
+        If this wasn't you, you can ignore this mail; nothing will change. Don't share this code with anyone.
         """)
     }
   }

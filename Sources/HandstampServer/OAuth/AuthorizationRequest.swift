@@ -2,12 +2,12 @@
 import Foundation
 import HandstampRegistry
 
-/// What an app asks a browser to bring about (RFC 6749 section 4.1.1).
+/// An app's authorization request (RFC 6749 section 4.1.1).
 struct AuthorizationRequest: Sendable {
   enum Fault: Error, Sendable {
-    /// The browser must not be sent back: who asks, or where to, is not known.
+    /// Shown on a page: the client or its redirect URI is not known, so the browser must not be sent back.
     case page(String)
-    /// The app hears of it.
+    /// Reported to the app.
     case answer(redirect: String, state: String?, error: String, words: String)
   }
 
@@ -18,36 +18,40 @@ struct AuthorizationRequest: Sendable {
   init(query: String, clients: [String: ConfiguredClient]) throws(Fault) {
     let fields: FormBody
     do throws(FormBody.Fault) { fields = try FormBody(Array(query.utf8)) } catch {
-      throw .page("The app's request is not valid: a parameter came twice, or cannot be read.")
+      throw .page("The app's request is not valid: a parameter is repeated or malformed.")
     }
     guard let id = fields["client_id"], let client = clients[id], client.flows.contains(.code) else {
-      throw .page("The app is not known here.")
+      throw .page("This app is not registered with this server.")
     }
-    // Never guessed: a browser that is sent elsewhere takes the code there (RFC 9700 section 4.1).
+    // Only exact matches: a browser that is sent elsewhere takes the code there (RFC 9700 section 4.1).
     guard let redirect = fields["redirect_uri"], client.allows(redirect: redirect) else {
-      throw .page("The app's address is not the one that is known here.")
+      throw .page("The app's return address is not registered with this server.")
     }
     let state = fields["state"]
     func refuse(_ error: String, _ words: String) -> Fault {
       .answer(redirect: redirect, state: state, error: error, words: words)
     }
-    guard fields["request"] == nil else { throw refuse("request_not_supported", "no request objects") }
-    guard fields["request_uri"] == nil else { throw refuse("request_uri_not_supported", "no request objects") }
+    guard fields["request"] == nil else { throw refuse("request_not_supported", "request objects are not supported") }
+    guard fields["request_uri"] == nil else {
+      throw refuse("request_uri_not_supported", "request objects are not supported")
+    }
     guard let type = fields["response_type"] else { throw refuse("invalid_request", "response_type is missing") }
-    guard type == "code" else { throw refuse("unsupported_response_type", "code alone") }
+    guard type == "code" else { throw refuse("unsupported_response_type", "only response_type=code is supported") }
     guard fields["response_mode"].map({ $0 == "query" }) ?? true else {
-      throw refuse("invalid_request", "response_mode query alone")
+      throw refuse("invalid_request", "only response_mode=query is supported")
     }
     // RFC 7636 section 4.3: without a method it is `plain`.
     guard fields["code_challenge_method"] == "S256", let challenge = fields["code_challenge"],
       challenge.utf8.count == 43, Base64URL.decode(Array(challenge.utf8)) != nil
-    else { throw refuse("invalid_request", "a code_challenge of method S256 is needed") }
-    guard let scope = client.granted(fields["scope"]) else { throw refuse("invalid_scope", "more than it may have") }
+    else { throw refuse("invalid_request", "a code_challenge with method S256 is required") }
+    guard let scope = client.granted(fields["scope"]) else {
+      throw refuse("invalid_scope", "the client may not request this scope")
+    }
     let resource = fields["resource"]
     guard resource.map({ client.audiences.contains($0) }) ?? true else {
-      throw refuse("invalid_target", "no API of this client")
+      throw refuse("invalid_target", "the client may not request this resource")
     }
-    guard fields["prompt"] != "none" else { throw refuse("interaction_required", "somebody must be asked") }
+    guard fields["prompt"] != "none" else { throw refuse("interaction_required", "the user must be asked") }
     self.client = client
     self.state = state
     grant = CodeGrant(
@@ -55,7 +59,7 @@ struct AuthorizationRequest: Sendable {
       audience: resource, thumbprint: fields["dpop_jkt"])
   }
 
-  /// Where the browser goes with an answer; the issuer is named in each (RFC 9207).
+  /// Returns the redirect URI with the response parameters, which always include the issuer (RFC 9207).
   static func answer(_ fields: [(String, String?)], to redirect: String, state: String?, issuer: String) -> String {
     let all = fields + [("state", state), ("iss", issuer)]
     let query = all.compactMap { name, value in value.map { escaped(name) + "=" + escaped($0) } }

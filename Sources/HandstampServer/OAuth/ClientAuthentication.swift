@@ -5,16 +5,16 @@ import HTTPTypes
 import Hummingbird
 
 extension SessionServer {
-  /// Who sends a request to an OAuth endpoint.
+  /// The client that sends a request to an OAuth endpoint.
   enum Caller: Sendable {
-    /// The server's own app, which needs not say so.
+    /// The server's own app, which does not need to identify itself.
     case own
     case client(ConfiguredClient)
 
     var client: ConfiguredClient? { if case .client(let client) = self { client } else { nil } }
   }
 
-  /// What was sent, and by whom; or the answer that says why neither counts.
+  /// Returns the form and the caller of a request, or the error response.
   func call(_ request: Request) async throws -> Result<(form: FormBody, caller: Caller), OAuthRefusal> {
     switch try await form(of: request) {
     case .success(let form): caller(of: request, form).map { (form, $0) }
@@ -22,17 +22,19 @@ extension SessionServer {
     }
   }
 
-  /// Who sends `form` (RFC 6749 section 2.3): a confidential client shows its secret, in one way; the others name themselves.
+  /// Returns the client that sends `form` (RFC 6749 section 2.3): a confidential client sends its secret, by one method; a
+  /// public client sends only its ID.
   func caller(of request: Request, _ form: FormBody) -> Result<Caller, OAuthRefusal> {
     let refused = OAuthRefusal(SessionServer.unknownClient)
     if let field = request.headers[.authorization], field.lowercased().hasPrefix("basic ") {
       guard form["client_secret"] == nil else {
-        return .failure(OAuthRefusal(OAuthAnswer.refusal("invalid_request", description: "two ways to authenticate")))
+        let description = "use only one client authentication method"
+        return .failure(OAuthRefusal(OAuthAnswer.refusal("invalid_request", description: description)))
       }
       guard let (id, secret) = SessionServer.basic(field), form["client_id"].map({ $0 == id }) ?? true else {
         return .failure(refused)
       }
-      // A public client's way to name itself: some libraries know no other.
+      // Some libraries can identify a public client only this way.
       if secret == nil, id == configuration.clientID { return .success(.own) }
       guard let client = clients[id], secret.map(client.has) ?? (client.secretHash == nil) else {
         return .failure(refused)
@@ -51,14 +53,14 @@ extension SessionServer {
     return .success(.client(client))
   }
 
-  /// Which of the two is wrong is not told.
+  /// Does not reveal whether the ID or the secret is wrong.
   private static let unknownClient: Response = {
     var response = OAuthAnswer.refusal("invalid_client", status: .unauthorized)
     response.headers[.wwwAuthenticate] = "Basic realm=\"oauth\""
     return response
   }()
 
-  /// Both parts are form-encoded before they are put together (RFC 6749 section 2.3.1). An empty secret is `nil`.
+  /// Parses basic credentials, whose parts are form-encoded (RFC 6749 section 2.3.1). An empty secret is `nil`.
   private static func basic(_ field: String) -> (id: String, secret: Secret?)? {
     guard let data = Data(base64Encoded: field.dropFirst("basic ".count).trimmingCharacters(in: .whitespaces)),
       let colon = data.firstIndex(of: UInt8(ascii: ":")),
@@ -70,7 +72,7 @@ extension SessionServer {
   }
 }
 
-/// An answer of RFC 6749 section 5.2, on its way out.
+/// An error response of RFC 6749 section 5.2, as an error.
 struct OAuthRefusal: Error {
   var response: Response
   init(_ response: Response) { self.response = response }

@@ -3,36 +3,36 @@ import Crypto
 import Foundation
 import HandstampCore
 
-/// Another program that people may let in to their accounts (RFC 6749 section 2), as the operator wrote it down. There is no
-/// registration by the client itself.
+/// An OAuth client (RFC 6749 section 2) that users can allow to access their accounts, as configured by the operator. There
+/// is no dynamic client registration.
 public struct ConfiguredClient: Sendable, Hashable {
-  /// How a client may come by tokens. A password is no way, nor is the implicit grant (RFC 9700 section 2).
+  /// A flow by which a client gets tokens. The password and implicit grants are not supported (RFC 9700 section 2).
   public enum Flow: String, Sendable, Hashable, CaseIterable, Codable {
-    /// By a browser: authorization code with PKCE, S256.
+    /// Authorization code with PKCE (S256), in a browser.
     case code = "authorization_code"
-    /// By a code on another device (RFC 8628).
+    /// Device authorization grant: a code entered on another device (RFC 8628).
     case device = "device_code"
   }
 
-  /// Its `client_id`: printable ASCII.
+  /// The `client_id`: printable ASCII.
   public let id: String
-  /// What people read who are asked to let it in.
+  /// The display name, shown when users are asked for access.
   public let name: String
-  /// The SHA-256 of its secret. Nothing for a public client, such as an app or a command.
+  /// The SHA-256 of the client secret. `nil` for a public client, such as an app or a command.
   public let secretHash: [UInt8]?
-  /// Where browsers may be sent back to, compared byte by byte. `http` on 127.0.0.1 or [::1] without a port stands for any port
+  /// The allowed redirect URIs, compared byte by byte. `http` on 127.0.0.1 or [::1] without a port matches any port
   /// (RFC 8252 section 7.3).
   public let redirectURIs: [String]
   public let flows: Set<Flow>
-  /// What it may ask for.
+  /// The scopes that it may request.
   public let scopes: [String]
-  /// The APIs that it may ask a token for (RFC 8707), beside this server's own.
+  /// The APIs that it may request tokens for (RFC 8707), besides this server's own.
   public let audiences: [String]
-  /// Whether its tokens are as good as those of the server's own app: they may list and end sessions, change the password,
-  /// delete the account. Else they are good for `GET /v1/me`, with the scope `profile`.
+  /// Whether its tokens have the same rights as those of the server's own app: listing and ending sessions, changing the
+  /// password, deleting the account. Otherwise they only allow `GET /v1/me`, with the scope `profile`.
   public let isFirstParty: Bool
 
-  /// - Throws: ``ClientFault`` for what could not work, or would not be safe.
+  /// - Throws: ``ClientFault`` if the configuration is invalid or unsafe.
   public init(
     id: String, name: String? = nil, secretHash: [UInt8]? = nil, redirectURIs: [String] = [],
     flows: Set<Flow> = [.code], scopes: [String] = [], audiences: [String] = [], isFirstParty: Bool = false
@@ -59,7 +59,7 @@ public struct ConfiguredClient: Sendable, Hashable {
     self.isFirstParty = isFirstParty
   }
 
-  /// Whether that is this client's secret.
+  /// Returns whether `secret` is this client's secret.
   func has(_ secret: Secret) -> Bool {
     guard let secretHash else { return false }
     let hash = secret.withExposedBytes { bytes in
@@ -70,10 +70,10 @@ public struct ConfiguredClient: Sendable, Hashable {
     return Secret(bytes: hash) == Secret(bytes: secretHash)
   }
 
-  /// Whether a browser may be sent there.
+  /// Returns whether a browser may be redirected to `uri`.
   func allows(redirect uri: String) -> Bool {
     redirectURIs.contains { registered in
-      // Not as texts: `==` of those takes a Kelvin sign for a K.
+      // Compare bytes: `==` on strings treats a Kelvin sign as a K.
       if registered.utf8.elementsEqual(uri.utf8) { return true }
       guard let base = ConfiguredClient.loopback(registered), let asked = ConfiguredClient.loopback(uri) else {
         return false
@@ -83,14 +83,14 @@ public struct ConfiguredClient: Sendable, Hashable {
     }
   }
 
-  /// The scopes in `text`, if it may have them all; all of its own where none is named.
+  /// Returns the scopes in `text` if the client may request all of them, or all of its scopes if `text` is `nil`.
   func granted(_ text: String?) -> String? {
     guard let text else { return scopes.joined(separator: " ") }
     let asked = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
     return asked.allSatisfy { scopes.contains($0) } ? asked.joined(separator: " ") : nil
   }
 
-  /// `http` on this very machine, in parts that are compared as they stand.
+  /// Splits an `http` loopback address into parts for comparison.
   private static func loopback(_ uri: String) -> (host: String, port: String?, rest: Substring)? {
     for host in ["127.0.0.1", "[::1]"] {
       let start = "http://" + host
@@ -105,8 +105,8 @@ public struct ConfiguredClient: Sendable, Hashable {
     return nil
   }
 
-  /// An absolute address without a fragment (RFC 6749 section 3.1.2): `https`, `http` to this machine alone, or an app's own
-  /// scheme with a dot in it (RFC 8252 section 7.1).
+  /// Returns whether `uri` is an absolute URI without a fragment (RFC 6749 section 3.1.2): `https`, `http` to this machine
+  /// only, or an app's custom scheme with a dot (RFC 8252 section 7.1).
   private static func isSafe(_ uri: String) -> Bool {
     guard uri.utf8.allSatisfy({ (33...126).contains($0) }), !uri.contains("#"), let parts = URLComponents(string: uri),
       let scheme = parts.scheme?.lowercased(), parts.user == nil, parts.password == nil
@@ -119,20 +119,20 @@ public struct ConfiguredClient: Sendable, Hashable {
   }
 }
 
-/// What is wrong with a client as it was written down.
+/// An error in the configuration of a client.
 public enum ClientFault: Error, Sendable, Hashable {
-  /// The id is empty, or not printable ASCII.
+  /// The ID is empty, or not printable ASCII.
   case badID
-  /// No SHA-256.
+  /// The secret's hash is not a SHA-256.
   case badSecret(String)
-  /// Browsers must not be sent there.
+  /// The redirect URI is not safe.
   case badRedirect(String, String)
-  /// Without a place to go back to there is no sign-in by a browser.
+  /// The code flow requires a redirect URI.
   case noRedirect(String)
   case badScope(String, String)
-  /// It asks for OpenID Connect's scope, and this server issues no ID tokens: the client would wait for one.
+  /// The scope `openid` is configured, but this server issues no ID tokens, and the client would expect one.
   case noIDTokens(String)
-  /// Two of that id, or one that is the server's own app's.
+  /// Two clients have this ID, or it is the ID of the server's own app.
   case twice(String)
 }
 #endif

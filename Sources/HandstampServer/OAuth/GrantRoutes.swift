@@ -4,9 +4,9 @@ import HandstampRegistry
 import Hummingbird
 import Logging
 
-/// How other clients come by tokens at `POST /oauth/token`.
+/// The grants by which other clients get tokens at `POST /oauth/token`.
 extension SessionServer {
-  /// A code that a browser brought (RFC 6749 section 4.1.3).
+  /// Redeems an authorization code (RFC 6749 section 4.1.3).
   func redeemCode(
     _ form: FormBody, _ caller: Caller, proof: String?, _ context: ServerContext
   ) async throws -> Response {
@@ -24,8 +24,8 @@ extension SessionServer {
       case .replayed(let outcome):
         ended(outcome, context)
         context.logger.warning(
-          "An authorization code came twice", metadata: ["handstamp.client": "\(client.id)"])
-        return OAuthAnswer.refusal("invalid_grant", reason: .misused)
+          "An authorization code was used twice", metadata: ["handstamp.client": "\(client.id)"])
+        return OAuthAnswer.refusal("invalid_grant", reason: .tokenReuseDetected)
       }
     } catch {
       report(error, context)
@@ -33,7 +33,7 @@ extension SessionServer {
     }
   }
 
-  /// A device that waits (RFC 8628 section 3.4).
+  /// Answers a polling device (RFC 8628 section 3.4).
   func redeemDevice(
     _ form: FormBody, _ caller: Caller, proof: String?, _ context: ServerContext
   ) async throws -> Response {
@@ -43,8 +43,8 @@ extension SessionServer {
     guard let code = form["device_code"] else {
       return OAuthAnswer.refusal("invalid_request", description: "device_code is missing")
     }
-    // What cannot be ours is not remembered either: anybody may send it, and as long as a body may be.
-    guard let presented = LinkSecret(presented: Secret(code)) else { return OAuthAnswer.refusal("invalid_grant") }
+    // Do not remember codes that cannot be genuine: any client may send them, as long as a body may be.
+    guard let presented = OneTimeToken(presented: Secret(code)) else { return OAuthAnswer.refusal("invalid_grant") }
     let now = self.now()
     guard pacing.mayAsk(presented.secret, now: now) else { return OAuthAnswer.refusal("slow_down") }
     do throws(RegistryError) {

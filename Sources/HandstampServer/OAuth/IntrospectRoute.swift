@@ -4,8 +4,8 @@ import HandstampRegistry
 import Hummingbird
 
 extension SessionServer {
-  /// `POST /oauth/introspect` (RFC 7662): for confidential clients, such as APIs. Of a token that is not good, or not theirs to
-  /// know, they hear that it is not active, and nothing else.
+  /// `POST /oauth/introspect` (RFC 7662), for confidential clients such as APIs. For a token that is not valid, or not
+  /// visible to the client, the response only says that it is not active.
   @concurrent func introspect(_ request: Request, _ context: ServerContext) async throws -> Response {
     let (form, caller): (FormBody, Caller)
     switch try await call(request) {
@@ -54,7 +54,7 @@ extension SessionServer {
       }
       return json
     }
-    // A refresh token is its own client's business.
+    // Only its own client may introspect a refresh token.
     guard case .genuine(let claims) = registry.mint.read(RefreshToken(token)),
       let row = try await registry.session(claims.session.id, now: now), row.client?.id == client.id,
       claims.counter == row.counter

@@ -2,7 +2,7 @@
 import Foundation
 
 extension FixedDocument {
-  /// What the server says of itself (RFC 8414 section 2).
+  /// The authorization server metadata (RFC 8414 section 2).
   init(metadataOf configuration: ServerConfiguration) {
     let issuer = configuration.issuer
     var json = JSONText(reserving: 1024)
@@ -32,7 +32,7 @@ extension FixedDocument {
     self.init(json.finished, cacheControl: "public, max-age=300")
   }
 
-  /// Where the document stands: before the issuer's path (RFC 8414 section 3.1).
+  /// Returns the path of the document, which precedes the issuer's path (RFC 8414 section 3.1).
   static func metadataPath(of issuer: String) -> String {
     let path = URLComponents(string: issuer)?.path ?? ""
     return "/.well-known/oauth-authorization-server" + (path == "/" ? "" : path)

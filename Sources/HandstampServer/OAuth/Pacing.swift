@@ -2,11 +2,11 @@
 import HandstampCore
 import HandstampRegistry
 
-/// How often is asked what may not be asked often. In memory: each server of several counts for itself.
+/// Rate limits for device codes. Kept in memory, so each server counts separately.
 final class Pacing: Sendable {
-  /// More than that are not remembered; the oldest go first.
+  /// Maximum number of remembered entries; expired ones are dropped first.
   private static let capacity = 10_000
-  /// How many codes an account may guess in ``window``. There are 2.5·10^10 of them, and few are good at a time.
+  /// How many codes an account may try in ``window``. There are 2.5·10^10 codes, and few are valid at a time.
   static let guesses = 10
   static let window = Duration.seconds(600)
 
@@ -20,7 +20,7 @@ final class Pacing: Sendable {
   }
   private let content = Locked(Content())
 
-  /// Whether a device may ask now. One that comes too early must wait 5 s longer each time (RFC 8628 section 3.5).
+  /// Returns whether a device may poll now. Polling too early adds 5 s to its interval each time (RFC 8628 section 3.5).
   func mayAsk(_ code: Secret, now: UnixTime) -> Bool {
     content.withLock { content in
       guard var device = content.devices[code] else {
@@ -39,12 +39,12 @@ final class Pacing: Sendable {
     }
   }
 
-  /// Whether an account may guess a code now; counts the guess.
+  /// Returns whether an account may try a code now, and counts the attempt.
   func mayGuess(_ account: AccountID, now: UnixTime) -> Bool {
     content.withLock { content in
       if content.guesses.count >= Pacing.capacity { content.guesses = [:] }
       var times = content.guesses[account, default: []].filter { time in
-        // One that lies ahead is of a clock that was set back since.
+        // A time in the future was recorded before the clock was set back.
         let age = now.since(time)
         return age >= .zero && age < Pacing.window
       }
@@ -55,7 +55,8 @@ final class Pacing: Sendable {
     }
   }
 
-  /// A code was right: that one was no guess. The others remain, or a device of one's own would pay for any number of them.
+  /// Uncounts a correct code. The other attempts still count; otherwise an attacker could reset them with a device of their
+  /// own.
   func forgive(_ account: AccountID) {
     content.withLock { content in
       guard var times = content.guesses[account], times.popLast() != nil else { return }

@@ -5,24 +5,24 @@ import HandstampCore
 import HTTPTypes
 import Hummingbird
 
-/// Checks proofs of possession (RFC 9449 section 4.3).
+/// Checks DPoP proofs of possession (RFC 9449 section 4.3).
 ///
-/// Every proof must name a nonce of this server that is at most ten minutes old, and a time that is at most five minutes from
-/// the server's; what was seen is remembered for as long as it could come again. Nonces are made from the signing key, so that
-/// several servers take each other's; what was seen, each server remembers for itself.
+/// Every proof must contain a nonce of this server that is at most 10 min old, and a time that is within 5 min of the
+/// server's. Proofs are remembered for as long as they could be replayed. Nonces are derived from the signing key, so that
+/// servers accept each other's; the proofs seen are remembered by each server separately.
 final class ProofDesk: Sendable {
   enum Fault: Error, Hashable {
-    /// No proof, or not of this request.
+    /// There is no proof, or not one for this request.
     case invalid
-    /// A good one without a nonce, or with one that is over.
+    /// The proof is valid, but has no nonce, or an expired one.
     case wantsNonce
-    /// More proofs are remembered than there is room for.
+    /// There is no room to remember more proofs.
     case busy
   }
 
-  /// How far a proof's time may be from the server's.
+  /// Maximum difference between a proof's time and the server's.
   static let tolerance = Duration.seconds(300)
-  /// A nonce is good in the span that it was made in, and the next.
+  /// Length of a nonce's span, in seconds. A nonce is valid in the span in which it was made, and in the next one.
   private static let span: Int64 = 300
   private static let capacity = 200_000
 
@@ -35,9 +35,9 @@ final class ProofDesk: Sendable {
     key = SymmetricKey(data: keys.derived("handstamp dpop nonce"))
   }
 
-  /// The thumbprint of the key that a request was proven with; nothing for a request without a proof, unless it needs one.
+  /// Returns the thumbprint of the proof's key, or `nil` for a request without a proof, unless it needs one.
   ///
-  /// - Parameter token: the access token that the proof must name; `nil` at the token endpoint.
+  /// - Parameter token: the access token that the proof must be bound to; `nil` at the token endpoint.
   func check(_ request: Request, token: Substring?, at time: ServerClock.Reading) -> Result<String?, Fault> {
     let now = time.now
     let fields = request.headers[values: ProofDesk.field]
@@ -52,7 +52,7 @@ final class ProofDesk: Sendable {
       }
     }
     guard proof.claims.iat.isFinite, abs(proof.claims.iat) < 1e12 else { return .failure(.invalid) }
-    // While the server's clock is doubted, either may be the one that the client's agrees with.
+    // While the server's clock is doubted, the client's clock may agree with either time.
     let madeAt = UnixTime(milliseconds: Int64(proof.claims.iat * 1000))
     guard ProofDesk.isNear(madeAt, now) || ProofDesk.isNear(madeAt, time.wall) else { return .failure(.invalid) }
     guard let nonce = proof.claims.nonce, isGood(nonce, at: now) else { return .failure(.wantsNonce) }
@@ -64,10 +64,10 @@ final class ProofDesk: Sendable {
     return distance <= tolerance && distance >= .zero - tolerance
   }
 
-  /// The nonce of this moment.
+  /// Returns the current nonce.
   func nonce(at now: UnixTime) -> String { nonce(ofSpan: now.seconds / ProofDesk.span) }
 
-  /// As an answer of the token endpoint (section 5).
+  /// Returns the error response of the token endpoint (section 5).
   func refusal(_ fault: Fault, now: UnixTime) -> Response {
     switch fault {
     case .invalid: return OAuthAnswer.refusal("invalid_dpop_proof")
@@ -79,16 +79,16 @@ final class ProofDesk: Sendable {
     }
   }
 
-  /// As an answer of the API (section 7.1).
+  /// Returns the error response of the API (section 7.1).
   func problem(_ fault: Fault, now: UnixTime) -> Problem {
     switch fault {
     case .busy: return .unavailable
     case .invalid:
-      var problem = Problem.invalidToken(code: "proof_invalid", "The proof of possession is not valid here")
+      var problem = Problem.invalidToken(code: "proof_invalid", "The proof of possession is not valid")
       problem.headers[.wwwAuthenticate] = "DPoP error=\"invalid_dpop_proof\", algs=\"ES256\""
       return problem
     case .wantsNonce:
-      var problem = Problem.invalidToken(code: "proof_invalid", "The proof must name the server's nonce")
+      var problem = Problem.invalidToken(code: "proof_invalid", "The proof must contain the server's nonce")
       problem.headers[.wwwAuthenticate] = "DPoP error=\"use_dpop_nonce\", algs=\"ES256\""
       problem.headers[ProofDesk.nonceField] = nonce(at: now)
       return problem
@@ -107,7 +107,7 @@ final class ProofDesk: Sendable {
     return [span, span - 1].contains { Secret(self.nonce(ofSpan: $0)) == Secret(nonce) }
   }
 
-  /// Whether an address is the one under which this server is known, with that path. Query and fragment do not count.
+  /// Returns whether an address is the server's public address with this path. Ignores query and fragment.
   private func isThis(_ address: String, _ path: String) -> Bool {
     guard let named = URLComponents(string: address), let own = URLComponents(string: issuer) else { return false }
     func port(_ parts: URLComponents) -> Int { parts.port ?? (parts.scheme?.lowercased() == "https" ? 443 : 80) }
@@ -124,14 +124,14 @@ final class ProofDesk: Sendable {
       }
       guard seen.ids[id].map({ $0 <= now }) ?? true else { return .failure(.invalid) }
       guard seen.ids.count < ProofDesk.capacity else { return .failure(.busy) }
-      // For as long as its time is within the tolerance, on either side.
+      // Until its time is outside the tolerance on either side.
       seen.ids[id] = now.advanced(by: ProofDesk.tolerance * 2 + .seconds(1))
       return .success(())
     }
   }
 }
 
-/// A proof whose signature is that of the key in it.
+/// A proof whose signature is valid for the key in it.
 private struct Proof {
   struct Claims: Decodable {
     var htm: String
@@ -147,7 +147,7 @@ private struct Proof {
       var crv: String
       var x: String
       var y: String
-      /// A private part: whoever sends it has given the key away.
+      /// The private part, which must not be sent: it would give the key away.
       var d: String?
     }
     var typ: String

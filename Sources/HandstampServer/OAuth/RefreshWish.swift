@@ -1,8 +1,8 @@
 #if Server
 import HandstampRegistry
 
-/// What a refresh asks for: less than was granted, or a token for another of the client's APIs (RFC 6749 section 6, RFC 8707
-/// section 2.2).
+/// The scope and resource that a refresh requests: less than was granted, or another of the client's APIs (RFC 6749 section 6,
+/// RFC 8707 section 2.2).
 struct RefreshWish: Sendable {
   private let scope: String?
   private let resource: String?
@@ -18,11 +18,11 @@ struct RefreshWish: Sendable {
 
   func names(_ field: String) -> Bool { field == "resource" && resource != nil }
 
-  /// What the token is for: an outer nothing where it may not be had, an inner nothing where it is the session's own.
+  /// Returns the narrowed grant for the new token: `.some(nil)` if it is the session's own, `nil` if the request is refused.
   func narrowed(_ row: SessionRow) -> SessionClient?? {
     guard scope != nil || resource != nil else { return .some(nil) }
     guard let client = row.client else {
-      // The server's own app has no scopes; for it there is one API.
+      // The server's own app has no scopes and only one API.
       return scope == nil && resource == issuer ? .some(nil) : nil
     }
     let granted = client.scope.split(separator: " ")

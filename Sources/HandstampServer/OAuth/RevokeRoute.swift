@@ -4,11 +4,11 @@ import HandstampRegistry
 import Hummingbird
 
 extension SessionServer {
-  /// `POST /oauth/revoke` (RFC 7009): ends the session that any genuine token of it, or its revocation handle, names, and with
-  /// it every token of that session. What names none is answered 200 as well (section 2.2); 503 when the end could not be made
-  /// durable.
+  /// `POST /oauth/revoke` (RFC 7009): ends the session of a genuine token or revocation handle, and with it all of the
+  /// session's tokens. An invalid token is answered 200 as well (section 2.2); 503 means that the end could not be stored.
   ///
-  /// Whoever holds a session's token may end it: a client needs not name itself. One that does ends no other client's.
+  /// Holding a session's token is enough to end it: a client does not need to identify itself. One that does can only end its
+  /// own sessions.
   @concurrent func revoke(_ request: Request, _ context: ServerContext) async throws -> Response {
     let (form, caller): (FormBody, Caller)
     switch try await call(request) {
@@ -21,14 +21,14 @@ extension SessionServer {
     let now = self.now()
     do throws(RegistryError) {
       if let client = caller.client, let owner = try await owner(of: presented, now: now), owner != client.id {
-        return OAuthAnswer.refusal("invalid_grant", description: "the token is of another client")
+        return OAuthAnswer.refusal("invalid_grant", description: "the token belongs to another client")
       }
       if case .success(let claims) = tokens.verify(Substring(presented), at: now, audience: nil) {
         do throws(RegistryError) {
           ended(
             try await registry.end(claims.session, of: claims.account, reason: .signedOut, now: now), context)
         } catch {
-          guard error == .missing else { throw error }
+          guard error == .notFound else { throw error }
         }
       } else {
         ended(try await registry.revoke(Secret(presented), now: now), context)
@@ -40,7 +40,7 @@ extension SessionServer {
     }
   }
 
-  /// The client of the session that a token names; empty for the server's own app, nothing for what names none.
+  /// Returns the client of the token's session: empty for the server's own app, `nil` if the token names no session.
   private func owner(of presented: String, now: UnixTime) async throws(RegistryError) -> String? {
     let id: SessionID
     if case .success(let claims) = tokens.verify(Substring(presented), at: now, audience: nil) {

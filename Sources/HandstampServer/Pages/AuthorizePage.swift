@@ -4,7 +4,7 @@ import HandstampRegistry
 import Hummingbird
 import Logging
 
-/// `/oauth/authorize`: somebody at a browser lets an app in, or does not.
+/// `/oauth/authorize`: a user allows or denies an app access to the account.
 extension SessionServer {
   @concurrent func showAuthorization(_ request: Request, _ context: ServerContext) async throws -> Response {
     let visit = try await visit(request, context)
@@ -27,7 +27,7 @@ extension SessionServer {
     case .success(let found): asked = found
     case .failure(let refusal): return refusal.response
     }
-    // The same page again: its address is what the app asked.
+    // The same page again: its address holds the app's request.
     let here = configuration.issuer + "/oauth/authorize?" + (request.uri.query ?? "")
     switch visit.form?["action"] {
     case "sign-in": return try await signIn(by: visit, backTo: here, context)
@@ -40,7 +40,7 @@ extension SessionServer {
       } catch { throw problem(error, context) }
     case "deny":
       return back([("error", "access_denied")], asked.grant.redirectURI, asked.state)
-    default: return errorPage("The form is not valid.", visit)
+    default: return errorPage("This form is not valid. Go back, reload the page, and try again.", visit)
     }
   }
 
@@ -64,27 +64,27 @@ extension SessionServer {
 
   private func consentPage(_ asked: AuthorizationRequest, _ account: AccountRecord, _ visit: Visit) -> Response {
     Page(
-      title: "Let \(asked.client.name) in?",
+      title: "Allow \(asked.client.name) to access your account?",
       content: """
-        <p>\(asked.client.name) asks for your account <strong>\(account.shownName)</strong>.</p>\
+        <p>\(asked.client.name) wants to access your account <strong>\(account.shownName)</strong>.</p>\
         \(scopes(asked.grant.scope))\
-        <form method="post">\(visit.field)<button name="action" value="allow">Let it in</button>\
-        <button name="action" value="deny">No</button>\
-        <button name="action" value="sign-out">Use another account</button></form>
+        <form method="post">\(visit.field)<button name="action" value="allow">Allow</button>\
+        <button name="action" value="deny">Don’t allow</button>\
+        <button name="action" value="sign-out">Use a different account</button></form>
         """,
       cookies: visit.cookies, leadsTo: asked.grant.redirectURI
     ).response(of: configuration.issuer)
   }
 
-  /// What is asked for, as a list.
+  /// The requested scopes, as a list.
   func scopes(_ scope: String) -> HTML {
     let names = scope.split(separator: " ").map { HTML("<li>\(String($0))</li>") }
-    return names.isEmpty ? "" : "<p>It will be able to use:</p><ul>\(HTML.joined(names))</ul>"
+    return names.isEmpty ? "" : "<p>It will be able to access:</p><ul>\(HTML.joined(names))</ul>"
   }
 }
 
 extension AccountRecord {
-  /// For its owner.
+  /// The name of the account as shown to its owner.
   var shownName: String { email?.typed ?? username }
 }
 #endif

@@ -4,7 +4,7 @@ import HandstampRegistry
 import Hummingbird
 import Logging
 
-/// `/device`: somebody types the code that another device shows (RFC 8628 section 3.3).
+/// `/device`: the user types the code shown on another device (RFC 8628 section 3.3).
 extension SessionServer {
   @concurrent func showDevicePage(_ request: Request, _ context: ServerContext) async throws -> Response {
     let visit = try await visit(request, context)
@@ -26,11 +26,11 @@ extension SessionServer {
     let now = self.now()
     let typed = visit.form?["user_code"] ?? ""
     guard pacing.mayGuess(account.id, now: now) else {
-      context.logger.warning("Device codes guessed", metadata: ["handstamp.account": "\(account.id)"])
+      context.logger.warning("Too many device codes tried", metadata: ["handstamp.account": "\(account.id)"])
       return errorPage(
-        "Too many codes were tried. Begin again on the device in ten minutes.", visit, status: .tooManyRequests)
+        "Too many attempts. Wait ten minutes, then start again on the device.", visit, status: .tooManyRequests)
     }
-    let wrong = "No device shows this code. It may be over."
+    let wrong = "That code is invalid or has expired."
     guard let code = UserCode(typed: typed) else { return codePage(visit, typed: typed, words: wrong) }
     do throws(RegistryError) {
       guard let grant = try await registry.device(showing: code, now: now) else {
@@ -46,9 +46,9 @@ extension SessionServer {
         }
         return Page(
           title: allows ? "Signed in" : "Not signed in",
-          content: "<p>You can go back to the device.</p>", cookies: visit.cookies
+          content: "<p>You can now return to your device.</p>", cookies: visit.cookies
         ).response(of: configuration.issuer)
-      default: return errorPage("The form is not valid.", visit)
+      default: return errorPage("This form is not valid. Go back, reload the page, and try again.", visit)
       }
     } catch { throw problem(error, context) }
   }
@@ -58,10 +58,10 @@ extension SessionServer {
     return Page(
       title: "Sign in on a device",
       content: """
-        \(error)<form method="post">\(visit.field)<label for="user_code">The code that the device shows</label>\
+        \(error)<form method="post">\(visit.field)<label for="user_code">Code shown on the device</label>\
         <input id="user_code" class="code" name="user_code" value="\(String(typed.prefix(32)))" autocomplete="off" \
         autocapitalize="characters" spellcheck="false" required autofocus>\
-        <button name="action" value="look">Go on</button></form>
+        <button name="action" value="look">Continue</button></form>
         """,
       cookies: visit.cookies
     ).response(of: configuration.issuer)
@@ -71,13 +71,13 @@ extension SessionServer {
     _ grant: DeviceGrant, _ code: UserCode, _ account: AccountRecord, _ visit: Visit
   ) -> Response {
     Page(
-      title: "Let \(grant.clientName) in?",
+      title: "Allow \(grant.clientName) to access your account?",
       content: """
-        <p>A device that shows <span class="code">\(code.text)</span> asks for your account \
-        <strong>\(account.shownName)</strong>. Go on only if you hold that device yourself: nobody else has any reason to \
-        send you such a code.</p>\(scopes(grant.scope))\
+        <p>The device showing the code <span class="code">\(code.text)</span> wants to access your account \
+        <strong>\(account.shownName)</strong>. Continue only if you have this device in front of you. If someone sent you \
+        this code, don’t allow it.</p>\(scopes(grant.scope))\
         <form method="post">\(visit.field)<input type="hidden" name="user_code" value="\(code.text)">\
-        <button name="action" value="allow">Let it in</button><button name="action" value="deny">No</button></form>
+        <button name="action" value="allow">Allow</button><button name="action" value="deny">Don’t allow</button></form>
         """,
       cookies: visit.cookies
     ).response(of: configuration.issuer)

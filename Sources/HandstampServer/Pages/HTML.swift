@@ -1,5 +1,5 @@
 #if Server
-/// A piece of a page. What is put into it by interpolation is escaped, unless it is a piece itself.
+/// A fragment of HTML. Interpolated values are escaped, unless they are HTML themselves.
 struct HTML: ExpressibleByStringInterpolation, Sendable {
   private(set) var text: String
 

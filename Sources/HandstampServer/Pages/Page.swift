@@ -5,13 +5,13 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// One of the server's own pages: no script, no picture, nothing from elsewhere.
+/// One of the server's own pages, without scripts, images or external resources.
 struct Page {
   var title: String
   var content: HTML
   var status = HTTPResponse.Status.ok
   var cookies: [Cookie] = []
-  /// Where the page's form may lead besides this server: browsers check it for the redirect that answers the form as well.
+  /// A further allowed target of the page's form: browsers apply `form-action` to the redirect after the form, too.
   var leadsTo: String?
 
   private static let style = """
@@ -22,7 +22,7 @@ struct Page {
     """
   private static let styleHash = Data(SHA256.hash(data: Array(style.utf8))).base64EncodedString()
 
-  /// - Parameter issuer: the address under which the server is known; `https` there must stay `https`.
+  /// - Parameter issuer: the server's public address. If it is `https`, HSTS is enabled.
   func response(of issuer: String) -> Response {
     let html: HTML = """
       <!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">\
@@ -36,7 +36,7 @@ struct Page {
         "default-src 'none'; style-src 'sha256-\(Page.styleHash)'; base-uri 'none'; frame-ancestors 'none'; "
         + "form-action 'self'" + (leadsTo.flatMap(Page.source).map { " " + $0 } ?? ""),
     ]
-    // Not `no-referrer`: browsers would then hide from us where a form comes from.
+    // Not `no-referrer`: browsers would then not send the origin of a form.
     for (name, value) in [
       ("Referrer-Policy", "same-origin"), ("X-Frame-Options", "DENY"), ("Cross-Origin-Opener-Policy", "same-origin"),
     ] {
@@ -47,7 +47,7 @@ struct Page {
     return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(string: html.text)))
   }
 
-  /// The origin of an address, or the scheme of an app's own, as a source of a policy (CSP Level 3, section 2.3.1).
+  /// Returns the origin of an address, or an app's custom scheme, as a source expression (CSP Level 3, section 2.3.1).
   private static func source(_ address: String) -> String? {
     guard let parts = URLComponents(string: address), let scheme = parts.scheme else { return nil }
     guard ["http", "https"].contains(scheme.lowercased()), let host = parts.host else { return scheme + ":" }
@@ -55,15 +55,15 @@ struct Page {
   }
 }
 
-/// A cookie of this host alone (RFC 6265bis section 4.1.3.2).
+/// A host-only cookie (RFC 6265bis section 4.1.3.2).
 struct Cookie: Sendable {
-  /// Who is signed in at this browser.
+  /// The web session of this browser.
   static let session = "__Host-handstamp-session"
-  /// What ties a form to the browser that was shown it.
+  /// Ties a form to the browser that it was shown in.
   static let form = "__Host-handstamp-form"
 
   var name: String
-  /// Nothing to take it away.
+  /// `nil` deletes the cookie.
   var value: String?
   var life: Int64?
 
@@ -74,7 +74,7 @@ struct Cookie: Sendable {
 }
 
 extension Request {
-  /// The value of a cookie; nothing for none, and for two of one name: one of them is somebody else's.
+  /// Returns the value of a cookie, or `nil` if it is missing, or present twice: one of the two may have been planted.
   func cookie(_ name: String) -> String? {
     let values = headers[values: .cookie].flatMap { $0.split(separator: ";") }
       .map { $0.trimmingCharacters(in: .whitespaces) }

@@ -6,35 +6,35 @@ import HandstampCore
 import HandstampRegistry
 import Hummingbird
 
-/// One request of a browser to the server's pages.
+/// A browser's request to the server's pages.
 struct Visit: Sendable {
-  /// Who is signed in; nothing for nobody.
+  /// The signed-in account; `nil` if the browser is not signed in.
   var account: AccountRecord?
-  /// The cookie of the web session, as it came, whether it is good or not.
+  /// The cookie of the web session as received, valid or not.
   var session: Secret?
-  /// The cookie that forms are tied to; new where none came.
+  /// The cookie that forms are tied to; a new one if the request had none.
   var formCookie: String
   var isFormCookieNew: Bool
-  /// What was sent; empty for a page that is only looked at.
+  /// The submitted form; `nil` unless the request is a POST.
   var form: FormBody?
 
-  /// What a form of this browser carries. It depends on both cookies: another site can read neither, and cannot set one of
-  /// that name for this host.
+  /// The CSRF token of this browser's forms. It depends on both cookies: other sites can neither read them nor set cookies with
+  /// these names for this host.
   var token: String {
     let session = session?.withExposed { $0 } ?? ""
     return Base64URL.encode(SHA256.hash(data: Array("handstamp form \(formCookie) \(session)".utf8)))
   }
 
-  /// The hidden field that every form needs.
+  /// The hidden field with the CSRF token, which every form needs.
   var field: HTML { "<input type=\"hidden\" name=\"csrf\" value=\"\(token)\">" }
 
   var cookies: [Cookie] { isFormCookieNew ? [Cookie(name: Cookie.form, value: formCookie)] : [] }
 }
 
 extension SessionServer {
-  /// Reads a browser's request. An id of a session that this server did not give out is nobody's, and is never taken over.
+  /// Reads a browser's request. A session ID that this server did not issue is ignored and never adopted.
   ///
-  /// - Throws: ``Problem`` for a form of another site, or of a browser that was not shown it.
+  /// - Throws: ``Problem`` for a form from another site, or from a browser that it was not shown in.
   func visit(_ request: Request, _ context: ServerContext) async throws -> Visit {
     let session = request.cookie(Cookie.session).map { Secret($0) }
     let known = request.cookie(Cookie.form).flatMap { $0.utf8.count == 22 ? $0 : nil }
@@ -54,14 +54,15 @@ extension SessionServer {
     }
     guard isFromHere(request), known != nil, let token = form["csrf"], Secret(token) == Secret(visit.token) else {
       throw Problem(
-        .forbidden, "form_expired", "The form is of another page", detail: "Go back, load the page anew, and try again."
+        .forbidden, "form_expired", "This form has expired", detail: "Go back, reload the page, and try again."
       )
     }
     visit.form = form
     return visit
   }
 
-  /// Whether a browser says that a form is this server's own. One that says nothing is judged by the form's token alone.
+  /// Returns whether a form comes from this server, according to the browser's headers. Without them only the CSRF token
+  /// decides.
   private func isFromHere(_ request: Request) -> Bool {
     if let name = HTTPField.Name("Sec-Fetch-Site"), let site = request.headers[name],
       !["same-origin", "none"].contains(site)
@@ -80,7 +81,7 @@ extension SessionServer {
     return Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
   }
 
-  /// Signs in by the form of ``signInPage(_:for:words:)``, and shows the page at `target` anew.
+  /// Signs in with the form of ``signInPage(_:words:status:)`` and redirects to `target`.
   func signIn(by visit: Visit, backTo target: String, _ context: ServerContext) async throws -> Response {
     guard let form = visit.form, let email = EmailAddress(form["email"] ?? ""), let password = form["password"],
       (try? PasswordRule.check(attempt: Secret(password))) != nil
@@ -90,7 +91,7 @@ extension SessionServer {
       return signInPage(visit, words: error.title, status: error.status == .unauthorized ? .ok : error.status)
     }
     do throws(RegistryError) {
-      // A former one of this browser ends: the id changes with every sign-in.
+      // End this browser's previous session: the ID changes with every sign-in.
       if let former = visit.session { try await registry.endWebSession(former) }
       let secret = try await registry.beginWebSession(of: account, now: now())
       return redirect(
@@ -104,7 +105,7 @@ extension SessionServer {
     } catch { throw problem(error, context) }
   }
 
-  /// Signs this browser out, and shows the page at `target` anew.
+  /// Signs this browser out and redirects to `target`.
   func signOut(by visit: Visit, backTo target: String, _ context: ServerContext) async throws -> Response {
     do throws(RegistryError) {
       if let former = visit.session { try await registry.endWebSession(former) }
@@ -130,7 +131,7 @@ extension SessionServer {
     ).response(of: configuration.issuer)
   }
 
-  /// 303: the browser looks at another page, and forgets the form.
+  /// Redirects with 303: the browser loads the page with GET and drops the form.
   func redirect(to address: String, _ cookies: [Cookie] = []) -> Response {
     var headers: HTTPFields = [.location: address, .cacheControl: "no-store"]
     for cookie in cookies { headers.append(HTTPField(name: .setCookie, value: cookie.field)) }
@@ -138,7 +139,7 @@ extension SessionServer {
   }
 
   func errorPage(_ words: String, _ visit: Visit? = nil, status: HTTPResponse.Status = .badRequest) -> Response {
-    Page(title: "This did not work", content: "<p>\(words)</p>", status: status, cookies: visit?.cookies ?? [])
+    Page(title: "Something went wrong", content: "<p>\(words)</p>", status: status, cookies: visit?.cookies ?? [])
       .response(of: configuration.issuer)
   }
 }

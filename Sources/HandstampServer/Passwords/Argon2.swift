@@ -2,7 +2,7 @@
 import CHandstampArgon2
 public import HandstampCore
 
-/// How much work one password hash is: Argon2id (RFC 9106).
+/// The cost parameters of a password hash with Argon2id (RFC 9106).
 public struct Argon2Parameters: Sendable, Hashable {
   /// Memory in KiB, at least 8 per lane.
   public var memory: UInt32
@@ -19,14 +19,15 @@ public struct Argon2Parameters: Sendable, Hashable {
 
   /// 19 MiB, two passes, one lane: the first choice of OWASP's password storage cheat sheet. About 16 ms.
   public static let recommended = Argon2Parameters(memory: 19 * 1024, passes: 2, lanes: 1)
-  /// Next to no work. For tests only.
+  /// Minimal cost. For tests only.
   public static let forTests = Argon2Parameters(memory: 8, passes: 1, lanes: 1)
 
   static let saltLength = 16
   static let hashLength = 32
 
-  /// The hash of `password` with a random salt, in the encoded form `$argon2id$v=19$m=…`. Blocks for the whole work.
-  /// Fails when the memory cannot be had.
+  /// Returns the hash of `password` with a random salt, in the encoded form `$argon2id$v=19$m=…`. Blocks until done.
+  ///
+  /// - Throws: ``Argon2Failure`` if the memory cannot be allocated.
   public func hash(_ password: Secret) throws(Argon2Failure) -> String {
     var random = SystemRandomNumberGenerator()
     let salt = (0..<Argon2Parameters.saltLength).map { _ in UInt8.random(in: .min ... .max, using: &random) }
@@ -42,8 +43,9 @@ public struct Argon2Parameters: Sendable, Hashable {
     return String(decoding: encoded.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// Whether `password` is the one that `encoded` was made of. Blocks for the work that `encoded` asks for. Fails when
-  /// the memory cannot be had or `encoded` is no such text.
+  /// Returns whether `password` matches `encoded`. Blocks for the work that `encoded` requires.
+  ///
+  /// - Throws: ``Argon2Failure`` if the memory cannot be allocated, or `encoded` is not a valid encoded hash.
   public static func verify(_ password: Secret, against encoded: String) throws(Argon2Failure) -> Bool {
     let code = password.withExposedBytes { argon2id_verify(encoded, $0.baseAddress, $0.count) }
     switch code {
@@ -54,7 +56,7 @@ public struct Argon2Parameters: Sendable, Hashable {
   }
 }
 
-/// Why no hash came, by the library's own number.
+/// A failure of hashing, with the library's error code.
 public struct Argon2Failure: Error, Sendable, Hashable {
   public let code: Int32
 }

@@ -2,16 +2,16 @@
 import Foundation
 public import HandstampCore
 
-/// Where passwords are hashed: on a few threads of its own, behind a bounded line, so that a flood of sign-ins neither takes all
-/// memory nor the threads that answer everything else.
+/// Hashes passwords on a few dedicated threads behind a bounded queue, so that a flood of sign-ins takes neither all memory
+/// nor the threads that serve other requests.
 ///
-/// Every attempt costs exactly one hash, whether the account exists or not: the time of an answer tells nothing.
+/// Every attempt costs exactly one hash, whether the account exists or not, so the response time reveals nothing.
 public final class PasswordPool: Sendable {
-  /// The line is full, or the memory for a hash cannot be allocated: try again later.
+  /// The queue is full, or the memory for a hash cannot be allocated: try again later.
   public struct Busy: Error, Sendable, Hashable {}
 
   private struct Line {
-    /// Those that were admitted, whether they have something to hash yet or not.
+    /// The number of admitted requests, whether they are hashing yet or not.
     var places = 0
     var running = 0
     var waiting: [@Sendable () -> Void] = []
@@ -24,8 +24,8 @@ public final class PasswordPool: Sendable {
   private let line = Locked(Line())
 
   /// - Parameters:
-  ///   - width: how many hashes run at once; each takes the memory that `parameters` says.
-  ///   - capacity: how many may wait beside those.
+  ///   - width: how many hashes run at once; each takes the memory given by `parameters`.
+  ///   - capacity: how many further hashes may wait.
   public init(parameters: Argon2Parameters, width: Int, capacity: Int, metrics: ServerMetrics) {
     self.parameters = parameters
     self.width = max(1, width)
@@ -33,7 +33,7 @@ public final class PasswordPool: Sendable {
     self.metrics = metrics
   }
 
-  /// A place in the line. Take it before anything that waits: those who find no place then cost next to nothing.
+  /// Reserves a place in the queue. Call it before any other waiting, so that refused requests cost almost nothing.
   public func admit() throws(Busy) -> Place {
     let isAdmitted = line.withLock { line in
       guard line.places < width + capacity else { return false }
@@ -44,29 +44,29 @@ public final class PasswordPool: Sendable {
     return Place(pool: self)
   }
 
-  /// The hash to store for a new password.
+  /// Returns the hash to store for a new password.
   public func hash(_ password: Secret) async throws(Busy) -> Secret { try await admit().hash(password) }
 
-  /// Whether `password` belongs to `encoded`. Without anything to compare with, the same work is done and the answer is no.
+  /// Returns whether `password` matches `encoded`. If `encoded` is `nil`, does the same work and returns `false`.
   public func verify(_ password: Secret, against encoded: Secret?) async throws(Busy) -> Bool {
     try await admit().verify(password, against: encoded)
   }
 
-  /// A place in the line of a pool. It is free again when this is let go of.
+  /// A place in the queue of a pool, freed when this object is released.
   public final class Place: Sendable {
     private let pool: PasswordPool
 
     fileprivate init(pool: PasswordPool) { self.pool = pool }
     deinit { pool.line.withLock { $0.places -= 1 } }
 
-    /// The hash to store for a new password.
+    /// Returns the hash to store for a new password.
     public func hash(_ password: Secret) async throws(Busy) -> Secret {
-      // The place is taken until the work is done, however early an optimiser would let go of it.
+      // Keep the place until the work is done; the optimiser might release it earlier.
       defer { withExtendedLifetime(self) {} }
       return try await pool.perform { [pool] () throws(Argon2Failure) in Secret(try pool.parameters.hash(password)) }
     }
 
-    /// Whether `password` belongs to `encoded`. Without anything to compare with, the same work is done and the answer is no.
+    /// Returns whether `password` matches `encoded`. If `encoded` is `nil`, does the same work and returns `false`.
     public func verify(_ password: Secret, against encoded: Secret?) async throws(Busy) -> Bool {
       defer { withExtendedLifetime(self) {} }
       return try await pool.perform { [pool] () throws(Argon2Failure) in
@@ -97,14 +97,14 @@ public final class PasswordPool: Sendable {
         line.running += 1
         return true
       }
-      // Neither a queue of Dispatch nor a task: those share their threads with everything else that is to be answered.
+      // Neither a Dispatch queue nor a task: they share their threads with all other requests.
       if startsThread { Thread.detachNewThread { self.run(job) } }
     }
     guard let value else { throw Busy() }
     return value
   }
 
-  /// Does one job, and then those that wait, oldest first.
+  /// Runs one job, then the waiting ones, oldest first.
   private func run(_ first: @Sendable () -> Void) {
     PasswordPool.yieldToOthers()
     first()
@@ -121,10 +121,10 @@ public final class PasswordPool: Sendable {
     }
   }
 
-  /// Lets the threads that answer requests go first where there are fewer cores than threads with work.
+  /// Lowers this thread's priority, so that threads serving requests go first when cores are scarce.
   private static func yieldToOthers() {
     #if os(Linux)
-    // Of this thread alone: Linux keeps the value for each.
+    // On Linux this value is per thread.
     setpriority(numericCast(PRIO_PROCESS.rawValue), 0, 10)
     #else
     Thread.current.qualityOfService = .utility

@@ -97,7 +97,7 @@ struct NameBody: StrictlyDecodable {
   }
 }
 
-/// The body of `PUT /v1/device/push-token`: a text of at most 4096 bytes of printable ASCII, or null.
+/// The body of `PUT /v1/device/push-token`: at most 4096 bytes of printable ASCII, or null.
 struct PushTokenBody: StrictlyDecodable {
   enum Fields: String, CodingKey, CaseIterable { case token }
   static let longest = 4096
@@ -105,11 +105,11 @@ struct PushTokenBody: StrictlyDecodable {
 
   init(from decoder: any Decoder) throws {
     try PushTokenBody.refuseUnknownFields(decoder)
-    // Null is said, not left out.
+    // Null must be explicit; a missing field is an error.
     guard let text = try decoder.container(keyedBy: Fields.self).decode(String?.self, forKey: .token) else { return }
     let isPrintable = text.utf8.allSatisfy { (33...126).contains($0) }
     guard (1...PushTokenBody.longest).contains(text.utf8.count), isPrintable else {
-      throw Problem.invalidRequest("token: from 1 to \(PushTokenBody.longest) printable ASCII characters, or null.")
+      throw Problem.invalidRequest("token: must be 1 to \(PushTokenBody.longest) printable ASCII characters, or null.")
     }
     token = Secret(text)
   }
@@ -124,7 +124,7 @@ struct AppleBody: StrictlyDecodable {
   var idToken: Secret
   var nonce: String
   var device: DeviceInfo
-  /// For a new account: Apple tells the app the name, once.
+  /// For a new account. Apple gives the app the name only once.
   var username: String?
 
   init(from decoder: any Decoder) throws {

@@ -6,12 +6,12 @@ import Hummingbird
 import Logging
 
 extension SessionServer {
-  /// `GET /v1/me`: who is signed in.
+  /// `GET /v1/me`: the signed-in account.
   @concurrent func me(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, allowing: "profile", context)
     let account = try await account(of: bearer, context)
     var json = account.profile
-    // As OpenID Connect's userinfo endpoint names it.
+    // The name used by OpenID Connect's userinfo endpoint.
     json.add("sub", account.id.rawValue)
     if bearer.scopes?.contains("email") ?? true { json.add("email", ifPresent: account.email?.typed) }
     json.add("session_id", bearer.session.rawValue)
@@ -20,8 +20,8 @@ extension SessionServer {
     return .json(json)
   }
 
-  /// `POST /v1/password`: another password, for whoever knows the current one; the other sessions end with the old one if
-  /// asked. The session that asks goes on.
+  /// `POST /v1/password`: changes the password, given the current one, and ends the other sessions on request. The session that
+  /// makes the request stays.
   @concurrent func changePassword(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, context)
     let body = try await request.json(as: PasswordBody.self, upTo: configuration.bodyLimit)
@@ -41,7 +41,7 @@ extension SessionServer {
     return .nothing
   }
 
-  /// `DELETE /v1/me`: the account is deleted for good, all its sessions end at once. An account with a password needs it.
+  /// `DELETE /v1/me`: permanently deletes the account and ends all its sessions. Requires the password if the account has one.
   @concurrent func deleteAccount(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, context)
     let body = try await request.optionalJSON(as: DeletionBody.self, upTo: configuration.bodyLimit)
@@ -61,7 +61,7 @@ extension SessionServer {
     return .nothing
   }
 
-  /// The account of a bearer; one that was closed meanwhile has no sessions.
+  /// Returns the account of a bearer. If it was closed in the meantime, its session has ended.
   func account(of bearer: Bearer, _ context: ServerContext) async throws(Problem) -> AccountRecord {
     let account: AccountRecord?
     do throws(RegistryError) { account = try await registry.account(bearer.account) } catch {
@@ -73,7 +73,8 @@ extension SessionServer {
     return account
   }
 
-  /// One hash, whether the account has a password or not. 403 and not 401: the access token is good.
+  /// Verifies the password at the cost of one hash, whether the account has one or not. Fails with 403, not 401: the access
+  /// token is valid.
   private func requirePassword(
     _ password: Secret, of account: AccountRecord, _ place: PasswordPool.Place, _ context: ServerContext
   ) async throws(Problem) {

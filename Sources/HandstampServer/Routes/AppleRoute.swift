@@ -5,10 +5,10 @@ import Hummingbird
 import Logging
 
 extension SessionServer {
-  /// `POST /v1/sign-in/apple`: a session for whom Apple vouches for, and an account at the first time. The account is found by
-  /// Apple's name for the person alone: an address in the token opens nobody's account.
+  /// `POST /v1/sign-in/apple`: signs in a user with Apple's identity token; the first sign-in creates the account. The
+  /// account is found only by Apple's user ID: an email address in the token gives access to no account.
   @concurrent func signInWithApple(_ request: Request, _ context: ServerContext) async throws -> Response {
-    guard let identityTokens else { throw Problem.notOffered("Sign in with Apple is not set up here") }
+    guard let identityTokens else { throw Problem.notOffered("Sign in with Apple is not set up on this server") }
     let body = try await request.json(as: AppleBody.self, upTo: configuration.bodyLimit)
     let claims: IdentityTokens.Claims
     do throws(IdentityTokenFault) {
@@ -37,11 +37,11 @@ extension SessionServer {
     }
   }
 
-  /// Marks the nonce as seen for as long as its token could be sent again.
-  private func ticket(_ claims: IdentityTokens.Claims, _ now: UnixTime) -> Ticket {
+  /// Returns the record that marks the nonce as used for as long as its token could be sent again.
+  private func ticket(_ claims: IdentityTokens.Claims, _ now: UnixTime) -> OneTimeTokenRecord {
     let nonce = Secret(claims.identity.issuer + " " + claims.nonce)
-    return Ticket(
-      id: TicketID(of: nonce, purpose: .nonce), purpose: .nonce, subject: claims.identity.issuer, createdAt: now,
+    return OneTimeTokenRecord(
+      id: OneTimeTokenID(of: nonce, purpose: .nonce), purpose: .nonce, subject: claims.identity.issuer, createdAt: now,
       expiresAt: claims.expiresAt)
   }
 }

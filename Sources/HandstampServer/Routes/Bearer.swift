@@ -5,20 +5,20 @@ import HTTPTypes
 import Hummingbird
 import Logging
 
-/// Who sends a request, as far as its access token and the registry's row say.
+/// The sender of a request, according to its access token and the registry.
 struct Bearer: Sendable {
   var account: AccountID
   var session: SessionID
   var expiresAt: UnixTime
-  /// What the client may do that the token was given to; nothing where it may do whatever the account's owner may.
+  /// The scopes of the client that the token was issued to; `nil` if it may do everything that the account's owner may.
   var scopes: [Substring]?
 }
 
 extension SessionServer {
-  /// The bearer of a request, if its token is genuine, good, and of a session that lives *now*: the signature alone would let
-  /// a revoked session in until its token is over.
+  /// Returns the bearer of a request if its token is valid and its session is live *now*: the signature alone would admit a
+  /// revoked session until its token expires.
   ///
-  /// - Parameter scope: what lets another client's token in; nothing where none does.
+  /// - Parameter scope: the scope that admits another client's token; `nil` admits none.
   func bearer(
     of request: Request, allowing scope: String? = nil, _ context: ServerContext
   ) async throws -> Bearer {
@@ -30,10 +30,10 @@ extension SessionServer {
     case .success(let genuine): claims = genuine
     case .failure(.expired):
       metrics.update { $0.refusedTokens += 1 }
-      throw Problem.invalidToken(code: "token_expired", "The access token is over")
+      throw Problem.invalidToken(code: "token_expired", "The access token has expired")
     case .failure(.invalid):
       metrics.update { $0.refusedTokens += 1 }
-      throw Problem.invalidToken(code: "token_invalid", "The access token is not valid here")
+      throw Problem.invalidToken(code: "token_invalid", "The access token is not valid")
     }
     try checkProof(of: request, token, claims, isBound: isBound, at: time)
     try await requireLive(claims, at: now, context)
@@ -45,12 +45,12 @@ extension SessionServer {
     return bearer
   }
 
-  /// A bound token must come with a proof, and one that comes with a proof must be bound (RFC 9449 section 7).
+  /// Requires a proof with a bound token, and a bound token with a proof (RFC 9449 section 7).
   private func checkProof(
     of request: Request, _ token: Substring, _ claims: AccessTokens.Claims, isBound: Bool, at time: ServerClock.Reading
   ) throws(Problem) {
     guard isBound || claims.thumbprint != nil else { return }
-    let refused = Problem.invalidToken(code: "token_invalid", "The access token is not valid here")
+    let refused = Problem.invalidToken(code: "token_invalid", "The access token is not valid")
     guard isBound, let thumbprint = claims.thumbprint else { throw refused }
     switch proofs.check(request, token: token, at: time) {
     case .success(thumbprint): return
@@ -59,7 +59,7 @@ extension SessionServer {
     }
   }
 
-  /// Refuses a session that is over, and notes that one that is not is in use.
+  /// Refuses a session that has ended or expired, and updates when a live one was last seen.
   private func requireLive(
     _ claims: AccessTokens.Claims, at now: UnixTime, _ context: ServerContext
   ) async throws(Problem) {
@@ -69,31 +69,31 @@ extension SessionServer {
     }
     guard let row, row.account == claims.account else {
       metrics.update { $0.refusedTokens += 1 }
-      throw .invalidToken(code: "token_invalid", "The access token is not valid here")
+      throw .invalidToken(code: "token_invalid", "The access token is not valid")
     }
     if let reason = row.over(at: now) {
       metrics.update { $0.refusedTokens += 1 }
       throw .invalidToken(code: "session_ended", "The session has ended", reason: reason.rawValue)
     }
-    // A note that is missed now is made by a later request.
+    // If this update fails, a later request makes it.
     do throws(RegistryError) { try await registry.touch(row, now: now) } catch { report(error, context) }
   }
 
-  /// Trouble of the store, as an answer.
+  /// Logs a store error and returns the response for it.
   func storeProblem(_ error: RegistryStoreError, _ context: ServerContext) -> Problem {
     metrics.update { $0.storeFailures += 1 }
     context.logger.error("Store unavailable", metadata: ["handstamp.cause": "\(error)"])
     return .unavailable
   }
 
-  /// The token of the `Authorization` field: exactly one, scheme `Bearer` (RFC 6750 section 2.1) or `DPoP` in any
-  /// letter case; and whether it is the latter.
+  /// Returns the token of the `Authorization` field, and whether its scheme is `DPoP`. There must be exactly one field, with
+  /// the scheme `Bearer` (RFC 6750 section 2.1) or `DPoP` in any case.
   private static func token(in request: Request) throws(Problem) -> (Substring, isBound: Bool) {
     let fields = request.headers[values: .authorization]
     guard let field = fields.first else { throw .tokenMissing }
     let parts = field.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
     guard fields.count == 1, parts.count == 2 else {
-      throw .invalidToken(code: "token_invalid", "The access token is not valid here")
+      throw .invalidToken(code: "token_invalid", "The access token is not valid")
     }
     switch parts[0].lowercased() {
     case "bearer": return (parts[1], false)

@@ -6,14 +6,14 @@ import Hummingbird
 import Logging
 
 extension SessionServer {
-  /// 202, the same for every address. Whether the address has an account is looked up after the answer: a mail with a link,
-  /// or one that says that there is an account, goes to whoever reads that mailbox.
+  /// Answers 202 for every address. Whether the address has an account is looked up after the response: either a mail with a
+  /// one-time token, or one saying that there is an account, goes to that mailbox.
   func confirmationSent(
     to body: SignUpBody, _ context: ServerContext,
-    _ issue: @escaping @Sendable (_ hash: Secret, _ now: UnixTime) async throws(RegistryError) -> LinkSecret
+    _ issue: @escaping @Sendable (_ hash: Secret, _ now: UnixTime) async throws(RegistryError) -> OneTimeToken
   ) async throws -> Response {
     guard Mailbox(body.email) != nil else {
-      throw Problem.invalidRequest("email: no mail can be sent to such an address.")
+      throw Problem.invalidRequest("email: mail cannot be sent to this address.")
     }
     let hash = try await hashing { () throws(PasswordPool.Busy) in try await passwords.hash(body.password) }
     let (email, now) = (body.email, self.now())
@@ -32,17 +32,17 @@ extension SessionServer {
     return .sent("confirmation_sent")
   }
 
-  /// `POST /v1/sign-up/confirm`: opens the account that the secret of a mail stands for, or makes the guest's a full one, and
+  /// `POST /v1/sign-up/confirm`: redeems a mailed one-time token: creates the account or upgrades the guest account, and
   /// signs in.
   @concurrent func confirmSignUp(_ request: Request, _ context: ServerContext) async throws -> Response {
     let body = try await request.json(as: ConfirmBody.self, upTo: configuration.bodyLimit)
-    guard let link = LinkSecret(presented: body.token) else { throw Problem.linkInvalid }
+    guard let link = OneTimeToken(presented: body.token) else { throw Problem.linkInvalid }
     return try await begin(status: .created, context) { now throws(RegistryError) in
       try await registry.confirm(link, device: body.device, now: now)
     }
   }
 
-  /// `POST /v1/password-reset`: 202, the same for every address, and a mail where there is something to reset.
+  /// `POST /v1/password-reset`: answers 202 for every address, and sends a mail if there is a password to reset.
   @concurrent func requestReset(_ request: Request, _ context: ServerContext) async throws -> Response {
     let body = try await request.json(as: ResetBody.self, upTo: configuration.bodyLimit)
     let (email, now) = (body.email, self.now())
@@ -50,7 +50,7 @@ extension SessionServer {
       guard desk.mayWrite("reset", to: email, now: now) else { return }
       do throws(RegistryError) {
         guard let account = try await registry.account(email: email), account.closedAt == nil else { return }
-        // The account's own spelling of the address: the one that was confirmed.
+        // Use the account's spelling of the address, which was confirmed.
         guard let known = account.email else { return }
         await write(.reset, to: known, link: try await registry.beginReset(of: account, now: now))
       } catch {
@@ -64,7 +64,7 @@ extension SessionServer {
   @concurrent func confirmReset(_ request: Request, _ context: ServerContext) async throws -> Response {
     let body = try await request.json(as: ResetConfirmBody.self, upTo: configuration.bodyLimit)
     try PasswordRule.check(new: body.password)
-    guard let link = LinkSecret(presented: body.token) else { throw Problem.linkInvalid }
+    guard let link = OneTimeToken(presented: body.token) else { throw Problem.linkInvalid }
     let place = try admitted()
     let isGood: Bool
     do throws(RegistryError) {
@@ -72,7 +72,7 @@ extension SessionServer {
     } catch {
       throw problem(error, context)
     }
-    // Guesses cost no hash.
+    // Do not spend a hash on guesses.
     guard isGood else { throw Problem.linkInvalid }
     let hash = try await hashing { () throws(PasswordPool.Busy) in try await place.hash(body.password) }
     try await end(context) { now throws(RegistryError) in
@@ -84,7 +84,7 @@ extension SessionServer {
 }
 
 extension Response {
-  /// 202: something goes on behind the answer.
+  /// 202: the work continues after the response.
   fileprivate static func sent(_ status: String) -> Response {
     var json = JSONText()
     json.add("status", status)

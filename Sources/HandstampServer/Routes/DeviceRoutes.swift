@@ -6,7 +6,7 @@ import HTTPTypes
 import Hummingbird
 
 extension SessionServer {
-  /// `PATCH /v1/sessions/{id}`: another name for one of the account's devices.
+  /// `PATCH /v1/sessions/{id}`: renames one of the account's devices.
   @concurrent func renameSession(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, context)
     let id = try context.sessionID
@@ -20,7 +20,7 @@ extension SessionServer {
     return .json(row.description(current: bearer.session))
   }
 
-  /// `PUT /v1/device/push-token`: where a push message for this device may be sent, or nowhere. Never shown again.
+  /// `PUT /v1/device/push-token`: sets or removes the push token of this device. It is never shown again.
   @concurrent func setPushToken(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, context)
     let body = try await request.json(as: PushTokenBody.self, upTo: configuration.bodyLimit)
@@ -34,7 +34,7 @@ extension SessionServer {
 }
 
 extension ServerContext {
-  /// The session that a path names, its escapes undone (RFC 3986 section 2.1).
+  /// The session ID in the path, percent-decoded (RFC 3986 section 2.1).
   var sessionID: SessionID {
     get throws(Problem) {
       guard let id = parameters.get("id")?.removingPercentEncoding else { throw .notFound }

@@ -5,7 +5,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// A JSON document that stays the same as long as the server runs, with a strong validator.
+/// A JSON document that does not change while the server runs, with a strong validator.
 struct FixedDocument: Sendable {
   let body: ByteBuffer
   let entityTag: String
@@ -17,7 +17,7 @@ struct FixedDocument: Sendable {
     self.cacheControl = cacheControl
   }
 
-  /// 200 with the document, or 304 when the caller has it already (RFC 9110 section 13.1.2).
+  /// Returns 200 with the document, or 304 if the client already has it (RFC 9110 section 13.1.2).
   func response(to request: Request) -> Response {
     var headers: HTTPFields = [.eTag: entityTag, .cacheControl: cacheControl]
     if let known = request.headers[.ifNoneMatch], matches(known) {
@@ -36,13 +36,13 @@ struct FixedDocument: Sendable {
   }
 }
 
-/// The operator's configuration for apps is no JSON object.
+/// The operator's configuration for apps is not a JSON object.
 public struct AppConfigFault: Error, Sendable, Hashable, CustomStringConvertible {
-  public var description: String { "the app configuration is no JSON object" }
+  public var description: String { "the app configuration is not a JSON object" }
 }
 
 extension FixedDocument {
-  /// What apps read at `GET /v1/app-config`, in the operator's own spelling.
+  /// The document that apps read at `GET /v1/app-config`, byte for byte as configured.
   init(appConfig text: String) throws(AppConfigFault) {
     guard (try? JSONSerialization.jsonObject(with: Data(text.utf8))) is [String: Any] else { throw AppConfigFault() }
     self.init(Array(text.utf8), cacheControl: "public, max-age=60")

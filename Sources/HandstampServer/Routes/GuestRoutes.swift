@@ -5,11 +5,11 @@ import HTTPTypes
 import Hummingbird
 
 extension SessionServer {
-  /// `POST /v1/sign-in/anonymous`: an account without a name, and its only session.
+  /// `POST /v1/sign-in/anonymous`: creates a guest account and its only session.
   @concurrent func signInAnonymously(_ request: Request, _ context: ServerContext) async throws -> Response {
     guard configuration.signUp != .closed else { throw Problem.signUpClosed }
     let body = try await request.json(as: GuestBody.self, upTo: configuration.bodyLimit)
-    // A guest costs as much as any other sign-in: nothing is a cheaper way to fill the store.
+    // A guest costs as much as any other sign-in, so that there is no cheaper way to fill the store.
     _ = try await hashing { () throws(PasswordPool.Busy) in try await passwords.verify(Secret(""), against: nil) }
     metrics.update { $0.guests += 1 }
     return try await begin(status: .created, context) { now throws(RegistryError) in
@@ -17,8 +17,8 @@ extension SessionServer {
     }
   }
 
-  /// `POST /v1/upgrade`: a full account out of a guest's, under the same id, and a session that replaces the guest's. Where
-  /// addresses are confirmed first, 202, and the guest stays a guest until the link is opened.
+  /// `POST /v1/upgrade`: turns a guest account into a full one with the same ID, with a session that replaces the guest's. With
+  /// confirmed sign-up it answers 202, and the account stays a guest account until the mailed token is redeemed.
   @concurrent func upgrade(_ request: Request, _ context: ServerContext) async throws -> Response {
     guard configuration.signUp != .closed else { throw Problem.signUpClosed }
     let bearer = try await bearer(of: request, context)

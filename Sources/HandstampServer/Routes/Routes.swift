@@ -4,7 +4,7 @@ import HandstampCore
 import HandstampRegistry
 import Hummingbird
 
-/// One row of the table of routes.
+/// An entry of the routing table.
 struct Route: Sendable {
   var method: HTTPRequest.Method
   var path: String
@@ -21,7 +21,7 @@ struct Route: Sendable {
 }
 
 extension SessionServer {
-  /// Everything that the server answers.
+  /// All routes of the server.
   var routes: [Route] {
     [
       Route(.post, "/v1/sign-up", signUp),
@@ -60,7 +60,7 @@ extension SessionServer {
     ]
   }
 
-  /// 200 while the store can be read, else 503.
+  /// `GET /health`: 200 if the store can be read, otherwise 503.
   private func health(_ request: Request, _ context: ServerContext) async throws -> Response {
     var json = JSONText()
     do {
@@ -75,7 +75,7 @@ extension SessionServer {
 }
 
 extension Response {
-  /// An answer that nobody may store.
+  /// A JSON response that must not be cached.
   static func json(_ json: JSONText, status: HTTPResponse.Status = .ok) -> Response {
     Response(
       status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],

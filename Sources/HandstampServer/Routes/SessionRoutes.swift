@@ -6,7 +6,7 @@ import Hummingbird
 import Logging
 
 extension SessionServer {
-  /// `GET /v1/sessions`: every device that the account is signed in on, those seen last first.
+  /// `GET /v1/sessions`: lists the devices that the account is signed in on, most recently seen first.
   @concurrent func listSessions(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, context)
     let rows: [SessionRow]
@@ -20,8 +20,8 @@ extension SessionServer {
     return .json(json)
   }
 
-  /// `DELETE /v1/sessions/{id}`: ends one session of the account. One that is over already is no error; one that is
-  /// unknown, or somebody else's, is 404 either way.
+  /// `DELETE /v1/sessions/{id}`: ends one session of the account. A session that has already ended is not an error; one that is
+  /// unknown or belongs to another account is 404.
   @concurrent func endSession(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, context)
     let id = try context.sessionID
@@ -32,18 +32,18 @@ extension SessionServer {
     return .nothing
   }
 
-  /// `DELETE /v1/sessions`: ends all sessions of the account, the one that asks among them.
+  /// `DELETE /v1/sessions`: ends all sessions of the account, including the one that makes the request.
   @concurrent func endAllSessions(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, context)
-    // Who adds a condition means fewer than all.
-    guard request.uri.query == nil else { throw Problem.invalidRequest("No query is known here.") }
+    // A client that adds a condition does not mean all sessions.
+    guard request.uri.query == nil else { throw Problem.invalidRequest("Query parameters are not supported.") }
     let count = try await end(context) { now throws(RegistryError) in
       try await registry.endAll(of: bearer.account, now: now)
     }
     return .ended(count)
   }
 
-  /// `POST /v1/sessions/end-others`: ends all sessions of the account but the one that asks.
+  /// `POST /v1/sessions/end-others`: ends all sessions of the account except the one that makes the request.
   @concurrent func endOtherSessions(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, context)
     let count = try await end(context) { now throws(RegistryError) in
@@ -52,7 +52,7 @@ extension SessionServer {
     return .ended(count)
   }
 
-  /// `POST /v1/sign-out`: ends the session that asks.
+  /// `POST /v1/sign-out`: ends the session that makes the request.
   @concurrent func signOut(_ request: Request, _ context: ServerContext) async throws -> Response {
     let bearer = try await bearer(of: request, context)
     try await end(context) { now throws(RegistryError) in
@@ -61,7 +61,7 @@ extension SessionServer {
     return .nothing
   }
 
-  /// Ends sessions and tells the open streams. Returns how many ended.
+  /// Ends sessions and notifies open event streams. Returns how many ended.
   @discardableResult
   func end(
     _ context: ServerContext, _ work: (UnixTime) async throws(RegistryError) -> EndOutcome
@@ -73,7 +73,7 @@ extension SessionServer {
     }
   }
 
-  /// To be called when sessions have ended: counts, logs and wakes the streams of their accounts.
+  /// Counts and logs ended sessions, and notifies the streams of their accounts. Call it after every end.
   @discardableResult
   func ended(_ outcome: EndOutcome, _ context: ServerContext) -> Int {
     for account in Set(outcome.ended.map(\.account)) { hub.announce(account) }
@@ -96,7 +96,7 @@ extension Response {
 }
 
 extension SessionRow {
-  /// One device in the list, as its owner sees it.
+  /// The session as shown in its owner's list of devices.
   func description(current: SessionID) -> JSONText {
     var json = JSONText()
     json.add("id", id.rawValue)

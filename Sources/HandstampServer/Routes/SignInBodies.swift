@@ -39,7 +39,7 @@ struct SignInBody: StrictlyDecodable {
   }
 }
 
-/// What a client says about the device that it runs on. Shown to the account's owner, and trusted for nothing.
+/// A client's description of its device. Shown to the account's owner and not trusted.
 struct DeviceBody: StrictlyDecodable {
   enum Fields: String, CodingKey, CaseIterable { case id, name, platform }
 
@@ -53,21 +53,21 @@ struct DeviceBody: StrictlyDecodable {
   }
 }
 
-/// What a password must be: length and nothing else (NIST SP 800-63B section 3.1.1.2, OWASP ASVS 6.2.1 and 6.2.5), counted
-/// in code points, exactly as received.
+/// The requirements for passwords: only their length (NIST SP 800-63B section 3.1.1.2, OWASP ASVS 6.2.1 and 6.2.5), in code
+/// points, exactly as received.
 enum PasswordRule {
   static let lengths = 8...1024
 
-  /// For a new password.
+  /// Checks a new password.
   static func check(new password: Secret) throws(Problem) {
     guard lengths.contains(length(of: password)) else {
       throw Problem(
-        .badRequest, "weak_password", "The password does not fit the rules",
-        detail: "From \(lengths.lowerBound) to \(lengths.upperBound) characters.")
+        .badRequest, "weak_password", "The password does not meet the requirements",
+        detail: "Use \(lengths.lowerBound) to \(lengths.upperBound) characters.")
     }
   }
 
-  /// For an attempt: what no account can have is not worth a hash. Says nothing about any account.
+  /// Checks a password for sign-in: one that no account can have is not worth a hash. Reveals nothing about any account.
   static func check(attempt password: Secret) throws(Problem) {
     guard length(of: password) <= lengths.upperBound else { throw .invalidRequest("The password is too long.") }
   }
@@ -78,11 +78,11 @@ enum PasswordRule {
 }
 
 extension KeyedDecodingContainer where Key: CodingKey {
-  /// A text that people see: from 1 to 200 characters, none of them a control character.
+  /// Decodes a display name: 1 to 200 characters, without control characters.
   func name(_ key: Key) throws -> String {
     let text = try decode(String.self, forKey: key)
     guard (1...200).contains(text.unicodeScalars.count), text.isPrintable else {
-      throw Problem.invalidRequest("\(key.stringValue): from 1 to 200 characters, without control characters.")
+      throw Problem.invalidRequest("\(key.stringValue): must be 1 to 200 characters, without control characters.")
     }
     return text
   }
@@ -90,7 +90,7 @@ extension KeyedDecodingContainer where Key: CodingKey {
   func email(_ key: Key) throws -> EmailAddress {
     let text = try decode(String.self, forKey: key)
     guard text.isPrintable, let address = EmailAddress(text) else {
-      throw Problem.invalidRequest("\(key.stringValue): not an email address.")
+      throw Problem.invalidRequest("\(key.stringValue): not a valid email address.")
     }
     return address
   }

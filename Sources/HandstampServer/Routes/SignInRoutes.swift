@@ -6,7 +6,7 @@ import Hummingbird
 import Logging
 
 extension SessionServer {
-  /// `POST /v1/sign-up`: a new account and its first session.
+  /// `POST /v1/sign-up`: creates an account and its first session.
   @concurrent func signUp(_ request: Request, _ context: ServerContext) async throws -> Response {
     guard configuration.signUp != .closed else { throw Problem.signUpClosed }
     let body = try await request.json(as: SignUpBody.self, upTo: configuration.bodyLimit)
@@ -16,7 +16,7 @@ extension SessionServer {
         try await registry.beginSignUp(email: body.email, username: body.username, passwordHash: hash, now: now)
       }
     }
-    // Hashed before the address is looked up: the time of the answer is the same either way.
+    // Hash before the address is looked up, so that the response time is the same either way.
     let hash = try await hashing { () throws(PasswordPool.Busy) in try await passwords.hash(body.password) }
     return try await begin(status: .created, context) { now throws(RegistryError) in
       try await registry.signUp(
@@ -24,7 +24,7 @@ extension SessionServer {
     }
   }
 
-  /// `POST /v1/sign-in`: a session for whoever knows the password.
+  /// `POST /v1/sign-in`: signs in with email address and password.
   @concurrent func signIn(_ request: Request, _ context: ServerContext) async throws -> Response {
     let body = try await request.json(as: SignInBody.self, upTo: configuration.bodyLimit)
     try PasswordRule.check(attempt: body.password)
@@ -34,17 +34,19 @@ extension SessionServer {
     }
   }
 
-  /// Whose password that is.
+  /// Returns the account with this email address and password.
+  ///
+  /// - Throws: ``Problem/wrongCredentials`` if there is none, or it is closed.
   func whoever(
     has email: EmailAddress, _ password: Secret, _ context: ServerContext
   ) async throws(Problem) -> AccountRecord {
-    // Before the account is looked up: a flood must not wait for the store first, to be turned away then.
+    // Before the account is looked up: in a flood, requests must not wait for the store only to be refused.
     let place = try admitted()
     let found: AccountRecord?
     do throws(RegistryError) { found = try await registry.account(email: email) } catch {
       throw problem(error, context)
     }
-    // One hash, whether there is such an account or not.
+    // One hash, whether the account exists or not.
     let fits = try await hashing { () throws(PasswordPool.Busy) in
       try await place.verify(password, against: found?.passwordHash)
     }
@@ -56,7 +58,7 @@ extension SessionServer {
     return account
   }
 
-  /// Begins a session, tells the open streams, and makes the answer of it. 201 when it opened the account, too.
+  /// Creates a session, notifies open event streams, and returns the response. The status is 201 if an account was created.
   func begin(
     status: HTTPResponse.Status, _ context: ServerContext,
     _ work: (UnixTime) async throws(RegistryError) -> NewSession
@@ -69,7 +71,7 @@ extension SessionServer {
       if status == .created { $0.signUps += 1 }
     }
     context.logger.info(
-      status == .created ? "Account opened" : "Signed in",
+      status == .created ? "Account created" : "Signed in",
       metadata: ["handstamp.account": "\(new.account.id)", "handstamp.session": "\(new.row.id)"])
     var json = try tokenAnswer(new.row, new.refreshToken)
     json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
@@ -77,7 +79,7 @@ extension SessionServer {
     return .json(json, status: status)
   }
 
-  /// A place in the line for passwords.
+  /// Reserves a place in the queue for password hashing.
   func admitted() throws(Problem) -> PasswordPool.Place {
     do throws(PasswordPool.Busy) { return try passwords.admit() } catch { throw .busy }
   }
@@ -88,9 +90,9 @@ extension SessionServer {
     do throws(PasswordPool.Busy) { return try await work() } catch { throw .busy }
   }
 
-  /// The members that a sign-in and a refresh have in common (RFC 6749 section 5.1).
+  /// Returns the members that the responses to sign-in and refresh have in common (RFC 6749 section 5.1).
   ///
-  /// - Parameter client: what this answer's token is for, where that is less than the session was granted.
+  /// - Parameter client: the narrowed grant of this token, if it is less than the session's.
   func tokenAnswer(
     _ row: SessionRow, _ refreshToken: RefreshToken, for client: SessionClient? = nil
   ) throws -> JSONText {
@@ -101,23 +103,23 @@ extension SessionServer {
     var json = JSONText(reserving: 1024)
     json.add("access_token", access.text)
     json.add("token_type", row.dpopThumbprint == nil ? "Bearer" : "DPoP")
-    json.add("expires_in", access.expiresIn)
+    json.add("expires_in", access.life)
     json.add("refresh_token", refreshToken.secret.withExposed { $0 })
     json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
     json.add("session_id", row.id.rawValue)
     return json
   }
 
-  /// What the registry's trouble is to a caller of the JSON API.
+  /// Returns the problem of the JSON API for a registry error.
   func problem(_ error: RegistryError, _ context: ServerContext) -> Problem {
     switch error {
     case .emailTaken: return .emailTaken
-    case .missing: return .notFound
+    case .notFound: return .notFound
     case .linkInvalid: return .linkInvalid
     case .notGuest: return .notGuest
     case .nonceUsed: return .badIDToken
     case .accountClosed: return .wrongCredentials
-    // The password may have changed meanwhile; it must be checked again.
+    // The password may have changed in the meantime; it must be checked again.
     case .accountChanged: return .unavailable
     case .unavailable, .unknownKey:
       report(error, context)
@@ -125,21 +127,21 @@ extension SessionServer {
     }
   }
 
-  /// Writes down what an operator must see.
+  /// Logs errors that concern the operator.
   func report(_ error: RegistryError, _ context: ServerContext) {
     switch error {
     case .unavailable(let cause):
       metrics.update { $0.storeFailures += 1 }
       context.logger.error("Store unavailable", metadata: ["handstamp.cause": "\(cause)"])
     case .unknownKey(let id):
-      context.logger.error("Token of a key that is not in the key file", metadata: ["handstamp.kid": "\(id)"])
-    case .accountChanged, .accountClosed, .missing, .emailTaken, .linkInvalid, .notGuest, .nonceUsed: break
+      context.logger.error("Token signed with a key that is not in the key file", metadata: ["handstamp.kid": "\(id)"])
+    case .accountChanged, .accountClosed, .notFound, .emailTaken, .linkInvalid, .notGuest, .nonceUsed: break
     }
   }
 }
 
 extension AccountRecord {
-  /// What an app may know about whoever signed in, as its `profile`.
+  /// The account's `profile` as sent to apps.
   var profile: JSONText {
     var json = JSONText()
     json.add("id", id.rawValue)

@@ -7,8 +7,7 @@ import Logging
 import NIOCore
 
 extension SessionServer {
-  /// `POST /oauth/token`: by a refresh token (RFC 6749 section 6) a new access token, and its successor; by a code the first of
-  /// both.
+  /// `POST /oauth/token`: exchanges a refresh token (RFC 6749 section 6) or a code for an access token and a new refresh token.
   @concurrent func token(_ request: Request, _ context: ServerContext) async throws -> Response {
     let (form, caller): (FormBody, Caller)
     switch try await call(request) {
@@ -39,7 +38,7 @@ extension SessionServer {
       ) { wish.narrowed($0) != nil }
       return try answer(outcome, wish, context)
     } catch {
-      // Trouble of ours, a missing key among it, must never look like a refusal: that would sign people out.
+      // Server failures, including a missing key, must never look like a refusal, which would sign users out.
       report(error, context)
       return OAuthAnswer.unavailable
     }
@@ -54,7 +53,7 @@ extension SessionServer {
       do {
         return OAuthAnswer.success(try tokenAnswer(issue.row, issue.refreshToken, for: wish.narrowed(issue.row) ?? nil))
       } catch {
-        // The rotation holds; the client asks again with the same pair and gets the same successor.
+        // The rotation is stored; a retry with the same token and key gets the same successor.
         throw .unavailable("signing failed: \(type(of: error))")
       }
     case .superseded(let session):
@@ -71,7 +70,7 @@ extension SessionServer {
         metadata: [
           "handstamp.session": "\(row.id)", "handstamp.account": "\(row.account)", "handstamp.sign": "\(sign.rawValue)",
         ])
-      return OAuthAnswer.refusal("invalid_grant", reason: .misused)
+      return OAuthAnswer.refusal("invalid_grant", reason: .tokenReuseDetected)
     case .forged:
       metrics.update { $0.garbage += 1 }
       return OAuthAnswer.refusal("invalid_grant")
@@ -98,7 +97,7 @@ extension SessionServer {
     }
   }
 
-  /// The form of an OAuth request; what is none gets an error of RFC 6749 section 5.2.
+  /// Returns the form of an OAuth request, or an error response of RFC 6749 section 5.2.
   func form(of request: Request) async throws -> Result<FormBody, OAuthRefusal> {
     func refuse(_ description: String, status: HTTPResponse.Status = .badRequest) -> Result<FormBody, OAuthRefusal> {
       .failure(OAuthRefusal(OAuthAnswer.refusal("invalid_request", status: status, description: description)))
@@ -107,7 +106,7 @@ extension SessionServer {
     do {
       body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: configuration.bodyLimit)
     } catch let problem as Problem {
-      // RFC 6749 section 5.2 knows no status for another kind of body.
+      // RFC 6749 section 5.2 defines no status for an unsupported content type.
       let status = problem.status == .unsupportedMediaType ? .badRequest : problem.status
       return refuse(problem.detail ?? problem.title, status: status)
     }
@@ -115,8 +114,8 @@ extension SessionServer {
       return .success(try FormBody(body.readableBytesView))
     } catch {
       switch error {
-      case .repeated: return refuse("a parameter came twice")
-      case .malformed: return refuse("the body is no form")
+      case .repeated: return refuse("a parameter is repeated")
+      case .malformed: return refuse("the body is not a valid form")
       }
     }
   }

@@ -2,44 +2,45 @@
 import HandstampCore
 import HandstampRegistry
 
-/// Tells a clock that runs steadily from one that jumped, by comparing it with a clock that never jumps.
+/// Detects jumps of the wall clock by comparing it with a monotonic clock.
 ///
-/// While the two agree, the wall clock is the time. When it jumps, by more than ``tolerance``, the last agreed time counts,
-/// carried on by the other clock, until the wall clock has gone on steadily from where it jumped to for ``patience``. Then it was
-/// right: the machine slept, or its clock was corrected. A clock that comes back before then has decided nothing.
+/// While the two agree, the server time is the wall clock. When the wall clock jumps by more than ``tolerance``, the server
+/// time continues from the last agreed time by the monotonic clock, until the wall clock has run steadily for ``patience``
+/// since the jump. Then the wall clock was right: the machine slept, or its clock was corrected. A clock that returns before
+/// then has had no effect.
 struct ClockCheck: Sendable, Hashable {
-  /// How far the wall clock may be from where it should be: time servers correct it by little. Well below what the shortest
-  /// rules count with, the half minute in which a plain session's refresh may be repeated.
+  /// How far the wall clock may be off: time servers correct it in small steps. Well below the shortest time that a rule
+  /// depends on, the 30 s in which a plain session's refresh may be repeated.
   static let tolerance = Duration.seconds(10)
   static let patience = Duration.seconds(600)
 
-  /// What both clocks show at one instant.
+  /// A reading of both clocks.
   struct Instant: Sendable, Hashable {
     var wall: UnixTime
-    /// Of a clock that only ever goes on; from any beginning.
+    /// A monotonic clock, with an arbitrary start.
     var uptime: Duration
   }
 
-  /// What a reading comes to.
+  /// The result of a reading.
   enum Verdict: Sendable, Hashable {
     case agreed
-    /// The wall clock is ahead of the time that counts by this, or behind it if it is negative.
+    /// The wall clock is ahead of the server time by this duration, or behind if it is negative.
     case doubted(by: Duration, isNew: Bool)
-    /// The wall clock came back.
+    /// The wall clock has returned to the server time.
     case returned
   }
 
-  /// The end of a doubt: the wall clock was right.
+  /// The correction of stored times after a doubt: the wall clock was right.
   struct Correction: Sendable, Hashable {
-    /// When it was found right.
+    /// When the wall clock was confirmed.
     var instant: Instant
-    /// The time that counted meanwhile, from the beginning of the doubt on.
+    /// The server time during the doubt, from its start.
     var span: ClosedRange<UnixTime>
-    /// How far it was behind.
+    /// How far the server time was behind.
     var distance: Duration
 
-    /// What may have been written down around the end of the span, while times in it were moved; `nil` where it could not be told
-    /// from what was moved there.
+    /// Times that may have been written around the end of the span while its times were being moved; `nil` if they cannot be
+    /// distinguished from moved times.
     var rest: ClosedRange<UnixTime>? {
       guard distance > ClockCheck.patience * 2 || distance < .zero - ClockCheck.patience * 2 else { return nil }
       return span.upperBound.advanced(by: .seconds(-30))...span.upperBound.advanced(by: .seconds(30))
@@ -47,10 +48,10 @@ struct ClockCheck: Sendable, Hashable {
   }
 
   private struct Doubt: Hashable {
-    /// By the time that counts.
+    /// In server time.
     var since: UnixTime
     var distance: Duration
-    /// The uptime since when the wall clock goes on steadily.
+    /// The uptime since which the wall clock has run steadily.
     var steadySince: Duration
   }
 
@@ -58,10 +59,10 @@ struct ClockCheck: Sendable, Hashable {
   private var doubt: Doubt?
 
   /// - Parameters:
-  ///   - note: what an earlier run has noted last; `nil` for a first one.
+  ///   - note: the last note of an earlier run; `nil` on the first start.
   ///   - slack: how much later than the note the last writes of that run may be.
-  ///   - trusting: whether the wall clock counts, whatever the note says: an operator has looked at it.
-  /// - Returns: also what must be corrected at once, when a doubt of an earlier run is over.
+  ///   - trusting: whether to use the wall clock whatever the note says, because an operator has checked it.
+  /// - Returns: the check, and a correction to make at once if a doubt of an earlier run has ended.
   static func starting(
     at instant: Instant, after note: ClockNote?, slack: Duration, trusting: Bool
   ) -> (check: ClockCheck, correction: Correction?) {
@@ -69,8 +70,8 @@ struct ClockCheck: Sendable, Hashable {
     guard let note else { return (check, nil) }
     let ahead = instant.wall.since(note.at)
     let isNear = ahead >= .zero - tolerance && ahead <= slack + tolerance
-    // What the last run wrote down after its note is not later than this, and must not lie in the span that is moved. A doubt has
-    // its beginning noted: there it may, and a server that starts again and again must not make time go faster.
+    // The last run wrote no times later than this after its note, and those must not lie in the span that is moved. The start
+    // of a doubt is noted, so there they may; and repeated restarts must not make time run faster.
     let last = note.at.advanced(by: note.doubtedSince == nil ? slack : .zero)
     let distance = instant.wall.since(last)
     if isNear || trusting {
@@ -84,14 +85,14 @@ struct ClockCheck: Sendable, Hashable {
 
   private init(anchor: Instant) { self.anchor = anchor }
 
-  /// The time that counts at an instant, and what is new.
+  /// Returns the server time at an instant, and the result of comparing the clocks.
   mutating func read(_ instant: Instant) -> (time: UnixTime, verdict: Verdict) {
     let expected = expected(at: instant)
     let distance = instant.wall.since(expected)
     if ClockCheck.isSmall(distance) {
       let wasDoubted = doubt != nil
       doubt = nil
-      // Now and then: a clock that is a little fast must not look like one that jumped after years.
+      // Move the anchor occasionally, so that slow drift over years does not look like a jump.
       if instant.uptime - anchor.uptime >= ClockCheck.patience { anchor = instant }
       return (instant.wall, wasDoubted ? .returned : .agreed)
     }
@@ -102,7 +103,7 @@ struct ClockCheck: Sendable, Hashable {
     return (expected, .doubted(by: distance, isNew: true))
   }
 
-  /// What must be corrected in the registry before ``settle(at:)``; `nil` while there is no doubt, or not for long enough.
+  /// Returns the correction to make in the registry before ``settle(at:)``, or `nil` if there is no doubt or it is too recent.
   func correction(at instant: Instant) -> Correction? {
     guard let doubt, instant.uptime - doubt.steadySince >= ClockCheck.patience else { return nil }
     let expected = expected(at: instant)
@@ -110,12 +111,12 @@ struct ClockCheck: Sendable, Hashable {
       instant: instant, span: min(doubt.since, expected)...expected, distance: instant.wall.since(expected))
   }
 
-  /// Counts on from a later time, which another server in the same doubt counts by: a session that one of them wrote down must not lie
-  /// ahead of the other's time for long.
+  /// Advances to the later server time of another server in the same doubt, so that a session written by one server does not
+  /// stay ahead of the other's time for long.
   mutating func catchUp(with time: UnixTime, at instant: Instant) {
     guard var doubt else { return }
     let lag = time.since(expected(at: instant))
-    // What is further away is of another doubt.
+    // A larger difference belongs to another doubt.
     guard lag > .zero, lag <= .seconds(300) else { return }
     doubt.distance -= lag
     self.doubt = doubt
@@ -125,10 +126,10 @@ struct ClockCheck: Sendable, Hashable {
   /// Whether the wall clock is doubted.
   var isDoubted: Bool { doubt != nil }
 
-  /// Lets the wall clock count, as it was at `instant`.
+  /// Ends the doubt and uses the wall clock as it was at `instant`.
   mutating func settle(at instant: Instant) { self = ClockCheck(anchor: instant) }
 
-  /// The same because another server found it right, if there is a doubt. Returns what may still have to be corrected.
+  /// Ends the doubt, if any, because another server has confirmed the clock. Returns the correction that may still be needed.
   mutating func adopt(at instant: Instant) -> Correction? {
     guard let doubt else { return nil }
     let expected = expected(at: instant)
@@ -137,7 +138,7 @@ struct ClockCheck: Sendable, Hashable {
       instant: instant, span: min(doubt.since, expected)...expected, distance: instant.wall.since(expected))
   }
 
-  /// What to note for the next start.
+  /// Returns the note for the next start.
   func note(at instant: Instant) -> ClockNote {
     guard let doubt else { return ClockNote(at: instant.wall) }
     return ClockNote(at: expected(at: instant), doubtedSince: doubt.since)

@@ -3,35 +3,35 @@ import HandstampCore
 import HandstampRegistry
 import Logging
 
-/// The time as the server judges by it, see ``ClockCheck``.
+/// The server time, see ``ClockCheck``.
 final class ServerClock: Sendable {
-  /// What time it is.
+  /// A reading of the clock.
   struct Reading: Sendable, Hashable {
-    /// What ages are judged by, and what is written down.
+    /// The server time, for checking expiry and for stored times.
     var now: UnixTime
-    /// What the machine's clock shows; the same while it is not doubted.
+    /// The machine's clock; equal to ``now`` unless it is doubted.
     var wall: UnixTime
 
-    /// By which the tokens of another issuer are judged, whose clock may agree with either; a wall clock that is far behind would
-    /// let in what expired long ago.
+    /// The time for checking tokens of another issuer, whose clock may agree with either. A wall clock that is far behind is
+    /// ignored: it would accept tokens that expired long ago.
     var forOthers: UnixTime { now.since(wall) <= .seconds(86_400) ? min(now, wall) : now }
 
-    /// What access tokens are dated by. Other machines judge those by clocks of their own: after a night without the server, the
-    /// wall clock is probably right. One that is ahead by more than a week would make tokens that last for so long.
+    /// The issue time of access tokens. Other machines check those by their own clocks: if the server was down for a night, the
+    /// wall clock is probably right. One that is more than a week ahead is ignored: its tokens would last that much longer.
     var forTokens: UnixTime {
       wall > now && wall.since(now) <= .seconds(7 * 86_400) ? wall : now
     }
   }
 
-  /// How old another server's note may be when it is looked at.
+  /// The maximum age of another server's note when it is read.
   private static let longestSweep = Duration.seconds(120)
 
   private struct State: Sendable {
     var check: ClockCheck
-    /// Whether the store's note has shown the present doubt: one that shows none after that tells that another server has found
-    /// the clock right.
+    /// Whether the store's note has shown the current doubt. A later note without a doubt means that another server has
+    /// confirmed the clock.
     var isDoubtNoted = false
-    /// What is still to be corrected after a doubt.
+    /// The correction still to be made after a doubt.
     var rest: ClockCheck.Correction?
   }
 
@@ -40,8 +40,8 @@ final class ServerClock: Sendable {
   private let logger: Logger
   private let state: Locked<State>
 
-  /// - Parameter note: what an earlier run, or another server on the store, has noted last.
-  /// - Returns: also what must be corrected before anything else.
+  /// - Parameter note: the last note of an earlier run, or of another server on the store.
+  /// - Returns: the clock, and a correction to make before anything else.
   static func starting(
     after note: ClockNote?, _ configuration: ServerConfiguration
   ) -> (clock: ServerClock, correction: ClockCheck.Correction?) {
@@ -52,7 +52,8 @@ final class ServerClock: Sendable {
     let verdict = check.read(instant).verdict
     let clock = ServerClock(State(check: check, isDoubtNoted: note?.doubtedSince != nil), configuration)
     if case .doubted(let distance, _) = verdict {
-      clock.logDoubt("The clock is not where the last run left it: it decides nothing for 10 minutes", by: distance)
+      clock.logDoubt(
+        "The clock differs from the last run; ignoring it until it has run steadily for 10 minutes", by: distance)
     }
     return (clock, correction)
   }
@@ -64,7 +65,7 @@ final class ServerClock: Sendable {
     logger = configuration.logger
   }
 
-  /// What both clocks show, read close enough to each other: a thread may be paused between the two.
+  /// Reads both clocks, again if the thread was paused in between for too long.
   private static func instant(
     _ wall: @Sendable () -> UnixTime, _ uptime: @Sendable () -> Duration
   ) -> ClockCheck.Instant {
@@ -79,7 +80,7 @@ final class ServerClock: Sendable {
 
   private var instant: ClockCheck.Instant { ServerClock.instant(wall, uptime) }
 
-  /// What time it is. Logs when the clock has jumped, or came back.
+  /// Returns the current time. Logs when the clock has jumped or returned.
   func read() -> Reading { judge(instant) }
 
   private func judge(_ instant: ClockCheck.Instant) -> Reading {
@@ -87,15 +88,15 @@ final class ServerClock: Sendable {
     switch verdict {
     case .agreed, .doubted(_, isNew: false): break
     case .doubted(let distance, isNew: true):
-      logDoubt("The clock jumped, and decides nothing until it has run steadily for 10 minutes", by: distance)
+      logDoubt("The clock jumped; ignoring it until it has run steadily for 10 minutes", by: distance)
     case .returned:
       state.withLock { $0.isDoubtNoted = false }
-      logger.notice("The clock is back where it should be")
+      logger.notice("The clock is back at the expected time")
     }
     return Reading(now: now, wall: instant.wall)
   }
 
-  /// Takes in what the store's note says. Returns whether another server on the store has found the clock right.
+  /// Applies the store's note. Returns whether another server on the store has confirmed the clock.
   func follow(_ note: ClockNote?) -> Bool {
     let instant = instant
     _ = judge(instant)
@@ -106,19 +107,18 @@ final class ServerClock: Sendable {
         state.check.catchUp(with: note.at, at: instant)
         return false
       }
-      // What it found right must be what this server's clock shows: that may have jumped once more, or be another machine's.
+      // The confirmed time must match this server's clock, which may have jumped again, or belong to another machine.
       let age = instant.wall.since(note.at)
       let isThisClock = age >= .zero - ClockCheck.tolerance && age <= ServerClock.longestSweep
       guard isThisClock, state.isDoubtNoted, let correction = state.check.adopt(at: instant) else { return false }
       (state.isDoubtNoted, state.rest) = (false, correction)
       return true
     }
-    if isSettled { logger.notice("Another server has found the clock right: it counts again") }
+    if isSettled { logger.notice("Another server has confirmed the clock; using it again") }
     return isSettled
   }
 
-  /// What to note, and what to correct in the same write: that the clock has proven right is noted once it was noted that it is
-  /// doubted.
+  /// Returns the next note, and the correction to make in the same write. A confirmed clock is noted only after its doubt was.
   func next() -> (note: ClockNote, correction: ClockCheck.Correction?) {
     let instant = instant
     _ = judge(instant)
@@ -130,19 +130,19 @@ final class ServerClock: Sendable {
     }
   }
 
-  /// What was noted is now in the store.
+  /// Records that the note and the correction are now in the store.
   func noted(_ note: ClockNote, _ correction: ClockCheck.Correction?) {
     state.withLock { state in
       state.isDoubtNoted = note.doubtedSince != nil
       guard let correction else { return }
-      // As it was then: if it has jumped since, that is another doubt.
+      // The clock as it was then: a jump since then is another doubt.
       state.check.settle(at: correction.instant)
       state.rest = correction
     }
-    if correction != nil { logger.notice("The clock has run steadily since it jumped, and counts again") }
+    if correction != nil { logger.notice("The clock has run steadily since it jumped; using it again") }
   }
 
-  /// What is still to be corrected after a doubt, and that it was.
+  /// The correction still to be made after a doubt.
   var rest: ClockCheck.Correction? { state.withLock { $0.rest } }
   func restIsCorrected() { state.withLock { $0.rest = nil } }
 
@@ -151,16 +151,16 @@ final class ServerClock: Sendable {
       message,
       metadata: [
         "handstamp.seconds": "\(distance.components.seconds)",
-        "handstamp.hint": "if it is right now, it counts at once after a restart with --trust-clock",
+        "handstamp.hint": "if the clock is correct now, restart with --trust-clock to use it at once",
       ])
   }
 }
 
 extension SessionServer {
-  /// What ages are judged by, and what is written down.
+  /// The server time, for checking expiry and for stored times.
   func now() -> UnixTime { clock.read().now }
 
-  /// Hears of what other servers on the store have found out about the clock. Returns whether it counts again.
+  /// Applies the clock note of other servers on the store. Returns whether the wall clock is in use again.
   @discardableResult
   func followClock() async throws(RegistryError) -> Bool {
     let isSettled = clock.follow(try await registry.clockNote())
@@ -168,10 +168,10 @@ extension SessionServer {
     return isSettled
   }
 
-  /// Notes what time it is, and lets a clock that jumped count when it has proven right. Returns whether it counts again.
+  /// Writes the clock note, and ends a doubt once the clock has run steadily. Returns whether the wall clock is in use again.
   func checkClock() async throws(RegistryError) -> Bool {
     _ = clock.read()
-    // Another server may note something at the same time; then it is looked at anew.
+    // Another server may write a note at the same time; then read again.
     for _ in 0..<Registry.attempts {
       let former = try await registry.clockNote()
       if clock.follow(former) {
@@ -189,7 +189,7 @@ extension SessionServer {
     throw Registry.contention
   }
 
-  /// What was written down while the first times were moved.
+  /// Corrects times that were written while the others were being moved.
   private func correctRest() async throws(RegistryError) {
     guard let correction = clock.rest else { return }
     if let span = correction.rest { try await registry.moveTimes(span, by: correction.distance) }

@@ -3,13 +3,13 @@ import Foundation
 public import HandstampCore
 
 extension UnixTime {
-  /// What this machine's clock shows.
+  /// The current time of this machine's clock.
   public static var current: UnixTime {
     UnixTime(milliseconds: Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)))
   }
 }
 
-/// A clock that cannot be set: it only ever goes on, and stands while the machine sleeps.
+/// A monotonic clock, which cannot be set and stops while the machine sleeps.
 enum Uptime {
   private static let start = SuspendingClock().now
 

@@ -5,23 +5,23 @@ import HandstampCore
 import HandstampRegistry
 import JWTKit
 
-/// Mints and checks access tokens: JWT as RFC 9068 profiles them, ES256 through JWTKit.
+/// Issues and verifies access tokens: JWT as profiled by RFC 9068, ES256 through JWTKit.
 ///
-/// The algorithms are taken out of JWTKit's key collection once, so that neither signing nor checking passes through its
-/// actor, and the envelope is written and read here: a header is accepted only if it is, byte for byte, one that this server
-/// writes. That leaves no room for `none`, for a key inside the header, or for a second spelling of a token.
+/// The algorithms are taken out of JWTKit's key collection once, so that neither signing nor verifying passes through its
+/// actor. The envelope is written and parsed here: a header is accepted only if it is, byte for byte, one that this server
+/// writes. That rules out `none`, keys inside the header, and alternative spellings of a token.
 struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
-  /// What a genuine token says.
+  /// The claims of a genuine token.
   struct Claims: Sendable, Hashable {
     var account: AccountID
     var session: SessionID
-    /// Whom it was given to.
+    /// The client that it was issued to.
     var client: String
-    /// What that client may do with it; nothing in a token of the server's own app.
+    /// The scope granted to the client; `nil` in a token of the server's own app.
     var scope: String?
-    /// What it is for.
+    /// The API that it is for.
     var audience: String
-    /// The key that it is bound to (RFC 9449 section 6).
+    /// The thumbprint of the key that it is bound to (RFC 9449 section 6).
     var thumbprint: String?
     var id: String
     var issuedAt: UnixTime
@@ -29,7 +29,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   }
 
   enum Fault: Error, Hashable {
-    /// None of ours, damaged, or meant for somebody else.
+    /// Not issued by this server, damaged, or meant for another audience.
     case invalid
     case expired
   }
@@ -40,7 +40,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   private let issuer: String
   private let audience: String
   private let client: String
-  /// How long a token is good.
+  /// Lifetime of a token.
   let life: Duration
 
   init(keys: SigningKeys, issuer: String, audience: String, client: String, life: Duration) async throws {
@@ -71,14 +71,13 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     self.life = life
   }
 
-  /// A new token, and for how many whole seconds it is good.
+  /// A new token, and its lifetime in whole seconds.
   struct Minted {
     var text: String
-    var expiresIn: Int64
+    var life: Int64
   }
 
-  /// A new token. Two tokens of one second differ, by `jti`. None outlasts `limit`, the end of its session, by more than a
-  /// second.
+  /// Issues a token. Its `jti` is unique. It outlasts `limit`, the end of its session, by at most a second.
   func mint(
     account: AccountID, session: SessionID, client: SessionClient? = nil, thumbprint: String? = nil, at now: UnixTime,
     until limit: UnixTime? = nil
@@ -100,7 +99,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
       payload.add("cnf", confirmation)
     }
     payload.add("iat", now.seconds)
-    // Rounded up, so that a token is good for at least as long as `expires_in` says.
+    // Rounded up, so that a token is valid for at least `expires_in`.
     payload.add("exp", (now.advanced(by: life).milliseconds + 999) / 1000)
     payload.add("jti", Base64URL.encode(id))
     payload.add("sid", session.rawValue)
@@ -111,17 +110,17 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     let signature = try signer.sign(token)
     token.append(UInt8(ascii: "."))
     Base64URL.append(signature, to: &token)
-    return Minted(text: String(decoding: token, as: UTF8.self), expiresIn: life.components.seconds)
+    return Minted(text: String(decoding: token, as: UTF8.self), life: life.components.seconds)
   }
 
-  /// The same, for this server's own API.
+  /// Verifies a token for this server's own API.
   func verify(_ token: Substring, at now: UnixTime) -> Result<Claims, Fault> {
     verify(token, at: now, audience: audience)
   }
 
-  /// What `token` says, if it is genuine and good at `now`. The signature comes first: nothing of an unsigned text is read.
+  /// Returns the claims of `token` if it is genuine and valid at `now`. The signature is verified before the payload is parsed.
   ///
-  /// - Parameter audience: whom it must be for; nothing for whomever.
+  /// - Parameter audience: the required audience; `nil` accepts any.
   func verify(_ token: Substring, at now: UnixTime, audience: String?) -> Result<Claims, Fault> {
     let bytes = Array(token.utf8)
     guard bytes.count <= AccessTokens.longest else { return .failure(.invalid) }
@@ -136,7 +135,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     else { return .failure(.invalid) }
     let end = UnixTime(seconds: claims.exp)
     guard now < end else { return .failure(.expired) }
-    // We write none; who signs with our keys may (RFC 7519 section 4.1.5).
+    // This server writes no `nbf`; other signers with its keys may (RFC 7519 section 4.1.5).
     guard claims.nbf.map({ UnixTime(seconds: $0) <= now }) ?? true else { return .failure(.invalid) }
     return .success(
       Claims(
@@ -145,7 +144,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
         expiresAt: end))
   }
 
-  /// Nothing longer is looked at, in bytes.
+  /// Maximum length of a token, in bytes; longer input is refused unread.
   private static let longest = 8192
 
   var description: String { "access tokens of \(issuer)" }

@@ -3,11 +3,11 @@ import Crypto
 import Foundation
 public import HandstampCore
 
-/// The keys that access tokens are signed with (ES256, P-256), newest first. New tokens are signed with the first; the
-/// others verify what was signed before a change of keys, and may go when the last such token is over.
+/// The keys that sign access tokens (ES256, P-256), newest first. The first key signs new tokens; the others verify tokens
+/// signed before a rotation and can be removed once the last such token has expired.
 public struct SigningKeys: Sendable {
   struct Key: Sendable {
-    /// The key's thumbprint (RFC 7638): the same key has the same id everywhere.
+    /// The key's thumbprint (RFC 7638), so that a key has the same ID everywhere.
     let id: String
     let key: P256.Signing.PrivateKey
 
@@ -18,7 +18,7 @@ public struct SigningKeys: Sendable {
       id = Base64URL.encode(SHA256.hash(data: Array(canonical.utf8)))
     }
 
-    /// Both coordinates of the public point, as a JWK writes them (RFC 7518 section 6.2.1).
+    /// Returns both coordinates of the public point, as encoded in a JWK (RFC 7518 section 6.2.1).
     static func coordinates(of key: P256.Signing.PrivateKey) -> (x: String, y: String) {
       let point = Array(key.publicKey.rawRepresentation)
       return (Base64URL.encode(point.prefix(32)), Base64URL.encode(point.suffix(32)))
@@ -27,28 +27,30 @@ public struct SigningKeys: Sendable {
 
   let keys: [Key]
 
-  /// One new key.
+  /// Creates a set with one new key.
   public init() {
     keys = [Key(P256.Signing.PrivateKey())]
   }
 
   private init(keys: [Key]) { self.keys = keys }
 
-  /// The id of the key that new tokens are signed with.
+  /// The ID of the key that signs new tokens.
   public var currentID: String { keys.first?.id ?? "" }
 
-  /// The ids of all keys, newest first.
+  /// The IDs of all keys, newest first.
   public var ids: [String] { keys.map(\.id) }
 
-  /// A new key in front of these.
+  /// Returns these keys with a new one in front.
   public func rotated() -> SigningKeys {
     SigningKeys(keys: [Key(P256.Signing.PrivateKey())] + keys)
   }
 
-  /// Without any key but the newest.
+  /// Returns only the newest key.
   public func withoutFormer() -> SigningKeys { SigningKeys(keys: Array(keys.prefix(1))) }
 
-  /// Reads what ``pem`` wrote: PKCS #8 blocks, newest first. Fails for anything else, and for none.
+  /// Parses ``pem``: PKCS #8 blocks, newest first.
+  ///
+  /// - Throws: ``SigningKeysFault`` if there is no key, or anything else in the text.
   public init(pem: Secret) throws(SigningKeysFault) {
     let end = "-----END PRIVATE KEY-----"
     let keys: [Key]? = pem.withExposed { text in
@@ -66,12 +68,12 @@ public struct SigningKeys: Sendable {
     self.keys = keys
   }
 
-  /// All keys as PKCS #8 in PEM, newest first. For a file of mode 0600.
+  /// All keys as PKCS #8 in PEM, newest first, for a file with mode 0600.
   public var pem: Secret {
     Secret(keys.map { $0.key.pemRepresentation + "\n" }.joined())
   }
 
-  /// A key of its own for something else, the same on every server with these signing keys.
+  /// Returns a derived key for another purpose, the same on every server with these signing keys.
   func derived(_ purpose: String) -> [UInt8] {
     guard let key = keys.first else { return [] }
     return HKDF<SHA256>.deriveKey(
@@ -79,7 +81,7 @@ public struct SigningKeys: Sendable {
     ).withUnsafeBytes { Array($0) }
   }
 
-  /// The public halves, as `/.well-known/jwks.json` serves them (RFC 7517).
+  /// The public keys, as served at `/.well-known/jwks.json` (RFC 7517).
   var publicSet: [UInt8] {
     var set = JSONText()
     set.add(
@@ -101,13 +103,13 @@ public struct SigningKeys: Sendable {
 }
 
 extension SigningKeys: CustomStringConvertible, CustomReflectable {
-  /// The ids alone.
+  /// Only the IDs.
   public var description: String { "signing keys \(ids)" }
   public var customMirror: Mirror { Mirror(self, children: ["ids": ids]) }
 }
 
-/// A key file that holds no usable key. The server must not start then, and must not make a new one in its place.
+/// The key file has no usable key. The server must then neither start nor replace the file with a new key.
 public struct SigningKeysFault: Error, Sendable, Hashable, CustomStringConvertible {
-  public var description: String { "the signing key file holds no usable P-256 key" }
+  public var description: String { "the signing key file has no usable P-256 key" }
 }
 #endif

@@ -1,8 +1,8 @@
 public import HandstampCore
 
-/// Answers that are none: what proxies, captive portals, gateways and half-broken servers send.
+/// Invalid responses, as sent by proxies, captive portals, gateways and half-broken servers.
 public enum Garbage {
-  /// Each by a name for messages. None of them may end a session or count as new tokens.
+  /// The responses, each with a name for messages. None of them may end a session or count as new tokens.
   public static let answers: [(name: String, answer: TransportResponse)] = [
     ("an empty 200", .init(status: 200)),
     ("a captive portal", html(200)),

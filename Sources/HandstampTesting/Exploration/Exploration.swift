@@ -2,28 +2,28 @@ import HandstampCore
 
 /// Visits every state that a ``World`` can reach within its limits.
 ///
-/// States are told apart by a 64-bit hash, as model checkers do (hash compaction): among a million states the chance that
-/// two are taken for one is about one in forty million.
+/// States are identified by a 64-bit hash, as in model checkers (hash compaction): among a million states, the
+/// probability of a collision is about one in forty million.
 package struct Exploration: Sendable {
   package struct Finding: Sendable {
     package var verdict: World.Verdict
-    /// The shortest way there.
+    /// The shortest path to the state.
     package var path: [World.Move]
   }
 
-  /// The first finding of each kind, shortest ways first.
+  /// The first finding of each kind, shortest paths first.
   package private(set) var findings: [Finding] = []
   package private(set) var states = 0
-  /// Whether the bound on states cut it short.
+  /// Whether the exploration stopped at the bound on states.
   package private(set) var isCut = false
 
   /// - Parameters:
-  ///   - bound: the most states to visit.
-  ///   - isEnough: whether what was found answers the question, so that it need not go on.
+  ///   - bound: The maximum number of states to visit.
+  ///   - isEnough: Whether the findings answer the question, so that the exploration can stop.
   package init(_ world: World, bound: Int = 3_000_000, isEnough: (Exploration) -> Bool = { _ in false }) {
     var seen: Set<Int> = [world.hashValue]
     var ways: [Way] = [Way(parent: -1, move: nil)]
-    // One layer after the other: only the worlds of two of them are kept.
+    // One layer after another: only the worlds of two layers are kept in memory.
     var layer: [(world: World, way: Int)] = [(world, 0)]
     while !layer.isEmpty, !isCut {
       var next: [(world: World, way: Int)] = []
@@ -66,7 +66,7 @@ package struct Exploration: Sendable {
     var move: World.Move?
   }
 
-  /// From one state in 64: whether all comes to a good end from there.
+  /// Checks, for one state in 64, that everything comes to a good end from there.
   private mutating func checkLiveness(of world: World, at index: Int, in ways: [Way]) {
     var world = world
     world.settle()

@@ -1,17 +1,17 @@
 import HandstampCore
 import HandstampRegistry
 
-/// One session at our own server, under the real rules of ``Rotation``. Tokens say in clear what a real one says
-/// under its MAC; that a MAC cannot be forged is taken for granted here.
+/// One session at our own server, with the real rules of ``Rotation``. Tokens contain in clear text what real ones
+/// protect with a MAC. Forging a MAC is assumed to be impossible.
 package struct KeyedServer: Sendable, Hashable {
   private let rotation: Rotation
   private var row: SessionRow
-  /// What the store would show if its last commit were lost.
+  /// The row in the store if the last commit were lost.
   private var previous: SessionRow?
   private let servesAnyKey: Bool
   let profile: Profile
 
-  /// - Parameter limit: how long the server lets the session last.
+  /// - Parameter limit: The server's limit for the session's lifetime.
   init(
     rules: ModelServer.Rules, number: Int = 0, person: String = "ada", servesAnyKey: Bool = false,
     at time: UnixTime = World.start.wall, limit: Duration? = nil
@@ -33,7 +33,7 @@ package struct KeyedServer: Sendable, Hashable {
   func isAlive(at time: UnixTime) -> Bool { row.over(at: time) == nil }
   func end(at time: UnixTime) -> EndReason? { row.over(at: time) }
 
-  func firstGrant(life: Duration? = nil, at time: UnixTime = World.start.wall) -> Grant {
+  func firstGrant(life: Duration? = nil, at time: UnixTime = World.start.wall) -> TokenResponse {
     grant(RefreshClaims(session: row.session, counter: 0, mark: .zero), life: life, at: time)
   }
 
@@ -57,9 +57,9 @@ package struct KeyedServer: Sendable, Hashable {
     case .superseded: return .superseded
     case .theft(let row, _):
       store(row)
-      return .rejected(.misused)
+      return .rejected(.tokenReuseDetected)
     case .ended(let reason): return .rejected(reason)
-    case .invalidRequest: return .none(retryAfter: nil, entropy: 0)
+    case .invalidRequest: return .noDecision(retryAfter: nil, entropy: 0)
     }
   }
 
@@ -67,7 +67,8 @@ package struct KeyedServer: Sendable, Hashable {
     row.end = row.end ?? SessionEnd(at: time, reason: reason)
   }
 
-  /// The store forgets its last rotation. Ends are never forgotten: their commits are durable, a lost one is beyond repair.
+  /// The store loses its last rotation, but never an end: those commits are durable, and losing one could not be
+  /// repaired.
   mutating func loseCommit() {
     guard var previous else { return }
     previous.end = row.end
@@ -81,11 +82,11 @@ package struct KeyedServer: Sendable, Hashable {
     row.revision = 0
   }
 
-  private func grant(_ claims: RefreshClaims, life: Duration?, at time: UnixTime) -> Grant {
+  private func grant(_ claims: RefreshClaims, life: Duration?, at time: UnixTime) -> TokenResponse {
     let text = "\(ModelServer.secretWord) \(session.rawValue) \(claims.counter) \(claims.mark.rawValue)"
     let ends = life.map { time.advanced(by: $0).milliseconds } ?? .max
-    return Grant(
-      tokens: TokenSet(access: AccessToken("a \(text) \(ends)"), life: life, refresh: RefreshToken(text)),
+    return TokenResponse(
+      tokens: TokenSet(access: AccessToken("a \(text) \(ends)"), expiresIn: life, refresh: RefreshToken(text)),
       session: session, profile: profile,
       revocation: RevocationHandle("\(ModelServer.secretWord) revokes \(session.rawValue)"))
   }

@@ -1,20 +1,20 @@
 import HandstampCore
 
-/// One session at a server that keeps no rotation keys, as most do.
+/// One session at a server without rotation keys, as most are.
 package struct KeylessServer: Sendable, Hashable {
-  /// What it does with a refresh token that was used.
+  /// The server's handling of a used refresh token.
   package enum Kind: String, Sendable, Hashable, CaseIterable {
     /// Replaces it; a second use ends the session (RFC 9700 section 4.14.2).
     case strict
-    /// Replaces it; a second use within the grace time is answered with the same successor.
+    /// Replaces it; a second use within the grace time returns the same successor.
     case graceSameSuccessor
-    /// Replaces it; a second use within the grace time is answered with one more successor.
+    /// Replaces it; a second use within the grace time returns another successor.
     case graceNewSuccessor
-    /// Keeps it; a new access token takes the place of the former one.
+    /// Keeps it; a new access token replaces the previous one.
     case keepsAndReplaces
-    /// Keeps it; access tokens are good until they expire.
+    /// Keeps it; access tokens are valid until they expire.
     case keepsAndAdds
-    /// Issues none.
+    /// Issues no refresh tokens.
     case none
 
     package var rotates: Bool {
@@ -25,7 +25,7 @@ package struct KeylessServer: Sendable, Hashable {
     }
   }
 
-  /// How long a server with a grace time forgives.
+  /// The grace time of servers that have one.
   static let grace: Duration = .seconds(90)
 
   let kind: Kind
@@ -33,11 +33,11 @@ package struct KeylessServer: Sendable, Hashable {
   let profile: Profile
   let startedAt: UnixTime
   private(set) var end: EndReason?
-  /// The newest refresh token's number.
+  /// The number of the newest refresh token.
   private var newest: UInt64 = 0
-  /// The newest access token's.
+  /// The number of the newest access token.
   private var minted: UInt64 = 0
-  /// When each refresh token was used first, and what it was answered with.
+  /// The first use of each refresh token, and the successor returned.
   private var used: [UInt64: Use] = [:]
 
   private struct Use: Sendable, Hashable {
@@ -52,12 +52,12 @@ package struct KeylessServer: Sendable, Hashable {
     startedAt = time
   }
 
-  func grant(life: Duration?, at time: UnixTime) -> Grant {
+  func grant(life: Duration?, at time: UnixTime) -> TokenResponse {
     let token = RefreshToken("\(ModelServer.secretWord) \(session.rawValue) \(newest) 0")
     let ends = life.map { time.advanced(by: $0).milliseconds } ?? .max
     let access = AccessToken("a \(ModelServer.secretWord) \(session.rawValue) \(minted) 0 \(ends)")
-    return Grant(
-      tokens: TokenSet(access: access, life: life, refresh: kind == .none ? nil : token), session: session,
+    return TokenResponse(
+      tokens: TokenSet(access: access, expiresIn: life, refresh: kind == .none ? nil : token), session: session,
       profile: profile, revocation: RevocationHandle(kind == .none ? access.secret : token.secret))
   }
 
@@ -70,8 +70,8 @@ package struct KeylessServer: Sendable, Hashable {
     }
     if let use = used[number] {
       guard kind != .strict, time.since(use.at) <= KeylessServer.grace else {
-        end = .misused
-        return .rejected(.misused)
+        end = .tokenReuseDetected
+        return .rejected(.tokenReuseDetected)
       }
       minted += 1
       guard kind == .graceNewSuccessor else {
@@ -88,21 +88,21 @@ package struct KeylessServer: Sendable, Hashable {
     return .granted(grant(life: life, at: time))
   }
 
-  /// Whether its API takes an access token of this session that has not expired.
+  /// Whether the API accepts an unexpired access token of this session.
   func keeps(_ access: AccessToken) -> Bool {
     guard kind == .keepsAndReplaces else { return true }
     return KeylessServer.number(of: access, of: session) == minted
   }
 
-  /// How many access tokens came before `access`; `nil` for one of another session.
+  /// The number of access tokens issued before `access`; `nil` for one of another session.
   static func number(of access: AccessToken, of session: SessionID) -> UInt64? {
     let parts = access.secret.withExposed { $0.split(separator: " ").map(String.init) }
     guard parts.count == 6, parts[2] == session.rawValue else { return nil }
     return UInt64(parts[3])
   }
 
-  /// Without a handle it is the server's own doing. A token that was used and replaced ends nothing, and is answered like one
-  /// that was never issued (RFC 7009 section 2.2).
+  /// Ends the session; without a handle, on the server's own initiative. A token that was used and replaced ends
+  /// nothing, and is treated like one that was never issued (RFC 7009 section 2.2).
   mutating func revoke(with handle: RevocationHandle?, _ reason: EndReason) {
     guard end == nil else { return }
     if let handle, kind.rotates {

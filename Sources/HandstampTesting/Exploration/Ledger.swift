@@ -1,32 +1,32 @@
 import HandstampCore
 
-/// What the checks remember of a history. It does not tell two states of a ``World`` apart: it says how they were reached,
-/// not what may follow.
+/// The memory of the checks about a history. It does not distinguish states of a ``World``: it records how they were
+/// reached, not what may follow.
 struct Ledger: Sendable, Hashable {
-  /// The key that each token was sent with, by honest processes.
+  /// The key with which honest processes sent each token.
   var sent: [RefreshToken: RotationKey] = [:]
-  /// The marks of the keys with which the server accepted each token.
+  /// The key with which the server accepted each token.
   var accepted: [RefreshToken: RotationKey] = [:]
-  /// Who was answered by garbage last.
+  /// The processes whose last response was garbage.
   var garbageTo: Set<Int> = []
-  /// What the server was last asked whether it would accept.
+  /// The last stored session and server checked for acceptance.
   var judged: (stored: StoredSession, server: ModelServer)?
-  /// When each session was last used, as far as the vault was told.
+  /// The last use of each session, as recorded in the vault and in truth.
   var usedAt: [SessionID: (shown: Moment, truly: UnixTime)] = [:]
-  /// Sessions that were rightly found to be over by policy; somebody may use one before that is written.
+  /// Sessions correctly found to be expired by policy. One may still be used before that is written.
   var overdue: Set<SessionID> = []
-  /// Whether the flight lock was ever refused: then repeats of one pair are in order.
+  /// Whether the refresh lock was ever refused. If so, repeats of one pair are allowed.
   var lockWasRefused = false
-  /// Steps that were done, by session.
+  /// The clean-up steps performed, by session.
   var cleaned: [SessionID: Set<String>] = [:]
-  /// Steps that a sign-out asked for, by session, and whose session it was.
+  /// The clean-up steps ordered by a sign-out, by session.
   var ordered: [SessionID: Set<String>] = [:]
-  /// The sessions that had been stored durably at some time.
+  /// The sessions that have ever been stored durably.
   var stored: Set<SessionID> = []
   var entropy: UInt64 = 0x9e37_79b9
-  /// A line for everything that happens; nothing when nobody reads it.
+  /// A line per event; `nil` if no trace is kept.
   var trace: [String]?
-  /// What every vault was asked to write; nothing when nobody asks.
+  /// The edits of every vault; `nil` if no record is kept.
   var jobs: [VaultRecord]?
 
   static func == (left: Ledger, right: Ledger) -> Bool { true }
@@ -38,7 +38,7 @@ struct Ledger: Sendable, Hashable {
   }
 }
 
-/// One edit of a simulated history, and whose it is.
+/// One edit of a simulated history, and its process.
 struct VaultRecord: Sendable {
   var process: Int
   var edit: VaultEdit

@@ -1,16 +1,16 @@
 package import HandstampCore
 package import HandstampRegistry
 
-/// One session at the server of a ``World``: at our own, or at one of others, which knows no rotation keys. Tokens say in clear
-/// what a real one says under its MAC; that a MAC cannot be forged is taken for granted here.
+/// One session at the server of a ``World``: our own, or a third-party server without rotation keys. Tokens contain in
+/// clear text what real ones protect with a MAC. Forging a MAC is assumed to be impossible.
 package enum ModelServer: Sendable, Hashable {
-  /// The rules of our own server, and what can be planted in them.
+  /// The rules of our own server, including plantable faults.
   package typealias Rules = RotationRules
 
   case keyed(KeyedServer)
   case keyless(KeylessServer)
 
-  /// In every token of these servers, so that it is recognised wherever it should not be.
+  /// Part of every token of these servers, so that leaked tokens are recognized.
   package static let secretWord = "s3cr3t"
 
   package var profile: Profile {
@@ -47,7 +47,7 @@ package enum ModelServer: Sendable, Hashable {
     }
   }
 
-  package func firstGrant(life: Duration? = nil, at time: UnixTime = World.start.wall) -> Grant {
+  package func firstGrant(life: Duration? = nil, at time: UnixTime = World.start.wall) -> TokenResponse {
     switch self {
     case .keyed(let server): server.firstGrant(life: life, at: time)
     case .keyless(let server): server.grant(life: life, at: time)
@@ -67,24 +67,24 @@ package enum ModelServer: Sendable, Hashable {
     }
   }
 
-  /// Whether `token` is one of this session's.
+  /// Whether `token` belongs to this session.
   package func issued(_ token: RefreshToken) -> Bool { ModelServer.words(of: token.secret, of: session) != nil }
 
-  /// Whether this session's API takes that token now.
+  /// Whether this session's API accepts the token now.
   package func accepts(_ access: AccessToken, goingByTokenAlone: Bool, at time: UnixTime) -> Bool {
     guard let ends = ModelServer.ends(access, of: session) else { return false }
     if case .keyless(let server) = self, !server.keeps(access) { return false }
     return time.milliseconds < ends && (goingByTokenAlone || isAlive(at: time))
   }
 
-  /// When a token of `session` ends; `nil` for any other.
+  /// The expiry of a token of `session`; `nil` for any other token.
   package static func ends(_ access: AccessToken, of session: SessionID) -> Int64? {
     let parts = access.secret.withExposed { $0.split(separator: " ").map(String.init) }
     guard parts.count == 6, parts[0] == "a", parts[2] == session.rawValue else { return nil }
     return Int64(parts[5])
   }
 
-  /// Tells the server of an end. One of others ends a session that it is shown a live token of.
+  /// Revokes the session. A third-party server requires a valid token of it.
   package mutating func revoke(with handle: RevocationHandle?, _ reason: EndReason = .revoked, at time: UnixTime) {
     switch self {
     case .keyed(var server):

@@ -1,8 +1,8 @@
-/// What is asked of servers that keep no rotation keys. Letters and numbers are those of docs/refresh.md.
+/// Scenarios for servers without rotation keys. Letters and numbers refer to docs/refresh.md.
 extension Scenario {
   package static let others = kept + signIns + harmless + lost + othersFaults
 
-  /// What must never cost a session.
+  /// Troubles that must never cost a session.
   static let harmlessKinds: Set<World.Trouble> = [.suspended, .refused, .leaves, .cancelled]
 
   private static func at(
@@ -12,17 +12,17 @@ extension Scenario {
       limits.server = kind
       limits.requests = 3
       limits.kinds = harmlessKinds
-      // Without a refresh token there is no right to a new access token.
+      // Without a refresh token there is no guarantee of a new access token.
       limits.checksLiveness = kind != .none
       change(&limits)
     }
   }
 
-  /// With nothing that no client can make good, at every kind of server.
+  /// At every kind of server, with faults that a client can make good.
   private static let kept: [Scenario] = KeylessServer.Kind.allCases.flatMap { kind in
     [
       at(kind, "suspended, refused, left, cancelled", .nobodyOut) { $0.passes = 1 },
-      at(kind, "a vault that is full, away or out of order", .nobodyOut) { limits in
+      at(kind, "a vault that is full, missing or failing", .nobodyOut) { limits in
         limits.vaultTroubles = 1
         limits.troubles = 1
         limits.passes = 1
@@ -30,13 +30,13 @@ extension Scenario {
         limits.kinds = [.leaves]
         limits.signals = true
       },
-      at(kind, "no flight lock", .nobodyOut) { limits in
+      at(kind, "no refresh lock", .nobodyOut) { limits in
         limits.lockWorks = false
         limits.checksLiveness = false
         limits.troubles = 1
       },
-      at(kind, "a flight lock that suspension gives up", .nobodyOut) { $0.suspensionGivesUpLock = true },
-      at(kind, "an older vault put back under programs that hold the newer", .nobodyOut) { limits in
+      at(kind, "a refresh lock released by suspension", .nobodyOut) { $0.suspensionGivesUpLock = true },
+      at(kind, "an older vault restored under running programs", .nobodyOut) { limits in
         limits.goesBack = 1
         limits.signals = true
         limits.troubles = 0
@@ -50,7 +50,7 @@ extension Scenario {
     ]
   }
 
-  /// The server's kind makes no difference.
+  /// The kind of server makes no difference.
   private static let signIns = [
     at(.strict, "two sign-ins at once, and a sign-out", .nobodyOut) { limits in
       limits.startsSignedOut = true
@@ -69,10 +69,10 @@ extension Scenario {
     },
   ]
 
-  /// Whatever happens: where tokens do not rotate never, where there is a grace time not before that is over.
+  /// No session is lost if tokens do not rotate, nor within a grace time, whatever happens.
   private static let harmless: [Scenario] =
     [KeylessServer.Kind.keepsAndReplaces, .keepsAndAdds, .none].map { kind in
-      at(kind, "whatever is lost, late, doubled, killed or copied", .nobodyOut) { limits in
+      at(kind, "anything lost, late, doubled, killed or copied", .nobodyOut) { limits in
         limits.kinds = [.lost, .late, .killed, .frozenOut, .suspended]
         limits.delays = true
         limits.duplicates = 1
@@ -89,7 +89,7 @@ extension Scenario {
           limits.passes = 1
           limits.checksLiveness = false
         },
-        at(kind, "a loss, and the grace time over", .loses) { limits in
+        at(kind, "a loss, after the grace time", .loses) { limits in
           limits.kinds = [.lost]
           limits.passes = 2
           limits.checksLiveness = false
@@ -97,10 +97,10 @@ extension Scenario {
       ]
     }
 
-  /// Each of the faults that no client can make good, by itself, at a strict server.
+  /// Each of the faults that no client can make good, alone, at a strict server.
   private static let lost: [Scenario] = [
-    alone("(a) a lost answer") { $0.kinds = [.lost] },
-    alone("(a) an answer that is late") { limits in
+    alone("(a) a lost response") { $0.kinds = [.lost] },
+    alone("(a) a late response") { limits in
       limits.kinds = [.late]
       limits.delays = true
     },
@@ -109,8 +109,8 @@ extension Scenario {
       limits.duplicates = 1
     },
     alone("(b) the sender killed") { $0.kinds = [.killed] },
-    alone("(b) the sender suspended until its connection is gone") { $0.kinds = [.suspended, .frozenOut] },
-    alone("(c) no vault took the answer") { limits in
+    alone("(b) the sender suspended until its connection breaks") { $0.kinds = [.suspended, .frozenOut] },
+    alone("(c) response not stored in any vault") { limits in
       limits.kinds = [.endsUnsaved]
       limits.vaultTroubles = 1
     },
@@ -118,7 +118,7 @@ extension Scenario {
       limits.kinds = []
       limits.copiesVault = true
     },
-    alone("(e) an older vault put back unseen") { limits in
+    alone("(e) an older vault restored unnoticed") { limits in
       limits.kinds = [.goesBackUnseen, .leaves]
       limits.goesBack = 1
     },
@@ -133,21 +133,21 @@ extension Scenario {
   }
 
   private static let othersFaults: [Scenario] = [
-    fault(.comparesRefreshTokenAlone, "refresh tokens alone are compared", at: .keepsAndReplaces) { _ in },
-    fault(.lockIsGivenBackUnsaved, "the lock given back with unsaved tokens") { limits in
+    fault(.comparesRefreshTokenAlone, "only refresh tokens are compared", at: .keepsAndReplaces) { _ in },
+    fault(.lockIsGivenBackUnsaved, "the lock released with unsaved tokens") { limits in
       limits.vaultTroubles = 1
       limits.passes = 1
     },
-    fault(.leavingLosesTheAnswer, "the answer lost with its caller") { $0.passes = 1 },
-    fault(.deadlineRunsWhileSuspended, "a deadline that runs while suspended") { $0.passes = 1 },
-    fault(.repeatsAtOnce, "a repeat at once") { $0.kinds = [.lost] },
-    fault(.vanishedReadsAsAbsence, "a folder that is away read as an empty one") { limits in
+    fault(.leavingLosesTheAnswer, "the response lost with its caller") { $0.passes = 1 },
+    fault(.deadlineRunsWhileSuspended, "a deadline that runs during suspension") { $0.passes = 1 },
+    fault(.repeatsAtOnce, "an immediate repeat") { $0.kinds = [.lost] },
+    fault(.vanishedReadsAsAbsence, "a missing folder read as an empty one") { limits in
       limits.vaultTroubles = 1
       limits.signals = true
     },
     fault(.olderVaultIsAdopted, "an older vault adopted") { limits in
       limits.goesBack = 1
-      // The older vault has the note of the attempt that replaced it.
+      // The older vault contains the note of the attempt that replaced it.
       limits.passes = 1
       limits.signals = true
     },
@@ -157,7 +157,7 @@ extension Scenario {
       limits.signals = true
       limits.oneSessionEach = true
     },
-    fault(.anyAnswerRevokes, "any answer taken for a revocation") { limits in
+    fault(.anyAnswerRevokes, "any response taken for a revocation") { limits in
       limits.signOuts = 1
       limits.checksLiveness = true
     },

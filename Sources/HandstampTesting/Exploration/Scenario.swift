@@ -1,19 +1,19 @@
 import HandstampCore
 import HandstampRegistry
 
-/// One question to an exploration, and the answer it must give: what `rotation_model.py` found for this protocol, asked
-/// again of the machine and the rules that ship.
+/// A question to an exploration, and the expected answer: the results of `rotation_model.py` for this protocol, checked
+/// again for the shipped machine and rules.
 package struct Scenario: Sendable {
   package enum Expectation: String, Sendable {
     /// No honest client is ever signed out.
-    case nobodyOut = "nobody is signed out"
-    /// No thief goes on unseen.
-    case noThief = "no thief goes on unseen"
-    /// A planted fault signs people out.
-    case findsOut = "planted fault found: signs people out"
-    /// A planted fault lets a thief go on unseen.
-    case findsThief = "planted fault found: a thief goes on unseen"
-    /// What no client can make good loses a session.
+    case nobodyOut = "no client is signed out"
+    /// No thief remains undetected.
+    case noThief = "no thief remains undetected"
+    /// A planted fault signs users out.
+    case findsOut = "planted fault found: signs users out"
+    /// A planted fault leaves a thief undetected.
+    case findsThief = "planted fault found: a thief remains undetected"
+    /// A fault that no client can make good loses a session.
     case loses = "shown: a session is lost"
     /// A planted fault breaks one of the promises.
     case findsBroken = "planted fault found: a promise is broken"
@@ -26,7 +26,7 @@ package struct Scenario: Sendable {
 
   package var world: World { World(limits, rules: rules) }
 
-  /// A planted fault need only be found; that nothing is wrong takes all there is.
+  /// Explores the scenario. For a planted fault one finding suffices; proving the absence of faults takes all states.
   package func explored(bound: Int = 3_000_000) -> Exploration {
     switch expectation {
     case .nobodyOut, .noThief: Exploration(world, bound: bound)
@@ -54,7 +54,7 @@ package struct Scenario: Sendable {
 
   package static let all: [Scenario] = promises + thieves + faults + others
 
-  /// The same question within narrower limits, for a test that should take seconds without optimisation.
+  /// The same question within narrower limits, for a test that should take seconds without optimization.
   package var small: Scenario {
     var small = self
     switch expectation {
@@ -73,7 +73,7 @@ package struct Scenario: Sendable {
   }
 
   package static let promises = [
-    Scenario("lost answers and crashes, with the lock", .nobodyOut) { limits, _ in limits.requests = 4 },
+    Scenario("lost responses and crashes, with the lock", .nobodyOut) { limits, _ in limits.requests = 4 },
     Scenario("races without the lock", .nobodyOut) { limits, _ in
       limits.lockWorks = false
       limits.troubles = 0
@@ -105,7 +105,7 @@ package struct Scenario: Sendable {
       limits.thief = .tokenAndKey
       limits.troubles = 1
     },
-    Scenario("a thief who leaves the key out", .noThief) { limits, _ in
+    Scenario("a thief who omits the key", .noThief) { limits, _ in
       limits.thief = .tokenWithoutSendingKeys
       limits.troubles = 1
     },
@@ -136,7 +136,7 @@ package struct Scenario: Sendable {
       limits.troubles = 0
       limits.processes = 1
     },
-    Scenario("a client that keeps a refusal to itself", .findsThief) { limits, _ in
+    Scenario("a client that does not report a refusal", .findsThief) { limits, _ in
       limits.faults = [.noDeadEndRule]
       limits.thief = .tokenAndKey
       limits.processes = 1

@@ -1,35 +1,36 @@
 import HandstampCore
 
-/// One seeded run: a random history of processes, a server, a user and perhaps a thief, with crashes, power cuts, lost and
-/// doubled messages, broken vaults and wrong clocks. The invariants are checked after every step, and everything must come
-/// to a good end. The machine and the server's rules are those that ship; vault, lock and network are models.
+/// A seeded run: a random history of processes, a server, a user and possibly a thief, with crashes, power cuts, lost
+/// and doubled messages, broken vaults and wrong clocks. The invariants are checked after every step, and everything
+/// must come to a good end. The session machine and the server's rules are the shipped ones; vault, lock and network
+/// are models.
 ///
 ///     let run = Simulation(seed: 7)
 ///     #expect(run.violation == nil, "\(run.violation!)")
 public struct Simulation: Sendable {
-  /// An invariant that did not hold.
+  /// An invariant that was violated.
   public struct Violation: Sendable, Hashable, CustomStringConvertible {
-    /// As in docs/testing.md; 0 is that everything comes to a good end.
+    /// The number in docs/testing.md; 0 means that everything comes to a good end.
     public var invariant: Int
     public var description: String
   }
 
   public let seed: UInt64
-  /// What did not hold; nothing when all did.
+  /// The violated invariant; `nil` if all held.
   public private(set) var violation: Violation?
-  /// How many steps the history has.
+  /// The number of steps in the history.
   public private(set) var steps = 0
-  /// The history in words, a line for each step and each decision; empty unless it was asked for.
+  /// The history as text, a line for each step and decision; empty unless requested.
   public private(set) var trace: [String] = []
   package private(set) var history: [World.Move] = []
   package private(set) var verdict: World.Verdict?
   let records: [VaultRecord]
 
-  /// Plays the history of `seed`: the same on every machine, for one version of this package.
+  /// Plays the history of `seed`, which is the same on every machine for a given version of this package.
   ///
   /// - Parameters:
-  ///   - steps: the most steps before trouble ends and all must come to rest.
-  ///   - traced: whether to keep ``trace``, and what ``check(vault:)`` needs.
+  ///   - steps: The maximum number of steps before faults stop and everything must settle.
+  ///   - traced: Whether to keep ``trace``, and the records for ``check(vault:)``.
   public init(seed: UInt64, steps: Int = 120, traced: Bool = false) {
     self.init(seed: seed, steps: steps, traced: traced, faults: [])
   }
@@ -63,15 +64,15 @@ extension Simulation.Violation {
     case .out(let text): self.init(invariant: 2, description: "invariant 2: \(text)")
     case .broken(let invariant, let text):
       self.init(invariant: invariant, description: "invariant \(invariant): \(text)")
-    case .coexist: self.init(invariant: 6, description: "invariant 6: thief and victim both go on")
-    case .takeover: self.init(invariant: 6, description: "invariant 6: the thief has the session, unseen")
+    case .coexist: self.init(invariant: 6, description: "invariant 6: thief and victim both continue")
+    case .takeover: self.init(invariant: 6, description: "invariant 6: the thief has the session, undetected")
     case .detected: return nil
     }
   }
 }
 
 extension World.Limits {
-  /// A kind of life to simulate. One in eight has a thief, and nothing else that could end the session.
+  /// Limits for a simulation. One in eight has a thief, and no other cause that could end the session.
   fileprivate init(drawnFrom random: inout SplitMix64) {
     func one(in count: UInt64) -> Bool { random.next() % count == 0 }
     func upTo(_ most: UInt64) -> Int { Int(random.next() % (most + 1)) }
@@ -109,7 +110,7 @@ extension World.Limits {
     self.life = life
   }
 
-  /// A life at a server of others. Half of them know nothing that no client can make good.
+  /// Limits for a third-party server. Half of them have only faults that a client can make good.
   private mutating func keyless(_ life: inout World.Life, drawnFrom random: inout SplitMix64) {
     server = KeylessServer.Kind.allCases[Int(random.next() % UInt64(KeylessServer.Kind.allCases.count))]
     thief = nil
@@ -131,7 +132,7 @@ extension World.Limits {
 }
 
 extension World.Move {
-  /// How likely a move is among those that are possible: work is done more often than it goes wrong.
+  /// The weight of a move among the possible ones: work succeeds more often than it fails.
   fileprivate var weight: UInt64 {
     switch self {
     case .vault, .grantLock, .refuseLock: 40

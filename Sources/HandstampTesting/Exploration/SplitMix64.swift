@@ -1,5 +1,5 @@
-/// A small generator whose numbers are the same everywhere (Steele, Lea, Flood: Fast splittable pseudorandom number
-/// generators, 2014). For tests; nothing secret may come from it.
+/// A small generator with the same numbers on every platform (Steele, Lea, Flood: Fast splittable pseudorandom number
+/// generators, 2014). For tests only; not suitable for secrets.
 public struct SplitMix64: RandomNumberGenerator, Sendable {
   var state: UInt64
   public init(state: UInt64) { self.state = state }

@@ -1,12 +1,12 @@
 import HandstampCore
 
-/// What must hold after every move, and after every effect. The numbers are those of docs/testing.md.
+/// The invariants, checked after every move and every effect. Their numbers refer to docs/testing.md.
 extension World {
-  /// What has become of the promise.
+  /// Checks the promise after a move.
   mutating func judge() {
     let isAlive = sessions.last?.isAlive(at: serverTime) == true
     if let thief {
-      if sessions.last?.end(at: serverTime) == .misused || !isAlive {
+      if sessions.last?.end(at: serverTime) == .tokenReuseDetected || !isAlive {
         verdict = .detected
       } else if thief.successes >= 2, thief.victimSteps >= 2 {
         verdict = .coexist
@@ -22,13 +22,13 @@ extension World {
     for process in processes where process.isOut { verdict = .out("a client is \(process.machine.state)") }
   }
 
-  /// Whether the thief has the session, and the victim, who has none, has not told anybody.
+  /// Whether the thief has the session while the victim has lost it and not reported it.
   mutating func judgeThief() {
     guard verdict == nil, let thief, thief.successes >= 2, processes.contains(where: \.isOut) else { return }
     verdict = .takeover
   }
 
-  /// What must hold at every instant, whatever the user does.
+  /// The invariants that hold at every instant, whatever the user does.
   private mutating func judgeUser() {
     if let stored = vault.session {
       if buried.contains(stored.id) { fail(5, "an ended session is back in the vault") }
@@ -37,8 +37,8 @@ extension World {
       {
         switch server.end(at: serverTime) {
         case .expired, .idle: break
-        case .some: fail(2, "the server ended a session that nobody ended")
-        // At a server of others the successor may be on its way.
+        case .some: fail(2, "the server ended a session without cause")
+        // At a third-party server the successor may still be in flight.
         case nil: if life != nil, presented.isEmpty, !isOlder(stored) { judgeAcceptance(of: stored, by: server) }
         }
       }
@@ -48,27 +48,27 @@ extension World {
     }
   }
 
-  /// Whether it was put back while a program holds what was newer.
+  /// Whether an older vault was restored while a process holds a newer one.
   private func isOlder(_ stored: StoredSession) -> Bool {
-    // Noticed with the next look.
+    // Noticed at the next read.
     if goesBackLeft < limits.goesBack, processes.contains(where: { $0.isBehind || !$0.queue.isEmpty }) { return true }
     return processes.contains {
       ($0.machine.session == stored.id || $0.signingOut == stored.id) && $0.machine.revision > vault.revision
     }
   }
 
-  /// Invariant 2: what the vault holds, the server would accept now.
+  /// Invariant 2: the server would accept the token in the vault now.
   private mutating func judgeAcceptance(of stored: StoredSession, by server: ModelServer) {
     guard ledger.judged?.stored != stored || ledger.judged?.server != server, let token = stored.refresh else { return }
     ledger.judged = (stored, server)
     var server = server
     let fresh = RotationKey(bytes: [UInt8](repeating: 0xee, count: RotationKey.byteCount))
     guard case .granted = server.present(token, key: stored.pendingKey ?? fresh, at: serverTime) else {
-      return fail(2, "the vault holds a token that the server would refuse")
+      return fail(2, "the vault contains a token that the server would refuse")
     }
   }
 
-  /// A process has just been shown the vault.
+  /// A process has just read the vault.
   mutating func judgeRead(_ reading: VaultReading, by index: Int) {
     guard life != nil, !processes[index].isBehind else { return }
     switch reading {
@@ -78,10 +78,10 @@ extension World {
     let looksAgain = processes[index].queue.contains { if case .read = $0 { true } else { false } }
     guard !looksAgain, let session = processes[index].machine.session, vaultState != .unavailable, vaultState != .locked
     else { return }
-    if vault.session?.id != session { fail(5, "p\(index) read the vault and goes on with \(session)") }
+    if vault.session?.id != session { fail(5, "p\(index) read the vault and continues with \(session)") }
   }
 
-  /// The server has answered somebody, thief or not.
+  /// The server has sent a response, to the thief or an honest process.
   mutating func judgeAnswer(_ answer: SessionMachine.RefreshAnswer, to token: RefreshToken, _ key: RotationKey?) {
     guard life != nil, limits.server == nil, case .granted = answer, let key else { return }
     if let former = ledger.accepted[token], former != key, limits.lostCommits == 0 {
@@ -90,7 +90,7 @@ extension World {
     ledger.accepted[token] = key
   }
 
-  /// A refresh goes out.
+  /// A refresh is being sent.
   mutating func judgeSending(_ token: RefreshToken, _ key: RotationKey, by index: Int) {
     guard life != nil else { return }
     if durable.session?.refresh != token || durable.session?.pendingKey != key && limits.server == nil {
@@ -105,7 +105,7 @@ extension World {
       return
     }
     let isSecond = network.contains { $0.operation != nil && $0.process != index && server.issued($0.token) }
-    if isSecond { fail(1, "two refreshes are in the air") }
+    if isSecond { fail(1, "two refreshes are in flight") }
   }
 
   mutating func judgeEffect(_ effect: SessionMachine.Effect, of index: Int, isDurable: Bool) {
@@ -120,12 +120,12 @@ extension World {
           vault.session?.id == former.session, !endedRightly.contains(former.session)
         else { break }
         let isOut = processes[index].signOutIsOut
-        fail(isOut ? 5 : 4, "p\(index) shows \(String(describing: reason)), and the vault holds the session")
+        fail(isOut ? 5 : 4, "p\(index) shows \(String(describing: reason)), but the vault still contains the session")
       case .restoring, .unavailable: break
       }
       judgeWords(state)
     case .audit(var entry):
-      // The limit struck, and its tombstone has to wait.
+      // The limit was reached, and its tombstone has to wait.
       if !isDurable, let stored = vault.session, ledger.overdue.contains(stored.id) { endedRightly.insert(stored.id) }
       if limits.faults.contains(.auditNamesTokens), let access = processes[index].machine.access {
         entry.outcome = access.token.secret.withExposed { $0 }
@@ -133,19 +133,19 @@ extension World {
       judgeWords(entry)
     case .finish(_, .success(.signedIn(let facts))):
       if processes[index].shown != .signedIn(facts), !limits.faults.contains(.statesAreLost) {
-        fail(10, "a sign-in was over before it was shown")
+        fail(10, "a sign-in finished before it was shown")
       }
     case .resume(_, .success(let access)):
       guard let lifetime = access.lifetime, lifetime.remaining(at: now) > .zero else { break }
       let ends = sessions.lazy.compactMap { ModelServer.ends(access.token, of: $0.session) }.first
-      if let ends, serverTime.milliseconds >= ends { fail(0, "a token was handed out that had expired") }
+      if let ends, serverTime.milliseconds >= ends { fail(0, "an expired token was returned") }
     case .resume(_, .failure(let error)): judgeWords(error)
     case .clean(let ended, _):
-      if processes[index].machine.session != nil { fail(5, "a clean-up for \(ended.session) meets the next session") }
+      if processes[index].machine.session != nil { fail(5, "a clean-up for \(ended.session) ran in the next session") }
     case .edit(_, .end(let session, holding: nil, let reason, let time, steps: _)):
-      // Somebody else signs in.
+      // Another process is signing in.
       if reason == .replaced, processes[index].isSigningIn { endedRightly.insert(session) }
-      // Who cannot read the vault goes by what it knows itself, and may not know of a use elsewhere.
+      // A process that cannot read the vault relies on its own knowledge, and may not know of a use elsewhere.
       let isBlind = reason == .idle && vaultState != .works && vaultState != .full && vaultState != .unconfirmed
       if isBlind || isOver(reason, session, at: time) { ledger.overdue.insert(session) }
     case .askRefresh, .startTimer, .finish, .cancelRequests, .unlock, .abandon, .ignored, .read, .edit, .lock, .revoke:
@@ -153,28 +153,28 @@ extension World {
     }
   }
 
-  /// A machine has handled an event, and all was done about it.
+  /// A machine has handled an event, and all effects were performed.
   mutating func judgeProcess(_ index: Int) {
     let process = processes[index]
     if process.shown != process.machine.state { fail(10, "p\(index) was not shown \(process.machine.state)") }
     guard case .signedIn(let facts) = process.machine.state else {
-      if process.machine.access != nil { fail(10, "a token, and nobody is shown to be signed in") }
+      if process.machine.access != nil { fail(10, "a token is available, but no user is shown as signed in") }
       return
     }
-    if let session = process.machine.session, session != facts.session { fail(10, "half a state was shown") }
+    if let session = process.machine.session, session != facts.session { fail(10, "an inconsistent state was shown") }
   }
 
-  /// Invariant 9: nothing that is shown or written down holds a secret.
+  /// Invariant 9: no secret appears in output or logs.
   mutating func judgeWords(_ value: some Any) {
     guard life?.looksForSecrets == true else { return }
     if "\(value)".contains(ModelServer.secretWord) || String(reflecting: value).contains(ModelServer.secretWord) {
-      fail(9, "a secret among words")
+      fail(9, "a secret was exposed in text")
     }
   }
 }
 
 extension World.Process {
-  /// Whether this process took the session for over.
+  /// Whether this process considers the session ended.
   var isOut: Bool {
     switch machine.state {
     case .restoring, .signedIn: false

@@ -1,6 +1,6 @@
 import HandstampCore
 
-/// What happens in simulations alone: time, people, power cuts, garbage.
+/// Moves for simulations only: time, users, power cuts, garbage.
 extension World {
   func livesMoves(_ moves: inout [Move]) {
     guard let life else { return }
@@ -36,7 +36,7 @@ extension World {
     if life.revocations > 0, sessions.last?.isAlive(at: serverTime) == true { moves.append(.revokeElsewhere) }
   }
 
-  /// How long it is until the next timer or the next refusal of the flight lock.
+  /// The time until the next timer or the next refusal of the refresh lock.
   private var nextTimer: Duration? {
     var dues: [Duration] = []
     for process in processes where process.suspendedAt == nil {
@@ -84,7 +84,7 @@ extension World {
       life?.garbage -= 1
       let before = processes[index].machine
       perform(nonsense(kind), by: index)
-      if processes[index].machine != before { fail(7, "an event that makes no sense changed something") }
+      if processes[index].machine != before { fail(7, "a nonsensical event changed something") }
     case .demand, .vault, .grantLock, .refuseLock, .deliver, .deliverInVain, .timeOut, .crash, .timer, .loseCommit,
       .steal, .thiefRefresh, .notice, .signIn, .signOut, .revoke, .vaultFails, .vaultRecovers, .refuse, .suspend,
       .resume, .readSocket, .freezeOut, .leave, .callerLeaves, .limitPasses, .goBack, .portal, .endUnsaved:
@@ -92,7 +92,7 @@ extension World {
     }
   }
 
-  /// The power goes; what was not durable is gone.
+  /// A power cut: everything that was not durable is lost.
   private mutating func reboot() {
     vault = durable
     ledger.usedAt = [:]
@@ -106,7 +106,7 @@ extension World {
     }
   }
 
-  /// Calls the API as an app does: with a token that still serves; and with another when it is refused.
+  /// Calls the API like an app: with a token that is still valid, and with another if that one is refused.
   private mutating func call(_ index: Int) {
     guard let access = processes[index].machine.access, !processes[index].waits else { return }
     var need = SessionMachine.Need()
@@ -141,7 +141,7 @@ extension World {
     let message = network.remove(at: index)
     let answer: SessionMachine.RefreshAnswer
     switch kind {
-    case .html: answer = .none(retryAfter: .seconds(7), entropy: entropy())
+    case .html: answer = .noDecision(retryAfter: .seconds(7), entropy: entropy())
     case .otherSession:
       answer = .granted(foreignGrant(session: SessionID("another"), profile: nil))
     case .otherAccount:
@@ -152,10 +152,10 @@ extension World {
     answered(operation, of: message.process, by: isBelieved ? .rejected(.rejected) : answer)
   }
 
-  private func foreignGrant(session: SessionID?, profile: Profile?) -> Grant {
-    Grant(
+  private func foreignGrant(session: SessionID?, profile: Profile?) -> TokenResponse {
+    TokenResponse(
       tokens: TokenSet(
-        access: AccessToken("\(ModelServer.secretWord) foreign"), life: nil,
+        access: AccessToken("\(ModelServer.secretWord) foreign"), expiresIn: nil,
         refresh: RefreshToken("\(ModelServer.secretWord) foreign")),
       session: session, profile: profile, revocation: nil)
   }
@@ -166,7 +166,7 @@ extension World {
     let session = vault.session?.id ?? SessionID("nobody")
     _ = present(RefreshToken("forged \(session.rawValue) 0 0 0"), key: nil)
     if limits.faults.contains(.garbageEndsSessions) { end(session) }
-    if sessions != before { fail(7, "a forged token changed something at the server") }
+    if sessions != before { fail(7, "a forged token changed the server's state") }
   }
 
   private func nonsense(_ kind: UInt64) -> SessionMachine.Event {

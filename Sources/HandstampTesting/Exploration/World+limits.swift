@@ -1,101 +1,101 @@
 package import HandstampCore
 
 extension World {
-  /// What may happen in a world, and how often.
+  /// The moves that may occur in a world, and how often.
   package struct Limits: Sendable, Hashable {
     package var processes = 2
     /// Refresh requests of honest processes.
     package var requests = 4
-    /// Crashes, time-outs and lost answers.
+    /// Crashes, timeouts and lost responses.
     package var troubles = 2
     package var duplicates = 0
     package var lostCommits = 0
     package var lockWorks = true
-    /// Whose server it is: our own, or one of others.
+    /// The kind of third-party server; `nil` for our own.
     package var server: KeylessServer.Kind?
-    /// What the troubles are.
+    /// The kinds of trouble.
     package var kinds: Set<Trouble> = [.lost, .killed]
-    /// How often as much time passes as an answer is waited for.
+    /// How often the response deadline may pass.
     package var passes = 0
-    /// Whether a suspended program gives its flight lock up, as on iOS.
+    /// Whether a suspended program releases its refresh lock, as on iOS.
     package var suspensionGivesUpLock = false
     /// Whether the second process has a copy of the vault.
     package var copiesVault = false
-    /// Whether it begins without a session.
+    /// Whether the world starts without a session.
     package var startsSignedOut = false
-    /// How often an older vault is put back.
+    /// How often an older vault is restored.
     package var goesBack = 0
-    /// Whether the server ends a person's session when they sign in once more.
+    /// Whether the server ends an account's session when the user signs in again.
     package var oneSessionEach = false
-    /// Whether it is asked, of one state in 64, if all comes to a good end from there.
+    /// Whether to check, for one state in 64, that everything comes to a good end from there.
     package var checksLiveness = false
-    /// Whether a request may arrive after its sender gave up.
+    /// Whether a request may arrive after its sender has given up.
     package var delays = false
     package var thief: Stealing?
     package var thiefRequests = 4
     package var faults: Set<Fault> = []
-    /// How often a user signs out, and as often in again.
+    /// How often a user signs out, and in again.
     package var signOuts = 0
-    /// How often the vault is out of order for a while.
+    /// How often the vault fails for a while.
     package var vaultTroubles = 0
-    /// Whether the vault may take longer for an end than it is waited for.
+    /// Whether writing an end may take the vault longer than the client waits.
     package var vaultHangs = false
-    /// Whether processes hear of each other's writes.
+    /// Whether processes are notified of each other's writes.
     package var signals = false
-    /// With it, time passes and everything else happens that happens in a session's life; for simulations. Without it time
-    /// stands still, and what it would bring about is a move of its own; for explorations.
+    /// If set, time passes, and everything else in a session's life can happen; for simulations. If `nil`, time stands
+    /// still, and its effects are moves of their own; for explorations.
     package var life: Life?
 
     package init() {}
   }
 
-  /// What may go wrong between a process and a server, or happen to a process.
+  /// A fault between a process and a server, or in a process.
   package enum Trouble: String, Sendable, Hashable, CaseIterable {
-    /// A request or an answer is lost, or the answer does not come from the token endpoint.
+    /// A request or a response is lost, or the response does not come from the token endpoint.
     case lost
-    /// An answer comes later than it is waited for.
+    /// A response arrives after the deadline.
     case late
     /// A process is killed.
     case killed
-    /// A process is killed that has tokens which no vault took.
+    /// A process is killed while it has tokens that are in no vault.
     case endsUnsaved
-    /// A process is suspended until its connection is gone.
+    /// A process is suspended until its connection breaks.
     case frozenOut
-    /// An older vault is put back while no process holds what was newer.
+    /// An older vault is restored while no process holds a newer one.
     case goesBackUnseen
 
-    // What must never cost a session:
-    /// A process is suspended, and goes on.
+    // Troubles that must never cost a session:
+    /// A process is suspended and resumed.
     case suspended
-    /// The server answers with an error of the protocol, or nothing could be sent.
+    /// The server responds with a protocol error, or nothing could be sent.
     case refused
-    /// A program ends, or the owner of the session lets go of it.
+    /// A program ends, or releases the session.
     case leaves
-    /// A caller waits no longer.
+    /// A caller stops waiting.
     case cancelled
   }
 
-  /// What only a simulation has.
+  /// Parameters of a simulation.
   package struct Life: Sendable, Hashable {
-    /// How long access tokens last.
+    /// The lifetime of access tokens.
     package var tokenLife = Duration.seconds(600)
     /// The client's own limits.
     package var idleLimit: Duration?
     package var absoluteLimit: Duration?
-    /// The server's.
+    /// The server's limit.
     package var serverLimit: Duration?
     package var refreshesAhead = false
-    /// By how much the device's wall clock is wrong from the beginning.
+    /// The initial error of the device's wall clock.
     package var skew = Duration.zero
     package var cleanups: [Cleanup] = []
-    /// How often the device starts anew, its power cut; its wall clock is set; the server ends a session by itself; garbage
-    /// comes instead of an answer; a clean-up step fails.
+    /// How often the device restarts after a power cut, its wall clock is set, the server ends a session by itself,
+    /// garbage arrives instead of a response, and a clean-up step fails.
     package var reboots = 0
     package var clockJumps = 0
     package var revocations = 0
     package var garbage = 0
     package var cleanupTroubles = 0
-    /// Whether what is shown and written down is searched for secrets, which takes time.
+    /// Whether to search states and logs for secrets, which takes time.
     package var looksForSecrets = false
 
     package init() {}
@@ -105,86 +105,86 @@ extension World {
     case token, tokenAndKey, tokenWithoutSendingKeys
   }
 
-  /// How a vault is out of order.
+  /// The condition of a vault.
   package enum VaultState: String, Sendable, Hashable, CaseIterable {
     case works
     case unavailable
     case locked
-    /// Reads, but cannot write.
+    /// Readable, but not writable.
     case full
-    /// The refresh item is locked, the access item is not.
+    /// The refresh item is locked, but not the access item.
     case accessOnly
-    /// Writes, and yet says that it failed; a power cut undoes it.
+    /// Writes, but reports a failure; a power cut undoes the write.
     case unconfirmed
-    /// Like ``full``, without room for a tombstone: the session that ends goes all the same.
+    /// Like ``full``, but without space for a tombstone: the session is removed all the same.
     case crammed
-    /// Its folder is away: unmounted, or renamed.
+    /// The folder is missing: unmounted or renamed.
     case vanished
   }
 
-  /// What can be planted to see that it is found.
+  /// Faults to plant, to prove that the checks find them.
   package enum Fault: String, Sendable, Hashable, CaseIterable {
     /// A crash or a power cut loses a rotation key that was written.
     case keyIsNotDurable
-    /// A client that was refused tells the server nothing.
+    /// A client does not report a refusal to the server.
     case noDeadEndRule
-    /// A rejected client deletes without comparing what is stored with what it had sent.
+    /// A rejected client deletes the entry without comparing its token with the one sent.
     case endsWithoutComparing
-    /// A client stores what a refresh brought home whatever the vault holds by then.
+    /// A client stores the result of a refresh regardless of the vault's current entry.
     case advancesWithoutComparing
-    /// A refresh's access token is stored, its refresh token is not.
+    /// A refresh's access token is stored, but not its refresh token.
     case successorIsNotStored
-    /// The last writer's rotation key stays, not the first's.
+    /// The last writer's rotation key wins instead of the first's.
     case preparesWithoutComparing
-    /// Two get the flight lock.
+    /// Two processes get the refresh lock.
     case lockIsGivenTwice
-    /// A pair goes out while its key is still being written.
+    /// A pair is sent while its key is still being written.
     case sendsBeforeWriting
     /// A power cut loses a session that was reported as written.
     case signInIsNotDurable
-    /// A vault that cannot be read says that it is empty.
+    /// An unreadable vault reports that it is empty.
     case troubleReadsAsAbsence
-    /// A sign-out writes nothing, and says that it did.
+    /// A sign-out writes nothing, but reports success.
     case signOutWritesNothing
-    /// A process never reads the vault again once it is signed in.
+    /// A process never reads the vault again after signing in.
     case staleReads
-    /// A clean-up step is noted as done before it is done.
+    /// A clean-up step is recorded as done before it is performed.
     case cleanupIsNotedFirst
-    /// A refusal by garbage is taken for the server's word.
+    /// Garbage is taken for a refusal by the server.
     case garbageIsBelieved
-    /// The server ends a session that a forged token names.
+    /// The server ends the session named by a forged token.
     case garbageEndsSessions
-    /// An API goes by the token alone.
+    /// An API checks only the token.
     case apiTrustsTokens
     /// The server serves two holders of one token.
     case keysAreNotCompared
-    /// The audit log names the token.
+    /// The audit log contains the token.
     case auditNamesTokens
     /// An observer misses a state.
     case statesAreLost
-    /// Expiry is measured by the clock that people set.
+    /// Expiry is measured by the wall clock, which users can set.
     case wallClockDecides
-    /// A refresh compares refresh tokens alone, which may never change.
+    /// A refresh compares only refresh tokens, which may never change.
     case comparesRefreshTokenAlone
-    /// The flight lock is given back while the new tokens are in memory alone.
+    /// The refresh lock is released while the new tokens are in memory only.
     case lockIsGivenBackUnsaved
-    /// The answer to a refresh is lost with its caller.
+    /// The response to a refresh is lost when its caller leaves.
     case leavingLosesTheAnswer
-    /// The time in which a process was suspended counts for its deadline.
+    /// The time of a suspension counts towards the deadline.
     case deadlineRunsWhileSuspended
-    /// A token is presented again without regard to an attempt that was not answered.
+    /// A token is sent again regardless of an unanswered attempt.
     case repeatsAtOnce
-    /// A running program takes a folder that is away for an empty one.
+    /// A running program takes a missing folder for an empty one.
     case vanishedReadsAsAbsence
-    /// An older vault that is put back is adopted, whatever the program holds.
+    /// A restored older vault is adopted, whatever the program holds.
     case olderVaultIsAdopted
-    /// Two may sign in at once.
+    /// Two processes may sign in at the same time.
     case signInsAreNotExclusive
     /// Any 200 counts as a revocation.
     case anyAnswerRevokes
-    /// On a full disk the tombstone is lost, and the end reported as written.
+    /// On a full disk the tombstone is lost, but the end is reported as written.
     case fullDiskForgetsEnds
-    /// The idle limit counts from sign-in, whatever was done since.
+    /// The idle limit counts from sign-in, regardless of activity since.
     case activityIsIgnored
   }
 }

@@ -6,9 +6,9 @@ extension World {
     case vault(Int)
     case grantLock(Int)
     case refuseLock(Int)
-    /// The server answers, and the answer arrives, if anybody still waits for it.
+    /// The server responds, and the response arrives if its sender still waits.
     case deliver(Int, keepsCopy: Bool)
-    /// The server answers, and the answer is lost.
+    /// The server responds, and the response is lost.
     case deliverInVain(Int)
     case timeOut(Int)
     case crash(Int)
@@ -19,52 +19,52 @@ extension World {
     case notice(Int)
     case signIn(Int)
     case signOut(Int)
-    /// The server hears of an end; or does not, this time.
+    /// A revocation is sent to the server, and arrives or not.
     case revoke(Int, SessionID, arrives: Bool)
     case vaultFails(VaultState)
     case vaultRecovers
 
-    // At servers of others.
-    /// The server says no, or nothing was sent: the token is what it was.
+    // At third-party servers.
+    /// The server refuses, or nothing was sent: the token remains valid.
     case refuse(Int)
     case suspend(Int)
     case resume(Int)
-    /// A process that goes on reads an answer that has come meanwhile.
+    /// A resumed process reads a response that has arrived in the meantime.
     case readSocket(Int)
-    /// The connection of a suspended process is gone.
+    /// The connection of a suspended process breaks.
     case freezeOut(Int)
     case leave(Int)
     case callerLeaves(Int)
-    /// As much time passes as an answer is waited for.
+    /// The response deadline passes.
     case limitPasses
-    /// An older vault is put back.
+    /// An older vault is restored.
     case goBack
-    /// A portal answers a revocation.
+    /// A captive portal answers a revocation.
     case portal(Int, SessionID)
-    /// A process is killed that has tokens which no vault took.
+    /// A process is killed while it has tokens that are in no vault.
     case endUnsaved(Int)
 
-    // Only in simulations.
-    /// The answer to a sign-in comes; or does not, and there is a session at the server that nobody knows of.
+    // In simulations only.
+    /// The response to a sign-in arrives, or is lost and leaves an unknown session at the server.
     case signInAnswered(Int, arrives: Bool)
-    /// Calls the API with the access token at hand.
+    /// Calls the API with the current access token.
     case call(Int)
     case activity(Int)
     case clean(Int, succeeds: Bool)
-    /// Dies after its edit was written and before it heard so.
+    /// The process dies after its edit was written, but before it is confirmed.
     case crashAfterWrite(Int)
     case pass(Duration)
     case setClock(Duration)
     case reboot
     /// Ends the newest session at the server, from another device.
     case revokeElsewhere
-    /// The server's feed tells a process of an end.
+    /// The server's feed reports an end to a process.
     case hearOfEnd(Int)
-    /// An answer that is none: somebody else's tokens, or a page of HTML.
+    /// An invalid response: tokens of another session, or a page of HTML.
     case answerGarbage(Int, Garbage)
-    /// A forged token comes to the server.
+    /// A forged token is sent to the server.
     case forge
-    /// An event that makes no sense here.
+    /// A nonsensical event.
     case nonsense(Int, UInt64)
   }
 
@@ -72,7 +72,7 @@ extension World {
     case html, otherSession, otherAccount
   }
 
-  /// Everything that may happen next.
+  /// Returns all possible next moves.
   package func moves() -> [Move] {
     guard verdict == nil else { return [] }
     var moves: [Move] = []
@@ -124,7 +124,7 @@ extension World {
     return moves
   }
 
-  /// Lets it happen. A move that is not possible changes nothing.
+  /// Performs the move. An impossible move changes nothing.
   package mutating func make(_ move: Move) {
     if ledger.trace != nil { tell("\(clockText) \(move)") }
     switch move {
@@ -178,6 +178,6 @@ extension World {
     if verdict == nil { judge() }
   }
 
-  /// As random as the seed; nothing where time stands still.
+  /// As random as the seed; always zero in explorations.
   mutating func entropy() -> UInt64 { life == nil ? 0 : ledger.nextEntropy() }
 }

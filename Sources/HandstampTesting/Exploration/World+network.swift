@@ -1,6 +1,6 @@
 import HandstampCore
 
-/// What goes between processes and server, and who listens in.
+/// The messages between processes and server, and the thief.
 extension World {
   mutating func deliver(_ index: Int, keepsCopy: Bool, answerArrives: Bool) {
     guard network.indices.contains(index) else { return }
@@ -17,10 +17,11 @@ extension World {
     guard let operation = message.operation else { return }
     ledger.garbageTo.remove(message.process)
     switch answer {
-    case .rejected, .superseded, .none(_, _, isSettled: true): if answerArrives { presented[message.token] = nil }
-    case .granted, .unusable, .none: break
+    case .rejected, .superseded, .noDecision(_, _, _, isSettled: true):
+      if answerArrives { presented[message.token] = nil }
+    case .granted, .unusable, .noDecision: break
     }
-    let heard = answerArrives ? answer : .none(retryAfter: nil, entropy: entropy())
+    let heard = answerArrives ? answer : .noDecision(retryAfter: nil, entropy: entropy())
     guard processes[message.process].suspendedAt == nil else {
       processes[message.process].socket.append(Answer(operation: operation, answer: heard))
       return
@@ -36,7 +37,7 @@ extension World {
     network.append(Message(process: index, operation: operation, token: token, key: key))
   }
 
-  /// The answer, for whoever still waits for it.
+  /// Delivers a response if its sender still waits for it.
   mutating func answered(
     _ operation: SessionMachine.Operation, of index: Int, by answer: SessionMachine.RefreshAnswer
   ) {
@@ -47,12 +48,12 @@ extension World {
 
   mutating func giveUp(_ index: Int) {
     guard let operation = processes[index].asking.first else { return }
-    // Also when the answer is there and has not been read, and when the session has ended meanwhile.
+    // Also if the response has arrived unread, and if the session has ended in the meantime.
     if let session = processes[index].machine.session { excused.insert(session) }
     excused.formUnion(processes[index].machine.sessionsWithLateSuccessors)
     processes[index].socket.removeAll { $0.operation == operation }
     abandon(operation, of: index)
-    answered(operation, of: index, by: .none(retryAfter: nil, entropy: entropy()))
+    answered(operation, of: index, by: .noDecision(retryAfter: nil, entropy: entropy()))
   }
 
   mutating func abandon(_ operation: SessionMachine.Operation, of index: Int) {
@@ -63,7 +64,7 @@ extension World {
   mutating func crash(_ index: Int) {
     let isUnsettled = processes[index].machine.isRefreshUnsettled || !processes[index].asking.isEmpty
     if isUnsettled, let session = processes[index].machine.session { excused.insert(session) }
-    // It alone held what was newer.
+    // Only this process held the newer vault.
     for session in [processes[index].machine.session, processes[index].signingOut].compactMap({ $0 })
     where goesBackLeft < limits.goesBack { excused.insert(session) }
     excused.formUnion(processes[index].machine.sessionsWithLateSuccessors)
@@ -71,7 +72,7 @@ extension World {
     if exchanging == index { exchanging = nil }
     if holder?.process == index { holder = nil }
     if limits.faults.contains(.keyIsNotDurable) { vault = durable }
-    // Whoever saw the program die does not count on a sign-in that had not been answered.
+    // The user saw the program die, and does not rely on an unanswered sign-in.
     if let session = processes[index].signingInTo { endedRightly.insert(session) }
     let drawn = processes[index].keysDrawn
     processes[index] = newProcess(index)

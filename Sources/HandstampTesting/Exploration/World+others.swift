@@ -1,6 +1,6 @@
 import HandstampCore
 
-/// What happens at servers of others, which keep no rotation keys, and what must hold there.
+/// Moves and invariants at third-party servers, which have no rotation keys.
 extension World {
   static let answerLimit = RefreshPolicy().answerLimit
 
@@ -50,7 +50,7 @@ extension World {
       troublesLeft -= 1
       let message = network.remove(at: index)
       guard let operation = message.operation else { return }
-      let answer = SessionMachine.RefreshAnswer.none(retryAfter: nil, entropy: entropy(), isSettled: true)
+      let answer = SessionMachine.RefreshAnswer.noDecision(retryAfter: nil, entropy: entropy(), isSettled: true)
       presented[message.token] = nil
       guard processes[message.process].suspendedAt == nil else {
         processes[message.process].socket.append(Answer(operation: operation, answer: answer))
@@ -70,7 +70,7 @@ extension World {
       troublesLeft -= 1
       if let session = processes[index].machine.session { excused.insert(session) }
       processes[index].socket = processes[index].asking.map {
-        Answer(operation: $0, answer: .none(retryAfter: nil, entropy: 0))
+        Answer(operation: $0, answer: .noDecision(retryAfter: nil, entropy: 0))
       }
       for operation in processes[index].asking { abandon(operation, of: index) }
     case .leave(let index):
@@ -102,7 +102,7 @@ extension World {
     }
   }
 
-  /// The time in which it was suspended does not count for its deadline.
+  /// Resumes a process. The time of the suspension does not count towards its deadline.
   private mutating func resume(_ index: Int) {
     guard let since = processes[index].suspendedAt else { return }
     processes[index].suspendedAt = nil
@@ -112,10 +112,10 @@ extension World {
     }
   }
 
-  /// Whether an answer may come later than it is waited for.
+  /// Whether a response may arrive after the deadline.
   var mayBeLate: Bool { limits.server != nil && limits.kinds.contains(.late) && (life != nil || troublesLeft > 0) }
 
-  /// Whether so much time may pass: not while a process that runs waits for an answer, unless that may be late.
+  /// Whether this much time may pass: not while a running process waits for a response, unless that may be late.
   func mayPass(_ duration: Duration) -> Bool {
     guard limits.server != nil else { return true }
     if life != nil, limits.kinds.contains(.late) { return true }
@@ -127,7 +127,7 @@ extension World {
     }
   }
 
-  /// The sender has waited for as long as it does.
+  /// The sender's deadline has passed.
   mutating func limitPasses(for index: Int) {
     guard let operation = processes[index].asking.first else { return }
     if life == nil { troublesLeft -= 1 }
@@ -136,12 +136,12 @@ extension World {
       if let session = processes[index].machine.session { excused.insert(session) }
       return
     }
-    // With the planted fault it only thinks so.
+    // With the planted fault only the sender believes so.
     if !limits.faults.contains(.deadlineRunsWhileSuspended) { presented[sent] = nil }
     excuse(sent)
   }
 
-  /// The session of `token` may be lost from here on.
+  /// Records that the session of `token` may be lost from now on.
   mutating func excuse(_ token: RefreshToken) {
     guard let session = sessions.first(where: { $0.issued(token) })?.session else { return }
     excused.insert(session)
@@ -152,11 +152,11 @@ extension World {
 }
 
 extension World {
-  /// No session is lost, unless something happened that no client can make good.
+  /// No session is lost, except by faults that no client can make good.
   mutating func judgeOthers() {
     for server in sessions where !endedRightly.contains(server.session) {
-      // Of any other end it is judged by what the vault holds.
-      guard let reason = server.end(at: serverTime), reason == .misused else { continue }
+      // Other ends are judged by the vault's entry.
+      guard let reason = server.end(at: serverTime), reason == .tokenReuseDetected else { continue }
       let isExcused = life != nil && excused.contains(server.session)
       if isExcused {
         endedRightly.insert(server.session)
@@ -166,16 +166,17 @@ extension World {
     }
   }
 
-  /// A token is presented at most once, until that is settled or its limit has passed; and only when it is needed.
+  /// A token is sent at most once until its attempt is settled or its deadline has passed, and only when needed.
   mutating func judgePresenting(_ token: RefreshToken, by index: Int) {
-    // Where suspension gives the lock up, a sender may still wait, or store its answer, when its limit has passed for everybody else.
+    // If suspension releases the lock, the sender may still wait, or store its response, after others consider its
+    // deadline passed.
     let isOvertaken = processes.indices.contains { $0 != index && processes[$0].machine.isRefreshUnsettled }
     if isOvertaken, limits.suspensionGivesUpLock { excuse(token) }
     if let since = presented[token], clock.uptime - since < World.answerLimit, copy == nil,
       !excused.contains(where: { session in sessions.contains { $0.session == session && $0.issued(token) } })
         || life == nil
     {
-      fail(11, "p\(index) presents a token a second time before the first is settled or its limit has passed")
+      fail(11, "p\(index) sends a token again before the first attempt is settled or its deadline has passed")
     }
     presented[token] = vault.session?.attempt?.since.uptime ?? clock.uptime
     guard life == nil, let stored = vault.session?.access?.token, let refused = processes[index].refused,
@@ -185,35 +186,35 @@ extension World {
       let has = KeylessServer.number(of: stored, of: session),
       has > had
     {
-      fail(12, "p\(index) refreshes although a newer access token is there")
+      fail(12, "p\(index) refreshes although a newer access token is stored")
     }
   }
 
-  /// No caller gets a token that a refresh has replaced.
+  /// No caller receives a token that a refresh has replaced.
   mutating func judgeServing(_ access: StoredAccess, by index: Int) {
-    if access.token == processes[index].refused { fail(12, "p\(index) is served with the token that was refused") }
+    if access.token == processes[index].refused { fail(12, "p\(index) receives the token that was refused") }
     guard vaultState == .works, copy == nil, let session = vault.session?.id, let stored = vault.session?.access?.token,
       let has = KeylessServer.number(of: stored, of: session),
       let got = KeylessServer.number(of: access.token, of: session)
     else { return }
-    if got < has, goesBackLeft == limits.goesBack { fail(12, "p\(index) is served with a token that was replaced") }
+    if got < has, goesBackLeft == limits.goesBack { fail(12, "p\(index) receives a token that was replaced") }
   }
 
-  /// A running program does not show a session as over that nothing has ended.
+  /// A running program does not show a session as ended without cause.
   mutating func judgeShowing(_ state: SessionState, by index: Int) {
     guard case .signedOut = state, case .signedIn(let former) = processes[index].shown,
       !endedRightly.contains(former.session), !excused.contains(former.session) || life == nil,
       processes[index].signingOut != former.session, processes[index].signOutIsOut == false,
       let server = sessions.first(where: { $0.session == former.session }), server.isAlive(at: serverTime), life == nil
     else { return }
-    verdict = verdict ?? .out("p\(index) shows a session as over that lives: \(state)")
+    verdict = verdict ?? .out("p\(index) shows a live session as ended: \(state)")
   }
 
-  /// A sign-in is stored: the server must not have ended it for another one meanwhile.
+  /// A sign-in is stored: the server must not have replaced it in the meantime.
   mutating func judgeBeginning(_ session: StoredSession) {
     guard let server = sessions.first(where: { $0.session == session.id }), !server.isAlive(at: serverTime),
       server.end(at: serverTime) == .replaced
     else { return }
-    verdict = verdict ?? .out("the vault keeps a sign-in that the server has given up for another one")
+    verdict = verdict ?? .out("the vault stores a sign-in that the server has replaced")
   }
 }

@@ -1,6 +1,6 @@
 import HandstampCore
 
-/// Feeding a machine, and performing what it decides.
+/// Feeds events to a machine, and performs its effects.
 extension World {
   mutating func perform(_ event: SessionMachine.Event, by index: Int) {
     let effects = processes[index].machine.handle(event, at: now)
@@ -12,7 +12,7 @@ extension World {
       if life != nil { judgeEffect(effect, of: index, isDurable: isDurable) }
       perform(effect, by: index)
     }
-    // A late answer to a sign-in that was given up has none itself.
+    // A late response to an abandoned sign-in is not followed by `.finish`.
     if case .signInAnswered = event, !processes[index].machine.isSigningIn(World.signingIn) {
       processes[index].signingInTo = nil
     }
@@ -34,15 +34,15 @@ extension World {
       processes[index].signOutIsOut = false
     case .finish(_, let result):
       if case .failure = result, let session = processes[index].signingInTo {
-        // Who is told that it failed does not count on it.
+        // The user sees the failure and does not rely on the session.
         endedRightly.insert(session)
       }
       processes[index].signingInTo = nil
       if exchanging == index { exchanging = nil }
     case .startTimer(let timer, let ticket, let delay):
-      // A vault answers in time, unless it is explored that it does not.
+      // A vault answers in time, unless hanging is explored.
       if timer == .end, life == nil, !limits.vaultHangs { break }
-      // Time stands still in an exploration, but for what is waited out at servers of others.
+      // Time stands still in explorations, except for waits at third-party servers.
       let isTimed = life != nil || limits.server != nil && (timer == .retry || timer == .answer)
       processes[index].timers[timer] = Ticking(ticket: ticket, due: isTimed ? clock.uptime + delay : nil)
     case .resume(_, let result):
@@ -71,7 +71,7 @@ extension World {
       }
     case .revoke(let session, let handle):
       if limits.faults.contains(.noDeadEndRule) { return }
-      // Without a user the only ends are those of a refusal, and the server hears of them at once.
+      // Without a user all ends are refusals, and the server is notified immediately.
       if limits.signOuts > 0 || life != nil {
         processes[index].revoking[session] = handle
       } else {
@@ -80,7 +80,7 @@ extension World {
     }
   }
 
-  /// Renumbers a machine's operations, so that its history does not tell two equal states apart.
+  /// Renumbers a machine's operations, so that equal states with different histories compare equal.
   private mutating func canonicalize(_ index: Int) {
     let (machine, renamed) = processes[index].machine.canonical()
     processes[index].machine = machine

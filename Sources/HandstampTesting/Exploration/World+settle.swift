@@ -1,18 +1,18 @@
 import HandstampCore
 
 extension World {
-  /// Lets everything that is under way come to its end, without further trouble, and then asks every process for a token.
-  /// Whoever should have one gets one; whoever should not, does not; and the server knows of every end.
+  /// Completes everything in progress without further faults, then requests a token for every process. Each process
+  /// must get one exactly if it is entitled to it, and the server must know of every end.
   package mutating func settle() {
     guard verdict == nil else { return }
-    if ledger.trace != nil { tell("\(clockText) no more trouble from here on") }
+    if ledger.trace != nil { tell("\(clockText) no more faults from here on") }
     vaultState = .works
     requestsLeft = max(requestsLeft, 1000)
     troublesLeft = 0
     signOutsLeft = 0
     for index in processes.indices where processes[index].suspendedAt != nil { make(.resume(index)) }
     for index in processes.indices {
-      perform(.nudge, by: index)
+      perform(.conditionsChanged, by: index)
       processes[index].isBehind = true
     }
     drain()
@@ -28,36 +28,36 @@ extension World {
     drain()
     guard thief == nil else { return judgeThief() }
     for (index, process) in processes.enumerated() where verdict == nil {
-      if process.waits { fail(0, "somebody waits for ever: p\(index)") }
-      // Of a sign-in that was reported as failed, a server of others may have been told with a token that was replaced.
+      if process.waits { fail(0, "p\(index) waits forever") }
+      // A sign-in reported as failed may have been revoked at a third-party server with a token that was replaced.
       if let session = vault.session?.id,
         excused.contains(session) || limits.server != nil && endedRightly.contains(session)
       {
         continue
       }
       if let stored = usable {
-        // Without a refresh token there is no right to a new access token; and without a lock none is presented to a
-        // server of others.
+        // Without a refresh token there is no guarantee of a new access token, and without a lock none is sent to a
+        // third-party server.
         let mayRefresh = limits.server == nil || limits.server != KeylessServer.Kind.none && limits.lockWorks
         if process.answer != true, mayRefresh {
-          fail(0, "p\(index) is signed in, and has no token: \(process.machine.state)")
+          fail(0, "p\(index) is signed in, but has no token: \(process.machine.state)")
         }
-        if process.machine.access == nil { fail(0, "p\(index) did not hear of \(stored.id)") }
+        if process.machine.access == nil { fail(0, "p\(index) was not notified of \(stored.id)") }
       } else if limits.server == KeylessServer.Kind.none || limits.server != nil && !limits.lockWorks {
-        // It hears of an end by no refresh.
+        // No refresh reveals the end.
       } else if process.machine.access != nil || process.answer == true && !hadSession {
-        fail(5, "p\(index) is signed out, and yet has a token")
+        fail(5, "p\(index) is signed out, but has a token")
       }
     }
     for server in sessions where buried.contains(server.session) && server.isAlive(at: serverTime) {
-      // Its newest token, by which a server of others is told, is unknown.
+      // Revoking at a third-party server takes the newest token, which is unknown.
       if limits.server != nil, excused.contains(server.session) || goesBackLeft < limits.goesBack { continue }
-      fail(5, "the server was not told of an end")
+      fail(5, "an end was not reported to the server")
     }
     if life != nil { judgeEnd() }
   }
 
-  /// The stored session, unless it is one whose sign-in was reported as failed and that the server was told to end.
+  /// The stored session, except one whose sign-in was reported as failed and then revoked at the server.
   private var usable: StoredSession? {
     if let session = vault.session?.id, excused.contains(session) { return nil }
     guard let stored = vault.session, let server = sessions.first(where: { $0.session == stored.id }) else {
@@ -66,18 +66,18 @@ extension World {
     return endedRightly.contains(stored.id) && !server.isAlive(at: serverTime) ? nil : stored
   }
 
-  /// What is left when all is done.
+  /// Checks what remains at the end.
   private mutating func judgeEnd() {
     for (session, steps) in ledger.ordered.sorted(by: { $0.key < $1.key }) {
       let account = sessions.first { $0.session == session }?.profile.id
-      // The same person came back: what is theirs stays.
+      // The same user signed in again, so the data stays.
       let cameBack = sessions.contains {
         $0.profile.id == account && $0.session != session && ledger.stored.contains($0.session)
       }
       let left = steps.subtracting(ledger.cleaned[session] ?? [])
-      // Nothing is cleared while somebody is signed in, whose things it might take; then it must be noted.
+      // Clean-up waits while a user is signed in, whose data it might delete; it must then be noted in the vault.
       let noted = vault.session == nil ? [] : Set(vault.tombstone(of: session)?.steps ?? [])
-      if !cameBack, !left.isSubset(of: noted) { fail(5, "not all was cleared after \(session)") }
+      if !cameBack, !left.isSubset(of: noted) { fail(5, "clean-up is incomplete after \(session)") }
     }
     guard life?.looksForSecrets == true else { return }
     judgeWords(vault)
@@ -85,16 +85,16 @@ extension World {
   }
 
   private mutating func drain() {
-    // Bounded: a run that does not come to rest within so many moves never does.
+    // Bounded: a run that does not settle within this many moves never does.
     for _ in 0..<10_000 {
       guard let next = moves().first(where: \.isWork) ?? waiting() else { return }
       make(next)
       if verdict != nil { return }
     }
-    fail(0, "it does not come to rest")
+    fail(0, "the run does not settle")
   }
 
-  /// Time passes for what is tried again by itself, and not for what begins by itself.
+  /// Lets time pass for retries, but not for timers that start new work.
   private func waiting() -> Move? {
     guard life != nil || limits.server != nil else { return nil }
     var dues: [Duration] = []
@@ -114,7 +114,7 @@ extension World {
 }
 
 extension World.Move {
-  /// Whether it brings what was begun to its end.
+  /// Whether the move completes work in progress.
   fileprivate var isWork: Bool {
     switch self {
     case .vault, .grantLock, .refuseLock, .deliver(_, keepsCopy: false), .timer, .notice, .revoke(_, _, arrives: true),

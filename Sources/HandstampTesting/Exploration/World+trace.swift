@@ -1,8 +1,8 @@
 import HandstampCore
 
-/// A history in words, for people.
+/// The history as text for human readers.
 extension World {
-  /// Uptime and what the wall shows.
+  /// Uptime and wall-clock time.
   var clockText: String {
     guard life != nil else { return "-" }
     let milliseconds = clock.uptime.milliseconds
@@ -19,22 +19,22 @@ extension World {
     case .finish(_, let result): "finishes with \(result)"
     case .cancelRequests: "cancels requests"
     case .unlock(let operation): "unlocks \(operation)"
-    case .abandon(let operation): "waits no longer for \(operation)"
+    case .abandon(let operation): "abandons \(operation)"
     case .ignored: "ignores it"
     case .read(let operation): "reads \(operation)"
     case .edit(let operation, let edit): "edits \(operation): \(short(edit))"
     case .lock(let operation, _): "wants the lock \(operation)"
     case .askRefresh(let operation, let token, let key): "asks \(operation) \(short(token)) with key \(short(key))"
     case .clean(let ended, let step): "cleans \(step) after \(short(ended.session))"
-    case .revoke(let session, _): "tells the server of the end of \(short(session))"
+    case .revoke(let session, _): "revokes \(short(session)) at the server"
     }
   }
 
   private func short(_ state: SessionState) -> String {
     switch state {
     case .restoring: "restoring"
-    case .signedOut(let reason): "signed out (\(reason?.rawValue ?? "nobody yet"))"
-    case .signedIn(let facts): "signed in \(facts.profile.name) \(short(facts.session))"
+    case .signedOut(let reason): "signed out (\(reason?.rawValue ?? "no reason"))"
+    case .signedIn(let facts): "signed in \(facts.profile?.name ?? "unknown") \(short(facts.session))"
     case .unavailable(let error): "unavailable: \(error)"
     }
   }
@@ -47,9 +47,9 @@ extension World {
         + (attempt == nil ? "" : ", noting an attempt" + (former == nil ? "" : " over another"))
     case .note(let session, _, let attempt):
       "note \(short(session)) \(attempt == nil ? "no attempt" : "a reading of the attempt")"
-    case .postpone(let session, _, _): "postpone telling of \(short(session))"
-    case .tell(let session, _, _): "tell with a newer token of \(short(session))"
-    case .putBack(let session, let revision): "put back \(short(session.id)) of revision \(revision)"
+    case .postpone(let session, _, _): "postpone the revocation of \(short(session))"
+    case .tell(let session, _, _): "revoke with a newer token of \(short(session))"
+    case .putBack(let session, let revision): "restore \(short(session.id)) of revision \(revision)"
     case .advance(let session, let sent, let next, _, _): "advance \(short(session)) \(short(sent)) → \(short(next))"
     case .renew(let session, _, _): "renew \(short(session))"
     case .end(let session, let token, let reason, _, _):

@@ -1,6 +1,6 @@
 import HandstampCore
 
-/// A user who signs out and in, a vault that is out of order for a while, and processes that hear of each other.
+/// A user who signs out and in, a vault that fails for a while, and processes that are notified of each other's writes.
 extension World {
   func usersMoves(_ moves: inout [Move]) {
     for (index, process) in processes.enumerated() where process.suspendedAt == nil {
@@ -45,7 +45,7 @@ extension World {
       .signInAnswered(World.signingIn, .success(server.firstGrant()), fallback: SessionID("none")), by: index)
   }
 
-  /// The server's answer to a sign-in, or its loss.
+  /// The server's response to a sign-in, or its loss.
   mutating func answerSignIn(_ index: Int, arrives: Bool) {
     guard processes[index].signInIsOut else { return }
     processes[index].signInIsOut = false
@@ -53,7 +53,7 @@ extension World {
     guard arrives else {
       troublesLeft -= 1
       let failure = SessionMachine.Event.signInAnswered(
-        World.signingIn, .failure(.unreachable(retryAfter: nil)), fallback: SessionID("none"))
+        World.signingIn, .failure(.requestFailed(.network(.timedOut))), fallback: SessionID("none"))
       return perform(failure, by: index)
     }
     processes[index].signingInTo = server.session

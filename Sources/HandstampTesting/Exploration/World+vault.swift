@@ -1,7 +1,7 @@
 import HandstampCore
 import HandstampVaults
 
-/// The vault that all processes share, and the flight lock.
+/// The vault that all processes share, and the refresh lock.
 extension World {
   mutating func workVault(_ index: Int) {
     guard !processes[index].queue.isEmpty else { return }
@@ -23,7 +23,7 @@ extension World {
     }
   }
 
-  /// Lets the second process have its own.
+  /// Switches to the second process's own vault, if there is one.
   private mutating func swapVault(for index: Int) {
     guard index == 1, let other = copy else { return }
     (vault, copy) = (other, vault)
@@ -31,7 +31,7 @@ extension World {
 
   private func read(by index: Int) -> VaultReading {
     if limits.faults.contains(.staleReads), let session = processes[index].machine.session {
-      // What it knows already, once more.
+      // Repeats the known entry.
       var entry = vault
       if entry.session?.id != session, let server = sessions.first(where: { $0.session == session }) {
         let grant = server.firstGrant(life: life?.tokenLife, at: serverTime)
@@ -45,7 +45,7 @@ extension World {
     switch vaultState {
     case .works, .full, .crammed, .unconfirmed: return vault.isEmpty ? .absent : .value(shown(vault))
     case .vanished:
-      // A program that has just begun cannot know that there was one.
+      // A new process cannot know that there was a vault.
       let isNew = processes[index].shown == .restoring
       if limits.faults.contains(.vanishedReadsAsAbsence) || isNew { return .absent }
       return .trouble(.unavailable("gone"))
@@ -65,13 +65,13 @@ extension World {
     return entry
   }
 
-  /// Applies an edit as a vault does.
+  /// Applies an edit like a vault.
   mutating func write(_ asked: VaultEdit, by index: Int) -> VaultOutcome {
     switch vaultState {
     case .works, .unconfirmed: break
     case .unavailable, .vanished: return .failed(.unavailable("out of order"))
     case .full:
-      // Room for a tombstone is kept.
+      // Space is reserved for a tombstone.
       guard asked.plain.endsSession, vault.session != nil else { return .failed(.unavailable("full")) }
       if limits.faults.contains(.fullDiskForgetsEnds), case .write(let new) = asked.applied(to: vault) {
         bury(by: asked, of: index)
@@ -82,7 +82,7 @@ extension World {
     case .crammed:
       if asked.plain.endsSession, vault.session != nil, case .write(let new) = asked.applied(to: vault) {
         bury(by: asked, of: index)
-        // What earlier sign-outs have left goes with it.
+        // Tombstones of earlier sign-outs are lost with it.
         buried.subtract(vault.tombstones.map(\.session))
         vault = VaultEntry(revision: limits.goesBack == 0 ? 0 : new.revision)
         durable = vault
@@ -99,7 +99,7 @@ extension World {
     }
     switch edit.applied(to: vault) {
     case .write(var new):
-      if limits.goesBack == 0 { new.revision = 0 }  // Two histories that end alike are one state.
+      if limits.goesBack == 0 { new.revision = 0 }  // Histories with the same result are one state.
       if new.session?.refresh != vault.session?.refresh { older = vault }
       if limits.goesBack == 0 { older = nil }
       if case .advance(_, let sent, _, _, _) = edit { presented[sent] = nil }
@@ -116,7 +116,7 @@ extension World {
       return vaultState == .unconfirmed ? .failed(.unavailable("not synced")) : .done(shown(new))
     case .unchanged:
       guard vaultState == .works || vaultState == .full else { return .failed(.unavailable("not synced")) }
-      // It says that the edit holds durably, whoever wrote it.
+      // The vault confirms that the entry is durable, whichever process wrote it.
       durable = vault
       return .done(shown(vault))
     case .conflict:
@@ -134,7 +134,7 @@ extension World {
     }
   }
 
-  /// Takes down what a sign-out or a new sign-in ends, and sees to it that nothing else ends anything.
+  /// Records the end of a session by a sign-out or a new sign-in, and checks that nothing else ends a session.
   private mutating func bury(by edit: VaultEdit, of index: Int) {
     guard let stored = vault.session else { return }
     let session = stored.id
@@ -143,10 +143,10 @@ extension World {
       if isLate, let later = stored.startedAt.elapsed(since: time), later > .zero { return }
       bury(session, doing: steps)
     case .begin(let new, let steps) where new.id != session:
-      bury(session, doing: new.profile.id == stored.profile.id ? [] : steps)
+      bury(session, doing: new.isOfAnotherAccount(than: stored) ? steps : [])
     case .end(let ended, _, let reason, let time, let steps) where ended == session:
       if isOver(reason, session, at: time) || ledger.overdue.contains(session) { return bury(session, doing: steps) }
-      // The server ends a session like this, or a user whose sign-out could not be written at first.
+      // The server ends a session this way, as does a delayed sign-out that could not be written at first.
       if endedRightly.contains(session) { bury(session, doing: steps) }
       for server in sessions
       where !endedRightly.contains(session) && server.session == session && server.isAlive(at: serverTime) {
@@ -170,7 +170,7 @@ extension World {
     if life != nil { ledger.ordered[session, default: []].formUnion(steps) }
   }
 
-  /// Whether the client's policy ends that session at `time`, for this reason: as far as the vault tells, or in truth.
+  /// Whether the client's policy ends the session at `time` for this reason, by the vault's times or by the true ones.
   func isOver(_ reason: EndReason?, _ session: SessionID, at time: Moment) -> Bool {
     guard let stored = vault.session, stored.id == session else { return false }
     let truth = sessions.first { $0.session == session }?.startedAt ?? serverTime
@@ -180,7 +180,7 @@ extension World {
       let used = ledger.usedAt[session]
       return isOver(stored.activeAt, truth, life?.idleLimit, at: time)
         && isOver(used?.shown ?? stored.activeAt, used?.truly ?? truth, life?.idleLimit, at: time)
-    case .signedOut, .revoked, .replaced, .misused, .accountClosed, .rejected, .erased, nil: return false
+    case .signedOut, .revoked, .replaced, .tokenReuseDetected, .accountClosed, .rejected, .erased, nil: return false
     }
   }
 
@@ -188,7 +188,7 @@ extension World {
     limit.map { time.estimatedElapsed(since: start) >= $0 || serverTime.since(truth) >= $0 } ?? false
   }
 
-  /// The edit, with the fault that was planted in it.
+  /// Returns the edit, altered by the planted fault.
   private func faulty(_ edit: VaultEdit) -> VaultEdit {
     switch edit {
     case .end(let session, holding: .some, let reason, let time, _) where limits.faults.contains(.endsWithoutComparing):
@@ -231,7 +231,7 @@ extension World {
   mutating func answerLock(_ index: Int, granted: Bool) {
     guard let operation = processes[index].lockWanted?.operation else { return }
     processes[index].lockWanted = nil
-    // Servers of others do not see them.
+    // Third-party servers do not see keys.
     if limits.server == nil { processes[index].keysDrawn += 1 }
     let drawn = processes[index].keysDrawn
     let bytes =

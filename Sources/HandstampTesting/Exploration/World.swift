@@ -1,43 +1,44 @@
 package import HandstampCore
 import HandstampRegistry
 
-/// A small world around the real ``SessionMachine`` and the server's real rules: processes that share a vault, a flight
-/// lock, a network, a user, and perhaps a thief. A value: it can be compared, copied, replayed.
+/// A small world around the real ``SessionMachine`` and the server's real rules: processes that share a vault, a
+/// refresh lock, a network, a user and possibly a thief. As a value, it can be compared, copied and replayed.
 ///
-/// Whoever drives it, an exhaustive exploration or a seeded simulation, picks one of the ``moves()`` and ``make(_:)``s it.
+/// The driver, an exhaustive exploration or a seeded simulation, picks one of the ``moves()`` and performs it with
+/// ``make(_:)``.
 package struct World: Sendable, Hashable {
   package struct Process: Sendable, Hashable {
     package var machine: SessionMachine
-    /// The vault's queue of this process: first in, first out.
+    /// This process's queue at the vault, first in, first out.
     package var queue: [Job] = []
-    /// The answers it waits for.
+    /// The requests awaiting a response.
     package var asking: [SessionMachine.Operation] = []
     package var lockWanted: LockRequest?
     package var timers: [SessionMachine.Timer: Ticking] = [:]
     package var waits = false
-    /// Whether the last demand was served.
+    /// Whether the last demand was met.
     package var answer: Bool?
-    /// A sign-in was begun and its answer has not come; or came, and is being stored.
+    /// A sign-in was started, and its response has not arrived.
     package var signInIsOut = false
     package var isSigningIn: Bool { signInIsOut || machine.isSigningIn(World.signingIn) }
-    /// The session that the answer brought.
+    /// The session that is being signed in to.
     package var signingInTo: SessionID?
-    /// Another process wrote to the vault, and this one has not heard of it.
+    /// Another process wrote to the vault, and this one has not been notified.
     package var isBehind = false
-    /// A sign-out that is not finished.
+    /// A sign-out is in progress.
     package var signOutIsOut = false
     package var signingOut: SessionID?
     package var keysDrawn = 0
     package var revoking: [SessionID: RevocationHandle] = [:]
-    /// Clean-up steps that are under way.
+    /// The clean-up steps in progress.
     package var cleaning: [Chore] = []
-    /// Since when, by uptime, it has been suspended.
+    /// The uptime at which it was suspended.
     package var suspendedAt: Duration?
-    /// Answers that have come meanwhile.
+    /// Responses that arrived during the suspension.
     package var socket: [Answer] = []
-    /// The access token that its caller cannot use.
+    /// The access token that was refused to its caller.
     package var refused: AccessToken?
-    /// What its observers were shown last.
+    /// The last state shown to observers.
     package var shown: SessionState = .restoring
   }
 
@@ -48,13 +49,13 @@ package struct World: Sendable, Hashable {
 
   package struct LockRequest: Sendable, Hashable {
     var operation: SessionMachine.Operation
-    /// Until when it waits, by uptime; nothing while time stands still.
+    /// The end of the wait, by uptime; `nil` while time stands still.
     var until: Duration?
   }
 
   package struct Ticking: Sendable, Hashable {
     var ticket: UInt64
-    /// When it fires, by uptime; nothing while time stands still: then it may fire at any moment.
+    /// The uptime at which it fires. `nil` while time stands still, when it may fire at any moment.
     var due: Duration?
   }
 
@@ -65,7 +66,7 @@ package struct World: Sendable, Hashable {
 
   package struct Message: Sendable, Hashable {
     var process: Int
-    /// What the sender waits for; nothing once it has given up.
+    /// The sender's operation; `nil` once the sender has given up.
     var operation: SessionMachine.Operation?
     var token: RefreshToken
     var key: RotationKey
@@ -86,35 +87,35 @@ package struct World: Sendable, Hashable {
     var key: RotationKey?
     var tries = 0
     var successes = 0
-    /// How often the victim stored a newer token after the thief had one.
+    /// The number of newer tokens stored by the victim after the thief's first success.
     var victimSteps = 0
   }
 
   package let limits: Limits
   package var processes: [Process]
   package var vault: VaultEntry
-  /// What a power cut would leave of the vault.
+  /// The vault's entry after a power cut.
   package var durable: VaultEntry
   package var holder: Holder?
-  /// The server's sessions, in the order of their sign-ins.
+  /// The server's sessions, in order of sign-in.
   package var sessions: [ModelServer]
-  /// The sessions that somebody ended in a way that counts, and those among them whose tombstone was written.
+  /// The sessions that were ended legitimately, and those among them whose tombstone was written.
   package var endedRightly: Set<SessionID> = []
   package var buried: Set<SessionID> = []
   package var vaultState = VaultState.works
   package var signOutsLeft: Int
   package var vaultTroublesLeft: Int
-  /// When each token was presented, by uptime, as long as that is not settled.
+  /// The uptime at which each token was sent, until the attempt is settled.
   var presented: [RefreshToken: Duration] = [:]
   var passesLeft: Int
   var goesBackLeft: Int
   /// The vault before its refresh token was replaced.
   var older: VaultEntry?
-  /// The vault of the second process, if it has one of its own.
+  /// The second process's own vault, if it has one.
   var copy: VaultEntry?
-  /// Who is signing in, from the exchange with the server on until it is stored.
+  /// The process that is signing in, from the exchange with the server until it is stored.
   var exchanging: Int?
-  /// Sessions that may be lost: something happened that no client can make good.
+  /// Sessions that may be lost, because of a fault that no client can make good.
   var excused: Set<SessionID> = []
   var life: Life?
   let rules: ModelServer.Rules
@@ -124,21 +125,21 @@ package struct World: Sendable, Hashable {
   package var duplicatesLeft: Int
   package var lostCommitsLeft: Int
   package var thief: Thief?
-  /// What the device's clocks show, and what time it is for the server.
+  /// The device's clocks, followed by the server's time.
   var clock: Moment
   var serverTime = World.start.wall
   var ledger = Ledger()
-  /// What the last refresh of anybody brought to an end.
+  /// The outcome, once there is one.
   package var verdict: Verdict?
 
   package enum Verdict: Sendable, Hashable {
     /// An honest client was signed out.
     case out(String)
-    /// An invariant of the design, by its number, does not hold; 0 is that everything comes to a good end.
+    /// An invariant, by its number, was violated; 0 means that not everything came to a good end.
     case broken(Int, String)
-    /// Thief and victim both go on, and nobody knows.
+    /// Thief and victim both continue undetected.
     case coexist
-    /// The thief has the session, the victim has none, and the server does not know.
+    /// The thief has the session, the victim has lost it, and the server does not know.
     case takeover
     /// The server ended the session because of the thief.
     case detected
@@ -200,7 +201,7 @@ package struct World: Sendable, Hashable {
   static let command = SessionMachine.Waiter(2)
   static let signingIn = SessionMachine.Waiter(3)
 
-  /// What the device's clocks show.
+  /// The device's clocks.
   var now: Moment {
     guard limits.faults.contains(.wallClockDecides) else { return clock }
     return Moment(boot: 1, uptime: max(.zero, clock.wall.since(World.start.wall) + .seconds(1000)), wall: clock.wall)
@@ -219,11 +220,11 @@ package struct World: Sendable, Hashable {
     }
     return Process(
       machine: SessionMachine(
-        policy: policy, keepsRotationKeys: limits.server == nil, cleanups: life?.cleanups ?? [],
+        policy: policy, supportsRotationKeys: limits.server == nil, cleanups: life?.cleanups ?? [],
         process: Int32(index)))
   }
 
-  /// Notes the first thing that went wrong.
+  /// Records the first violation.
   mutating func fail(_ invariant: Int, _ text: String) {
     guard verdict == nil else { return }
     verdict = .broken(invariant, text)

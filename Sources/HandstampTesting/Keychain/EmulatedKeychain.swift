@@ -1,21 +1,21 @@
 import HandstampCore
 package import HandstampVaults
 
-/// A keychain in memory, with what Apple documents of `SecItem`: keys of items, access groups, accessibility, statuses. Where
-/// Apple documents nothing, a test chooses.
+/// A keychain in memory that behaves as Apple documents for `SecItem`: item keys, access groups, accessibility,
+/// statuses. Where Apple documents nothing, the test decides.
 ///
-/// Several of them may stand over one ``Device``: they are the programs on it.
+/// Several instances can share one ``Device``, as the programs on it.
 package final class EmulatedKeychain: Keychain {
-  /// The device, with everybody's items.
+  /// The device, with the items of all programs.
   package final class Device: Sendable {
     let state = Locked(State())
 
     package init() {}
 
-    /// What the person does with it.
+    /// Locks or unlocks the device.
     package func set(_ lock: Lock) { state.withLock { $0.lock = lock } }
 
-    /// Without a passcode, items that need one are gone, and none can be made.
+    /// Removes the passcode: items that require one are deleted, and none can be added.
     package func removePasscode() {
       state.withLock { state in
         state.hasPasscode = false
@@ -23,13 +23,13 @@ package final class EmulatedKeychain: Keychain {
       }
     }
 
-    /// What the person answers when asked: success, a no, or a face that is not theirs.
+    /// Sets the user's answer to questions: success, a refusal, or an unknown face.
     package func answer(_ status: KeychainStatus) { state.withLock { $0.person = status } }
 
-    /// What the person was told, each time.
+    /// The reasons shown to the user, in order.
     package var reasons: [String] { state.withLock { $0.reasons } }
 
-    /// Another face or finger is enrolled: items for those enrolled before are useless, and gone.
+    /// Enrols another face or finger: items bound to the current biometry are invalidated and deleted.
     package func enrol() {
       state.withLock { state in
         let useless = state.access.filter { $0.value == .biometryCurrentSet }.keys
@@ -37,19 +37,19 @@ package final class EmulatedKeychain: Keychain {
       }
     }
 
-    /// Answers "not found" for what cannot be read before the first unlock, instead of "interaction not allowed".
+    /// Reports "not found" instead of "interaction not allowed" for unreadable items before the first unlock.
     package func hideBeforeFirstUnlock() { state.withLock { $0.hides = true } }
 
-    /// Everything there is, whoever may see it.
+    /// All items of all programs.
     package var items: [KeychainItem] { state.withLock { $0.items } }
 
-    /// Puts other items in the place of these.
+    /// Edits the stored items directly.
     package func change(_ body: @Sendable (inout [KeychainItem]) -> Void) { state.withLock { body(&$0.items) } }
 
-    /// Asked before every call; what it returns is answered, and nothing is done.
+    /// Calls `answer` before every call. A status that it returns is the result, and the call has no effect.
     package func intercept(_ answer: (@Sendable (Call) -> KeychainStatus?)?) { state.withLock { $0.answer = answer } }
 
-    /// The calls until now.
+    /// All calls so far.
     package var calls: [Call] { state.withLock { $0.calls } }
   }
 
@@ -69,7 +69,7 @@ package final class EmulatedKeychain: Keychain {
     var items: [KeychainItem] = []
     var calls: [Call] = []
     var answer: (@Sendable (Call) -> KeychainStatus?)?
-    /// Items that ask the person.
+    /// The items that require presence.
     var access: [KeychainKey: KeychainAccess] = [:]
     var person = KeychainStatus.success
     var reasons: [String] = []
@@ -94,7 +94,7 @@ package final class EmulatedKeychain: Keychain {
   private let device: Device
   private let groups: [String]
 
-  /// - Parameter groups: the access groups that the program is signed for; the first is its default.
+  /// - Parameter groups: The access groups that the program is signed for; the first is its default.
   package init(_ device: Device = Device(), groups: [String] = ["team.app"]) {
     self.device = device
     self.groups = groups

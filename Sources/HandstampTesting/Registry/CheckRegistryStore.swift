@@ -9,9 +9,9 @@ public import HandstampRegistry
 /// }
 /// ```
 /// - Parameters:
-///   - make: makes a store that is new and empty. It is called several times.
-///   - again: opens the same store once more, as a second server would. Without it the store itself is taken.
-/// - Throws: ``BrokenPromise`` at the first promise that is not kept.
+///   - make: Creates a new, empty store. Called several times.
+///   - again: Opens the same store again, as a second server would. By default the store itself is reused.
+/// - Throws: ``BrokenPromise`` for the first broken promise.
 public func checkRegistryStore<S: RegistryStore>(
   _ make: @escaping @Sendable () async throws -> S,
   again: @escaping @Sendable (S) async throws -> S = { $0 }
@@ -40,18 +40,18 @@ public func checkRegistryStore<S: RegistryStore>(
   try await check.concurrentWritesLoseNothing()
 }
 
-/// The parts of ``checkRegistryStore(_:again:)``; each begins with an empty store.
+/// The parts of ``checkRegistryStore(_:again:)``. Each starts with an empty store.
 struct RegistryStoreCheck<S: RegistryStore> {
   let make: @Sendable () async throws -> S
   let again: @Sendable (S) async throws -> S
 
-  /// Two openings of one new store.
+  /// Opens a new store twice.
   func pair() async throws -> (S, S) {
     let first = try await make()
     return (first, try await again(first))
   }
 
-  /// The same, with some accounts in it.
+  /// Opens a new store twice, with some accounts in it.
   func pair(with accounts: AccountID...) async throws -> (S, S) {
     let (store, other) = try await pair()
     for id in accounts { _ = try await store.write([.createAccount(RegistrySamples.account(id))], events: []) }
@@ -62,7 +62,7 @@ struct RegistryStoreCheck<S: RegistryStore> {
     if !isTrue { throw BrokenPromise(promise, found: "\(found())") }
   }
 
-  /// Writes what must fail, with a certain error.
+  /// Makes a write that must fail with `error`.
   func expect(
     _ error: RegistryStoreError, _ promise: String, from store: S, writing changes: [RegistryChange],
     events: [RegistryEvent] = []

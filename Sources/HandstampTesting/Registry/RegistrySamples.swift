@@ -1,7 +1,7 @@
 import HandstampCore
 import HandstampRegistry
 
-/// Rows and records of every shape.
+/// Rows and records of many shapes.
 enum RegistrySamples {
   static let ada = AccountID("ada")
   static let bob = AccountID("bob")
@@ -16,7 +16,7 @@ enum RegistrySamples {
       createdAt: at)
   }
 
-  /// A session with both limits and times of its own, each on a device of its own.
+  /// A session with both limits and its own times, on a device of its own.
   static func timed(
     _ number: Int, made: UnixTime, rotated: UnixTime, seen: UnixTime, ended: UnixTime? = nil
   ) -> SessionRow {
@@ -29,7 +29,7 @@ enum RegistrySamples {
     return row
   }
 
-  /// Sixteen bytes that belong to a number.
+  /// Sixteen bytes derived from a number.
   static func bytes(_ number: UInt8) -> SessionBytes {
     var source = Counting(count: UInt64(number) << 32)
     return SessionBytes(from: &source)
@@ -51,17 +51,18 @@ enum RegistrySamples {
   }
 
   static func ticket(
-    _ number: Int, _ purpose: Ticket.Purpose = .passwordReset, subject: String = "ada",
+    _ number: Int, _ purpose: OneTimeTokenRecord.Purpose = .passwordReset, subject: String = "ada",
     lasting: Duration = .seconds(60),
     at time: UnixTime = start
-  ) -> Ticket {
-    Ticket(
-      id: TicketID(of: Secret("secret \(number)"), purpose: purpose), purpose: purpose, subject: subject, account: ada,
+  ) -> OneTimeTokenRecord {
+    OneTimeTokenRecord(
+      id: OneTimeTokenID(of: Secret("secret \(number)"), purpose: purpose), purpose: purpose, subject: subject,
+      account: ada,
       createdAt: time, expiresAt: time.advanced(by: lasting))
   }
 
-  /// Every optional field with and without a value, every reason, the ends of every range, and texts that break a query
-  /// made by gluing.
+  /// Every optional field with and without a value, every reason, the limits of every range, and texts that break
+  /// concatenated queries.
   static var oddSessions: [SessionRow] {
     var full = KeyRing()
     for number in 0..<UInt64(KeyRing.size) {

@@ -14,23 +14,23 @@ extension RegistryStoreCheck {
       _ = try await store.write([.noteClock(note, expecting: former)], events: [])
       let found = try await other.clockNote()
       let expected = ClockNote(at: note.at, doubtedSince: since, revision: Int64(number))
-      try expect(found == expected, "the last note of the clock counts", found: found as Any)
-      // A writer that has not seen it writes none, and nothing else of that write.
+      try expect(found == expected, "the last note of the clock is stored", found: found as Any)
+      // A writer with a stale revision writes neither the note nor anything else.
       for stale in [former, Int64(number) + 1] {
         try await expect(
-          .changed, "a stale note of the clock is refused", from: other,
+          .conflict, "a stale note of the clock is refused", from: other,
           writing: [.createAccount(Samples.account(Samples.ada)), .noteClock(note, expecting: stale)])
       }
       former = Int64(number)
     }
     let account = try await store.account(Samples.ada)
-    try expect(account == nil, "a write with a stale note of the clock is not made", found: account as Any)
+    try expect(account == nil, "a write with a stale note of the clock has no effect", found: account as Any)
   }
 
   func timesAreMoved() async throws {
     func at(_ seconds: Int64) -> UnixTime { Samples.start.advanced(by: .seconds(seconds)) }
     let (store, other) = try await pair(with: Samples.ada)
-    // Made, rotated and seen at these seconds; the span is from 100 to 200, and everything in it moves by 1000.
+    // Created, rotated and seen at these seconds. The span is from 100 to 200, and everything in it moves by 1000.
     let cases: [(made: Int64, rotated: Int64, seen: Int64, ended: Bool)] = [
       (10, 20, 99, false), (10, 20, 100, false), (10, 150, 200, false), (100, 100, 201, false), (150, 150, 160, true),
     ]
@@ -41,7 +41,7 @@ extension RegistryStoreCheck {
       _ = try await store.write([.createSession(row)], events: [])
     }
     let tickets = [Samples.ticket(1, at: at(99)), Samples.ticket(2, at: at(100))]
-    _ = try await store.write(tickets.map { .createTicket($0) }, events: [])
+    _ = try await store.write(tickets.map { .createOneTimeToken($0) }, events: [])
     _ = try await store.write([.moveTimes(at(100)...at(200), by: .seconds(1000))], events: [])
     for (number, times) in cases.enumerated() {
       func moved(_ seconds: Int64) -> Int64 { !times.ended && (100...200).contains(seconds) ? seconds + 1000 : seconds }
@@ -51,17 +51,17 @@ extension RegistryStoreCheck {
       let isMoved = [times.made, times.rotated, times.seen].contains { moved($0) != $0 }
       expected.revision = isMoved ? 1 : 0
       let row = try await other.session(expected.id)
-      try expect(row == expected, "times in the span are moved, and no others: \(number)", found: row as Any)
+      try expect(row == expected, "only times in the span are moved: \(number)", found: row as Any)
       let due = try await other.expired(at: expected.expiry ?? at(0), limit: 10).map(\.id).contains(expected.id)
       let early = try await other.expired(
         at: (expected.expiry ?? at(0)).advanced(by: .milliseconds(-1)), limit: 10
       ).map(\.id).contains(expected.id)
-      try expect(due != times.ended && !early, "the expiry is moved with them: \(number)", found: (due, early))
+      try expect(due != times.ended && !early, "the expiry moves with them: \(number)", found: (due, early))
     }
     let made = try await (other.ticket(tickets[0].id)?.createdAt, other.ticket(tickets[1].id)?.createdAt)
-    try expect(made.0 == at(99) && made.1 == at(1100), "tickets of the span are moved", found: made)
+    try expect(made.0 == at(99) && made.1 == at(1100), "one-time tokens in the span are moved", found: made)
     let life = try await other.ticket(tickets[1].id).map { $0.expiresAt.since($0.createdAt) }
     try expect(
-      life == tickets[1].expiresAt.since(tickets[1].createdAt), "a moved ticket lasts as long", found: life as Any)
+      life == tickets[1].expiresAt.since(tickets[1].createdAt), "moving keeps the lifetime", found: life as Any)
   }
 }

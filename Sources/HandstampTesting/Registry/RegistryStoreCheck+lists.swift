@@ -16,7 +16,7 @@ extension RegistryStoreCheck {
     _ = try await other.write([.replaceSession(ended, expecting: 0)], events: [])
     let rows = try await other.sessions(of: Samples.ada).map(\.session)
     try expect(
-      rows == [Samples.bytes(1), Samples.bytes(3)], "the sessions of one account that were not ended, the oldest first",
+      rows == [Samples.bytes(1), Samples.bytes(3)], "lists the live sessions of one account, oldest first",
       found: rows)
   }
 
@@ -38,16 +38,16 @@ extension RegistryStoreCheck {
     for (seconds, numbers) in [(29, []), (30, [3]), (50, [3, 2, 1]), (1000, [3, 2, 1])] as [(Int64, [UInt8])] {
       let rows = try await other.expired(at: start.advanced(by: .seconds(seconds)), limit: 10).map(\.session)
       try expect(
-        rows == numbers.map(Samples.bytes), "those whose expiry is now or earlier, the most overdue first", found: rows)
+        rows == numbers.map(Samples.bytes), "finds sessions that have expired, most overdue first", found: rows)
     }
     let two = try await other.expired(at: start.advanced(by: .seconds(50)), limit: 2).map(\.session)
-    try expect(two == [Samples.bytes(3), Samples.bytes(2)], "at most as many as asked", found: two)
+    try expect(two == [Samples.bytes(3), Samples.bytes(2)], "returns at most `limit` sessions", found: two)
     var used = Samples.session(2)
     used.idleLimit = .seconds(40)
     used.lastSeenAt = start.advanced(by: .seconds(25))
     _ = try await store.write([.replaceSession(used, expecting: 0)], events: [])
     let rows = try await other.expired(at: start.advanced(by: .seconds(64)), limit: 10).map(\.session)
-    try expect(rows == [Samples.bytes(3), Samples.bytes(1)], "a session that was used is due later", found: rows)
+    try expect(rows == [Samples.bytes(3), Samples.bytes(1)], "use postpones the expiry of a session", found: rows)
   }
 
   func oneOfManyWritersWins() async throws {
@@ -59,17 +59,17 @@ extension RegistryStoreCheck {
       _ = try await (number % 2 == 0 ? store : other).write(
         [.replaceSession(row, expecting: 0)], events: [Samples.event(number)])
     }
-    try expect(wins == 1, "of many who expect one revision one wins", found: wins)
+    try expect(wins == 1, "of many writers that expect the same revision, one wins", found: wins)
     let events = try await store.events(after: .zero, account: nil, limit: 100)
     let row = try await store.session(Samples.session(1).id)
     try expect(
       events.count == 1 && events.first?.event == row.map { Samples.event(Int($0.counter)) },
-      "the event that is stored is the winner's", found: (events, row as Any))
+      "only the winner's event is stored", found: (events, row as Any))
     let created = try await count(of: 32) { number throws(RegistryStoreError) in
       let row = Samples.session(UInt8(100 + number), device: "phone")
       _ = try await (number % 2 == 0 ? store : other).write([.createSession(row)], events: [])
     }
-    try expect(created == 1, "of many sign-ins of one device one wins", found: created)
+    try expect(created == 1, "of many sign-ins on one device, one wins", found: created)
   }
 
   func concurrentWritesLoseNothing() async throws {
@@ -88,7 +88,7 @@ extension RegistryStoreCheck {
                 [.replaceSession(row, expecting: row.revision)], events: [Samples.event(writer)]
               ).map(\.id)
             } catch {
-              guard error == .changed else { throw error }
+              guard error == .conflict else { throw error }
             }
           }
           return ids
@@ -99,12 +99,12 @@ extension RegistryStoreCheck {
     let row = try await other.session(Samples.session(1).id)
     try expect(
       row?.counter == UInt64(writers * rounds) && row?.revision == Int64(writers * rounds),
-      "no write that was confirmed is lost", found: row as Any)
+      "no confirmed write is lost", found: row as Any)
     let events = try await other.events(after: .zero, account: nil, limit: 1000).map(\.id)
-    try expect(events == done.sorted(), "every event that was confirmed is there, once", found: events)
+    try expect(events == done.sorted(), "every confirmed event is stored exactly once", found: events)
   }
 
-  /// How many of `count` tasks succeed; those that lose must be told `exists` or `changed`.
+  /// Returns the number of `count` tasks that succeed; the others must fail with `exists` or `changed`.
   private func count(
     of count: Int, _ body: @escaping @Sendable (Int) async throws(RegistryStoreError) -> Void
   ) async throws -> Int {
@@ -116,8 +116,8 @@ extension RegistryStoreCheck {
             return 1
           } catch {
             switch error {
-            case .exists, .changed: return 0
-            case .missing, .unavailable: throw error
+            case .alreadyExists, .conflict: return 0
+            case .notFound, .unavailable: throw error
             }
           }
         }

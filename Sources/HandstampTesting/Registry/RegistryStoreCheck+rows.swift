@@ -10,32 +10,32 @@ extension RegistryStoreCheck {
     try expect(session == nil, "a new store has no session", found: session as Any)
     for id in ["", "not an id", "'; --", String(repeating: "A", count: 10_000), "a\0b"] {
       let session = try await store.session(SessionID(id))
-      try expect(session == nil, "an id that nobody made names no session", found: session as Any)
+      try expect(session == nil, "an unknown ID names no session", found: session as Any)
       let account = try await store.account(AccountID(id))
-      try expect(account == nil, "an id that nobody made names no account", found: account as Any)
+      try expect(account == nil, "an unknown ID names no account", found: account as Any)
     }
     let account = try await other.account(email: "ada@example.org")
     try expect(account == nil, "a new store has no account", found: account as Any)
     let rows = try await store.sessions(of: Samples.ada)
-    try expect(rows.isEmpty, "a new store lists nothing", found: rows)
+    try expect(rows.isEmpty, "a new store lists no sessions", found: rows)
     let overdue = try await store.expired(at: UnixTime(milliseconds: .max), limit: 10)
-    try expect(overdue.isEmpty, "a new store has nothing overdue", found: overdue)
+    try expect(overdue.isEmpty, "a new store has no overdue sessions", found: overdue)
     let last = try await store.lastEventID()
     let events = try await store.events(after: .zero, account: nil, limit: 10)
     try expect(last == .zero && events.isEmpty, "a new store has no events", found: (last, events))
     try await expect(
-      .missing, "a session needs its account", from: store, writing: [.createSession(Samples.session(1))])
+      .notFound, "a session needs its account", from: store, writing: [.createSession(Samples.session(1))])
     try await expect(
-      .missing, "what is not there is not replaced", from: store,
+      .notFound, "a missing row is not replaced", from: store,
       writing: [.replaceSession(Samples.session(1), expecting: 0)])
     try await expect(
-      .missing, "what is not there is not replaced", from: store,
+      .notFound, "a missing row is not replaced", from: store,
       writing: [.replaceAccount(Samples.account(Samples.ada), expecting: 0)])
   }
 
   func everyFieldOfASessionComesBack() async throws {
     let (store, other) = try await pair(with: Samples.ada)
-    let promise = "a session comes back as it was stored"
+    let promise = "a session is read back as stored"
     for row in Samples.oddSessions {
       _ = try await store.write([.createSession(row)], events: [])
       let seen = try await other.session(row.id)
@@ -49,7 +49,7 @@ extension RegistryStoreCheck {
       next.ring = Samples.ring(.known(KeyMark(rawValue: 7)), .unknown)
       next.rotatedAt = row.rotatedAt.advanced(by: .seconds(1))
       next.lastSeenAt = row.rotatedAt.advanced(by: .seconds(2))
-      next.end = SessionEnd(at: row.rotatedAt.advanced(by: .seconds(3)), reason: .misused)
+      next.end = SessionEnd(at: row.rotatedAt.advanced(by: .seconds(3)), reason: .tokenReuseDetected)
       next.absoluteExpiry = row.absoluteExpiry == nil ? Samples.start : nil
       next.idleLimit = row.idleLimit == nil ? .seconds(5) : nil
       next.dpopThumbprint = row.dpopThumbprint == nil ? "thumb" : nil
@@ -57,9 +57,9 @@ extension RegistryStoreCheck {
       next.revision = 1
       _ = try await other.write([.replaceSession(next, expecting: 0)], events: [])
       let replaced = try await store.session(row.id)
-      try expect(replaced == next, "a replaced session comes back as it was stored", found: replaced as Any)
+      try expect(replaced == next, "a replaced session is read back as stored", found: replaced as Any)
     }
-    // A session that lasts, a field at a time: a store may have a shorter way for what changes often.
+    // A session that changes field by field: a store may have a shortcut for frequent changes.
     var row = Samples.session(90)
     _ = try await store.write([.createSession(row)], events: [])
     let steps: [(inout SessionRow) -> Void] = [
@@ -71,7 +71,7 @@ extension RegistryStoreCheck {
       _ = try await store.write([.replaceSession(row, expecting: row.revision)], events: [])
       row.revision += 1
       let seen = try await other.session(row.id)
-      try expect(seen == row, "a replaced session comes back as it was stored", found: seen as Any)
+      try expect(seen == row, "a replaced session is read back as stored", found: seen as Any)
     }
   }
 
@@ -92,19 +92,19 @@ extension RegistryStoreCheck {
     for record in [full, bare, second, apple] {
       _ = try await store.write([.createAccount(record)], events: [])
       let seen = try await other.account(record.id)
-      try expect(seen == record, "an account comes back as it was stored", found: seen as Any)
+      try expect(seen == record, "an account is read back as stored", found: seen as Any)
     }
     let known = try await other.account(identity: ExternalIdentity(issuer: "https://a.example", subject: "00'1:Ä"))
     try expect(known == apple, "an account is found by its identity", found: known as Any)
     for (issuer, subject) in [("https://a.example0", "0'1:Ä"), ("https://a.example", "00'1:ä"), ("", "")] {
       let found = try await other.account(identity: ExternalIdentity(issuer: issuer, subject: subject))
-      try expect(found == nil, "an account is found by no other identity", found: found as Any)
+      try expect(found == nil, "an account is not found by another identity", found: found as Any)
     }
     let found = try await other.account(email: "zoë.o'brien@example.org")
     try expect(found == full, "an account is found by the normal form of its address", found: found as Any)
     for address in ["Zoë.O'Brien@Example.ORG", "%", "", "zoë.o'brien@example.or"] {
       let found = try await other.account(email: address)
-      try expect(found == nil, "an account is found by nothing else", found: found as Any)
+      try expect(found == nil, "an account is not found by another address", found: found as Any)
     }
   }
 
@@ -112,18 +112,19 @@ extension RegistryStoreCheck {
     let (store, other) = try await pair(with: Samples.ada, Samples.bob)
     let row = Samples.session(1)
     _ = try await store.write([.createSession(row)], events: [])
-    let promise = "creating never overwrites: an id that was taken stays what it is"
+    let promise = "creating never overwrites an existing ID"
     for rival in [row, Samples.session(1, of: Samples.bob, device: "other")] {
-      try await expect(.exists, promise, from: other, writing: [.createSession(rival)])
+      try await expect(.alreadyExists, promise, from: other, writing: [.createSession(rival)])
       let seen = try await store.session(row.id)
       try expect(seen == row, promise, found: seen as Any)
     }
     var ended = row
     ended.end = SessionEnd(at: Samples.start, reason: .signedOut)
     _ = try await store.write([.replaceSession(ended, expecting: 0)], events: [])
-    try await expect(.exists, "an ended session is not created anew", from: other, writing: [.createSession(row)])
     try await expect(
-      .exists, promise, from: other,
+      .alreadyExists, "an ended session cannot be created again", from: other, writing: [.createSession(row)])
+    try await expect(
+      .alreadyExists, promise, from: other,
       writing: [.createAccount(Samples.account(Samples.ada, email: "else@example.org"))])
     let account = try await store.account(Samples.ada)
     try expect(account == Samples.account(Samples.ada), promise, found: account as Any)
@@ -135,18 +136,18 @@ extension RegistryStoreCheck {
     _ = try await store.write([.createSession(first)], events: [])
     let second = Samples.session(2, device: "phone")
     try await expect(
-      .exists, "a device has one session of an account at a time", from: other, writing: [.createSession(second)])
+      .alreadyExists, "a device has one session per account at a time", from: other, writing: [.createSession(second)])
     _ = try await other.write([.createSession(Samples.session(3, of: Samples.bob, device: "phone"))], events: [])
     _ = try await other.write([.createSession(Samples.session(4, device: "laptop"))], events: [])
     first.end = SessionEnd(at: Samples.start, reason: .replaced)
     _ = try await other.write([.replaceSession(first, expecting: 0), .createSession(second)], events: [])
     let rows = try await store.sessions(of: Samples.ada).map(\.session)
     try expect(
-      Set(rows) == [Samples.bytes(2), Samples.bytes(4)], "one write ends a session and begins its successor",
+      Set(rows) == [Samples.bytes(2), Samples.bytes(4)], "one write can end a session and create its successor",
       found: rows)
     first.end = nil
     try await expect(
-      .exists, "an ended session does not come back beside its successor", from: store,
+      .alreadyExists, "an ended session cannot be restored beside its successor", from: store,
       writing: [.replaceSession(first, expecting: 1)])
   }
 
@@ -156,20 +157,20 @@ extension RegistryStoreCheck {
     row.revision = 41
     _ = try await store.write([.createSession(row)], events: [])
     let created = try await other.session(row.id)
-    try expect(created?.revision == 0, "the first revision is 0, whatever a row says", found: created as Any)
+    try expect(created?.revision == 0, "the first revision is 0, regardless of the row", found: created as Any)
     row.counter = 1
     _ = try await other.write([.replaceSession(row, expecting: 0)], events: [])
     let replaced = try await store.session(row.id)
-    try expect(replaced?.revision == 1, "each write is one revision more, whatever a row says", found: replaced as Any)
+    try expect(replaced?.revision == 1, "each write increments the revision", found: replaced as Any)
     for expecting in [0, 2, -1, Int64.max] {
       var late = row
       late.counter = 9
       try await expect(
-        .changed, "who expects another revision changes nothing", from: store,
+        .conflict, "a writer that expects another revision changes nothing", from: store,
         writing: [.replaceSession(late, expecting: expecting)])
     }
     let kept = try await other.session(row.id)
-    try expect(kept == replaced, "who expects another revision changes nothing", found: kept as Any)
+    try expect(kept == replaced, "a writer that expects another revision changes nothing", found: kept as Any)
   }
 
   func anEndNeedsNoRevision() async throws {
@@ -181,22 +182,22 @@ extension RegistryStoreCheck {
     _ = try await other.write([.replaceSession(row, expecting: 0)], events: [])
     let end = SessionEnd(at: row.createdAt.advanced(by: .seconds(9)), reason: .revoked)
     let events = try await store.write([.endSession(row.id, end)], events: [Samples.event(1)])
-    try expect(events.count == 1, "an end tells its events", found: events)
+    try expect(events.count == 1, "an end returns its events", found: events)
     row.end = end
     row.pushToken = nil
     row.revision = 2
     let seen = try await other.session(row.id)
-    try expect(seen == row, "a session ends as it is, whoever wrote to it", found: seen as Any)
+    try expect(seen == row, "a session ends regardless of its revision", found: seen as Any)
     let live = try await other.sessions(of: Samples.ada)
     try expect(live.isEmpty, "an ended session is not listed", found: live)
-    for late in [end, SessionEnd(at: Samples.start, reason: .misused)] {
-      try await expect(.changed, "a session ends once", from: other, writing: [.endSession(row.id, late)])
+    for late in [end, SessionEnd(at: Samples.start, reason: .tokenReuseDetected)] {
+      try await expect(.conflict, "a session ends once", from: other, writing: [.endSession(row.id, late)])
     }
     for id in [Samples.session(2).id, SessionID("not an id")] {
-      try await expect(.missing, "what is not there does not end", from: store, writing: [.endSession(id, end)])
+      try await expect(.notFound, "a missing session cannot be ended", from: store, writing: [.endSession(id, end)])
     }
     try await expect(
-      .changed, "a write with an end is whole or nothing", from: store,
+      .conflict, "a write with an end is atomic", from: store,
       writing: [
         .createSession(Samples.session(3)), .endSession(Samples.session(3).id, end),
         .endSession(Samples.session(3).id, end),
@@ -204,6 +205,6 @@ extension RegistryStoreCheck {
     let kept = try await other.session(row.id)
     let created = try await other.session(Samples.session(3).id)
     try expect(
-      kept == row && created == nil, "a write with an end is whole or nothing", found: (kept, created))
+      kept == row && created == nil, "a write with an end is atomic", found: (kept, created))
   }
 }

@@ -8,14 +8,14 @@ extension RegistryStoreCheck {
     let (store, other) = try await pair(with: Samples.ada, Samples.bob)
     let carol = AccountID("carol")
     try await expect(
-      .exists, "an address belongs to one account", from: other,
+      .alreadyExists, "an address belongs to one account", from: other,
       writing: [.createAccount(Samples.account(carol, email: "ADA@example.org"))])
     let none = try await store.account(carol)
-    try expect(none == nil, "an account that was refused is not there", found: none as Any)
+    try expect(none == nil, "a refused account is not stored", found: none as Any)
     var bob = Samples.account(Samples.bob)
     bob.email = EmailAddress("ada@example.org")
     try await expect(
-      .exists, "an address belongs to one account, also when it changes", from: other,
+      .alreadyExists, "an address belongs to one account, even after a change", from: other,
       writing: [.replaceAccount(bob, expecting: 0)])
     bob.email = EmailAddress("Robert@example.org")
     bob.passwordHash = Secret("another")
@@ -27,24 +27,24 @@ extension RegistryStoreCheck {
     try expect(old == nil, "an account is not found by its old address", found: old as Any)
     _ = try await store.write([.createAccount(Samples.account(carol, email: "bob@example.org"))], events: [])
     try await expect(
-      .changed, "who expects another revision of an account changes nothing", from: store,
+      .conflict, "a writer that expects another revision of an account changes nothing", from: store,
       writing: [.replaceAccount(Samples.account(Samples.bob), expecting: 0)])
     let kept = try await other.account(Samples.bob)
-    try expect(kept == bob, "who expects another revision of an account changes nothing", found: kept as Any)
+    try expect(kept == bob, "a writer that expects another revision of an account changes nothing", found: kept as Any)
   }
 
   func accountsMustBeWhatWasChecked() async throws {
     let (store, other) = try await pair(with: Samples.ada)
     let sign = RegistryChange.createSession(Samples.session(1))
     try await expect(
-      .missing, "what was checked must be there", from: store,
+      .notFound, "the expected account must exist", from: store,
       writing: [.expectAccount(AccountID("no one"), revision: 0)])
     _ = try await other.write([.replaceAccount(Samples.account(Samples.ada), expecting: 0)], events: [])
     try await expect(
-      .changed, "a sign-in fails when the account is no longer what was checked", from: store,
+      .conflict, "a sign-in fails if the account has changed since the check", from: store,
       writing: [.expectAccount(Samples.ada, revision: 0), sign])
     let none = try await other.session(Samples.session(1).id)
-    try expect(none == nil, "a sign-in that failed leaves no session", found: none as Any)
+    try expect(none == nil, "a failed sign-in leaves no session", found: none as Any)
     _ = try await store.write([.expectAccount(Samples.ada, revision: 1), sign], events: [])
     let account = try await other.account(Samples.ada)
     try expect(account?.revision == 1, "checking an account does not change it", found: account as Any)
@@ -59,12 +59,12 @@ extension RegistryStoreCheck {
     ada.email = EmailAddress("new@example.org")
     let carol = Samples.account(AccountID("carol"))
     try await expect(
-      .changed, "a write with one change that fails makes none of its changes", from: store,
+      .conflict, "a write with one failing change makes no changes", from: store,
       writing: [
         .createAccount(carol), .replaceAccount(ada, expecting: 0), .replaceSession(ended, expecting: 0),
         .createSession(Samples.session(2)), .replaceSession(Samples.session(2), expecting: 7),
       ], events: [Samples.event(1), Samples.event(2)])
-    let promise = "of a write that failed nothing is left"
+    let promise = "a failed write leaves nothing behind"
     let row = try await other.session(ended.id)
     try expect(row == Samples.session(1), promise, found: row as Any)
     let created = try await other.session(Samples.session(2).id)
@@ -76,9 +76,9 @@ extension RegistryStoreCheck {
       try expect(account?.id == owner, promise, found: account as Any)
     }
     let events = try await other.events(after: .zero, account: nil, limit: 10).map(\.event)
-    try expect(events == [Samples.event(0)], "of a write that failed no event is left", found: events)
+    try expect(events == [Samples.event(0)], "a failed write leaves no events", found: events)
     let none = try await store.write([], events: [])
-    try expect(none.isEmpty, "an empty write is done", found: none)
+    try expect(none.isEmpty, "an empty write succeeds", found: none)
   }
 
   func eventsStandInLine() async throws {
@@ -88,7 +88,7 @@ extension RegistryStoreCheck {
       let account = number % 2 == 0 ? Samples.ada : Samples.bob
       let pair = [Samples.event(2 * number, of: account), Samples.event(2 * number + 1, of: account)]
       let stored = try await (number % 3 == 0 ? other : store).write([], events: pair)
-      try expect(stored.map(\.event) == pair, "a write returns its events in their order", found: stored)
+      try expect(stored.map(\.event) == pair, "a write returns its events in order", found: stored)
       written += stored
     }
     for kind in RegistryEvent.Kind.allCases {
@@ -96,22 +96,22 @@ extension RegistryStoreCheck {
       written += try await store.write([], events: [event])
     }
     let ids = written.map(\.id)
-    try expect(ids == Array(Set(ids)).sorted() && ids[0] > .zero, "ids of events rise and start above zero", found: ids)
+    try expect(ids == Array(Set(ids)).sorted() && ids[0] > .zero, "event IDs increase and start above zero", found: ids)
     for reader in [store, other] {
       let all = try await reader.events(after: .zero, account: nil, limit: 100)
-      try expect(all == written, "events come back as they were stored", found: all)
+      try expect(all == written, "events are read back as stored", found: all)
       let some = try await reader.events(after: ids[3], account: nil, limit: 2)
-      try expect(some == Array(written[4..<6]), "events come after the id, at most as many as asked", found: some)
+      try expect(some == Array(written[4..<6]), "at most `limit` events after the ID are returned", found: some)
       let bobs = try await reader.events(after: ids[2], account: Samples.bob, limit: 3)
       let wanted = written[3...].filter { $0.event.account == Samples.bob }.prefix(3)
-      try expect(bobs == Array(wanted), "events of one account are that account's alone", found: bobs)
+      try expect(bobs == Array(wanted), "the events of one account exclude those of others", found: bobs)
       let last = try await reader.lastEventID()
-      try expect(last == ids.last, "the last id is the newest event's", found: last)
+      try expect(last == ids.last, "the last ID is the newest event's", found: last)
       let none = try await reader.events(after: last, account: nil, limit: 100)
       let beyond = try await reader.events(after: EventID(rawValue: .max), account: nil, limit: 100)
-      try expect(none.isEmpty && beyond.isEmpty, "after the last event there is none", found: none + beyond)
+      try expect(none.isEmpty && beyond.isEmpty, "there are no events after the last one", found: none + beyond)
       let zero = try await reader.events(after: .zero, account: nil, limit: 0)
-      try expect(zero.isEmpty, "a limit of zero gives nothing", found: zero)
+      try expect(zero.isEmpty, "a limit of zero returns nothing", found: zero)
     }
   }
 }

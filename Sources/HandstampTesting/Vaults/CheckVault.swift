@@ -8,10 +8,10 @@ public import HandstampCore
 /// }
 /// ```
 /// - Parameters:
-///   - make: makes a vault over a new, empty store. It is called several times.
-///   - again: opens the same store once more, as a second process would. Without it the vault itself is taken.
-///   - signalsChanges: whether ``Vault/changes()`` tells the second one of the first one's writes.
-/// - Throws: ``BrokenPromise`` at the first promise that is not kept. It takes a few seconds at most.
+///   - make: Creates a vault over a new, empty store. Called several times.
+///   - again: Opens the same store again, as a second process would. By default the vault itself is reused.
+///   - signalsChanges: Whether ``Vault/changes()`` notifies one vault of the other's writes.
+/// - Throws: ``BrokenPromise`` for the first broken promise. The check takes a few seconds at most.
 public func checkVault<V: Vault>(
   _ make: @escaping @Sendable () async throws -> V,
   again: @escaping @Sendable (V) async throws -> V = { $0 },
@@ -32,11 +32,11 @@ public func checkVault<V: Vault>(
   if signalsChanges { try await check.writesAreSignalled() }
 }
 
-/// A promise of a port that an implementation does not keep. It holds no secret.
+/// A broken promise of a port's implementation. It contains no secrets.
 public struct BrokenPromise: Error, Sendable, Hashable, CustomStringConvertible {
   /// The promise, as a sentence.
   public var promise: String
-  /// What was seen instead.
+  /// The actual result.
   public var found: String
 
   public init(_ promise: String, found: String) {
@@ -47,12 +47,12 @@ public struct BrokenPromise: Error, Sendable, Hashable, CustomStringConvertible 
   public var description: String { "\(promise) — found: \(found)" }
 }
 
-/// The parts of ``checkVault(_:again:signalsChanges:)``; each begins with an empty store.
+/// The parts of ``checkVault(_:again:signalsChanges:)``. Each starts with an empty store.
 struct VaultCheck<V: Vault> {
   let make: @Sendable () async throws -> V
   let again: @Sendable (V) async throws -> V
 
-  /// Two vaults over one new store.
+  /// Opens a new store twice.
   func pair() async throws -> (V, V) {
     let first = try await make()
     return (first, try await again(first))
@@ -62,7 +62,7 @@ struct VaultCheck<V: Vault> {
     if !isTrue { throw BrokenPromise(promise, found: "\(found())") }
   }
 
-  /// Edits, and hands out what is stored afterwards.
+  /// Applies an edit, and returns the entry stored afterwards.
   func done(_ vault: V, _ edit: VaultEdit, _ promise: String) async throws -> VaultEntry {
     let outcome = await vault.edit(edit)
     guard case .done(let entry) = outcome else { throw BrokenPromise(promise, found: "\(outcome)") }

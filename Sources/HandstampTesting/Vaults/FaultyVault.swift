@@ -1,52 +1,53 @@
 public import HandstampCore
 
-/// A vault that fails on demand; what it does not fail at, the vault inside does.
+/// A vault that fails on demand, and otherwise passes every call to another vault.
 ///
 /// ```swift
 /// let vault = FaultyVault(MemoryVault())
 /// await vault.set { $0 = .locked }                       // the device is locked
-/// await vault.set { $0 = .full }                         // reads, but cannot write
-/// await vault.set { $0.delay = .seconds(3) }             // slow, by the clock it was made with
-/// await vault.tear()                                     // a write was cut in the middle: what is there is no vault
+/// await vault.set { $0 = .full }                         // readable, but not writable
+/// await vault.set { $0.delay = .seconds(3) }             // slow, by the clock given at initialization
+/// await vault.tear()                                     // a write was cut off: the vault is corrupt
 /// await vault.set { $0.loses = { if case .prepare = $0 { true } else { false } } }
-/// await vault.cutPower()                                 // and the rotation key was never written
-/// await vault.set { $0 = .init() }                       // all is well again
+/// await vault.cutPower()                                 // loses the rotation key
+/// await vault.set { $0 = .init() }                       // back to normal
 /// ```
 public actor FaultyVault: Vault {
-  /// What goes wrong from now on. As it is made, nothing does.
+  /// The faults from now on. There are none by default.
   public struct Faults: Sendable {
-    /// Answered instead of what is stored: ``VaultReading/trouble(_:)``, ``VaultReading/accessOnly(_:_:_:)``, or a lie.
+    /// Returned instead of the stored entry: ``VaultReading/trouble(_:)``, ``VaultReading/accessOnly(_:_:_:)``, or a
+    /// false reading.
     public var reading: VaultReading?
-    /// Every edit fails with this, and nothing is written.
-    public var editing: VaultTrouble?
-    /// Edits for which this returns something fail with it, and are not written.
-    public var failing: (@Sendable (VaultEdit) -> VaultTrouble?)?
-    /// Every edit is written and yet fails with this: the answer was lost, or the folder could not be synced.
-    public var unconfirmed: VaultTrouble?
-    /// Edits that are reported as done, and read back, but are gone at the next ``FaultyVault/cutPower()``, unless
-    /// another edit was really written in between.
+    /// Every edit fails with this error, and nothing is written.
+    public var editing: VaultError?
+    /// Edits for which this returns an error fail with it, and are not written.
+    public var failing: (@Sendable (VaultEdit) -> VaultError?)?
+    /// Every edit is written but fails with this error, as if the response were lost or the folder could not be synced.
+    public var unconfirmed: VaultError?
+    /// Edits that are reported as done, and can be read back, but are lost at the next ``FaultyVault/cutPower()``,
+    /// unless a later edit was really written.
     public var loses: (@Sendable (VaultEdit) -> Bool)?
-    /// The flight lock is never to be had.
-    public var holdsFlightLock = false
-    /// Every read and edit waits here first.
+    /// The refresh lock is never available.
+    public var holdsRefreshLock = false
+    /// Every read and edit first waits at this gate.
     public var gate: Gate?
-    /// Every read and edit takes that long.
+    /// Every read and edit takes this long.
     public var delay = Duration.zero
 
     public init() {}
 
-    /// Neither reads nor writes until the device is unlocked.
+    /// Neither readable nor writable until the device is unlocked.
     public static var locked: Faults { trouble(.locked) }
-    /// Neither reads nor writes, as when a disk is gone.
+    /// Neither readable nor writable, as if the disk were missing.
     public static var unavailable: Faults { trouble(.unavailable("out of order")) }
-    /// Reads, and cannot write.
+    /// Readable, but not writable.
     public static var full: Faults {
       var faults = Faults()
       faults.editing = .unavailable("no space left")
       return faults
     }
 
-    private static func trouble(_ trouble: VaultTrouble) -> Faults {
+    private static func trouble(_ trouble: VaultError) -> Faults {
       var faults = Faults()
       faults.reading = .trouble(trouble)
       faults.editing = trouble
@@ -58,28 +59,28 @@ public actor FaultyVault: Vault {
   private let clock: any SessionClock
   private var faults = Faults()
   private var isTorn = false
-  /// What was reported as written and is not.
+  /// The entry that was reported as written, but was not.
   private var volatile: VaultEntry?
 
-  /// - Parameter clock: what ``Faults/delay`` is measured by; with a ``ManualClock`` the test moves it.
+  /// - Parameter clock: The clock that measures ``Faults/delay``; with a ``ManualClock``, the test advances it.
   public init(_ base: any Vault, clock: any SessionClock = ManualClock()) {
     self.base = base
     self.clock = clock
   }
 
-  /// Changes what goes wrong, for calls that begin from now on and for those that wait at a gate.
+  /// Changes the faults, for later calls and for those waiting at a gate.
   public func set(_ change: @Sendable (inout Faults) -> Void) { change(&faults) }
 
-  /// Forgets what was reported as written and was not. What is stored is what an honest vault holds.
+  /// Discards the edits that were reported as written but were not. The entry of the inner vault remains.
   public func cutPower() { volatile = nil }
 
-  /// Leaves what a write leaves that is cut in the middle, in a vault that is not atomic: nobody can read it, and only a
-  /// sign-in or a sign-out takes its place.
+  /// Leaves the vault as an interrupted write would in a vault that is not atomic: unreadable, and replaced only by a
+  /// sign-in or a sign-out.
   public func tear() { isTorn = true }
 
   private func wait() async {
     await faults.gate?.wait()
-    // Whoever waits for a vault cannot be cancelled.
+    // The wait at a vault cannot be cancelled.
     if faults.delay > .zero { try? await clock.sleep(for: faults.delay) }
   }
 
@@ -96,7 +97,7 @@ public actor FaultyVault: Vault {
     if let trouble = faults.editing ?? faults.failing?(edit) { return .failed(trouble) }
     if isTorn {
       guard edit.replacesCorruptContent else { return .failed(.corrupt) }
-      // What nobody could read is no former session.
+      // An unreadable entry does not count as a previous session.
       _ = await base.edit(.endWhatever(.erased, at: clock.now()))
       isTorn = false
     }
@@ -105,16 +106,16 @@ public actor FaultyVault: Vault {
     return outcome
   }
 
-  public func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
-    if faults.holdsFlightLock { throw .unavailable("the flight lock is held elsewhere") }
+  public func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
+    if faults.holdsRefreshLock { throw .unavailable("the refresh lock is held elsewhere") }
     return try await base.lock(within: limit)
   }
 
-  public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+  public func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
     try await base.lockSignIn(within: limit)
   }
 
-  /// What the vault inside signals; faults signal nothing.
+  /// The signals of the inner vault; faults are not signalled.
   public nonisolated func changes() -> AsyncStream<Void> { base.changes() }
 
   private func write(_ edit: VaultEdit) async -> VaultOutcome {

@@ -4,7 +4,7 @@ extension VaultCheck {
   func nothingIsAbsent() async throws {
     let (vault, other) = try await pair()
     var reading = await vault.read()
-    try expect(reading == .absent, "a new store is absent", found: reading)
+    try expect(reading == .absent, "a new store is read as absent", found: reading)
     let session = VaultSamples.session()
     let conditional: [VaultEdit] = [
       .prepare(session.id, holding: RefreshToken("t"), key: try key(1)),
@@ -21,19 +21,19 @@ extension VaultCheck {
       }
     }
     for edit in [VaultEdit.endWhatever(.signedOut, at: VaultSamples.moment()), .delivered(session.id)] {
-      let entry = try await done(vault, edit, "signing out of nothing, or delivering it, is done")
-      try expect(entry.isEmpty, "signing out of nothing stores nothing", found: entry)
+      let entry = try await done(vault, edit, "a sign-out or delivery without a session succeeds")
+      try expect(entry.isEmpty, "a sign-out without a session stores nothing", found: entry)
     }
     reading = await other.read()
-    try expect(reading == .absent, "none of that makes a session", found: reading)
+    try expect(reading == .absent, "none of these edits creates a session", found: reading)
   }
 
   func everyFieldComesBack() async throws {
     for session in VaultSamples.oddSessions {
       let (vault, other) = try await pair()
       let entry = try await done(vault, .begin(session), "a sign-in is stored")
-      let seen = try await stored(other, "what was stored is there for others")
-      try expect(entry.session == session && seen == entry, "a session comes back as it was stored", found: seen)
+      let seen = try await stored(other, "other vaults read the entry")
+      try expect(entry.session == session && seen == entry, "a session is read back as stored", found: seen)
     }
   }
 
@@ -45,10 +45,10 @@ extension VaultCheck {
     let first = try await done(vault, .prepare(session.id, holding: token, key: try key(1)), "a key is stored")
     try expect(first.session?.pendingKey == (try key(1)), "the key is pending", found: first)
     let second = try await done(
-      other, .prepare(session.id, holding: token, key: try key(2)), "a second key is no error")
+      other, .prepare(session.id, holding: token, key: try key(2)), "a second key is not an error")
     try expect(second.session?.pendingKey == (try key(1)), "the first writer's key stays", found: second)
-    let seen = try await stored(vault, "the session is there")
-    try expect(seen == first, "the second key is stored nowhere", found: seen)
+    let seen = try await stored(vault, "the session is stored")
+    try expect(seen == first, "the second key is not stored", found: seen)
   }
 
   func staleWritersChangeNothing() async throws {
@@ -70,9 +70,9 @@ extension VaultCheck {
     ]
     for edit in edits {
       let outcome = await other.edit(edit)
-      try expect(outcome == .conflict(before), "a stale writer learns what is stored", found: outcome)
+      try expect(outcome == .conflict(before), "a stale writer receives the stored entry", found: outcome)
     }
-    let seen = try await stored(vault, "the session is there")
+    let seen = try await stored(vault, "the session is stored")
     try expect(seen == before, "a stale writer changes nothing", found: seen)
   }
 
@@ -88,7 +88,7 @@ extension VaultCheck {
     var expected = session
     expected.refresh = RefreshToken("s1-refresh-1")
     expected.access = VaultSamples.access("new")
-    try expect(entry.session == expected, "the successor takes the token's place, and the key goes", found: entry)
+    try expect(entry.session == expected, "the successor replaces the token, and the key is removed", found: entry)
     let late = await other.edit(edit)
     try expect(late == .conflict(entry), "the same successor is not stored twice", found: late)
   }
@@ -101,28 +101,29 @@ extension VaultCheck {
     var entry = try await done(other, .begin(second), "a second sign-in is stored")
     try expect(entry.session == second, "the second sign-in is the session", found: entry)
     try expect(
-      entry.tombstone(of: first.id)?.reason == .replaced, "a sign-in buries the session before it", found: entry)
+      entry.tombstone(of: first.id)?.reason == .replaced, "a sign-in buries the previous session", found: entry)
     entry = try await done(
       vault, .endWhatever(.signedOut, at: VaultSamples.moment(5), steps: ["jar", "store"]), "a sign-out is stored")
     let expected = Tombstone(
       session: second.id, reason: .signedOut, endedAt: VaultSamples.moment(5), revocation: second.revocation,
-      account: second.profile.id, steps: ["jar", "store"])
-    try expect(entry.session == nil && entry.tombstone(of: second.id) == expected, "a sign-out buries", found: entry)
+      account: second.profile?.id, steps: ["jar", "store"])
+    try expect(
+      entry.session == nil && entry.tombstone(of: second.id) == expected, "a sign-out buries the session", found: entry)
     var seen = try await stored(other, "tombstones are stored")
-    try expect(seen == entry, "tombstones come back as they were stored", found: seen)
+    try expect(seen == entry, "tombstones are read back as stored", found: seen)
     for id in [first.id, second.id] {
       entry = try await done(other, .delivered(id), "a delivery is stored")
-      try expect(entry.tombstone(of: id)?.revocation == nil, "a delivered revocation is forgotten", found: entry)
+      try expect(entry.tombstone(of: id)?.revocation == nil, "a delivered revocation is removed", found: entry)
     }
     entry = try await done(other, .cleaned(second.id, steps: ["jar"]), "a clean-up step is stored as done")
-    try expect(entry.tombstone(of: second.id)?.steps == ["store"], "the other step is left", found: entry)
+    try expect(entry.tombstone(of: second.id)?.steps == ["store"], "the other step remains", found: entry)
     entry = try await done(
       vault,
       .bury(Tombstone(session: first.id, reason: .idle, endedAt: VaultSamples.moment(6), revocation: nil)),
-      "the end of a session that was never stored is stored")
-    try expect(entry.tombstone(of: first.id)?.reason == .idle, "a burial is kept", found: entry)
+      "the end of a session is stored even if the session never was")
+    try expect(entry.tombstone(of: first.id)?.reason == .idle, "the tombstone keeps its reason", found: entry)
     seen = try await stored(vault, "the last tombstone keeps its reason")
-    try expect(seen == entry && seen.session == nil, "deliveries come back as they were stored", found: seen)
+    try expect(seen == entry && seen.session == nil, "deliveries are read back as stored", found: seen)
   }
 
   func carriedSecretsAreReplaced() async throws {
@@ -136,19 +137,19 @@ extension VaultCheck {
     session.revocation = RevocationHandle(first.token.secret)
     _ = try await done(vault, .begin(session), "a sign-in is stored")
     _ = try await done(vault, .renew(session.id, holding: first.token, with: second), "a renewal is done")
-    var seen = try await stored(other, "the session is there")
-    try expect(seen.session?.access == second, "what requests carry was replaced", found: seen)
+    var seen = try await stored(other, "the session is stored")
+    try expect(seen.session?.access == second, "the access token was replaced", found: seen)
     try expect(
-      seen.session?.revocation?.secret == second.token.secret, "what ends the session goes with it", found: seen)
+      seen.session?.revocation?.secret == second.token.secret, "and the revocation handle with it", found: seen)
     let late = await other.edit(.renew(session.id, holding: first.token, with: third))
     guard case .conflict(let entry) = late, entry.session?.access == second else {
-      throw BrokenPromise("of two renewals of the same the second is a conflict", found: "\(late)")
+      throw BrokenPromise("the second of two renewals of the same token is a conflict", found: "\(late)")
     }
     _ = try await done(vault, .endWhatever(.signedOut, at: VaultSamples.moment(3)), "a sign-out is done")
     let gone = await other.edit(.renew(session.id, holding: second.token, with: third))
-    guard case .conflict = gone else { throw BrokenPromise("a renewal brings nobody back", found: "\(gone)") }
-    seen = try await stored(vault, "the tombstone is there")
-    try expect(seen.session == nil, "a renewal brings nobody back", found: seen)
+    guard case .conflict = gone else { throw BrokenPromise("a renewal restores no session", found: "\(gone)") }
+    seen = try await stored(vault, "the tombstone is stored")
+    try expect(seen.session == nil, "a renewal restores no session", found: seen)
   }
 
   func revisionsRise() async throws {
@@ -162,10 +163,10 @@ extension VaultCheck {
     ]
     for (index, edit) in writes.enumerated() {
       let entry = try await done(index.isMultiple(of: 2) ? vault : other, edit, "a write is done")
-      try expect(entry.revision > last, "every write raises the revision", found: "\(entry.revision) after \(last)")
+      try expect(entry.revision > last, "every write increases the revision", found: "\(entry.revision) after \(last)")
       last = entry.revision
     }
-    let seen = try await stored(vault, "the session is there")
+    let seen = try await stored(vault, "the session is stored")
     try expect(seen.revision == last, "the revision is stored", found: seen.revision)
   }
 

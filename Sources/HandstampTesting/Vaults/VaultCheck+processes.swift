@@ -1,7 +1,7 @@
 import HandstampCore
 
 extension VaultCheck {
-  /// Twice 24 edits at once from two vaults: every one is there afterwards.
+  /// Makes 24 edits at once from two vaults, twice; none may be lost.
   func concurrentEditsLoseNothing() async throws {
     let (vault, other) = try await pair()
     let count = 24
@@ -13,9 +13,9 @@ extension VaultCheck {
         }
       }
       for try await _ in group {}
-      let current = try await stored(vault, "someone is signed in")
+      let current = try await stored(vault, "a session is stored")
       guard let session = current.session, let token = session.refresh else {
-        throw BrokenPromise("of many sign-ins one is the session", found: "\(current)")
+        throw BrokenPromise("one of many sign-ins becomes the session", found: "\(current)")
       }
       let told = Set(current.tombstones.map(\.session)).union([session.id])
       try expect(told.count == count && current.revision >= UInt64(count), "no sign-in is lost", found: told.sorted())
@@ -28,43 +28,43 @@ extension VaultCheck {
       }
       return try await group.reduce(into: Set<RotationKey?>()) { $0.insert($1.session?.pendingKey) }
     }
-    try expect(keys.count == 1 && !keys.contains(nil), "of many keys all learn of the same one", found: keys.count)
+    try expect(keys.count == 1 && !keys.contains(nil), "all writers of a key receive the same one", found: keys.count)
   }
 
   func flightLockExcludes() async throws {
     let (vault, other) = try await pair()
     guard let held = try? await vault.lock(within: .seconds(5)) else {
-      throw BrokenPromise("a free flight lock is to be had", found: "nothing")
+      throw BrokenPromise("a free refresh lock can be taken", found: "nothing")
     }
     for contender in [vault, other] {
       for limit in [Duration.zero, .milliseconds(30)] where (try? await contender.lock(within: limit)) != nil {
-        throw BrokenPromise("a held flight lock is to be had by nobody else", found: "a second one")
+        throw BrokenPromise("a held refresh lock cannot be taken", found: "a second one")
       }
     }
-    _ = try await done(other, .begin(VaultSamples.session()), "a sign-in does not wait for the flight lock")
+    _ = try await done(other, .begin(VaultSamples.session()), "a sign-in does not wait for the refresh lock")
     held.unlock()
     guard let next = try? await other.lock(within: .seconds(5)) else {
-      throw BrokenPromise("an unlocked flight lock is to be had", found: "nothing")
+      throw BrokenPromise("a released refresh lock can be taken", found: "nothing")
     }
     held.unlock()
     if (try? await vault.lock(within: .zero)) != nil {
-      throw BrokenPromise("unlocking twice takes nothing from the next holder", found: "it was given away")
+      throw BrokenPromise("unlocking twice does not affect the next holder", found: "the lock was taken again")
     }
     next.unlock()
   }
 
-  /// Ten wait at once, on both vaults; all get it, one at a time.
+  /// Ten tasks wait at once, on both vaults; all get the lock, one at a time.
   func flightLockIsHandedOn() async throws {
     let (vault, other) = try await pair()
     let holders = Holders()
     guard let held = try? await vault.lock(within: .seconds(5)) else {
-      throw BrokenPromise("a free flight lock is to be had", found: "nothing")
+      throw BrokenPromise("a free refresh lock can be taken", found: "nothing")
     }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<10 {
         group.addTask {
           guard let lock = try? await (number.isMultiple(of: 2) ? vault : other).lock(within: .seconds(20)) else {
-            throw BrokenPromise("who waits for the flight lock gets it in turn", found: "nothing within 20 s")
+            throw BrokenPromise("every waiter gets the refresh lock in turn", found: "nothing within 20 s")
           }
           await holders.enter()
           await othersFirst()
@@ -77,13 +77,13 @@ extension VaultCheck {
       try await group.waitForAll()
     }
     let most = await holders.most
-    try expect(most == 1, "one holds the flight lock at a time", found: most)
+    try expect(most == 1, "the refresh lock has one holder at a time", found: most)
     let waiter = Task { try? await other.lock(within: .seconds(600)) }
     waiter.cancel()
     await waiter.value?.unlock()
   }
 
-  /// Two listen on the second vault; both hear of the first one's writes.
+  /// Two streams of the second vault listen; both are notified of the first one's writes.
   func writesAreSignalled() async throws {
     let (vault, other) = try await pair()
     _ = try await done(vault, .begin(VaultSamples.session()), "a sign-in is stored")
@@ -92,10 +92,10 @@ extension VaultCheck {
     let outcome = try await done(vault, edit, "a sign-out is stored")
     for stream in streams {
       let heard = await first(of: stream, within: .seconds(10))
-      try expect(heard, "a write is signalled to all who listen", found: "nothing within 10 s")
+      try expect(heard, "a write is signalled to all listeners", found: "nothing within 10 s")
     }
-    let seen = try await stored(other, "the tombstone is there")
-    try expect(seen == outcome, "who hears of a write can read it", found: seen)
+    let seen = try await stored(other, "the tombstone is stored")
+    try expect(seen == outcome, "a signalled write can be read", found: seen)
   }
 
   private func first(of stream: AsyncStream<Void>, within limit: Duration) async -> Bool {
@@ -114,7 +114,7 @@ extension VaultCheck {
   }
 }
 
-/// Counts how many are inside at once.
+/// Counts the holders at a time.
 private actor Holders {
   private var now = 0
   private(set) var most = 0

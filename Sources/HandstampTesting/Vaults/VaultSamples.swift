@@ -1,15 +1,15 @@
 public import HandstampCore
 
-/// Values to fill a vault with in tests. Equal arguments give equal values.
+/// Sample values for vault tests. Equal arguments give equal values.
 public enum VaultSamples {
-  /// Some moment, `seconds` after another one.
+  /// A moment, `seconds` after a fixed one.
   public static func moment(_ seconds: Int64 = 0) -> Moment {
     Moment(
       boot: 0x1234_5678_9abc_def0, uptime: .seconds(1000 + seconds) + .nanoseconds(7),
       wall: UnixTime(milliseconds: 1_795_226_288_123 + seconds * 1000))
   }
 
-  /// A rotation key made of one byte.
+  /// A rotation key that repeats one byte.
   public static func key(_ byte: UInt8) -> RotationKey? {
     RotationKey(bytes: [UInt8](repeating: byte, count: RotationKey.byteCount))
   }
@@ -19,7 +19,7 @@ public enum VaultSamples {
       token: AccessToken("\(name)-token"), lifetime: Lifetime(start: moment(), duration: .seconds(600)))
   }
 
-  /// A session as it is after a sign-in; its tokens are named after it.
+  /// A session as after a sign-in; its tokens are named after it.
   public static func session(_ name: String = "s1") -> StoredSession {
     StoredSession(
       id: SessionID(name), profile: Profile(id: AccountID("ada"), name: "Ada Lovelace"),
@@ -27,7 +27,7 @@ public enum VaultSamples {
       access: access(name), startedAt: moment(), activeAt: moment(1))
   }
 
-  /// Sessions that differ in what they have and in what it is made of.
+  /// Sessions with different sets and kinds of values.
   public static let oddSessions: [StoredSession] = {
     var bare = session("bare")
     bare.refresh = nil
@@ -35,7 +35,7 @@ public enum VaultSamples {
     bare.access = nil
     var endless = session("endless")
     endless.access?.lifetime = nil
-    endless.profile.isAnonymous = true
+    endless.profile?.isAnonymous = true
     var foreign = session("ünï-cødé 🔑 \u{0}\n")
     foreign.profile = Profile(id: AccountID(""), name: "A\u{308}da / ../../etc \u{202e}")
     foreign.refresh = RefreshToken(Secret(bytes: [0, 255, 128, 10, 0]))

@@ -3,7 +3,7 @@ import Handstamp
 import HandstampCore
 public import SwiftUI
 
-/// The accounts on this device: which is in use, switching, removing, and a way to add one.
+/// The accounts on this device, with switching, removing, and a button to add one.
 public struct AccountSwitcher: View {
   @State private var model: AccountSwitcherModel
   @State private var leaving: ListedAccount?
@@ -11,8 +11,8 @@ public struct AccountSwitcher: View {
   private let add: @MainActor () -> Void
 
   /// - Parameters:
-  ///   - service: an app's `Accounts`.
-  ///   - add: shows a sign-in for a further account.
+  ///   - service: The app's `Accounts`.
+  ///   - add: Shows the sign-in for another account.
   public init(_ service: any AccountsService, add: @escaping @MainActor () -> Void) {
     _model = State(initialValue: AccountSwitcherModel(service))
     self.add = add
@@ -72,7 +72,7 @@ private final class PreviewAccounts: AccountsService {
   }
   var activeID: AccountID? = AccountID("Ada")
   var isLoaded: Bool { true }
-  var trouble: VaultTrouble? { nil }
+  var storageError: VaultError? { nil }
   func activate(_ id: AccountID) async throws(SessionError) { activeID = id }
   func remove(_ id: AccountID) async throws(SessionError) { accounts.removeAll { $0.id == id } }
 }

@@ -2,26 +2,26 @@ public import Handstamp
 import HandstampCore
 public import Observation
 
-/// What ``AccountSwitcherModel`` needs; an `Accounts` is one.
+/// The service behind an ``AccountSwitcherModel``, such as `Accounts`.
 @MainActor public protocol AccountsService: AnyObject {
-  /// In the order in which they were added.
+  /// In the order of adding.
   var accounts: [ListedAccount] { get }
   var activeID: AccountID? { get }
   /// Whether the stored list has been read.
   var isLoaded: Bool { get }
-  /// Why the list cannot be read or written now.
-  var trouble: VaultTrouble? { get }
+  /// The error that keeps the list from being read or written, or `nil`.
+  var storageError: VaultError? { get }
   func activate(_ id: AccountID) async throws(SessionError)
   func remove(_ id: AccountID) async throws(SessionError)
 }
 
 extension Accounts: AccountsService {
   public var isLoaded: Bool { snapshot.isLoaded }
-  public var trouble: VaultTrouble? { snapshot.trouble }
+  public var storageError: VaultError? { snapshot.storageError }
   public func remove(_ id: AccountID) async throws(SessionError) { try await remove(id, .everything) }
 }
 
-/// What ``AccountSwitcher`` shows and does: the accounts on this device, which is in use, switching, removing.
+/// The model of ``AccountSwitcher``: the accounts on this device, which one is in use, switching, and removing.
 @MainActor @Observable
 public final class AccountSwitcherModel {
   public enum State: Sendable, Hashable {
@@ -32,9 +32,9 @@ public final class AccountSwitcherModel {
     case accounts
   }
 
-  /// Why the last thing failed.
+  /// The reason that the last operation failed, or `nil`.
   public private(set) var failure: Wording?
-  /// Accounts that something is being done with.
+  /// The accounts with an operation in progress.
   public private(set) var busy: Set<AccountID> = []
   @ObservationIgnored private let service: any AccountsService
 
@@ -42,7 +42,7 @@ public final class AccountSwitcherModel {
 
   public var state: State {
     if !service.accounts.isEmpty { return .accounts }
-    if let trouble = service.trouble { return .failed(Wording(.storage(trouble)) ?? Wording(.errorStorage)) }
+    if let error = service.storageError { return .failed(Wording(.storage(error)) ?? Wording(.errorStorage)) }
     return service.isLoaded ? .empty : .loading
   }
 
@@ -55,7 +55,7 @@ public final class AccountSwitcherModel {
     await perform(on: account) { [service] () async throws(SessionError) in try await service.activate(account.id) }
   }
 
-  /// Signs it out and removes everything of it from this device.
+  /// Signs out of an account and removes all of its data from this device.
   public func remove(_ account: ListedAccount) async {
     await perform(on: account) { [service] () async throws(SessionError) in try await service.remove(account.id) }
   }

@@ -1,15 +1,15 @@
 public import Handstamp
 import HandstampCore
 
-/// What ``AuthViewModel`` needs; a `SessionManager` is one, and a preview or a test brings its own.
+/// The service behind an ``AuthViewModel``: a `SessionManager`, or a stand-in for previews and tests.
 @MainActor public protocol AuthService: AnyObject {
-  func signIn(email: String, password: Secret, remember: Bool) async throws(SessionError)
+  func signIn(email: String, password: String, remember: Bool) async throws(SessionError)
   func signUp(
-    email: String, password: Secret, username: String, remember: Bool
+    email: String, password: String, username: String, remember: Bool
   ) async throws(SessionError) -> SignUpResult
   func signInAnonymously() async throws(SessionError)
   func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError)
   func resetPassword(email: String) async throws(SessionError)
 }
 
-extension SessionManager: AuthService {}
+extension SessionManager: AuthService where Server: AccountBackend {}

@@ -1,5 +1,5 @@
 #if canImport(SwiftUI)
-public import Handstamp
+import Handstamp
 import HandstampCore
 public import SwiftUI
 
@@ -7,20 +7,20 @@ public import SwiftUI
 import UIKit
 #endif
 
-/// Signing in, signing up, resetting a password, going on as a guest, Sign in with Apple.
+/// Sign-in, sign-up, password reset, guest access and Sign in with Apple.
 public struct AuthView: View {
   @State private var model: AuthViewModel
   private let allowsGuests: Bool
 
   /// - Parameters:
-  ///   - service: an app's `SessionManager`.
-  ///   - apple: shows Apple's sheet, such as `AppleSheet()`; nothing: no such button.
-  ///   - allowsGuests: whether there is a button for guests.
+  ///   - service: The app's `SessionManager`.
+  ///   - apple: Shows Apple's sheet, such as `AppleSheet()`; `nil` hides the button.
+  ///   - allowsGuests: Whether to show a button for guests.
   public init(_ service: any AuthService, apple: (any AppleCredentialSource)? = nil, allowsGuests: Bool = false) {
     self.init(AuthViewModel(service, apple: apple), allowsGuests: allowsGuests)
   }
 
-  /// With a model of the app's own, such as one that knows the address already.
+  /// Creates the view with the app's own model, such as one with the email address filled in.
   public init(_ model: AuthViewModel, allowsGuests: Bool = false) {
     _model = State(initialValue: model)
     self.allowsGuests = allowsGuests
@@ -108,7 +108,7 @@ public struct AuthView: View {
   }
 }
 
-/// A button's text, with a sign that it is working; VoiceOver says so too.
+/// A button's text with a progress indicator, which VoiceOver announces as well.
 private struct WorkingLabel: View {
   private let word: Word
   private let systemImage: String?
@@ -136,7 +136,7 @@ private struct WorkingLabel: View {
 }
 
 extension View {
-  /// A keyboard for addresses, where there is one.
+  /// Uses the keyboard for email addresses, where there is one.
   @ViewBuilder fileprivate func addressKeyboard() -> some View {
     #if canImport(UIKit) && !os(watchOS)
     keyboardType(.emailAddress).textInputAutocapitalization(.never).textContentType(.username)
@@ -145,7 +145,7 @@ extension View {
     #endif
   }
 
-  /// Lets the system's password manager in.
+  /// Enables the system's password manager.
   @ViewBuilder fileprivate func passwordContent(isNew: Bool) -> some View {
     #if canImport(UIKit) && !os(watchOS)
     textContentType(isNew ? .newPassword : .password)
@@ -156,16 +156,16 @@ extension View {
 }
 
 #if DEBUG
-/// A service for previews: everybody may come in.
+/// A service for previews that accepts every sign-in.
 final class PreviewAuth: AuthService {
-  func signIn(email: String, password: Secret, remember: Bool) async throws(SessionError) {}
+  func signIn(email: String, password: String, remember: Bool) async throws(SessionError) {}
   func signUp(
-    email: String, password: Secret, username: String, remember: Bool
+    email: String, password: String, username: String, remember: Bool
   ) async throws(SessionError) -> SignUpResult { .confirmationSent }
   func signInAnonymously() async throws(SessionError) {}
   func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) {}
   func resetPassword(email: String) async throws(SessionError) {
-    throw .unreachable(retryAfter: .seconds(30))
+    throw .requestFailed(.network(.timedOut), retryAfter: .seconds(30))
   }
 }
 

@@ -2,27 +2,27 @@ public import Handstamp
 import HandstampCore
 public import Observation
 
-/// What ``AuthView`` shows and does: signing in, signing up, resetting a password, as a guest and with Apple.
+/// The model of ``AuthView``: sign-in, sign-up, password reset, guest access and Sign in with Apple.
 ///
-/// Whatever is under way ends, or is given up with ``cancel()``: then the form can be used again at once, whether the server
-/// ever answers or not.
+/// An operation in progress ends, or is abandoned with ``cancel()``: then the form is usable again immediately, whether
+/// or not the server ever answers.
 @MainActor @Observable
 public final class AuthViewModel {
   public enum Form: Sendable, Hashable, CaseIterable { case signIn, signUp, reset }
 
-  /// What somebody began.
+  /// The operation that the user started.
   public enum Action: Sendable, Hashable { case submit, guest, apple }
 
-  /// What to tell after a success that shows no session.
+  /// The message after a success that does not start a session.
   public enum Notice: Sendable, Hashable {
     case confirmationSent, resetSent
 
     public var wording: Wording { Wording(self == .confirmationSent ? .confirmationSent : .resetSent) }
   }
 
-  /// A way on after a failure, as a button.
+  /// The action offered after a failure, as a button.
   public enum Remedy: Sendable, Hashable {
-    /// The same once more.
+    /// Repeats the failed action.
     case tryAgain
     case resetPassword
     case signInInstead
@@ -47,24 +47,24 @@ public final class AuthViewModel {
   public var email = ""
   public var password = ""
   public var username = ""
-  /// Without it the session ends with the program.
+  /// If `false`, the session ends with the process.
   public var remembers = true
 
-  /// What is under way.
+  /// The operation in progress, or `nil`.
   public private(set) var running: Action?
   public private(set) var failure: Failure?
   public private(set) var notice: Notice?
 
-  /// Whether there is a way to ask Apple.
+  /// Whether Sign in with Apple is available.
   public var offersApple: Bool { apple != nil }
 
   @ObservationIgnored private let service: any AuthService
   @ObservationIgnored private let apple: (any AppleCredentialSource)?
   @ObservationIgnored private var task: Task<Void, Never>?
-  /// Which start the shown state belongs to: what an earlier one brings home changes nothing any more.
+  /// The operation that the state belongs to; results of earlier ones are discarded.
   @ObservationIgnored private var run: UInt64 = 0
 
-  /// - Parameter apple: shows Apple's sheet; nothing: Sign in with Apple is not offered.
+  /// - Parameter apple: Shows Apple's sheet; `nil` disables Sign in with Apple.
   public init(_ service: any AuthService, apple: (any AppleCredentialSource)? = nil) {
     self.service = service
     self.apple = apple
@@ -74,7 +74,7 @@ public final class AuthViewModel {
 
   public var isWorking: Bool { running != nil }
 
-  /// Whether the form is filled in as far as can be told here; what is right is for the server to say.
+  /// Whether the form is filled in, as far as the client can tell; the server decides whether the input is valid.
   public var canSubmit: Bool {
     guard running == nil, isAddress(email) else { return false }
     return switch form {
@@ -84,19 +84,19 @@ public final class AuthViewModel {
     }
   }
 
-  /// Sends the form. Does nothing while it is not filled in, or something is under way.
+  /// Submits the form. Has no effect while the form is incomplete or an operation is in progress.
   @discardableResult
   public func submit() -> Task<Void, Never>? {
     guard canSubmit else { return nil }
-    let (service, email, secret, name) = (service, trimmed(email), Secret(password), trimmed(username))
+    let (service, email, password, name) = (service, trimmed(email), password, trimmed(username))
     let (form, remembers) = (form, remembers)
     return start(.submit) { () async throws(SessionError) in
       switch form {
       case .signIn:
-        try await service.signIn(email: email, password: secret, remember: remembers)
+        try await service.signIn(email: email, password: password, remember: remembers)
         return nil
       case .signUp:
-        let result = try await service.signUp(email: email, password: secret, username: name, remember: remembers)
+        let result = try await service.signUp(email: email, password: password, username: name, remember: remembers)
         return result == .confirmationSent ? .confirmationSent : nil
       case .reset:
         try await service.resetPassword(email: email)
@@ -123,7 +123,7 @@ public final class AuthViewModel {
     }
   }
 
-  /// Presses the button that ``failure`` has, if it has one.
+  /// Performs the remedy of ``failure``, if there is one.
   @discardableResult
   public func recover() -> Task<Void, Never>? {
     guard let failure, let remedy = failure.remedy else { return nil }
@@ -140,7 +140,7 @@ public final class AuthViewModel {
     return nil
   }
 
-  /// Gives up what is under way. A session that it brings home nevertheless is ended at the server.
+  /// Abandons the operation in progress. If it still yields a session, that session is ended at the server.
   public func cancel() {
     task?.cancel()
     (task, running) = (nil, nil)
@@ -187,8 +187,9 @@ public final class AuthViewModel {
     }
     return switch error.recovery {
     case .retry, .unlockDevice, .confirmPresence: .tryAgain
-    // Signing in is what was tried: the same again is the way.
+    // The failed action was a sign-in, so trying again is the remedy.
     case .signIn: .tryAgain
+    case .freeStorage, .grantAccess, .updateApp, .restoreKey, .fixConfiguration, .setClock: .tryAgain
     case .none: nil
     }
   }

@@ -1,13 +1,13 @@
 public import HandstampCore
 public import Observation
 
-/// A code to be typed in on another device (RFC 8628).
+/// A code to be entered on another device (RFC 8628).
 public struct DeviceCodePrompt: Sendable, Hashable {
-  /// What is typed in.
+  /// The code that the user enters.
   public var code: String
-  /// Where.
+  /// The address of the page where the user enters it.
   public var address: String
-  /// The same with the code in it, for a QR code; nothing where the server has none.
+  /// The address including the code, for a QR code; `nil` if the server provides none.
   public var completeAddress: String?
 
   public init(code: String, address: String, completeAddress: String? = nil) {
@@ -17,31 +17,31 @@ public struct DeviceCodePrompt: Sendable, Hashable {
   }
 }
 
-/// What ``DeviceCodeView`` shows: asking for a code, the code, and how it ended.
+/// The model of ``DeviceCodeView``: requesting a code, showing it, and the outcome.
 @MainActor @Observable
 public final class DeviceCodeModel {
   public enum State: Sendable, Hashable {
     case asking
     case showing(DeviceCodePrompt)
-    /// Nobody typed it in, in time.
+    /// The code was not entered in time.
     case expired
     case failed(Wording)
-    /// Signed in: the session shows it.
+    /// Signed in; the session has the account.
     case done
   }
 
-  /// Signs in, and hands the code to `show` meanwhile.
+  /// Signs in, passing the code to `show` meanwhile.
   public typealias SignIn =
     @MainActor (_ show: @escaping @Sendable (DeviceCodePrompt) async -> Void) async throws(SessionError) -> Void
 
   public private(set) var state = State.asking
   @ObservationIgnored private let signIn: SignIn
-  /// Which try is shown: what an earlier one says changes nothing any more.
+  /// The attempt on display; results of earlier ones are discarded.
   @ObservationIgnored private var number: UInt64 = 0
 
   public init(_ signIn: @escaping SignIn) { self.signIn = signIn }
 
-  /// Asks for a code and waits for it to be typed in; for as long as its task lives, the view's.
+  /// Requests a code and waits until it is entered. Ends with its task, usually the view's.
   public func run() async {
     number += 1
     let run = number

@@ -8,7 +8,7 @@ import CoreGraphics
 import CoreImage
 #endif
 
-/// Signing in by a code that is typed in on another device, or scanned: for tvOS.
+/// Sign-in by a code that the user enters or scans on another device; for tvOS.
 public struct DeviceCodeView: View {
   @State private var model: DeviceCodeModel
   @State private var attempt = 0
@@ -33,7 +33,7 @@ public struct DeviceCodeView: View {
     Text(verbatim: prompt.code)
       .font(.largeTitle)
       .monospaced()
-      // Letter by letter: a code is no word.
+      // Spelled out: a code is not a word.
       .accessibilityLabel(Text(verbatim: prompt.code.map(String.init).joined(separator: " ")))
     Text(verbatim: Word.codeAt.text(prompt.address)).font(.footnote)
     QRCode(prompt.completeAddress ?? prompt.address)

@@ -2,21 +2,21 @@ public import Handstamp
 import HandstampCore
 public import Observation
 
-/// What ``DevicesView`` shows and does: the account's devices, live, and ending one or all others.
+/// The model of ``DevicesView``: a live list of the account's devices, and signing out one or all others.
 @MainActor @Observable
 public final class DevicesModel {
-  /// This device first, then those seen last.
+  /// This device first, then the others by last activity, latest first.
   public private(set) var devices: [DeviceSession] = []
   /// Whether the list has been loaded once.
   public private(set) var isLoaded = false
-  /// Why the list could not be loaded, or a device not be ended. What was known is still shown.
+  /// The reason that the list could not be loaded or a device not be signed out. The last known list is still shown.
   public private(set) var failure: Wording?
-  /// Devices that are being ended.
+  /// The devices being signed out.
   public private(set) var ending: Set<SessionID> = []
   public private(set) var isEndingOthers = false
 
   @ObservationIgnored private let service: any DevicesService
-  /// Which load is the last that began: an older answer never covers a newer one.
+  /// The number of loads started, so that an older response never replaces a newer one.
   @ObservationIgnored private var loads: UInt64 = 0
   @ObservationIgnored private var shown: UInt64 = 0
 
@@ -25,7 +25,7 @@ public final class DevicesModel {
   public var others: [DeviceSession] { devices.filter { !$0.isCurrent } }
   public var canEndOthers: Bool { !others.isEmpty && !isEndingOthers }
 
-  /// Loads the list, and again whenever it changes, for as long as its task lives: the view's.
+  /// Loads the list now and after every change. Ends with its task, usually the view's.
   public func follow() async {
     let changes = service.changes()
     await load()
@@ -49,7 +49,7 @@ public final class DevicesModel {
     }
   }
 
-  /// Whether there is a button to end this device's session here: one's own is ended by signing out.
+  /// Whether to offer signing out this device. The current device is signed out with the regular sign-out instead.
   public func canEnd(_ device: DeviceSession) -> Bool { !device.isCurrent && !ending.contains(device.id) }
 
   public func end(_ device: DeviceSession) async {

@@ -1,10 +1,10 @@
 #if canImport(SwiftUI)
 import Foundation
-public import Handstamp
+import Handstamp
 import HandstampCore
 public import SwiftUI
 
-/// The devices that the account is signed in on, live; each can be signed out from here, or all others at once.
+/// A live list of the devices signed in to the account. Users can sign out one of them, or all others at once.
 public struct DevicesView: View {
   @State private var model: DevicesModel
   @State private var asksForOthers = false
@@ -92,7 +92,7 @@ private struct PreviewDevices: DevicesService {
     }
   }
   @concurrent func end(_ session: SessionID) async throws(SessionError) {
-    throw .unreachable(retryAfter: nil)
+    throw .requestFailed(.network(.timedOut))
   }
   @concurrent func endOthers() async throws(SessionError) {}
 }

@@ -2,63 +2,71 @@ public import Handstamp
 import HandstampCore
 public import Observation
 
-/// What ``AuthGuardView`` shows.
+/// The state of ``AuthGuardView``.
 public enum AuthGuardState<Content: Sendable>: Sendable {
-  /// It is not known yet whether somebody is signed in.
+  /// It is not known yet whether a user is signed in.
   case restoring
-  /// Nobody is signed in; why, if that is worth saying.
+  /// No user is signed in, with a reason where one is worth showing.
   case signedOut(Wording?)
-  /// It cannot be known now: the device is locked, or its storage is in trouble. Nobody was signed out.
+  /// Unknown, because the device is locked or its storage fails. The user was not signed out.
   case locked(Wording, Recovery)
-  /// Somebody is signed in, and what the app needs is loading.
-  case loading(Profile)
-  /// Somebody is signed in; with a notice, what is shown may be old.
+  /// A user is signed in, and the app's content is loading.
+  case loading(SignedIn)
+  /// A user is signed in. If there is a notice, the content may be out of date.
   case signedIn(Content, notice: Wording?)
-  /// Somebody is signed in, and what the app needs could not be loaded.
-  case failed(Profile, Wording, Recovery)
+  /// A user is signed in, but the app's content could not be loaded.
+  case failed(SignedIn, Wording, Recovery)
 }
 
-/// Decides what stands in front of an app: its content, a sign-in, or what is in the way.
+/// Decides what an app shows: its content, a sign-in, or an obstacle.
 @MainActor @Observable
-public final class AuthGuardModel<Content: Sendable> {
-  @ObservationIgnored private let session: SessionManager<Content>
-  /// The last content that was loaded, and for whom: being offline takes away nothing that was shown.
-  @ObservationIgnored private var last: (account: AccountID, content: Content)?
+public final class AuthGuardModel<Server: Backend, Content: Sendable> {
+  @ObservationIgnored private let session: SessionManager<Server, Content>
+  /// The last content loaded, and its account: content on display stays visible when the device goes offline.
+  @ObservationIgnored private var last: (owner: Owner, content: Content)?
 
-  public init(_ session: SessionManager<Content>) { self.session = session }
+  /// The account; the session, where the server did not say whose it is.
+  private enum Owner: Equatable {
+    case account(AccountID)
+    case session(SessionID)
+
+    init(_ facts: SignedIn) { self = facts.profile.map { .account($0.id) } ?? .session(facts.session) }
+  }
+
+  public init(_ session: SessionManager<Server, Content>) { self.session = session }
 
   public var state: AuthGuardState<Content> { state(of: session.snapshot) }
 
-  func state(of snapshot: SessionManager<Content>.Snapshot) -> AuthGuardState<Content> {
+  func state(of snapshot: SessionManager<Server, Content>.Snapshot) -> AuthGuardState<Content> {
     switch snapshot.session {
     case .notInitiated, .loading: return .restoring
     case .failure(let error): return .locked(Wording(error) ?? Wording(.errorStorage), error.recovery)
     case .success(nil):
       last = nil
       return .signedOut(snapshot.endReason.flatMap { Wording($0) })
-    case .success(let profile?):
-      if last?.account != profile.id { last = nil }
-      return state(of: snapshot.content, for: profile)
+    case .success(let facts?):
+      if last?.owner != Owner(facts) { last = nil }
+      return state(of: snapshot.content, for: facts)
     }
   }
 
-  private func state(of content: Loadable<Content>, for profile: Profile) -> AuthGuardState<Content> {
+  private func state(of content: Loadable<Content>, for facts: SignedIn) -> AuthGuardState<Content> {
     switch content {
     case .success(let content):
-      last = (profile.id, content)
+      last = (Owner(facts), content)
       return .signedIn(content, notice: nil)
-    case .notInitiated, .loading: return last.map { .signedIn($0.content, notice: nil) } ?? .loading(profile)
+    case .notInitiated, .loading: return last.map { .signedIn($0.content, notice: nil) } ?? .loading(facts)
     case .failure(let error):
       let wording = Wording(error) ?? Wording(.errorUnreachable)
-      // Who must show that they are there sees nothing before.
-      if case .presence = error { return .failed(profile, wording, error.recovery) }
-      guard let last else { return .failed(profile, wording, error.recovery) }
-      if case .unreachable = error { return .signedIn(last.content, notice: Wording(.offline)) }
+      // Content stays hidden until presence is confirmed.
+      if case .presence = error { return .failed(facts, wording, error.recovery) }
+      guard let last else { return .failed(facts, wording, error.recovery) }
+      if case .requestFailed = error { return .signedIn(last.content, notice: Wording(.offline)) }
       return .signedIn(last.content, notice: wording)
     }
   }
 
-  /// Tries again whatever is in the way: the storage, or the content.
+  /// Retries the failed step: reading the storage, or loading the content.
   public func retry() async {
     switch session.snapshot.session {
     case .failure: await session.restoreSession()
@@ -67,6 +75,6 @@ public final class AuthGuardModel<Content: Sendable> {
     }
   }
 
-  /// Out of a session whose content cannot be loaded.
+  /// Signs out of a session whose content cannot be loaded.
   public func signOut() async { await session.signOut() }
 }

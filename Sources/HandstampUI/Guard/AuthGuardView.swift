@@ -3,8 +3,8 @@ public import Handstamp
 import HandstampCore
 public import SwiftUI
 
-/// Stands in front of an app: shows its content to whoever is signed in, a sign-in to everybody else, and says what is in
-/// the way when neither is known.
+/// The root view of an app: shows the content to signed-in users, a sign-in to others, and an explanation while neither
+/// is possible.
 ///
 /// ```swift
 /// AuthGuardView(session) { content in
@@ -14,14 +14,14 @@ public import SwiftUI
 /// }
 /// .environment(session)
 /// ```
-/// When the app comes to the front, what waits for its time goes at once.
-public struct AuthGuardView<Content: Sendable, SignedIn: View, SignedOut: View>: View {
-  private let session: SessionManager<Content>
+/// When the app becomes active, pending work is retried immediately.
+public struct AuthGuardView<Server: Backend, Content: Sendable, SignedIn: View, SignedOut: View>: View {
+  private let session: SessionManager<Server, Content>
   private let signedIn: (Content) -> SignedIn
   private let signedOut: () -> SignedOut
 
   public init(
-    _ session: SessionManager<Content>, @ViewBuilder signedIn: @escaping (Content) -> SignedIn,
+    _ session: SessionManager<Server, Content>, @ViewBuilder signedIn: @escaping (Content) -> SignedIn,
     @ViewBuilder signedOut: @escaping () -> SignedOut
   ) {
     self.session = session
@@ -30,21 +30,21 @@ public struct AuthGuardView<Content: Sendable, SignedIn: View, SignedOut: View>:
   }
 
   public var body: some View {
-    // Another account's session is another guard: nothing of the former one is shown.
+    // A new identity for each session, so that nothing of the previous account is shown.
     AuthGuardBody(session: session, signedIn: signedIn, signedOut: signedOut)
       .id(ObjectIdentifier(session))
   }
 }
 
-private struct AuthGuardBody<Content: Sendable, SignedIn: View, SignedOut: View>: View {
-  @State private var model: AuthGuardModel<Content>
+private struct AuthGuardBody<Server: Backend, Content: Sendable, SignedIn: View, SignedOut: View>: View {
+  @State private var model: AuthGuardModel<Server, Content>
   @Environment(\.scenePhase) private var phase
-  private let session: SessionManager<Content>
+  private let session: SessionManager<Server, Content>
   private let signedIn: (Content) -> SignedIn
   private let signedOut: () -> SignedOut
 
   init(
-    session: SessionManager<Content>, signedIn: @escaping (Content) -> SignedIn,
+    session: SessionManager<Server, Content>, signedIn: @escaping (Content) -> SignedIn,
     signedOut: @escaping () -> SignedOut
   ) {
     _model = State(initialValue: AuthGuardModel(session))
@@ -72,7 +72,7 @@ private struct AuthGuardBody<Content: Sendable, SignedIn: View, SignedOut: View>
     }
     .onChange(of: phase) { _, new in
       guard new == .active else { return }
-      Task { await session.controller.nudge() }
+      Task { await session.controller.retryPendingWork() }
     }
   }
 }

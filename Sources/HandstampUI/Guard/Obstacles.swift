@@ -2,7 +2,7 @@
 import Foundation
 import SwiftUI
 
-/// Something is under way.
+/// An operation in progress.
 struct WaitingView: View {
   private let word: Word
   init(_ word: Word) { self.word = word }
@@ -13,7 +13,7 @@ struct WaitingView: View {
   }
 }
 
-/// Something is in the way, with a way on.
+/// An obstacle, with a button to resolve it.
 struct ObstacleView: View {
   private let wording: Wording
   private let systemImage: String
@@ -86,7 +86,7 @@ struct Noticed<Content: View>: View {
   }
 }
 
-/// Why something failed, in a form or a list.
+/// The reason for a failure, in a form or a list.
 struct FailureRow: View {
   private let wording: Wording
   init(_ wording: Wording) { self.wording = wording }

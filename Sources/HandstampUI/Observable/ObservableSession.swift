@@ -11,38 +11,40 @@ public import OpenCombine
 
 /// A session for views that still observe an `ObservableObject`. New code observes the `SessionManager` itself.
 ///
-/// One published value holds the session and whether it is authenticated, so nobody sees one without the other. It changes in
-/// a turn of the main actor of its own, never inside a call that changes the session, and so never inside a view's
-/// update; several changes before that turn are one.
-@MainActor public final class ObservableSession<Content: Sendable>: ObservableObject {
-  /// Everything at one instant.
-  @Published public private(set) var snapshot: SessionManager<Content>.Snapshot
+/// One published value holds both the session and whether it is authenticated, so that they always agree. It is
+/// published in a main-actor turn of its own, never inside a call that changes the session, and hence never during a
+/// view update; changes made before that turn are combined.
+@MainActor public final class ObservableSession<Server: Backend, Content: Sendable>: ObservableObject {
+  /// The complete state at one instant.
+  @Published public private(set) var snapshot: SessionManager<Server, Content>.Snapshot
 
-  public let session: SessionManager<Content>
+  public let session: SessionManager<Server, Content>
 
-  public init(_ session: SessionManager<Content>) {
+  public init(_ session: SessionManager<Server, Content>) {
     self.session = session
     snapshot = session.snapshot
     watch()
   }
 
-  public var currentUser: Profile? { snapshot.session.value ?? nil }
-  public var isAuthenticated: Bool { currentUser != nil }
+  public var currentUser: Profile? { signedIn?.profile }
+  public var isAuthenticated: Bool { signedIn != nil }
   public var isAnonymous: Bool { currentUser?.isAnonymous ?? false }
   public var isWorking: Bool { snapshot.isWorking }
+
+  private var signedIn: SignedIn? { snapshot.session.value ?? nil }
 
   private func watch() {
     withObservationTracking {
       _ = session.snapshot
     } onChange: { [weak self] in
-      // The change is not made yet, and whoever makes it may be a view that is being updated: both are over when this
-      // task has its turn.
+      // The change is not applied yet, and may be caused by a view being updated: both have finished when this task
+      // runs.
       Task { @MainActor in self?.take() }
     }
   }
 
   private func take() {
-    // First, so that a change that comes from inside the publishing is not missed.
+    // First, so that a change made while publishing is not missed.
     watch()
     snapshot = session.snapshot
   }

@@ -3,10 +3,10 @@ import Foundation
 public import Handstamp
 import UIKit
 
-/// Tells a `SessionLifeCycle` what UIKit tells the app. Keep it for as long as the app runs.
+/// Forwards UIKit's app notifications to a `SessionLifeCycle`. Keep it for as long as the app runs.
 @MainActor public final class AppLifeCycle {
   private let life: SessionLifeCycle
-  // Unsafe: written by the initialiser alone, and observers may be removed from any thread.
+  // Unsafe: written only by the initializer, and observers may be removed from any thread.
   nonisolated(unsafe) private var observers: [any NSObjectProtocol] = []
 
   public init(_ life: SessionLifeCycle) {
@@ -28,11 +28,11 @@ import UIKit
   }
 }
 
-/// A background task of UIKit. Not in an app's extension, which has none.
+/// Background time from UIKit. Not available in app extensions.
 @available(iOSApplicationExtension, unavailable)
 @available(tvOSApplicationExtension, unavailable)
 @available(visionOSApplicationExtension, unavailable)
-public final class ApplicationLeave: BackgroundLeave {
+public final class ApplicationBackgroundTime: BackgroundTime {
   private var task = UIBackgroundTaskIdentifier.invalid
 
   public init() {}

@@ -2,16 +2,16 @@
 public import HandstampCore
 public import AuthenticationServices
 import Foundation
-public import Handstamp
+import Handstamp
 
-/// Apple's sheet.
+/// Apple's sign-in sheet.
 public struct AppleSheet: AppleCredentialSource {
   private let anchor: @MainActor @Sendable () -> ASPresentationAnchor
 
-  /// - Parameter anchor: the window over which the sheet is shown.
+  /// - Parameter anchor: The window over which the sheet is shown.
   public init(anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor) { self.anchor = anchor }
 
-  /// Over the window in front; an app's extension, which has none, names one.
+  /// Shows the sheet over the front window. App extensions must pass a window instead.
   @available(iOSApplicationExtension, unavailable)
   @available(tvOSApplicationExtension, unavailable)
   @available(visionOSApplicationExtension, unavailable)
@@ -24,7 +24,7 @@ public struct AppleSheet: AppleCredentialSource {
       continuation.finish()
     }
     await question.ask()
-    // Ends without an answer when its task is cancelled.
+    // The stream ends without an answer when the task is cancelled.
     for await answer in answers { return try answer.get() }
     await question.takeBack()
     throw .cancelled
@@ -56,7 +56,7 @@ public struct AppleSheet: AppleCredentialSource {
   func ask() { controller.performRequests() }
 
   func takeBack() {
-    // Before tvOS 18 it cannot be taken back: the sheet stays, and what it answers is nobody's.
+    // Before tvOS 18 the request cannot be cancelled: the sheet stays, and its answer is ignored.
     if #available(tvOS 18, *) { controller.cancel() }
   }
 
@@ -65,7 +65,7 @@ public struct AppleSheet: AppleCredentialSource {
   ) {
     guard let credential = authorization.credential as? ASAuthorizationAppleIDCredential,
       let token = credential.identityToken
-    else { return answer(.failure(.invalidAnswer("Apple gave no identity token"))) }
+    else { return answer(.failure(.invalidResponse("Apple returned no identity token"))) }
     let name = credential.fullName.map {
       [$0.givenName, $0.familyName].compactMap { $0 }.joined(separator: " ")
     }
@@ -88,15 +88,15 @@ package import HandstampCore
 #endif
 
 extension SessionError {
-  /// What an `ASAuthorizationError` means, by its code.
+  /// The session error for an `ASAuthorizationError` code.
   package init(appleAuthorization code: Int) {
     switch code {
     case 1001: self = .cancelled
     case 1003: self = .unsupported("Sign in with Apple")
-    case 1002: self = .invalidAnswer("Apple's answer makes no sense")
-    // unknown, failed, notInteractive: also when nobody is signed in to iCloud on the device.
-    case 1000, 1004, 1005: self = .unreachable(retryAfter: nil)
-    default: self = .unreachable(retryAfter: nil)
+    case 1002: self = .invalidResponse("unexpected response from Apple")
+    // unknown, failed, notInteractive: reported also when the device is not signed in to iCloud.
+    case 1000, 1004, 1005: self = .requestFailed(.network(.notConnected("Sign in with Apple, error \(code)")))
+    default: self = .requestFailed(.network(.notConnected("Sign in with Apple, error \(code)")))
     }
   }
 }

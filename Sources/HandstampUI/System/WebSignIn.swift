@@ -5,17 +5,17 @@ import Foundation
 
 /// Shows a server's sign-in page in the system's browser sheet, which shares no memory with the app.
 public struct WebSignIn: RedirectReceiver {
-  /// Whether the browser forgets all of it afterwards; then nobody is signed in there already either.
+  /// Whether the browser session is private. If so, existing sign-ins in the browser are not available either.
   public var isEphemeral: Bool
   private let anchor: @MainActor @Sendable () -> ASPresentationAnchor
 
-  /// - Parameter anchor: the window over which the sheet is shown.
+  /// - Parameter anchor: The window over which the sheet is shown.
   public init(isEphemeral: Bool = false, anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor) {
     self.isEphemeral = isEphemeral
     self.anchor = anchor
   }
 
-  /// Over the window in front; an app's extension, which has none, names one.
+  /// Shows the sheet over the front window. App extensions must pass a window instead.
   @available(iOSApplicationExtension, unavailable)
   @available(tvOSApplicationExtension, unavailable)
   @available(visionOSApplicationExtension, unavailable)
@@ -27,7 +27,7 @@ public struct WebSignIn: RedirectReceiver {
     from authorizationURL: String, callbackScheme: String
   ) async throws(RedirectError) -> Secret {
     guard let url = URL(string: authorizationURL), url.scheme == "https" || url.scheme == "http" else {
-      throw .unavailable("the address of the sign-in page is none")
+      throw .unavailable("the URL of the sign-in page is invalid")
     }
     let (answers, continuation) = AsyncStream.makeStream(of: Result<Secret, RedirectError>.self)
     let sheet = await WebSheet(url, callbackScheme, isEphemeral: isEphemeral, anchor: anchor) { result in
@@ -35,7 +35,7 @@ public struct WebSignIn: RedirectReceiver {
       continuation.finish()
     }
     guard await sheet.show() else { throw .unavailable("the sign-in page cannot be shown now") }
-    // Ends without an answer when its task is cancelled.
+    // The stream ends without an answer when the task is cancelled.
     for await answer in answers { return try answer.get() }
     await sheet.close()
     throw .cancelled
@@ -80,7 +80,7 @@ package import HandstampCore
 #endif
 
 extension RedirectError {
-  /// What an error of `ASWebAuthenticationSession` means, by its code.
+  /// The redirect error for an `ASWebAuthenticationSession` error code.
   package init(webAuthentication code: Int) {
     switch code {
     case 1: self = .cancelled

@@ -7,12 +7,12 @@ public import UIKit
 public import AppKit
 #endif
 
-/// Where the system's sheets are shown. Not in an app's extension, which has no application to ask.
+/// The window for the system's sheets. Not available in app extensions, which have no application object.
 @available(iOSApplicationExtension, unavailable)
 @available(tvOSApplicationExtension, unavailable)
 @available(visionOSApplicationExtension, unavailable)
 public enum WindowAnchor {
-  /// The window in front; a new one where there is none, over which nothing can be shown.
+  /// The front window, or a new window if there is none, over which nothing can be shown.
   public static let front: @MainActor @Sendable () -> ASPresentationAnchor = {
     #if canImport(UIKit)
     let windows = UIApplication.shared.connectedScenes.compactMap { $0 as? UIWindowScene }.flatMap(\.windows)

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A text that the views show. An app translates it in a table `Handstamp` of its own main bundle (`Handstamp.strings`, or a
-/// string catalogue of that name); what is not there is shown in English.
+/// A text in the views. Apps translate it in a table named `Handstamp` in their main bundle (`Handstamp.strings`, or a
+/// string catalog of that name); missing entries appear in English.
 public enum Word: String, Sendable, CaseIterable {
   case signIn = "sign_in"
   case signUp = "sign_up"
@@ -63,15 +63,19 @@ public enum Word: String, Sendable, CaseIterable {
   case errorUnreachableFor = "error_unreachable_for"
   case errorLocked = "error_locked"
   case errorStorage = "error_storage"
+  case errorStorageFull = "error_storage_full"
+  case errorNewerFormat = "error_newer_format"
   case errorCorrupt = "error_corrupt"
   case errorSignedOut = "error_signed_out"
   case errorPresence = "error_presence"
   case errorPresenceLockedOut = "error_presence_locked_out"
   case errorUnsupported = "error_unsupported"
+  case errorConfiguration = "error_configuration"
+  case errorClock = "error_clock"
   case errorServer = "error_server"
   case errorRefused = "error_refused"
 
-  /// In the app's language, with `{0}` replaced by `value`.
+  /// Returns the text in the app's language, with `{0}` replaced by `value`.
   public func text(_ value: String? = nil) -> String {
     let text = Bundle.main.localizedString(forKey: rawValue, value: english, table: "Handstamp")
     return value.map { text.replacingOccurrences(of: "{0}", with: $0) } ?? text

@@ -1,9 +1,9 @@
 public import HandstampCore
 
-/// What a person is told about an error. It never holds a secret, nor a server's text that could be anything.
+/// The text shown to users for an error. It never contains secrets or arbitrary text from a server.
 public struct Wording: Sendable, Hashable {
   public var word: Word
-  /// What stands for `{0}`.
+  /// The replacement for `{0}`.
   public var value: String?
 
   public init(_ word: Word, _ value: String? = nil) {
@@ -13,18 +13,23 @@ public struct Wording: Sendable, Hashable {
 
   public var text: String { word.text(value) }
 
-  /// Nothing for a cancellation: whoever cancels knows.
+  /// Returns `nil` for a cancellation, which needs no explanation.
   public init?(_ error: SessionError) {
     switch error {
     case .signedOut(let reason?): self = Wording(reason) ?? Wording(.errorSignedOut)
-    case .signedOut(nil), .noRefreshToken, .rolledBack: self.init(.errorSignedOut)
-    case .rejected(let reason): self = Wording(reason) ?? Wording(.reasonRejected)
-    case .unreachable(let delay?): self.init(.errorUnreachableFor, Wording.seconds(delay))
-    case .unreachable(nil): self.init(.errorUnreachable)
+    case .signedOut(nil), .noRefreshToken, .storageOutdated: self.init(.errorSignedOut)
+    case .sessionEnded(let reason): self = Wording(reason) ?? Wording(.reasonRejected)
+    case .requestFailed(.configuration, _): self.init(.errorConfiguration)
+    case .requestFailed(.clock, _): self.init(.errorClock)
+    case .requestFailed(.unusableTokens, _): self.init(.errorServer)
+    case .requestFailed(_, let delay?): self.init(.errorUnreachableFor, Wording.seconds(delay))
+    case .requestFailed(_, nil): self.init(.errorUnreachable)
     case .storage(.locked): self.init(.errorLocked)
-    case .storage(.unavailable): self.init(.errorStorage)
+    case .storage(.full): self.init(.errorStorageFull)
+    case .storage(.newerFormat): self.init(.errorNewerFormat)
     case .storage(.corrupt): self.init(.errorCorrupt)
-    case .tokenRefused, .invalidAnswer: self.init(.errorServer)
+    case .storage: self.init(.errorStorage)
+    case .tokenRejected, .invalidResponse: self.init(.errorServer)
     case .refused(let code, _): self.init(refusal: code)
     case .unsupported: self.init(.errorUnsupported)
     case .presence(.lockedOut(let delay)): self.init(.errorPresenceLockedOut, Wording.seconds(delay))
@@ -34,13 +39,13 @@ public struct Wording: Sendable, Hashable {
     }
   }
 
-  /// Why a session ended, for those who did not end it themselves; nothing for them.
+  /// Explains why a session ended; `nil` if the user signed out.
   public init?(_ reason: EndReason) {
     switch reason {
     case .signedOut: return nil
     case .revoked: self.init(.reasonRevoked)
     case .replaced: self.init(.reasonReplaced)
-    case .misused: self.init(.reasonMisused)
+    case .tokenReuseDetected: self.init(.reasonMisused)
     case .expired: self.init(.reasonExpired)
     case .idle: self.init(.reasonIdle)
     case .accountClosed: self.init(.reasonAccountClosed)
@@ -56,14 +61,14 @@ public struct Wording: Sendable, Hashable {
     case "sign_up_closed": self.init(.errorSignUpClosed)
     case "not_offered": self.init(.errorUnsupported)
     case "confirmation_sent": self.init(.confirmationSent)
-    // A code is short and of a few letters; what is not is no code.
+    // Codes are short and consist of a few letters; anything else is not shown.
     default:
       let isCode = code.utf8.count <= 40 && code.utf8.allSatisfy { (97...122).contains($0) || $0 == 95 }
       self.init(.errorRefused, isCode ? code.replacing("_", with: " ") : "?")
     }
   }
 
-  /// Whole seconds, rounded up, at least one; a day at most.
+  /// Whole seconds, rounded up, between one and a day.
   private static func seconds(_ delay: Duration) -> String {
     let bounded = min(max(delay, .seconds(1)), .seconds(86_400))
     let (whole, rest) = bounded.components

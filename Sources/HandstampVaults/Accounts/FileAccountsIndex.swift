@@ -1,4 +1,4 @@
-public import HandstampCore
+package import HandstampCore
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -13,24 +13,24 @@ import Glibc
 import Musl
 #endif
 
-/// The list of accounts in a file, `accounts.json`, beside their vaults. It may be shared by several processes.
+/// The list of accounts in a file, `accounts.json`, beside their vaults. Several processes may share it.
 ///
-/// Every edit replaces the file in one step, under the lock of the vaults' folder, and returns when it has reached the disk.
-/// A file that is no list is ``VaultTrouble/corrupt``; the next edit gives it another name before it takes the place. One
-/// that a newer version wrote is ``VaultTrouble/unavailable(_:)`` and stays as it is.
-public struct FileAccountsIndex: AccountsIndex {
-  /// Where the vaults are, absolute.
-  public var folder: String { place.path }
+/// Every edit replaces the file atomically, under the lock of the vaults' folder, and is durable on return. An
+/// unreadable list is ``VaultError/corrupt``; the next edit renames it before taking its place. A list written by a
+/// newer version is ``VaultError/unavailable(_:)`` and is left untouched.
+package struct FileAccountsIndex: AccountsIndex {
+  /// The absolute path of the vaults' folder.
+  package var folder: String { place.path }
   private let place: VaultFolder
   static let name = "accounts.json"
   package static let fileName = name
   private static let sizeLimit = 8 << 20
 
-  /// Nothing is read or made until it is used.
-  public init(folder: String) { place = VaultFolder(folder) }
+  /// Creates the index. Nothing is read or created until first use.
+  package init(folder: String) { place = VaultFolder(folder) }
 
-  @concurrent public func read() async -> Result<AccountsList, VaultTrouble> {
-    do throws(VaultTrouble) {
+  @concurrent package func read() async -> Result<AccountsList, VaultError> {
+    do throws(VaultError) {
       guard let folder = try place.open() else { return .success(AccountsList()) }
       return .success(try load(in: folder) ?? AccountsList())
     } catch {
@@ -38,8 +38,8 @@ public struct FileAccountsIndex: AccountsIndex {
     }
   }
 
-  @concurrent public func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultTrouble> {
-    do throws(VaultTrouble) {
+  @concurrent package func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultError> {
+    do throws(VaultError) {
       let folder = try place.openOrMake()
       let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
       defer { lock.unlock() }
@@ -49,22 +49,22 @@ public struct FileAccountsIndex: AccountsIndex {
     }
   }
 
-  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> (any FlightLock)? {
+  @concurrent package func lockSignIn(within limit: Duration) async throws(VaultError) -> (any VaultLock)? {
     try await LockFile.flight("accounts\(VaultFiles.signInEnding)", in: place.openOrMake(), at: folder, within: limit)
   }
 
-  public func changes() -> AsyncStream<Void> { FileWatch.changes(of: FileAccountsIndex.name, in: folder) }
+  package func changes() -> AsyncStream<Void> { FileWatch.changes(of: FileAccountsIndex.name, in: folder) }
 
-  private func apply(_ edit: AccountsEdit, in folder: PosixFile) throws(VaultTrouble) -> AccountsList {
+  private func apply(_ edit: AccountsEdit, in folder: PosixFile) throws(VaultError) -> AccountsList {
     let found: AccountsList
     var isBroken = false
-    do throws(VaultTrouble) { found = try load(in: folder) ?? AccountsList() } catch {
+    do throws(VaultError) { found = try load(in: folder) ?? AccountsList() } catch {
       guard error == .corrupt else { throw error }
       isBroken = true
       found = AccountsList()
     }
     guard let new = found.applying(edit) else {
-      // What holds already was perhaps written by a process that died before it could sync.
+      // The stored list may come from a process that died before it could sync.
       try folder.sync(attempt: "syncing the vault's folder")
       return found
     }
@@ -72,7 +72,7 @@ public struct FileAccountsIndex: AccountsIndex {
       throw .unavailable("the list of accounts cannot be written")
     }
     let partial = VaultFiles.newPartial()
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       let file = try folder.create(partial)
       try file.write(Array(bytes), attempt: "writing the list of accounts")
       try file.sync(attempt: "syncing the list of accounts")
@@ -87,37 +87,37 @@ public struct FileAccountsIndex: AccountsIndex {
     return new
   }
 
-  private func load(in folder: PosixFile) throws(VaultTrouble) -> AccountsList? {
+  private func load(in folder: PosixFile) throws(VaultError) -> AccountsList? {
     guard let file = try folder.open(FileAccountsIndex.name, flags: O_RDONLY) else {
       try place.confirmAbsence(in: folder, trace: FileAccountsIndex.name, count: -1)
       return nil
     }
     try place.confirm(folder)
-    guard try file.status().isRegular else { throw .unavailable("there is something else in place of the list") }
+    guard try file.status().isRegular else { throw .unavailable("the list of accounts is not a regular file") }
     let bytes = try file.readAll(limit: FileAccountsIndex.sizeLimit)
     guard bytes.count <= FileAccountsIndex.sizeLimit,
       let version = try? JSONDecoder().decode(Version.self, from: Data(bytes))
     else { throw .corrupt }
-    guard version.version == 1 else { throw .unavailable("a newer version wrote the list of accounts") }
+    guard version.version == 1 else { throw .newerFormat("a newer version of the program wrote the list of accounts") }
     guard let content = try? JSONDecoder().decode(Content.self, from: Data(bytes)) else { throw .corrupt }
     return AccountsList(accounts: content.accounts, active: content.active, leaving: content.leaving ?? [])
   }
 
-  private func setAside(in folder: PosixFile) throws(VaultTrouble) {
+  private func setAside(in folder: PosixFile) throws(VaultError) {
     var number = 1
     while try !folder.link(FileAccountsIndex.name, as: "\(FileAccountsIndex.name).corrupt-\(number)") { number += 1 }
   }
 
   private static var encoder: JSONEncoder {
     let encoder = JSONEncoder()
-    // A person may look at it.
+    // Indented for human readers.
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     return encoder
   }
 
   private struct Version: Decodable { var version: Int }
 
-  /// Whether a newer version wrote the list in `folder`.
+  /// Whether the list in `folder` was written by a newer version.
   package static func isNewer(in folder: String) -> Bool {
     guard case .content(let bytes) = PlainFile.read("\(folder)/\(name)", limit: sizeLimit),
       let version = try? JSONDecoder().decode(Version.self, from: Data(bytes))

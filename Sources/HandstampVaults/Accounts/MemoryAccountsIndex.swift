@@ -1,15 +1,15 @@
 public import HandstampCore
 
-/// A list of accounts in memory, for tests and previews. Given to several, it stands for several processes.
+/// A list of accounts in memory, for tests and previews. Share it to simulate several processes.
 public final class MemoryAccountsIndex: AccountsIndex {
   private let list: Locked<AccountsList>
   private let listeners = ChangeListeners()
 
   public init(_ list: AccountsList = AccountsList()) { self.list = Locked(list) }
 
-  @concurrent public func read() async -> Result<AccountsList, VaultTrouble> { .success(list.withLock { $0 }) }
+  @concurrent public func read() async -> Result<AccountsList, VaultError> { .success(list.withLock { $0 }) }
 
-  @concurrent public func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultTrouble> {
+  @concurrent public func edit(_ edit: AccountsEdit) async -> Result<AccountsList, VaultError> {
     let (stored, wrote) = list.withLock { list in
       guard let new = list.applying(edit) else { return (list, false) }
       list = new

@@ -15,28 +15,27 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An audit log's files, while its lock is held.
+/// The files of an audit log, accessed while holding its lock.
 ///
-/// There are two halves. When the newer one is full, its last line says from which number on the log is kept, it takes the
-/// place of the older one in one step, and the next line begins a new file. Killed anywhere in between, the log reads the
-/// same, and the next writer goes on.
+/// The log has two halves. When the newer one is full, its last line states the first number that is kept, it replaces
+/// the older half atomically, and the next line starts a new file. After a kill at any point in between, the log reads
+/// the same and the next writer continues.
 struct AuditFiles {
   let folder: PosixFile
   let names: VaultFiles
   let key: SymmetricKey
   let writer: AuditWriter
-  /// The size at which a half is full.
+  /// The size, in bytes, at which a half is full.
   let half: Int
-  /// How far the log is known to have come.
+  /// The newest record known to have been written.
   var known: AuditHead?
 
   func authenticate(_ bytes: [UInt8]) -> AuditCode {
     AuditCode(Array(HMAC<SHA256>.authenticationCode(for: bytes, using: key))) ?? .none
   }
 
-  /// Appends `entries`, and returns when they have reached the disk. Whatever is wrong with what is there is taken down
-  /// first.
-  mutating func append(_ entries: [AuditEntry], at now: UnixTime) throws(VaultTrouble) -> AuditHead? {
+  /// Appends `entries`, preceded by a note of every defect found. They are durable on return.
+  mutating func append(_ entries: [AuditEntry], at now: UnixTime) throws(VaultError) -> AuditHead? {
     var file = try open()
     var end = try End(of: file, authenticate: authenticate)
     var notes: [String] = []
@@ -46,7 +45,7 @@ struct AuditFiles {
     }
     var last: AuditHead?
     if end.size == 0 {
-      last = try folder.open(names.olderAudit, flags: O_RDONLY).flatMap { older throws(VaultTrouble) in
+      last = try folder.open(names.olderAudit, flags: O_RDONLY).flatMap { older throws(VaultError) in
         try End(of: older, authenticate: authenticate).last
       }
     } else {
@@ -54,7 +53,7 @@ struct AuditFiles {
       if !end.isGenuine { notes.append("broken_line") }
     }
     if let known, known.sequence > last?.sequence ?? 0 {
-      // The gap stays for whoever checks: numbers go on behind the newest that there ever was.
+      // The gap stays visible to a check: numbering continues after the highest number ever used.
       last = known
       notes.append("cut")
     }
@@ -75,14 +74,14 @@ struct AuditFiles {
       last = line.head
     }
     try write(pending, to: file, size: end.size)
-    // A new file's name, too; the first line of a file tells that it is new.
+    // Makes the name of a new file durable, too; a file is new if its first line was just written.
     if end.size == 0 { try folder.sync(attempt: "syncing the audit log's folder") }
     if let last { known = last }
     return last
   }
 
-  /// All that there is, oldest first.
-  func contents() throws(VaultTrouble) -> [UInt8] {
+  /// Returns the whole log, oldest line first.
+  func contents() throws(VaultError) -> [UInt8] {
     var bytes: [UInt8] = []
     for name in [names.olderAudit, names.audit] {
       guard let file = try folder.open(name, flags: O_RDONLY) else { continue }
@@ -91,9 +90,9 @@ struct AuditFiles {
     return bytes
   }
 
-  private func open() throws(VaultTrouble) -> PosixFile {
+  private func open() throws(VaultError) -> PosixFile {
     let file = try folder.openOrCreate(names.audit, flags: O_APPEND)
-    guard try file.status().isRegular else { throw .unavailable("there is something else in place of the audit log") }
+    guard try file.status().isRegular else { throw .unavailable("the audit log is not a regular file") }
     return file
   }
 
@@ -104,23 +103,23 @@ struct AuditFiles {
       authenticate: authenticate)
   }
 
-  /// The number that the newer half must begin with: what is kept by the rotation to come. Not what it does begin with: a
-  /// cut there would become legal.
-  private func firstNumber() throws(VaultTrouble) -> UInt64 {
+  /// The first number to keep in the next rotation. Derived from the older half rather than read from the newer one,
+  /// where a missing beginning would otherwise be accepted.
+  private func firstNumber() throws(VaultError) -> UInt64 {
     guard let older = try folder.open(names.olderAudit, flags: O_RDONLY) else { return 1 }
     return (try End(of: older, authenticate: authenticate).last?.sequence ?? 0) + 1
   }
 
-  private func rotate() throws(VaultTrouble) -> (PosixFile, End) {
+  private func rotate() throws(VaultError) -> (PosixFile, End) {
     try folder.rename(names.audit, to: names.olderAudit)
     try folder.sync(attempt: "syncing the audit log's folder")
     return (try open(), End())
   }
 
-  /// Nothing of it stays when the disk is full.
-  private func write(_ bytes: [UInt8], to file: PosixFile, size: Int) throws(VaultTrouble) {
+  /// Appends `bytes`, all or none: a failed write is truncated.
+  private func write(_ bytes: [UInt8], to file: PosixFile, size: Int) throws(VaultError) {
     if bytes.isEmpty { return }
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       try file.append(bytes, attempt: "writing the audit log")
       try file.sync(attempt: "syncing the audit log")
     } catch {
@@ -129,8 +128,8 @@ struct AuditFiles {
     }
   }
 
-  /// Takes the start of a line that never came to its end out of the log, into a file of its own.
-  private func setAside(_ end: End, of file: PosixFile) throws(VaultTrouble) {
+  /// Moves an unfinished last line out of the log into a file of its own.
+  private func setAside(_ end: End, of file: PosixFile) throws(VaultError) {
     let torn = try file.read(from: end.size, count: end.torn)
     let aside = try folder.openOrCreate(names.tornAudit)
     try aside.truncate(to: 0)
@@ -140,24 +139,24 @@ struct AuditFiles {
   }
 }
 
-/// The end of one of the files.
+/// The end of a log file.
 private struct End {
-  /// The file's size, but for a torn line.
+  /// The file's size without a torn line.
   var size = 0
-  /// The bytes of a last line that has no line break.
+  /// The number of bytes after the last line break.
   var torn = 0
   /// The last genuine record, if it is near the end.
   var last: AuditHead?
-  /// Whether the last line is that one.
+  /// Whether the last line is genuine.
   var isGenuine = true
-  /// Whether it says that the file is full.
+  /// Whether the last line closes a full file.
   var isRotated = false
-  /// Whether the next line may begin here.
+  /// Whether the file ends with a line break, so that a line may follow.
   var isClosed = true
 
   init() {}
 
-  init(of file: PosixFile, authenticate: ([UInt8]) -> AuditCode) throws(VaultTrouble) {
+  init(of file: PosixFile, authenticate: ([UInt8]) -> AuditCode) throws(VaultError) {
     size = try file.status().size
     let window = try file.read(from: max(0, size - 4 * AuditLine.limit), count: 4 * AuditLine.limit)
     var lines = window.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
@@ -166,7 +165,7 @@ private struct End {
       torn = rest
       size -= rest
     } else {
-      // None of ours: it stays, for all to see.
+      // Too long for one of our lines: it stays as evidence.
       isClosed = false
       isGenuine = false
     }

@@ -9,35 +9,35 @@ import Glibc
 import Musl
 #endif
 
-/// An audit log in a file beside a vault's own: JSON lines for people and programs to read, for their owner alone (mode
+/// An audit log in a file beside a vault's own: JSON lines, readable by people and programs, for the owner alone (mode
 /// 0600). Several processes may write to it.
 ///
-/// Every line names the one before it and carries a code (HMAC-SHA-256) under a key that is derived from the vault's: who
-/// can write the file, and cannot read the key, can change nothing unseen. The newest line joins the vault at its next edit,
-/// so that a cut is found as well. See ``trail()`` for what is found, and how.
+/// Every line refers to the previous one and carries an HMAC-SHA-256 under a key derived from the vault's, so without
+/// the key no change goes undetected. The vault's next edit records the newest line, which makes truncation detectable
+/// as well. See ``trail()`` for the findings.
 ///
-/// - The log never stops a session. What cannot be written now (a full disk, a locked key) waits in memory, at most
-///   256 entries, and is written with the next; if entries are lost, the log says how many.
-/// - It is bounded: the older half goes when the newer one is full, and a line says so.
-/// - A line that a killed program did not finish is set aside (`….audit-torn`) and noted.
+/// - The log never stops a session. Entries that cannot be written now (a full disk, a locked key) wait in memory, at
+///   most 256 of them, and are written with the next; if entries are lost, the log states how many.
+/// - It is bounded: once the newer half is full the older one is deleted, and a line states so.
+/// - A line left unfinished by a killed program is set aside (`….audit-torn`) and noted.
 public final class FileAuditLog: AuditLog {
   private struct State: Sendable {
     var pending: [AuditEntry] = []
     var lost = 0
-    /// The newest record that this process has seen to be there.
+    /// The newest record that this process has seen.
     var known: AuditHead?
     /// The newest record that is durable.
     var durable: AuditHead?
-    var trouble: VaultTrouble?
+    var trouble: VaultError?
 
-    /// Puts entries that could not be written back before those that came since.
+    /// Puts unwritten entries back, before any that were added since.
     mutating func wait(_ entries: [AuditEntry], lost count: Int) {
       pending = entries + pending
       lost += count
       bound()
     }
 
-    /// The oldest go first.
+    /// Drops the oldest entries above the limit.
     mutating func bound() {
       let surplus = max(0, pending.count - 256)
       pending.removeFirst(surplus)
@@ -50,11 +50,11 @@ public final class FileAuditLog: AuditLog {
   private let half: Int
   private let state = Locked(State())
 
-  /// The log of `vault`'s account. Nothing is read or made until it is used.
+  /// Creates the log of `vault`'s account. Nothing is read or created until first use.
   ///
   /// - Parameters:
-  ///   - program: what the log calls this program; by default its file's name.
-  ///   - limit: how many bytes the log may take on the disk, about; at least 32 KiB.
+  ///   - program: The program's name in the log; its file name by default.
+  ///   - limit: The approximate size of the log on disk, in bytes; at least 32 KiB.
   public init(_ vault: SealedFileVault, program: String? = nil, limit: Int = 1 << 20) {
     self.vault = vault
     writer = AuditWriter(program: program ?? programName(), process: Int64(getpid()))
@@ -63,8 +63,8 @@ public final class FileAuditLog: AuditLog {
 
   public var head: AuditHead? { state.withLock { $0.durable } }
 
-  /// What keeps the log from being written, if anything does. Entries wait meanwhile.
-  public var trouble: VaultTrouble? { state.withLock { $0.trouble } }
+  /// The error that keeps the log from being written, or `nil`. Entries wait meanwhile.
+  public var trouble: VaultError? { state.withLock { $0.trouble } }
 
   public func found(_ stored: AuditHead) {
     state.withLock { state in
@@ -72,28 +72,29 @@ public final class FileAuditLog: AuditLog {
     }
   }
 
-  /// Returns when the entry is on the disk, or waits for the next try.
+  /// Records an entry. It is on disk on return, or waits for the next attempt.
   @concurrent public func record(_ entry: AuditEntry) async {
     state.withLock {
       $0.pending.append(entry); $0.bound()
     }
-    var trouble: VaultTrouble?
-    do throws(VaultTrouble) { try await writePending() } catch { trouble = error }
+    var trouble: VaultError?
+    do throws(VaultError) { try await writePending() } catch { trouble = error }
     state.withLock { [trouble] in $0.trouble = trouble }
   }
 
-  /// Everything in the log, and what checking it against the vault came to.
+  /// Returns the whole log, checked against the vault.
   ///
-  /// | what was done | what is found |
+  /// | tampering | finding |
   /// |---|---|
-  /// | a byte changed, a line taken out, doubled, moved or written without the key | ``AuditTrail/Verdict/broken(at:_:)`` |
-  /// | lines cut from the end, up to the head that the vault has | ``AuditTrail/Verdict/cut(after:head:)`` |
-  /// | the older part or all of it removed | one of the two |
-  /// | lines cut from the end that no edit of the vault had followed yet | nothing |
+  /// | a byte changed; a line removed, duplicated, moved, or written without the key |
+  /// ``AuditTrail/Verdict/broken(at:_:)`` |
+  /// | lines cut from the end, including the head recorded in the vault | ``AuditTrail/Verdict/cut(after:head:)`` |
+  /// | the older half or the whole log removed | one of the two |
+  /// | lines cut from the end before a vault edit recorded them | none |
   ///
-  /// - Throws: what keeps the vault or its key from being read; without them nothing can be checked.
-  @concurrent package func trail() async throws(VaultTrouble) -> AuditTrail {
-    // Before the log: that one is never behind.
+  /// - Throws: The error that keeps the vault or its key from being read; nothing can be checked without them.
+  @concurrent package func trail() async throws(VaultError) -> AuditTrail {
+    // Read before the log, so that the log is never the older of the two.
     let head: AuditHead?
     switch await vault.read() {
     case .value(let entry): head = entry.auditHead
@@ -103,8 +104,8 @@ public final class FileAuditLog: AuditLog {
     return try await trail(head: head)
   }
 
-  /// The same, against a head that was kept elsewhere.
-  @concurrent package func trail(head: AuditHead?) async throws(VaultTrouble) -> AuditTrail {
+  /// Returns the whole log, checked against a head stored elsewhere.
+  @concurrent package func trail(head: AuditHead?) async throws(VaultError) -> AuditTrail {
     guard let folder = try vault.place.open() else { return AuditTrail([], head: head) { _ in .none } }
     try await vault.key.find()
     guard let key = try vault.key.load(for: folder) else {
@@ -118,7 +119,7 @@ public final class FileAuditLog: AuditLog {
     return AuditTrail(try files.contents(), head: head, authenticate: files.authenticate)
   }
 
-  private func writePending() async throws(VaultTrouble) {
+  private func writePending() async throws(VaultError) {
     let folder = try vault.place.openOrMake()
     try await vault.key.find()
     let lock = try await lock(in: folder)
@@ -137,7 +138,7 @@ public final class FileAuditLog: AuditLog {
       all.insert(
         AuditEntry(action: .log, session: nil, account: nil, at: newest.at, outcome: "lost_\(lost)"), at: 0)
     }
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       let head = try files.append(all, at: newest.at)
       state.withLock { $0.durable = head }
       if let head { found(head) }
@@ -147,8 +148,8 @@ public final class FileAuditLog: AuditLog {
     }
   }
 
-  /// The log may come before the first vault, and with it the key.
-  private func key(in folder: PosixFile) throws(VaultTrouble) -> SealingKey {
+  /// Returns the key, creating it if the log is older than the first vault.
+  private func key(in folder: PosixFile) throws(VaultError) -> SealingKey {
     if let key = try vault.key.load(for: folder) { return key }
     let isNeeded = try folder.names().contains {
       $0.hasSuffix(VaultFiles.vaultEnding) || $0.hasSuffix(VaultFiles.auditEnding)
@@ -161,10 +162,10 @@ public final class FileAuditLog: AuditLog {
       folder: folder, names: vault.files, key: key.auditKey(for: vault.account), writer: writer, half: half)
   }
 
-  private func lock(in folder: PosixFile) async throws(VaultTrouble) -> LockFile {
+  private func lock(in folder: PosixFile) async throws(VaultError) -> LockFile {
     let lock = try LockFile(vault.files.auditLock, in: folder)
     guard try await lock.take(until: .now + vault.patience, pauses: .inQueue) else {
-      throw .unavailable("another process does not let go of the audit log")
+      throw .unavailable("another process keeps the audit log locked")
     }
     return lock
   }

@@ -9,8 +9,8 @@ import Musl
 #endif
 
 extension PosixFile {
-  /// Appends all of `bytes` to a file that was opened with `O_APPEND`.
-  func append(_ bytes: [UInt8], attempt: String) throws(VaultTrouble) {
+  /// Appends all of `bytes` to a file opened with `O_APPEND`.
+  func append(_ bytes: [UInt8], attempt: String) throws(VaultError) {
     var count = 0
     while count < bytes.count {
       count += try checked(attempt) {
@@ -20,7 +20,7 @@ extension PosixFile {
   }
 
   private static func append(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int) -> Int {
-    // "write" is also the name of a method here.
+    // `write` is also a method of this type.
     #if canImport(Darwin)
     Darwin.write(descriptor, start, count)
     #elseif canImport(Glibc)
@@ -30,8 +30,8 @@ extension PosixFile {
     #endif
   }
 
-  /// The bytes from `start` on, at most `count` of them.
-  func read(from start: Int, count: Int) throws(VaultTrouble) -> [UInt8] {
+  /// Reads at most `count` bytes from offset `start`.
+  func read(from start: Int, count: Int) throws(VaultError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: max(0, count))
     var done = 0
     while done < bytes.count {
@@ -47,7 +47,7 @@ extension PosixFile {
     return bytes
   }
 
-  func truncate(to size: Int) throws(VaultTrouble) {
+  func truncate(to size: Int) throws(VaultError) {
     try checked("cutting a file") { ftruncate(descriptor, off_t(size)) }
   }
 }

@@ -13,8 +13,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The device's clocks. Uptime counts sleep: `CLOCK_BOOTTIME` on Linux, `CLOCK_MONOTONIC` on Apple's systems, where that one
-/// does.
+/// The device's clocks. Uptime includes sleep: `CLOCK_BOOTTIME` on Linux, and `CLOCK_MONOTONIC` on Apple platforms,
+/// where it includes sleep as well.
 public struct SystemClock: SessionClock {
   private let boot: UInt64
 
@@ -38,12 +38,12 @@ public struct SystemClock: SessionClock {
   }
 
   @concurrent public func sleep(for duration: Duration) async throws {
-    // A limit of `.seconds(.max)`, for never, would trap inside; nobody outlives a century.
+    // A limit of `.seconds(.max)`, meaning never, would trap inside; a century is long enough.
     try await Task.sleep(for: min(duration, Duration.seconds(100 * 366 * 86_400)), clock: .continuous)
   }
 
-  /// One number per boot. Zero where the system does not tell: then uptime alone must do, and a token that seems young
-  /// after a reboot costs one 401 and a refresh.
+  /// One number per boot, or zero if the system has none. Uptime alone must do then: a token that looks fresh after a
+  /// reboot costs one 401 and a refresh.
   private static let bootID: UInt64 = {
     #if canImport(Darwin)
     var size = 0

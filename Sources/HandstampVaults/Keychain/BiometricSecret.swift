@@ -1,18 +1,18 @@
 public import HandstampCore
 
-/// A secret that the device hands out only to a person who is there: what a sign-in by face or finger is made with, such as
-/// a password, or a token that the server issued for it.
+/// A secret that the device releases only after confirming the user's presence, for signing in by face or fingerprint:
+/// a password, or a token issued for this purpose by the server.
 ///
-/// It is in a keychain item of the strictest level: on this device only, while it is unlocked and has a passcode. Removing the
-/// passcode removes it; so does, with ``Access/whoIsEnrolledNow``, another face or finger. The session itself is in a vault as
-/// ever; nothing of it depends on this.
+/// It is kept in a keychain item of the strictest level: on this device only, while it is unlocked and has a passcode.
+/// Removing the passcode deletes it; with ``Access/currentBiometrySet``, so does enrolling another face or fingerprint.
+/// The session itself stays in its vault and does not depend on this secret.
 public struct BiometricSecret: Sendable {
-  /// Whom it is handed out to.
+  /// The condition for releasing the secret.
   public enum Access: Sendable, Hashable {
-    /// Whoever opens the device, by biometry or by its passcode.
+    /// Biometry or the device's passcode.
     case owner
-    /// Whoever is enrolled for biometry when it is stored, and nobody who is added later.
-    case whoIsEnrolledNow
+    /// The biometry enrolled when the secret is stored, and none added later.
+    case currentBiometrySet
   }
 
   private let keychain: any ProtectedKeychain
@@ -25,17 +25,18 @@ public struct BiometricSecret: Sendable {
     key = KeychainKey(service: service + ".biometric", account: VaultFiles.digest(of: account))
   }
 
-  /// Whether one is stored. Asks nobody; false also where it cannot be known.
+  /// Whether a secret is stored. Does not ask the user. `false` also if it cannot be determined.
   @concurrent public func isStored() async -> Bool {
     let status = keychain.find(key)
     return status == .success || status == .interactionNotAllowed
   }
 
-  /// Stores it, in the place of an earlier one. Where that fails, there is none any more.
+  /// Stores a secret, replacing an earlier one. If this fails, none is stored any more.
   ///
-  /// - Throws: ``VaultTrouble/unavailable(_:)`` on a device without a passcode, ``VaultTrouble/locked`` on a locked one.
-  @concurrent public func store(_ secret: Secret) async throws(VaultTrouble) {
-    // Not an update: that would ask the person. A sign-in by other means is what is left when it fails in between.
+  /// - Throws: ``VaultError/unavailable(_:)`` on a device without a passcode, ``VaultError/locked`` on a locked
+  ///   one.
+  @concurrent public func store(_ secret: Secret) async throws(VaultError) {
+    // Not an update, which would ask the user. If adding fails, the user can still sign in by other means.
     try remove(key)
     var data = secret.withExposedBytes { Array($0) }
     defer { wipe(&data) }
@@ -44,11 +45,12 @@ public struct BiometricSecret: Sendable {
     if let trouble = status.trouble { throw trouble }
   }
 
-  /// Asks the person, and hands it out.
+  /// Asks the user to confirm presence, and returns the secret.
   ///
-  /// - Parameter reason: what they are told, such as "to sign you in".
-  /// - Returns: nothing where none is stored, or it became useless because the passcode or what is enrolled was changed.
-  /// - Throws: ``SessionError/presence(_:)`` when they said no, ``SessionError/storage(_:)`` when they cannot be asked.
+  /// - Parameter reason: The reason shown to the user, such as "to sign you in".
+  /// - Returns: `nil` if no secret is stored, or if a change of passcode or enrolment invalidated it.
+  /// - Throws: ``SessionError/presence(_:)`` if the user declines, ``SessionError/storage(_:)`` if the user cannot be
+  ///   asked.
   @concurrent public func secret(_ reason: String) async throws(SessionError) -> Secret? {
     switch keychain.copy(key, asking: reason) {
     case .success(var data):
@@ -56,14 +58,14 @@ public struct BiometricSecret: Sendable {
       return Secret(bytes: data)
     case .failure(.itemNotFound): return nil
     case .failure(.userCanceled), .failure(.authFailed): throw .presence(.declined)
-    case .failure(let status): throw .storage(status.trouble ?? .unavailable("the keychain answered nothing"))
+    case .failure(let status): throw .storage(status.trouble ?? .unavailable("the keychain returned no data"))
     }
   }
 
-  /// That there is none is as good.
-  @concurrent public func remove() async throws(VaultTrouble) { try remove(key) }
+  /// Removes the secret, if there is one.
+  @concurrent public func remove() async throws(VaultError) { try remove(key) }
 
-  private func remove(_ key: KeychainKey) throws(VaultTrouble) {
+  private func remove(_ key: KeychainKey) throws(VaultError) {
     let status = keychain.delete(key, group: nil)
     if status != .itemNotFound, let trouble = status.trouble { throw trouble }
   }

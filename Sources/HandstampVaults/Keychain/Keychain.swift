@@ -1,17 +1,17 @@
-/// The four calls of a keychain for generic passwords, with nothing decided: `SecItemAdd`, `SecItemCopyMatching`,
-/// `SecItemUpdate`, `SecItemDelete`. Everything that a vault decides is above, and runs on every system.
+/// The four keychain calls for generic passwords: `SecItemAdd`, `SecItemCopyMatching`, `SecItemUpdate`,
+/// `SecItemDelete`. They make no decisions: those are in the vault, which runs on every platform.
 package protocol Keychain: Sendable {
-  /// Makes an item. ``KeychainStatus/duplicateItem`` when there is one of that key in that group.
+  /// Adds an item. Returns ``KeychainStatus/duplicateItem`` if the group already has one with that key.
   func add(_ item: KeychainItem) -> KeychainStatus
-  /// Every item of that key, in whatever access group the program may see, or in `group` alone.
+  /// Returns every item with this key, in all access groups available to the program or in `group` only.
   func copy(_ key: KeychainKey, group: String?) -> Result<[KeychainItem], KeychainStatus>
-  /// Changes every item of that key, in one step each.
+  /// Changes every item with this key, each atomically.
   func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainStatus
-  /// Removes every item of that key.
+  /// Removes every item with this key.
   func delete(_ key: KeychainKey, group: String?) -> KeychainStatus
 }
 
-/// What finds an item: `kSecAttrService` and `kSecAttrAccount`.
+/// The attributes that identify an item: `kSecAttrService` and `kSecAttrAccount`.
 package struct KeychainKey: Sendable, Hashable {
   package var service: String
   package var account: String
@@ -22,12 +22,12 @@ package struct KeychainKey: Sendable, Hashable {
   }
 }
 
-/// An item as it is kept.
+/// A stored item.
 package struct KeychainItem: Sendable, Hashable {
   package var key: KeychainKey
-  /// `kSecAttrAccessGroup`; nothing, when it is added: the program's default group.
+  /// `kSecAttrAccessGroup`; `nil` when adding means the program's default group.
   package var group: String?
-  /// `kSecAttrAccessible`; nothing for a level that this package never writes.
+  /// `kSecAttrAccessible`; `nil` for a level that this package never writes.
   package var accessibility: KeychainAccessibility?
   /// `kSecValueData`.
   package var data: [UInt8]
@@ -40,7 +40,7 @@ package struct KeychainItem: Sendable, Hashable {
   }
 }
 
-/// What an update changes; what is nothing stays.
+/// An update; properties that are `nil` stay unchanged.
 package struct KeychainChange: Sendable, Hashable {
   package var data: [UInt8]?
   package var accessibility: KeychainAccessibility?

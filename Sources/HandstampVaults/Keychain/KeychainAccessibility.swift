@@ -1,5 +1,5 @@
-/// When an item can be read, and whether it may leave the device in a back-up. The deprecated levels that are always
-/// readable do not exist here.
+/// When an item is readable, and whether backups may carry it to another device. The deprecated levels that are always
+/// readable are omitted.
 package enum KeychainAccessibility: Sendable, Hashable, CaseIterable {
   case afterFirstUnlock
   case afterFirstUnlockThisDeviceOnly
@@ -7,7 +7,7 @@ package enum KeychainAccessibility: Sendable, Hashable, CaseIterable {
   case whenUnlockedThisDeviceOnly
   case whenPasscodeSetThisDeviceOnly
 
-  /// How much of the time it cannot be read.
+  /// The strictness with regard to locking.
   private var lock: Int {
     switch self {
     case .afterFirstUnlock, .afterFirstUnlockThisDeviceOnly: 1
@@ -23,8 +23,8 @@ package enum KeychainAccessibility: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The weakest level that is as strict as both: neither is simply stricter when one is about locking and the other about
-  /// back-ups.
+  /// The weakest level at least as strict as both. Neither of two levels may be stricter in every respect: one may be
+  /// about locking, the other about backups.
   package func joined(with other: KeychainAccessibility?) -> KeychainAccessibility {
     guard let other else { return self }
     let isBound = isThisDeviceOnly || other.isThisDeviceOnly
@@ -36,13 +36,13 @@ package enum KeychainAccessibility: Sendable, Hashable, CaseIterable {
   }
 }
 
-/// What kind of secret an item holds, which decides how it is kept.
+/// The kind of secret in an item, which determines its protection.
 package enum StorageClass: Sendable, Hashable {
-  /// Good for an hour at most.
+  /// Valid for an hour at most.
   case accessToken
-  /// The truth about a session. `inBackground`: it is also refreshed while the device is locked.
+  /// The authoritative state of a session. `inBackground`: it is also refreshed while the device is locked.
   case refreshToken(inBackground: Bool)
-  /// Released to a person who showed that they are there.
+  /// Released only after the user's presence is confirmed.
   case biometric
 
   package var accessibility: KeychainAccessibility {

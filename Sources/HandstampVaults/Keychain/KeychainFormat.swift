@@ -1,14 +1,14 @@
 import Crypto
 import HandstampCore
 
-/// The data of a keychain item, byte by byte; numbers are big-endian. The keychain seals it; the sum tells what is broken,
-/// and what belongs to another account.
+/// The data of a keychain item, byte by byte; numbers are big-endian. The keychain encrypts it; the checksum reveals
+/// damage and items of another account.
 ///
-/// | bytes | what |
+/// | bytes | content |
 /// |---|---|
 /// | 8 | `HSTKEYCH` |
-/// | 2 + 2 | the version of the format, and its complement: a flipped bit is no newer version |
-/// | 8 | the first bytes of SHA-256 of the account's id and all that follows |
+/// | 2 + 2 | the format version and its complement, so that a flipped bit does not look like a newer version |
+/// | 8 | the first bytes of the SHA-256 of the account ID and everything that follows |
 /// | 8 | the revision |
 /// | n | the fields of the entry |
 enum KeychainFormat {
@@ -30,14 +30,14 @@ enum KeychainFormat {
     }
   }
 
-  /// - Throws: ``VaultTrouble/corrupt`` for bytes that were changed or are another account's,
-  ///   ``VaultTrouble/unavailable(_:)`` for a newer format.
-  static func decode(_ bytes: [UInt8], account: AccountID) throws(VaultTrouble) -> VaultEntry {
+  /// - Throws: ``VaultError/corrupt`` if the bytes were changed or belong to another account,
+  ///   ``VaultError/unavailable(_:)`` for a newer format.
+  static func decode(_ bytes: [UInt8], account: AccountID) throws(VaultError) -> VaultEntry {
     guard bytes.count >= 12, bytes.starts(with: magic) else { throw .corrupt }
     let version = UInt16(bytes[8]) << 8 | UInt16(bytes[9])
     guard version == ~(UInt16(bytes[10]) << 8 | UInt16(bytes[11])), version > 0 else { throw .corrupt }
     guard version == KeychainFormat.version else {
-      throw .unavailable("a newer version of the program wrote this vault, in format \(version)")
+      throw .newerFormat("a newer version of the program wrote this vault, in format \(version)")
     }
     guard bytes.count >= headerCount + 8 else { throw .corrupt }
     let revision = Array(bytes[headerCount..<headerCount + 8])
@@ -52,7 +52,7 @@ enum KeychainFormat {
 
   private static func sum(_ revision: [UInt8], _ fields: ArraySlice<UInt8>, account: AccountID) -> [UInt8] {
     var hash = SHA256()
-    // The length first: no two accounts and contents make the same bytes.
+    // The length comes first, so that no two pairs of account and content yield the same bytes.
     let name = Array(account.rawValue.utf8)
     hash.update(data: withUnsafeBytes(of: UInt64(name.count).bigEndian) { Array($0) })
     hash.update(data: name)

@@ -1,6 +1,6 @@
 package import HandstampCore
 
-/// What a keychain call answers: an `OSStatus`, with the names of Security's `SecBase.h`.
+/// The status of a keychain call: an `OSStatus`, named as in Security's `SecBase.h`.
 package struct KeychainStatus: Error, Sendable, Hashable, RawRepresentable {
   package var rawValue: Int32
   package init(rawValue: Int32) { self.rawValue = rawValue }
@@ -9,7 +9,7 @@ package struct KeychainStatus: Error, Sendable, Hashable, RawRepresentable {
   package static let success = KeychainStatus(0)
   package static let itemNotFound = KeychainStatus(-25300)
   package static let duplicateItem = KeychainStatus(-25299)
-  /// The device is locked, or a question to the person was needed and not allowed.
+  /// The device is locked, or the user would have to be asked but must not be.
   package static let interactionNotAllowed = KeychainStatus(-25308)
   package static let interactionRequired = KeychainStatus(-25315)
   package static let authFailed = KeychainStatus(-25293)
@@ -24,28 +24,28 @@ package struct KeychainStatus: Error, Sendable, Hashable, RawRepresentable {
   package static let param = KeychainStatus(-50)
   package static let allocate = KeychainStatus(-108)
 
-  /// What a status means to whoever needs the item; nothing for success.
+  /// The vault error for this status; `nil` for success.
   ///
-  /// | status | verdict |
+  /// | status | vault error |
   /// |---|---|
   /// | `errSecInteractionNotAllowed`, `errSecInteractionRequired`, `errSecAuthFailed`, `errSecUserCanceled` | locked |
   /// | `errSecDecode` | corrupt |
-  /// | every other one, the unknown ones too | unavailable |
+  /// | every other status, including unknown ones | unavailable |
   ///
-  /// `errSecItemNotFound` alone says nothing: see ``KeychainVault``.
-  package var trouble: VaultTrouble? {
+  /// `errSecItemNotFound` alone proves nothing: see ``KeychainVault``.
+  package var trouble: VaultError? {
     switch self {
     case .success: nil
     case .interactionNotAllowed, .interactionRequired, .authFailed, .userCanceled: .locked
     case .decode: .corrupt
-    case .itemNotFound: .unavailable("a keychain item has gone")
-    case .duplicateItem: .unavailable("a keychain item that cannot be seen is in the way")
-    case .notAvailable: .unavailable("there is no keychain")
-    case .readOnly: .unavailable("the keychain cannot be written")
-    case .noAccessForItem: .unavailable("the keychain item belongs to another program")
+    case .itemNotFound: .unavailable("a keychain item has disappeared")
+    case .duplicateItem: .unavailable("a hidden keychain item has the same name")
+    case .notAvailable: .unavailable("no keychain is available")
+    case .readOnly: .permissions("the keychain is read-only")
+    case .noAccessForItem: .permissions("the keychain item belongs to another program")
     case .missingEntitlement:
-      .unavailable("the program is not signed for this keychain access group (error -34018)")
-    case .diskFull: .unavailable("disk full (keychain)")
+      .permissions("the program is not signed for this keychain access group (error -34018)")
+    case .diskFull: .full("disk full (keychain)")
     case .io: .unavailable("input or output error (keychain)")
     default: .unavailable("keychain error \(rawValue)")
     }

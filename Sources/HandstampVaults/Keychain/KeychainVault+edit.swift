@@ -8,12 +8,12 @@ import Glibc
 import Musl
 #endif
 
-/// What happens under the store lock.
+/// Edits, applied while holding the store lock.
 extension KeychainVault {
-  func apply(_ edit: VaultEdit, in folder: PosixFile) throws(VaultTrouble) -> VaultOutcome {
+  func apply(_ edit: VaultEdit, in folder: PosixFile) throws(VaultError) -> VaultOutcome {
     var isBroken = false
     var found: Found
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       found = try find()
     } catch {
       guard error == .corrupt, edit.replacesCorruptContent else { throw error }
@@ -35,24 +35,24 @@ extension KeychainVault {
     }
   }
 
-  /// The order matters: at no instant does the access item show a session that the refresh item does not hold, nor is there
-  /// an instant without a refresh item.
-  private func write(_ new: VaultEntry, over found: Found, _ edit: VaultEdit) throws(VaultTrouble) {
+  /// Writes the items in an order that guarantees two things: the access item never shows a session that is not in the
+  /// refresh item, and there is a refresh item at every instant.
+  private func write(_ new: VaultEntry, over found: Found, _ edit: VaultEdit) throws(VaultError) {
     if found.entry.session?.id != new.session?.id || new.session?.access == nil { try remove(accessKey) }
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       let isBeginning = if case .begin = edit.plain { true } else { false }
       let here = found.items.filter { accessGroup == nil || $0.group == accessGroup }
       try write(new, to: refreshKey, class: refreshClass, former: here, begins: isBeginning)
     } catch {
-      // The end of a session needs room for a tombstone. Without it the secrets go all the same, and that may make it.
+      // The tombstone needs space. If there is none, the secrets are removed anyway, which may free enough.
       guard edit.endsSession, error != .locked, (try? remove(refreshKey)) != nil else { throw error }
-      do throws(VaultTrouble) {
+      do throws(VaultError) {
         try write(new, to: refreshKey, class: refreshClass, former: [], begins: true)
       } catch {
-        throw error.adding("nothing is stored any more, not even that the session is over")
+        throw error.adding("nothing is stored any more, not even the session's end")
       }
     }
-    // It has moved: what lies in a former group is of an older revision.
+    // After a move to another access group, items in the former group have an older revision.
     let former = Set(found.items.compactMap(\.group)).filter { accessGroup != nil && $0 != accessGroup }
     for group in former.sorted() {
       try? remove(accessKey, group: group)
@@ -64,24 +64,24 @@ extension KeychainVault {
     copy.refresh = nil
     copy.pendingKey = nil
     copy.revocation = nil
-    // It may lag: what counts is stored.
+    // Failures are ignored: the copy may lag, and the authoritative item is stored.
     try? write(
       VaultEntry(revision: new.revision, session: copy), to: accessKey, class: .accessToken, former: [], begins: true)
   }
 
-  /// Gives the broken item the first name that is free.
-  private func setAside() throws(VaultTrouble) {
+  /// Renames the broken item to the first free name.
+  private func setAside() throws(VaultError) {
     for number in 1...KeychainVault.asideLimit {
       let status = keychain.update(refreshKey, group: nil, with: KeychainChange(account: asideKey(number).account))
       if status == .duplicateItem { continue }
       if status != .itemNotFound, let trouble = status.trouble { throw trouble }
       return
     }
-    throw .unavailable("too many broken keychain items are set aside")
+    throw .unavailable("too many damaged keychain items are set aside")
   }
 
-  /// A sign-out leaves nothing that was set aside either.
-  private func erase(alsoVault: Bool) throws(VaultTrouble) {
+  /// Removes everything that was set aside, as part of a sign-out.
+  private func erase(alsoVault: Bool) throws(VaultError) {
     for number in 1...KeychainVault.asideLimit {
       let status = keychain.delete(asideKey(number), group: nil)
       if status == .itemNotFound { break }
@@ -99,14 +99,14 @@ extension KeychainVault {
   }
 }
 
-/// The signal file: replaced after every write, which is what others watch for, and it holds the revision. It is worth trying,
-/// not worth failing for: what counts is stored already.
+/// The signal file. It is replaced after every write, for others to watch, and holds the revision. Failures are
+/// ignored: the entry itself is already stored.
 extension KeychainVault {
   private func signal(_ revision: UInt64, in folder: PosixFile) {
-    // Only ever made under the store lock.
+    // Created only under the store lock.
     let partial = files.signal + VaultFiles.partialEnding
     try? folder.remove(partial)
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       try folder.create(partial).write(revision.octets, attempt: "signalling a change")
       try folder.rename(partial, to: files.signal)
     } catch {

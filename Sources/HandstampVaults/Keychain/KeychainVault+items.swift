@@ -1,8 +1,8 @@
 import HandstampCore
 
-/// What is in the keychain, and what its silence means.
+/// The items in the keychain, and the meaning of "not found".
 extension KeychainVault {
-  /// The refresh items that were found; one, but for the move into another access group.
+  /// The refresh items found: one, except during the move to another access group.
   struct Found {
     var entry: VaultEntry
     var items: [KeychainItem] = []
@@ -15,30 +15,30 @@ extension KeychainVault {
   private var canaryKey: KeychainKey { KeychainKey(service: service + ".canary", account: "canary") }
   var refreshClass: StorageClass { .refreshToken(inBackground: inBackground) }
 
-  /// What is stored; an empty entry for a confirmed absence.
-  func find() throws(VaultTrouble) -> Found {
+  /// Returns the stored entry, or an empty one if its absence is confirmed.
+  func find() throws(VaultError) -> Found {
     if let found = try look() { return found }
     try awaken()
     // The device may have been unlocked between the first look and the canary.
     return try look() ?? Found(entry: VaultEntry())
   }
 
-  /// Nothing when the keychain says "not found", which is no answer yet.
-  private func look() throws(VaultTrouble) -> Found? {
+  /// Returns `nil` if the keychain reports "not found", which is not conclusive.
+  private func look() throws(VaultError) -> Found? {
     let items: [KeychainItem]
     switch keychain.copy(refreshKey, group: nil) {
     case .success(let found): items = found
     case .failure(.itemNotFound): return nil
-    case .failure(let status): throw status.trouble ?? .unavailable("the keychain answered nothing")
+    case .failure(let status): throw status.trouble ?? .unavailable("the keychain returned no data")
     }
     var newest: VaultEntry?
     var isBroken = false
     for item in items {
-      do throws(VaultTrouble) {
+      do throws(VaultError) {
         let entry = try KeychainFormat.decode(item.data, account: account)
         if newest.map({ $0.revision < entry.revision }) ?? true { newest = entry }
       } catch {
-        // What a newer program wrote is the last word, whatever is beside it.
+        // An entry from a newer program takes precedence over all others.
         guard error == .corrupt else { throw error }
         isBroken = true
       }
@@ -48,23 +48,23 @@ extension KeychainVault {
     return nil
   }
 
-  /// Returns when an item of the refresh item's class could be read just now; makes it where there is none.
-  private func awaken() throws(VaultTrouble) {
+  /// Confirms that an item of the refresh item's class is readable now, creating one if there is none.
+  private func awaken() throws(VaultError) {
     switch keychain.copy(canaryKey, group: nil) {
     case .success(let items) where !items.isEmpty: return
     case .success, .failure(.itemNotFound): break
-    case .failure(let status): throw status.trouble ?? .unavailable("the keychain answered nothing")
+    case .failure(let status): throw status.trouble ?? .unavailable("the keychain returned no data")
     }
     let canary = KeychainItem(
       key: canaryKey, group: accessGroup, accessibility: refreshClass.accessibility, data: Array("canary".utf8))
     let status = keychain.add(canary)
-    // "Not found", and yet it is there: the keychain does not show what it holds.
+    // "Not found", yet it exists: the keychain hides its items.
     if status == .duplicateItem { throw .locked }
     if let trouble = status.trouble { throw trouble }
     if case .failure(let status) = keychain.copy(canaryKey, group: nil) { throw status.trouble ?? .locked }
   }
 
-  /// What serves while the refresh item is locked; nothing when there is no such thing.
+  /// Returns the access item, used while the refresh item is locked, or `nil` if there is none.
   func readAccess() -> VaultReading? {
     guard case .success(let items) = keychain.copy(accessKey, group: nil) else { return nil }
     let entries = items.compactMap { try? KeychainFormat.decode($0.data, account: account) }
@@ -74,13 +74,12 @@ extension KeychainVault {
     return .accessOnly(newest.id, newest.profile, access)
   }
 
-  /// Updates the item, else adds it.
+  /// Updates the item, or adds it if missing.
   ///
-  /// - Parameters:
-  ///   - former: how the item was kept; it is never kept less strictly, unless it `begins` a session.
+  /// - Parameter former: The stored items. Their protection is never weakened, unless this write `begins` a session.
   func write(
     _ entry: VaultEntry, to key: KeychainKey, class wanted: StorageClass, former: [KeychainItem], begins: Bool
-  ) throws(VaultTrouble) {
+  ) throws(VaultError) {
     var data = KeychainFormat.encode(entry, account: account)
     defer { wipe(&data) }
     let level =
@@ -92,15 +91,15 @@ extension KeychainVault {
     var status = keychain.update(key, group: accessGroup, with: change)
     if status == .itemNotFound {
       status = keychain.add(KeychainItem(key: key, group: accessGroup, accessibility: level, data: data))
-      // Somebody who knows of no lock was quicker.
+      // Another program added it without taking the lock.
       if status == .duplicateItem { status = keychain.update(key, group: accessGroup, with: change) }
       if status == .itemNotFound { status = .duplicateItem }
     }
     if let trouble = status.trouble { throw trouble }
   }
 
-  /// That there is nothing to remove is as good.
-  func remove(_ key: KeychainKey, group: String? = nil) throws(VaultTrouble) {
+  /// Removes the item if it exists.
+  func remove(_ key: KeychainKey, group: String? = nil) throws(VaultError) {
     let status = keychain.delete(key, group: group)
     if status != .itemNotFound, let trouble = status.trouble { throw trouble }
   }

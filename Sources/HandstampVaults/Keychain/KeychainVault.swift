@@ -1,32 +1,33 @@
 public import HandstampCore
 
-/// Keeps an account's secrets in the keychain of Apple's systems: the data-protection keychain, never the file-based one of
-/// macOS, and never synchronised to other devices.
+/// Keeps an account's secrets in the keychain of Apple platforms: the data-protection keychain, never the file-based
+/// one of macOS, and never synchronized to other devices.
 ///
-/// | item | holds | can be read |
+/// | item | content | readable |
 /// |---|---|---|
-/// | refresh item | everything: the truth | while the device is unlocked, on this device only; with `inBackground` from the first unlock after a start on |
-/// | access item | session, profile, access token: a copy that may lag | from the first unlock after a start on |
-/// | canary | nothing | when the refresh item can |
+/// | refresh item | the complete entry, authoritative | while the device is unlocked; with `inBackground`, as the access item |
+/// | access item | session, profile, access token: a copy that may lag | after the first unlock since start-up |
+/// | canary | no data of the account | whenever the refresh item is |
 ///
-/// - While the refresh item is locked the access item serves alone (``VaultReading/accessOnly(_:_:_:)``).
-/// - "Not found" alone is no answer: before the first unlock the system may say it of an item that is there. Nobody is
-///   signed in only when the canary could be read, or made, and the item was looked for once more.
-/// - An item is updated, else added: there is no moment without the token. An update makes an item stricter where it was
-///   too weak, and never weaker; a new sign-in sets the level that the vault was made with.
-/// - What is broken is set aside under another name by the next sign-in; only a sign-out removes it.
-/// - An item that is found in another access group, because the app had no shared one before, moves to this vault's group
-///   with the next write.
-/// - Nothing is ever erased because an app was installed anew: its keychain items outlive it, and the session with them.
+/// - The refresh item is bound to this device.
+/// - While the refresh item is locked, the access item is used alone (``VaultReading/accessOnly(_:_:_:)``).
+/// - "Not found" alone is not conclusive: before the first unlock the system may report it for existing items. The
+///   vault counts as empty only once the canary could be read or created and a second look found no item.
+/// - An item is updated, or added if missing: there is no moment without the token. An update strengthens protection
+///   that is too weak, and never weakens it; a new sign-in sets the level configured for the vault.
+/// - Broken items are renamed by the next sign-in; only a sign-out removes them.
+/// - An item found in another access group, because the app did not share one before, moves to this vault's group with
+///   the next write.
+/// - Reinstalling the app erases nothing: keychain items outlive the app, and so does the session.
 ///
-/// Lock files and a file that signals changes are in a folder of the app's choice; they hold no secret. An app and its
-/// extensions name a folder in their group container. A keychain has no means to have a write synced: what it reports as
-/// stored counts as durable.
+/// Lock files and a file that signals changes are kept in a folder of the app's choice; they contain no secrets. An app
+/// and its extensions use a folder in their group container. A keychain cannot sync writes on demand: a write counts as
+/// durable once the keychain reports success.
 public struct KeychainVault: Vault {
-  /// Where lock files and signals are, absolute.
+  /// The absolute path of the folder for lock files and signals.
   public let folder: String
   public let account: AccountID
-  /// The access group of the items; nothing: the program's default one.
+  /// The access group of the items; `nil` uses the program's default group.
   public let accessGroup: String?
   let service: String
   let inBackground: Bool
@@ -46,9 +47,9 @@ public struct KeychainVault: Vault {
     files = VaultFiles(account: account)
   }
 
-  /// Takes no lock.
+  /// Reads the entry without taking a lock.
   @concurrent public func read() async -> VaultReading {
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       let found = try find()
       return found.entry.isEmpty ? .absent : .value(found.entry)
     } catch {
@@ -56,9 +57,9 @@ public struct KeychainVault: Vault {
     }
   }
 
-  /// Waits at most ten seconds for others who write.
+  /// Applies an edit, waiting at most ten seconds for other writers.
   @concurrent public func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       let folder = try openFolder()
       let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
       defer { lock.unlock() }
@@ -68,19 +69,20 @@ public struct KeychainVault: Vault {
     }
   }
 
-  /// Excludes other processes and other vaults of this process alike; see ``SealedFileVault/lock(within:)``.
-  @concurrent public func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+  /// Takes the refresh lock, which excludes other processes as well as other vaults of this process; see
+  /// ``SealedFileVault/lock(within:)``.
+  @concurrent public func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
     try await LockFile.flight(files.flightLock, in: openFolder(), at: folder, within: limit)
   }
 
-  /// Like ``lock(within:)``, and independent of it.
-  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+  /// Takes the sign-in lock. Like ``lock(within:)``, and independent of it.
+  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
     try await LockFile.flight(files.signInLock, in: openFolder(), at: folder, within: limit)
   }
 
-  /// What is stored is not in it: a folder that is missing, as where the system has emptied it, is made anew.
-  private func openFolder() throws(VaultTrouble) -> PosixFile { try VaultFolder(folder).openOrMake() }
+  /// Opens the folder. It holds no stored data, so a missing one, emptied by the system perhaps, is created again.
+  private func openFolder() throws(VaultError) -> PosixFile { try VaultFolder(folder).openOrMake() }
 
-  /// Yields after every write of this account, one's own included.
+  /// Yields after every write to this account, including this process's own.
   public func changes() -> AsyncStream<Void> { FileWatch.changes(of: files.signal, in: folder) }
 }

@@ -1,17 +1,17 @@
-/// A keychain that also keeps items which are handed out only to a person who is there, with nothing decided.
+/// A keychain with items that are released only after the user confirms presence. It makes no decisions.
 package protocol ProtectedKeychain: Keychain {
-  /// Makes an item that is protected by access control (`SecAccessControlCreateWithFlags`).
+  /// Adds an item protected by access control (`SecAccessControlCreateWithFlags`).
   func add(_ item: KeychainItem, access: KeychainAccess) -> KeychainStatus
-  /// Asks the person, and hands the item's data out. Blocks until they have answered.
+  /// Asks the user to confirm presence, and returns the item's data. Blocks until the user has answered.
   func copy(_ key: KeychainKey, asking reason: String) -> Result<[UInt8], KeychainStatus>
-  /// Looks for the item and asks nobody: ``KeychainStatus/interactionNotAllowed`` when it is there.
+  /// Looks for the item without asking the user: ``KeychainStatus/interactionNotAllowed`` means that it exists.
   func find(_ key: KeychainKey) -> KeychainStatus
 }
 
-/// Whom a protected item is handed out to.
+/// The condition for releasing a protected item.
 package enum KeychainAccess: Sendable, Hashable {
-  /// Whoever opens the device, by biometry or by passcode.
+  /// Biometry or the device's passcode.
   case userPresence
-  /// Whoever was enrolled for biometry when it was stored: a finger or a face that is added later makes it useless.
+  /// The biometry enrolled when the item was stored: a fingerprint or face added later invalidates it.
   case biometryCurrentSet
 }

@@ -1,4 +1,4 @@
-// watchOS has no `LAContext.localizedReason`, and nothing to recognise a person by but the passcode.
+// watchOS has no `LAContext.localizedReason`, and no means of confirming presence but the passcode.
 #if canImport(Security) && canImport(LocalAuthentication) && !os(tvOS) && !os(watchOS)
 import Foundation
 public import HandstampCore
@@ -45,10 +45,10 @@ extension SystemKeychain: ProtectedKeychain {
 }
 
 extension BiometricSecret {
-  /// One account's secret in the system's keychain; not on tvOS and watchOS.
+  /// One account's secret in the system's keychain; not available on tvOS and watchOS.
   ///
-  /// - Parameter service: the name of the item, such as `org.example.forum`; it must not change between releases.
-  public init(service: String, account: AccountID = AccountID("default"), access: Access = .whoIsEnrolledNow) {
+  /// - Parameter service: The name of the item, such as `org.example.forum`; it must not change between releases.
+  public init(service: String, account: AccountID = AccountID("default"), access: Access = .currentBiometrySet) {
     self.init(SystemKeychain(), service: service, account: account, access: access)
   }
 }

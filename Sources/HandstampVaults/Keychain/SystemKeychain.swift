@@ -3,8 +3,8 @@ import Foundation
 public import HandstampCore
 import Security
 
-/// The four calls, and nothing else. Every query names the data-protection keychain, which alone knows accessibility and
-/// access groups on macOS, too (Apple TN3137), and items that stay on the device.
+/// The four system calls. Every query names the data-protection keychain, the only one that supports accessibility
+/// levels and access groups on macOS as well (Apple TN3137), and items that stay on the device.
 struct SystemKeychain: Keychain {
   func add(_ item: KeychainItem) -> KeychainStatus {
     var attributes = query(item.key, group: item.group)
@@ -78,17 +78,17 @@ extension KeychainAccessibility {
 }
 
 extension KeychainVault {
-  /// The vault of one account in the system's keychain. Nothing is read or made until it is used.
+  /// Creates the vault of one account in the system's keychain. Nothing is read or created until first use.
   ///
   /// - Parameters:
-  ///   - service: the name of the items, such as `org.example.forum`; it must not change between releases.
-  ///   - folder: where lock files are, absolute, the vault's own. An app and its extensions share one in their group
-  ///     container.
-  ///   - accessGroup: the keychain access group that an app and its extensions share, as signed, with the team's prefix;
-  ///     nothing: the program's own. A program that is not signed for it, and on macOS one that is not signed at all, gets
-  ///     ``VaultTrouble/unavailable(_:)``.
-  ///   - inBackground: whether the session is refreshed also while the device is locked. A session that is running keeps
-  ///     the stricter level until the next sign-in.
+  ///   - service: The name of the items, such as `org.example.forum`; it must not change between releases.
+  ///   - folder: The absolute path of a folder for the vault's lock files only. An app and its extensions share one in
+  ///     their group container.
+  ///   - accessGroup: The keychain access group shared by an app and its extensions, as signed, with the team's prefix;
+  ///     `nil` uses the program's own. A program that is not signed for it, or on macOS not signed at all, gets
+  ///     ``VaultError/unavailable(_:)``.
+  ///   - inBackground: Whether the session is also refreshed while the device is locked. A running session keeps the
+  ///     stricter level until the next sign-in.
   public init(
     service: String, account: AccountID = AccountID("default"), folder: String, accessGroup: String? = nil,
     inBackground: Bool = false
@@ -103,7 +103,7 @@ extension Vault where Self == KeychainVault {
   /// The keychain vault of the program `name`, such as `org.example.forum`, for one of its accounts; see
   /// ``KeychainVault/init(service:account:folder:accessGroup:inBackground:)``.
   ///
-  /// - Parameter folder: where lock files are; nothing: in the program's own Application Support.
+  /// - Parameter folder: The folder for lock files; `nil` uses one in the program's Application Support.
   public static func keychain(
     _ name: String, account: AccountID = AccountID("default"), folder: String? = nil, accessGroup: String? = nil,
     inBackground: Bool = false

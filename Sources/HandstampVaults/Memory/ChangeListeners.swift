@@ -1,6 +1,6 @@
 import HandstampCore
 
-/// Those who want to hear of changes. A listener that is slow hears of many changes once.
+/// Listeners for changes. A slow listener receives several changes as one.
 final class ChangeListeners: Sendable {
   private struct State {
     var next: UInt64 = 0
@@ -33,7 +33,7 @@ final class ChangeListeners: Sendable {
 }
 
 extension AsyncStream<Void> {
-  /// Whatever either yields; several are told as one.
+  /// A stream that yields when either stream does, with pending signals combined into one.
   func merged(with other: AsyncStream<Void>) -> AsyncStream<Void> {
     let (both, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     let forwarding = Task.detached(priority: .utility) {

@@ -1,6 +1,6 @@
 import HandstampCore
 
-/// A flight lock among the tasks of one process, first come, first served.
+/// A refresh lock among the tasks of one process; first come, first served.
 final class MemoryFlight: Sendable {
   private struct State {
     var held = false
@@ -13,7 +13,7 @@ final class MemoryFlight: Sendable {
 
   init(clock: any Clock<Duration>) { self.clock = clock }
 
-  func lock(within limit: Duration) async -> (any FlightLock)? {
+  func lock(within limit: Duration) async -> (any VaultLock)? {
     let id = state.withLock { state in
       state.next += 1
       return state.next
@@ -30,7 +30,7 @@ final class MemoryFlight: Sendable {
         }
         if isFree { return waiter.resume(returning: true) }
         guard limit > .zero else { return waiter.resume(returning: false) }
-        // From here on: the cancellation may have come before there was anyone to give up.
+        // After queueing: a cancellation that came earlier found no waiter to remove.
         if Task.isCancelled { return giveUp(id) }
         Task.detached { [weak self, clock] in
           try? await clock.sleep(for: limit)
@@ -43,7 +43,7 @@ final class MemoryFlight: Sendable {
     return got ? Handle(self) : nil
   }
 
-  /// Does nothing for those who no longer wait.
+  /// Stops the wait; no effect if `id` is not waiting.
   private func giveUp(_ id: UInt64) {
     let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
       guard let index = state.queue.firstIndex(where: { $0.id == id }) else { return nil }
@@ -63,8 +63,8 @@ final class MemoryFlight: Sendable {
     heir?.resume(returning: true)
   }
 
-  /// Unlocks once, at the latest when it goes away.
-  private final class Handle: FlightLock {
+  /// Unlocks once, on `deinit` at the latest.
+  private final class Handle: VaultLock {
     private let flight: Locked<MemoryFlight?>
 
     init(_ flight: MemoryFlight) { self.flight = Locked(flight) }

@@ -1,17 +1,16 @@
 public import HandstampCore
 
-/// A vault in memory: for tests, for previews, and for sessions that must not outlive their process.
+/// A vault in memory, for tests, previews and sessions that must not outlive their process.
 ///
-/// It may be given to several controllers and then stands for several processes that share one store: edits are applied
-/// one at a time, there is one flight lock, and every write is signalled to all who listen. Nothing in it survives the last
-/// reference.
+/// Share it between controllers to simulate processes that share one store: edits are applied one at a time, there is
+/// one refresh lock, and every write signals all listeners. The contents are lost with the last reference.
 public final class MemoryVault: Vault {
   private let entry: Locked<VaultEntry>
   private let listeners = ChangeListeners()
   private let flight: MemoryFlight
   private let signIns: MemoryFlight
 
-  /// A vault that holds `entry`. `clock` measures how long ``lock(within:)`` waits; a test may hand in its own.
+  /// Creates a vault that holds `entry`. `clock` measures the wait in ``lock(within:)``; tests may pass their own.
   public init(_ entry: VaultEntry = VaultEntry(), clock: any Clock<Duration> = ContinuousClock()) {
     self.entry = Locked(entry)
     flight = MemoryFlight(clock: clock)
@@ -23,7 +22,7 @@ public final class MemoryVault: Vault {
     return entry.isEmpty ? .absent : .value(entry)
   }
 
-  /// Never fails. "Durable" here means: as long as this object lives.
+  /// Applies the edit. Never fails. "Durable" here means for the lifetime of this object.
   @concurrent public func edit(_ edit: VaultEdit) async -> VaultOutcome {
     let (outcome, wrote) = entry.withLock { entry -> (VaultOutcome, Bool) in
       switch edit.applied(to: entry) {
@@ -38,25 +37,26 @@ public final class MemoryVault: Vault {
     return outcome
   }
 
-  /// Who waits longest gets it first. A lock whose handle goes away unused is given back.
-  @concurrent public func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+  /// Takes the lock in order of arrival. It is released if its handle is deallocated.
+  @concurrent public func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
     guard let lock = await flight.lock(within: limit) else {
-      throw .unavailable("the flight lock is held by another task of this program")
+      throw .unavailable("the refresh lock is held by another task of this program")
     }
     return lock
   }
 
-  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
     guard let lock = await signIns.lock(within: limit) else {
       throw .unavailable("the sign-in lock is held by another task of this program")
     }
     return lock
   }
 
-  /// Yields after every write, one's own included.
+  /// Yields after every write, including this process's own.
   public func changes() -> AsyncStream<Void> { listeners.stream() }
 
-  /// Puts back an earlier content, whatever is there: a restored back-up, or a power cut that took the last writes.
+  /// Restores an earlier entry regardless of the current one, as a restored backup or a power cut that lost writes
+  /// would.
   package func restore(_ earlier: VaultEntry) {
     entry.withLock { $0 = earlier }
     listeners.signal()

@@ -3,19 +3,19 @@ public import HandstampCore
 import Foundation
 import LocalAuthentication
 
-/// Asks by what the device has: a face, a finger, a passcode, a watch. On tvOS there is no such thing.
+/// Confirms presence with the device's own means: face, fingerprint, passcode or watch. Not available on tvOS.
 public struct DevicePresence: UserPresence {
-  /// Who is good enough.
-  public enum Means: Sendable, Hashable {
+  /// The accepted means of confirmation.
+  public enum Method: Sendable, Hashable {
     /// Biometry, or the device's passcode where that fails.
     case owner
     /// Biometry alone; on watchOS, where there is none, the passcode.
     case biometry
   }
 
-  private let means: Means
+  private let method: Method
 
-  public init(_ means: Means = .owner) { self.means = means }
+  public init(_ method: Method = .owner) { self.method = method }
 
   @concurrent public func confirm(_ reason: String) async throws(PresenceError) {
     let question = Question()
@@ -34,12 +34,12 @@ public struct DevicePresence: UserPresence {
     #if os(watchOS)
     .deviceOwnerAuthentication
     #else
-    means == .owner ? .deviceOwnerAuthentication : .deviceOwnerAuthenticationWithBiometrics
+    method == .owner ? .deviceOwnerAuthentication : .deviceOwnerAuthenticationWithBiometrics
     #endif
   }
 }
 
-/// One context asks once: a second question needs a second one.
+/// One question to the user. An `LAContext` asks once, so each question has its own.
 // Unchecked: `evaluatePolicy` and `invalidate` of one context may be called from any thread.
 private final class Question: @unchecked Sendable {
   private let context = LAContext()
@@ -55,7 +55,7 @@ package import HandstampCore
 #endif
 
 extension PresenceError {
-  /// What an error of LocalAuthentication means, by its code (`LAError.h`).
+  /// The presence error for a LocalAuthentication error code (`LAError.h`).
   package init(localAuthentication code: Int) {
     switch code {
     // authenticationFailed, userCancel, userFallback
@@ -64,10 +64,10 @@ extension PresenceError {
     case -4, -9, -10: self = .cancelled
     case -5: self = .unavailable("the device has no passcode")
     case -6: self = .unavailable("there is no biometry, or the app may not use it")
-    case -7: self = .unavailable("nobody is enrolled for biometry")
+    case -7: self = .unavailable("no face or fingerprint is enrolled")
     case -8: self = .unavailable("biometry is locked until the device's passcode is entered")
-    case -11, -12, -13: self = .unavailable("what it needs is not paired or not connected")
-    case -1004: self = .unavailable("no question may be shown now")
+    case -11, -12, -13: self = .unavailable("the watch or the sensor is not paired or not connected")
+    case -1004: self = .unavailable("no prompt can be shown now")
     default: self = .unavailable("error \(code) of LocalAuthentication")
     }
   }

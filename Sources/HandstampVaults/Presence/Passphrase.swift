@@ -9,29 +9,29 @@ import Glibc
 import Musl
 #endif
 
-/// A passphrase for a folder of vaults: it shows that its owner is there, and it seals the vaults' key, so that who has the
-/// disk has nothing. For systems that have nothing better of their own, such as Linux.
+/// A passphrase for a folder of vaults. It confirms the user's presence and seals the vault key, so that a copy of the
+/// disk alone opens nothing. For systems without a presence check of their own, such as Linux.
 ///
 /// ```swift
 /// let passphrase = Passphrase(folder: folder) { question in await prompt(question.reason) }
 /// let vault = SealedFileVault(folder: folder, account: account, key: .passphrase(passphrase))
 /// let lock = PresenceLock(passphrase, policy: .window(.seconds(300)), reason: "to read your messages")
 /// ```
-/// Until it was given once, the vaults are ``VaultTrouble/locked``. It is stretched with scrypt (RFC 7914). After five wrong
-/// ones in a row the next is looked at after a wait, also by other processes and after a restart; whoever copies the
-/// file can try as fast as scrypt lets them, so a good passphrase is a long one.
+/// Until the passphrase has been entered once, the vaults are ``VaultError/locked``. It is stretched with scrypt (RFC
+/// 7914). After five wrong passphrases in a row the next attempt has to wait, in other processes and after a restart as
+/// well. An attacker with a copy of the file is limited only by the cost of scrypt, so choose a long passphrase.
 public final class Passphrase: UserPresence {
-  /// What a person is asked.
+  /// The question put to the user.
   public struct Question: Sendable, Hashable {
     public var reason: String
-    /// Why they are asked again.
+    /// The reason for asking again, if the previous attempt failed.
     public var failure: PassphraseError?
   }
 
   private struct State: Sendable {
     var key: SealingKey?
     var bytes: Secret?
-    /// Counts where the disk takes no writes.
+    /// Counts the attempts if the disk cannot be written.
     var tries: PassphraseTries?
   }
 
@@ -42,13 +42,19 @@ public final class Passphrase: UserPresence {
   private let state = Locked(State())
   let listeners = ChangeListeners()
 
-  /// The passphrase of the vaults in `folder`. Nothing is read or made until it is used.
+  /// Creates the passphrase of the vaults in `folder`. Nothing is read or created until first use.
   ///
-  /// - Parameters:
-  ///   - cost: what a new one costs per try; one that was set keeps its own.
-  ///   - ask: brings what the person types; nothing when they will not.
-  public init(
-    folder: String, cost: PassphraseCost = .standard, clock: any SessionClock = SystemClock(),
+  /// - Parameter ask: Returns the passphrase as typed, or `nil` if the user declines.
+  public convenience init(
+    folder: String, clock: any SessionClock = SystemClock(),
+    ask: @escaping @Sendable (Question) async throws -> Secret? = { _ in nil }
+  ) {
+    self.init(folder: folder, cost: .standard, clock: clock, ask: ask)
+  }
+
+  /// - Parameter cost: The cost per attempt of a new passphrase; an existing one keeps its own.
+  package init(
+    folder: String, cost: PassphraseCost, clock: any SessionClock = SystemClock(),
     ask: @escaping @Sendable (Question) async throws -> Secret? = { _ in nil }
   ) {
     self.folder = folder
@@ -60,18 +66,19 @@ public final class Passphrase: UserPresence {
   /// Whether the vaults can be read.
   public var isUnlocked: Bool { state.withLock { $0.key != nil } }
 
-  /// Whether one has been set.
+  /// Whether a passphrase has been set.
   public func isSet() throws(PassphraseError) -> Bool {
-    do throws(VaultTrouble) { return try isStored() } catch { throw .storage(error) }
+    do throws(VaultError) { return try isStored() } catch { throw .storage(error) }
   }
 
-  /// Forgets the key: the vaults are locked until the passphrase is given again.
+  /// Forgets the key. The vaults stay locked until the passphrase is entered again.
   public func lock() {
     state.withLock { ($0.key, $0.bytes) = (nil, nil) }
     listeners.signal()
   }
 
-  /// Sets the first one, at least 8 characters long, and unlocks. A key file beside the vaults is sealed, and goes.
+  /// Sets the first passphrase, at least 8 characters long, and unlocks. Seals the key file beside the vaults, then
+  /// deletes it.
   @concurrent public func set(_ new: Secret) async throws(PassphraseError) {
     try PassphraseText.check(new)
     try await exclusively(making: true) { files throws(PassphraseError) in
@@ -83,17 +90,17 @@ public final class Passphrase: UserPresence {
     }
   }
 
-  /// Takes what a person typed, and unlocks.
+  /// Unlocks with the passphrase as typed.
   @concurrent public func unlock(with passphrase: Secret) async throws(PassphraseError) {
     try await exclusively { files throws(PassphraseError) in
       let key = try await open(passphrase, files)
-      // Left over by a process that died while it set the passphrase.
+      // Left behind by a process that died while setting the passphrase.
       try? files.removeKeyFile(ifItHolds: key)
       unlock(key)
     }
   }
 
-  /// Seals the same key with another one. A kill at any instant leaves the old one or the new one.
+  /// Seals the same key with another passphrase. A kill at any instant leaves either the old one or the new one.
   @concurrent public func change(from old: Secret, to new: Secret) async throws(PassphraseError) {
     try PassphraseText.check(new)
     try await exclusively { files throws(PassphraseError) in
@@ -103,45 +110,62 @@ public final class Passphrase: UserPresence {
     }
   }
 
-  /// Asks for it, three times at most, and unlocks.
+  /// Asks for the passphrase, at most three times, and unlocks.
   @concurrent public func confirm(_ reason: String) async throws(PresenceError) {
+    do throws(AskingError) { try await unlock(asking: reason) } catch {
+      switch error {
+      case .presence(let error): throw error
+      case .passphrase(.storage(let error)): throw .unavailable(error.description)
+      case .passphrase(.notSet): throw .unavailable("no passphrase has been set")
+      case .passphrase(let error): throw .unavailable("the passphrase cannot be checked: \(error)")
+      }
+    }
+  }
+
+  /// Why asking for the passphrase did not unlock: the user, or the files.
+  enum AskingError: Error {
+    case presence(PresenceError)
+    case passphrase(PassphraseError)
+  }
+
+  /// Asks for the passphrase, at most three times, and unlocks.
+  @concurrent func unlock(asking reason: String) async throws(AskingError) {
     var failure: PassphraseError?
     for _ in 0..<3 {
-      // Nobody types in vain.
-      if let wait = lockedOut { throw .lockedOut(retryAfter: wait) }
+      // Checked first: no point in asking during the wait.
+      if let wait = lockedOut { throw .presence(.lockedOut(retryAfter: wait)) }
       let typed: Secret?
       do { typed = try await ask(Question(reason: reason, failure: failure)) } catch {
-        throw error is CancellationError ? .cancelled : .unavailable("asking failed: \(type(of: error))")
+        throw .presence(error is CancellationError ? .cancelled : .unavailable("asking failed: \(type(of: error))"))
       }
-      if Task.isCancelled { throw .cancelled }
-      guard let typed else { throw .declined }
+      if Task.isCancelled { throw .presence(.cancelled) }
+      guard let typed else { throw .presence(.declined) }
       do throws(PassphraseError) { return try await unlock(with: typed) } catch {
         switch error {
         case .wrong: failure = error
-        case .lockedOut(let wait): throw .lockedOut(retryAfter: wait)
-        case .storage(.unavailable(let why)): throw .unavailable(why)
-        case .notSet: throw .unavailable("no passphrase has been set")
-        default: throw .unavailable("the passphrase cannot be checked: \(error)")
+        case .lockedOut(let wait): throw .presence(.lockedOut(retryAfter: wait))
+        default: throw .passphrase(error)
         }
       }
     }
-    throw .declined
+    throw .presence(.declined)
   }
 
-  /// The vaults' key; nothing when there is none yet. Without the passphrase the vaults are locked.
-  func key() throws(VaultTrouble) -> SealingKey? {
+  /// The vault key, or `nil` if there is none yet. Throws ``VaultError/locked`` until the passphrase has been
+  /// entered.
+  func key() throws(VaultError) -> SealingKey? {
     if let key = state.withLock({ $0.key }) { return key }
     if try isStored() { throw .locked }
     return nil
   }
 
-  /// Yields after every change of the lock.
+  /// Yields whenever the lock state changes.
   var changes: AsyncStream<Void> { listeners.stream() }
 
-  /// The same as it was sealed.
+  /// The vault key's bytes, as they were sealed.
   var keyBytes: Secret? { state.withLock { $0.bytes } }
 
-  /// Seals a key that comes from elsewhere, and unlocks. A key file beside the vaults stays.
+  /// Seals a key from another place, and unlocks. Keeps the key file beside the vaults.
   @concurrent func seal(_ key: Secret, with new: Secret) async throws(PassphraseError) {
     try PassphraseText.check(new)
     try await exclusively(making: true) { files throws(PassphraseError) in
@@ -151,13 +175,13 @@ public final class Passphrase: UserPresence {
     }
   }
 
-  /// Takes the sealed key away, and locks.
+  /// Deletes the sealed key, and locks.
   @concurrent func removeSealed() async throws(PassphraseError) {
     try await exclusively { files throws(PassphraseError) in try files.remove() }
     lock()
   }
 
-  func isStored() throws(VaultTrouble) -> Bool {
+  func isStored() throws(VaultError) -> Bool {
     try PosixFile.folder(folder)?.open(PassphraseFiles.name, flags: O_RDONLY) != nil
   }
 
@@ -174,7 +198,7 @@ public final class Passphrase: UserPresence {
     return wait > .zero ? wait : nil
   }
 
-  /// One try, counted before it is made.
+  /// Makes one attempt, counted beforehand.
   private func open(_ passphrase: Secret, _ files: PassphraseFiles) async throws(PassphraseError) -> Secret {
     guard let header = try files.load() else { throw .notSet }
     let now = clock.now()
@@ -183,14 +207,14 @@ public final class Passphrase: UserPresence {
     if let own = state.withLock({ $0.tries }), own.failures > count.failures { count = own }
     let wait = count.remaining(at: now)
     if wait > .zero {
-      // Of another boot: the wait is measured from now on.
+      // Counted in another boot: the wait starts again from now.
       if now.elapsed(since: count.last) == nil {
         try? tries.store(PassphraseTries(failures: count.failures, last: now))
       }
       throw .lockedOut(retryAfter: wait)
     }
     count = PassphraseTries(failures: count.failures + 1, last: now)
-    // A disk that is full must not lock anybody out: then this process counts alone.
+    // A full disk must not lock the user out, so this process keeps the count in memory.
     let isCounted = (try? tries.store(count)) != nil
     state.withLock { [count] in $0.tries = isCounted ? nil : count }
     let key = try await derived { () throws(PassphraseError) in
@@ -208,14 +232,14 @@ public final class Passphrase: UserPresence {
   ) async throws(PassphraseError) {
     let files: PassphraseFiles
     let lock: LockFile
-    do throws(VaultTrouble) {
-      guard folder.hasPrefix("/") else { throw .unavailable("the path of a vault's folder must be absolute") }
+    do throws(VaultError) {
+      guard folder.hasPrefix("/") else { throw .unavailable("the path of the vault folder must be absolute") }
       let opened = making ? try PosixFile.makeFolder(folder) : try PosixFile.folder(folder)
-      guard let opened else { throw .unavailable("the vault's folder is missing") }
+      guard let opened else { throw .unavailable("the vault folder is missing") }
       files = PassphraseFiles(folder: opened)
       lock = try LockFile(PassphraseFiles.lock, in: opened)
       guard try await lock.take(until: .now + .seconds(30), pauses: .inQueue) else {
-        throw .unavailable("another process does not let go of the passphrase")
+        throw .unavailable("another process keeps the passphrase file locked")
       }
     } catch {
       throw .storage(error)
@@ -230,7 +254,8 @@ extension Passphrase: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// Runs `body` on a thread of its own: it takes some tenths of a second, and the few that tasks share are needed by others.
+/// Runs `body` on a thread of its own: it takes some tenths of a second and must not block the shared thread pool of
+/// tasks.
 func derived<Result: Sendable>(
   _ body: @escaping @Sendable () throws(PassphraseError) -> Result
 ) async throws(PassphraseError) -> Result {

@@ -8,7 +8,7 @@ import Glibc
 import Musl
 #endif
 
-/// A passphrase's files, while its lock is held.
+/// The files of a passphrase, accessed while holding its lock.
 struct PassphraseFiles {
   static let name = "passphrase.key"
   static let lock = "passphrase.lock"
@@ -16,12 +16,12 @@ struct PassphraseFiles {
 
   let folder: PosixFile
 
-  /// Nothing when none has been set.
+  /// Returns the header, or `nil` if no passphrase has been set.
   func load() throws(PassphraseError) -> PassphraseFormat.Header? {
-    let file = try stored { () throws(VaultTrouble) -> [UInt8]? in
+    let file = try stored { () throws(VaultError) -> [UInt8]? in
       guard let file = try folder.open(PassphraseFiles.name, flags: O_RDONLY) else { return nil }
       guard try file.status().mode & 0o077 == 0 else {
-        throw .unavailable("the passphrase's file is open to others: its mode should be 0600")
+        throw .permissions("other users can access the passphrase file: its mode should be 0600")
       }
       return try file.readAll(limit: PassphraseFormat.count)
     }
@@ -29,9 +29,9 @@ struct PassphraseFiles {
     return try PassphraseFormat.Header(file)
   }
 
-  /// The key that the vaults here have, or a new one where there are none.
+  /// Returns the key of the existing vaults, or a new key if there are no vaults yet.
   func keyToSeal() throws(PassphraseError) -> Secret {
-    let key = try stored { () throws(VaultTrouble) -> Secret? in
+    let key = try stored { () throws(VaultError) -> Secret? in
       if let key = try KeyFile(beside: folder).loadSecret() { return key }
       let isNeeded = try folder.names().contains {
         $0.hasSuffix(VaultFiles.vaultEnding) || $0.hasSuffix(VaultFiles.auditEnding)
@@ -46,7 +46,7 @@ struct PassphraseFiles {
     return key
   }
 
-  /// Replaces the file in one step; it is on the disk when this returns.
+  /// Replaces the file atomically. It is durable on return.
   func store(_ key: Secret, _ passphrase: Secret, cost: PassphraseCost) async throws(PassphraseError) {
     let sealed = try await derived { () throws(PassphraseError) in
       try PassphraseText.withBytes(of: passphrase) { text throws(PassphraseError) in
@@ -55,11 +55,11 @@ struct PassphraseFiles {
         return try PassphraseFormat.seal(bytes, with: text, cost: cost)
       }
     }
-    try stored { () throws(VaultTrouble) in
-      // Only ever made under the lock: it is of a process that died.
+    try stored { () throws(VaultError) in
+      // Created only under the lock, so this one was left behind by a process that died.
       try folder.remove(PassphraseFiles.new)
       let file = try folder.create(PassphraseFiles.new)
-      do throws(VaultTrouble) {
+      do throws(VaultError) {
         try file.write(sealed, attempt: "writing the sealed key")
         try file.sync(attempt: "syncing the sealed key")
         try folder.rename(PassphraseFiles.new, to: PassphraseFiles.name)
@@ -71,24 +71,24 @@ struct PassphraseFiles {
     }
   }
 
-  /// It is gone from the disk when this returns.
+  /// Removes the sealed key. The removal is durable on return.
   func remove() throws(PassphraseError) {
-    try stored { () throws(VaultTrouble) in
+    try stored { () throws(VaultError) in
       try folder.remove(PassphraseFiles.name)
       try folder.sync(attempt: "syncing the vault's folder")
     }
   }
 
-  /// The key file beside the vaults must not stay beside its sealed copy.
+  /// Removes the key file, which must not remain beside its sealed copy.
   func removeKeyFile(ifItHolds key: Secret? = nil) throws(PassphraseError) {
-    try stored { () throws(VaultTrouble) in
+    try stored { () throws(VaultError) in
       let file = KeyFile(beside: folder)
       guard let found = try file.loadSecret(), key == nil || key == found else { return }
       try file.remove()
     }
   }
 
-  private func stored<Result>(_ body: () throws(VaultTrouble) -> Result) throws(PassphraseError) -> Result {
-    do throws(VaultTrouble) { return try body() } catch { throw .storage(error) }
+  private func stored<Result>(_ body: () throws(VaultError) -> Result) throws(PassphraseError) -> Result {
+    do throws(VaultError) { return try body() } catch { throw .storage(error) }
   }
 }

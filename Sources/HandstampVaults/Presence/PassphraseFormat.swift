@@ -10,38 +10,38 @@ import Foundation
 import _CryptoExtras
 #endif
 
-/// How much work and memory one try takes (scrypt, RFC 7914): 2^n rounds of 1 KiB each.
-public struct PassphraseCost: Sendable, Hashable {
+/// The work and memory that one attempt takes (scrypt, RFC 7914): 2^n rounds of 1 KiB each.
+package struct PassphraseCost: Sendable, Hashable {
   /// The binary logarithm of scrypt's N.
   let rounds: UInt8
 
   package init(rounds: UInt8) { self.rounds = rounds }
 
   /// 32 MiB, about a tenth of a second.
-  public static let light = PassphraseCost(rounds: 15)
-  /// 128 MiB, some tenths of a second: what OWASP asks for.
-  public static let standard = PassphraseCost(rounds: 17)
+  package static let light = PassphraseCost(rounds: 15)
+  /// 128 MiB, some tenths of a second; recommended by OWASP.
+  package static let standard = PassphraseCost(rounds: 17)
 }
 
 /// The file that holds a vault key sealed with a passphrase; numbers are big-endian.
 ///
-/// | bytes | what |
+/// | bytes | content |
 /// |---|---|
 /// | 8 | `HSTPASS1` |
 /// | 4 | 1 for scrypt, log2 N, r, p |
 /// | 16 | the salt |
 /// | 12 | the nonce |
-/// | 32 + 16 | the key, sealed with ChaCha20-Poly1305 under what scrypt and HKDF make of the passphrase; all before is authenticated |
-/// | 4 | the first bytes of SHA-256 of all before: a damaged file is told from a wrong passphrase |
+/// | 32 + 16 | the key, sealed with ChaCha20-Poly1305 under scrypt and HKDF of the passphrase; all before is authenticated |
+/// | 4 | the first bytes of the SHA-256 of everything before, to distinguish a damaged file from a wrong passphrase |
 enum PassphraseFormat {
   static let count = 92
   private static let magic = Array("HSTPASS1".utf8)
   private static let scrypt: UInt8 = 1
   private static let blockSize: UInt8 = 8
-  /// 2^18 rounds take 256 MiB: a file cannot ask for more.
+  /// 2^18 rounds take 256 MiB, the most that a file may demand.
   private static let rounds = 10...18 as ClosedRange<UInt8>
 
-  /// What a file says before anything is derived.
+  /// The parts of a file that are readable without deriving a key.
   struct Header {
     var cost: PassphraseCost
     var file: [UInt8]
@@ -49,13 +49,13 @@ enum PassphraseFormat {
     init(_ file: [UInt8]) throws(PassphraseError) {
       guard file.starts(with: magic.dropLast()), file.count > 8 else { throw .damaged }
       if file[7] != magic[7], (UInt8(ascii: "2")...UInt8(ascii: "9")).contains(file[7]) {
-        throw .storage(.unavailable("a newer version of the program sealed this key"))
+        throw .storage(.newerFormat("a newer version of the program sealed this key"))
       }
       guard file.count == count, SealedFormat.check(file[..<88]).elementsEqual(file[88...]), file[7] == magic[7] else {
         throw .damaged
       }
       guard file[8] == scrypt, rounds.contains(file[9]), file[10] == blockSize, file[11] == 1 else {
-        throw .storage(.unavailable("this key is sealed in a way that this version of the program does not know"))
+        throw .storage(.newerFormat("this version of the program does not know how the key is sealed"))
       }
       cost = PassphraseCost(rounds: file[9])
       self.file = file
@@ -80,7 +80,8 @@ enum PassphraseFormat {
     return file + SealedFormat.check(file[...])
   }
 
-  /// The key; ``PassphraseError/wrong`` when it does not open. The tag is compared in constant time.
+  /// Returns the key. Throws ``PassphraseError/wrong`` if the passphrase does not open it. The tag is compared in
+  /// constant time.
   static func open(_ header: Header, with passphrase: borrowing [UInt8]) throws(PassphraseError) -> Secret {
     let file = header.file
     let wrapping = try derive(passphrase, salt: Array(file[12..<28]), cost: header.cost)
@@ -118,7 +119,7 @@ enum PassphraseFormat {
       throw .storage(.unavailable("not enough memory for the passphrase"))
     }
     #else
-    throw .storage(.unavailable("there are no passphrases on this system: use its own presence check"))
+    throw .storage(.unavailable("passphrases are not supported on this system: use its own presence check"))
     #endif
   }
 }

@@ -1,17 +1,17 @@
 import Foundation
 import HandstampCore
 
-/// A passphrase as bytes: after the rules of RFC 8265, section 4.2 (OpaqueString), so that what one keyboard or system types
-/// is what another one typed. Spaces of any kind become U+0020, the form is NFC; letter case counts.
+/// A passphrase as bytes, prepared as in RFC 8265, section 4.2 (OpaqueString), so that different keyboards and systems
+/// yield the same bytes. Spaces of any kind become U+0020, the form is NFC, and case is significant.
 ///
-/// Not after the letter of it: characters that the running system does not know are not refused, because one that did not
-/// know them when the passphrase was set may know them later.
+/// One deviation: characters unknown to the running system are accepted, because a system that did not know them when
+/// the passphrase was set may know them later.
 enum PassphraseText {
-  /// What NIST SP 800-63B asks for at least.
+  /// The minimum length required by NIST SP 800-63B.
   static let minimum = 8
   static let maximum = 1024
 
-  /// Hands the bytes to `use` and wipes them. The texts on the way stay where the system put them.
+  /// Passes the bytes to `use`, then wipes them. Intermediate strings are left to the system.
   static func withBytes<Result>(
     of secret: Secret, _ use: (borrowing [UInt8]) throws(PassphraseError) -> Result
   ) throws(PassphraseError) -> Result {
@@ -20,13 +20,13 @@ enum PassphraseText {
     return try use(bytes)
   }
 
-  /// Says why a text will not do for a new passphrase.
+  /// Checks a new passphrase. Throws ``PassphraseError/unusable`` or ``PassphraseError/tooShort(minimum:)``.
   static func check(_ secret: Secret) throws(PassphraseError) {
     let text = secret.withExposed { normalised($0) }
     guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }),
       text.utf8.count <= maximum
     else { throw .unusable }
-    // Characters as a person counts them.
+    // Characters as a human being counts them.
     guard text.count >= minimum else { throw .tooShort(minimum: minimum) }
   }
 

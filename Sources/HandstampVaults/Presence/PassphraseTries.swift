@@ -8,14 +8,15 @@ import Glibc
 import Musl
 #endif
 
-/// How often in a row a passphrase was wrong, and when last.
+/// The number of wrong passphrases in a row, and the time of the last one.
 ///
-/// Time is counted by the clock that nobody can set. After a restart, and when that clock ran back, the wait begins anew.
+/// Time is taken from uptime, which users cannot set. After a restart, or if uptime went backwards, the wait starts
+/// again.
 struct PassphraseTries: Sendable, Hashable {
   var failures: UInt32 = 0
   var last: Moment
 
-  /// How long after the last try the next one is looked at.
+  /// Returns the wait between the last attempt and the next.
   ///
   /// | failures | wait |
   /// |---|---|
@@ -35,19 +36,19 @@ struct PassphraseTries: Sendable, Hashable {
   }
 }
 
-/// The tries that are on the disk: written down before each is looked at, so that a kill does not make it undone.
+/// The attempts on disk. Each is written before it is checked, so that a kill cannot undo it.
 struct PassphraseTriesFile {
   static let name = "passphrase.tries"
   private static let magic = Array("HSTTRIES".utf8)
   let folder: PosixFile
 
-  /// What cannot be read counts as enough for a wait.
-  func load(at now: Moment) throws(VaultTrouble) -> PassphraseTries {
+  /// Loads the count. An unreadable file counts as enough failures for a wait.
+  func load(at now: Moment) throws(VaultError) -> PassphraseTries {
     guard let file = try folder.open(PassphraseTriesFile.name, flags: O_RDONLY) else {
       return PassphraseTries(last: now)
     }
     let bytes = try file.readAll(limit: 64)
-    // Made by a process that died before it could count.
+    // Created by a process that died before it could count.
     if bytes.isEmpty { return PassphraseTries(last: now) }
     let tries: PassphraseTries? = bytes.withUnsafeBytes { bytes in
       guard bytes.starts(with: PassphraseTriesFile.magic) else { return nil }
@@ -60,7 +61,7 @@ struct PassphraseTriesFile {
     return tries ?? PassphraseTries(failures: 5, last: now)
   }
 
-  func store(_ tries: PassphraseTries) throws(VaultTrouble) {
+  func store(_ tries: PassphraseTries) throws(VaultError) {
     var writer = FieldWriter()
     writer.raw(PassphraseTriesFile.magic)
     writer.number(tries.failures)
@@ -70,5 +71,5 @@ struct PassphraseTriesFile {
     try file.sync(attempt: "counting a try")
   }
 
-  func forget() throws(VaultTrouble) { try folder.remove(PassphraseTriesFile.name) }
+  func forget() throws(VaultError) { try folder.remove(PassphraseTriesFile.name) }
 }

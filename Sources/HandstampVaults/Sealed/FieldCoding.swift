@@ -8,17 +8,16 @@ import Glibc
 import Musl
 #endif
 
-/// Writes fields, one after the other: a tag (1 byte), a length (4 bytes, big-endian), that many bytes.
+/// Writes fields one after the other: a tag (1 byte), a length (4 bytes, big-endian), and that many bytes.
 ///
-/// A reader skips tags that it does not know, so new fields may be added within one version of the format, as long as
-/// losing them does no harm: an older program that edits the vault writes it back without them. Anything else raises the
-/// version.
+/// Readers skip unknown tags, so a version of the format may gain fields as long as losing them does no harm: an older
+/// program that edits the vault writes it back without them. Any other change raises the version.
 struct FieldWriter {
   private(set) var bytes: [UInt8] = []
 
-  /// Hands what `write` wrote to `use`, and wipes it.
+  /// Passes the bytes that `write` wrote to `use`, then wipes them.
   ///
-  /// Space for `capacity` bytes is taken at once: growing would leave copies of secrets behind.
+  /// Reserves `capacity` bytes up front: growing would leave copies of secrets behind.
   static func withBytes<Result, Failure: Error>(
     capacity: Int, write: (inout FieldWriter) -> Void, use: (borrowing [UInt8]) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -41,7 +40,7 @@ struct FieldWriter {
     secret.withExposedBytes { field(tag, $0) }
   }
 
-  /// A field whose content `write` writes.
+  /// Writes a field whose content `write` writes.
   mutating func field(_ tag: UInt8, write: (inout FieldWriter) -> Void) {
     bytes.append(tag)
     let start = bytes.count
@@ -60,13 +59,13 @@ struct FieldWriter {
   }
 }
 
-/// Reads what ``FieldWriter`` wrote, out of bytes that may be anything at all.
+/// Reads the output of ``FieldWriter`` from untrusted bytes.
 struct FieldReader {
   private var rest: UnsafeRawBufferPointer
 
   init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
 
-  /// Hands out every field of `bytes`. False when the bytes are no fields, or when `body` says so.
+  /// Passes every field of `bytes` to `body`. Returns `false` if the bytes are not fields, or if `body` does.
   static func fields(_ bytes: UnsafeRawBufferPointer, _ body: (UInt8, UnsafeRawBufferPointer) -> Bool) -> Bool {
     var reader = FieldReader(bytes)
     while !reader.rest.isEmpty {
@@ -91,14 +90,14 @@ struct FieldReader {
     return taken
   }
 
-  /// The whole of `bytes` as a text; nothing unless it is UTF-8.
+  /// The whole of `bytes` as text, or `nil` if it is not UTF-8.
   static func text(_ bytes: UnsafeRawBufferPointer) -> String? {
     let text = String(decoding: bytes, as: UTF8.self)
     return text.utf8.elementsEqual(bytes) ? text : nil
   }
 }
 
-/// Overwrites `bytes` with zeroes in a way that no optimiser takes out. They must have one owner.
+/// Overwrites `bytes` with zeroes, in a way that is not optimized away. The array must be uniquely referenced.
 func wipe(_ bytes: inout [UInt8]) {
   bytes.withUnsafeMutableBytes { wipe($0) }
 }
@@ -113,10 +112,10 @@ func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
 }
 
 extension UInt64 {
-  /// Its eight bytes, the highest first.
+  /// The eight bytes, most significant first.
   var octets: [UInt8] { stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self >> $0) } }
 
-  /// Nothing unless there are exactly eight.
+  /// Returns `nil` unless there are exactly eight bytes.
   init?(octets: some Collection<UInt8>) {
     guard octets.count == 8 else { return nil }
     self = octets.reduce(0) { $0 << 8 | UInt64($1) }

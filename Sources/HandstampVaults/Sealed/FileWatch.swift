@@ -9,29 +9,30 @@ import Glibc
 import Musl
 #endif
 
-/// Tells when a file in a folder was replaced or removed, by whomever. The kernel tells (inotify on Linux, a file system
-/// source on Apple's systems); where it will not, because the folder is not there yet or there are too many watchers, the
-/// file is looked at twice a second, and the kernel is asked again. What the kernel does not tell is looked for every ten seconds:
-/// a disk that was mounted over the folder, another folder in its place because one above it was renamed.
-// Unchecked: everything mutable is touched on `queue` alone.
+/// Watches for the replacement or removal of a file, by any process. Uses kernel events: inotify on Linux, a file
+/// system source on Apple platforms. Where those are unavailable, because the folder does not exist yet or there are
+/// too many watchers, it polls the file twice a second and retries the kernel watch. Every ten seconds it checks for
+/// changes that the kernel does not report: a disk mounted over the folder, or another folder in its place after a
+/// parent was renamed.
+// Unchecked: all mutable state is accessed on `queue` only.
 final class FileWatch: @unchecked Sendable {
   private let folder: String
   private let name: String
   private let continuation: AsyncStream<Void>.Continuation
   private let queue = DispatchQueue(label: "handstamp.vault.changes", qos: .utility)
   private var source: (any DispatchSourceProtocol)?
-  /// The folder that the source watches.
+  /// The folder watched by the source.
   private var place: FileStatus.Place?
   private var timer: (any DispatchSourceTimer)?
   private var seen: FileStatus?
   private var isOver = false
 
-  /// Changes from now on; several are told as one.
+  /// A stream of changes from now on; several may be combined into one.
   static func changes(of name: String, in folder: String) -> AsyncStream<Void> {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let watch = FileWatch(folder: folder, name: name, continuation: continuation)
     continuation.onTermination = { _ in watch.queue.async { watch.end() } }
-    // Waits until the watch stands: what is written after this returns is told.
+    // Waits for the watch to be set up, so that every write after this call returns is reported.
     watch.queue.sync { watch.begin() }
     return stream
   }
@@ -48,7 +49,7 @@ final class FileWatch: @unchecked Sendable {
     schedule()
   }
 
-  /// Asks the kernel. What it watches may already be another folder than the one that is looked at next; that is seen later.
+  /// Starts a kernel watch. The folder may be replaced before it is looked at next; that is noticed later.
   private func watch() {
     place = FileStatus(at: folder)?.place
     source = makeSource()
@@ -80,7 +81,7 @@ final class FileWatch: @unchecked Sendable {
       return
     }
     watch()
-    // After the kernel was asked, so that nothing falls between the two.
+    // Looked at after the kernel watch was started, so that no change falls between the two.
     let now = look()
     if now != seen { continuation.yield() }
     seen = now
@@ -92,7 +93,7 @@ final class FileWatch: @unchecked Sendable {
     return try? folder.open(name, flags: O_RDONLY)?.status()
   }
 
-  /// The folder itself is gone, and with it the watch.
+  /// Ends the kernel watch because the folder itself is gone.
   private func lose() {
     if isOver { return }
     source?.cancel()

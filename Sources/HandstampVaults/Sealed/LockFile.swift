@@ -1,45 +1,45 @@
 import HandstampCore
 
-/// A lock between processes, and between the vaults of one process: `flock` on a file that is never removed, so that all
-/// lock the same one. The kernel gives it back when the process dies.
-final class LockFile: FlightLock {
-  /// How long to rest between two tries. Random, so that of many who wait none is always late.
+/// A lock between processes, and between the vaults of one process: `flock` on a file that is never removed, so that
+/// all lock the same file. The kernel releases it when the process dies.
+final class LockFile: VaultLock {
+  /// The pauses between attempts. Random, so that no waiter is always late.
   struct Pauses {
     var longest: Duration
     var endWithTask: Bool
 
-    /// For work that must be done, behind others who do it, and as the next.
+    /// For work that cannot be abandoned: waiting behind others who do it, and as the next in line.
     static let inQueue = Pauses(longest: .milliseconds(20), endWithTask: false)
     static let asNext = Pauses(longest: .milliseconds(2), endWithTask: false)
-    /// For a lock that is held across the network.
+    /// For a lock that is held during network requests.
     static let inFlight = Pauses(longest: .milliseconds(25), endWithTask: true)
   }
 
   private let file: Locked<PosixFile?>
 
-  init(_ name: String, in folder: PosixFile) throws(VaultTrouble) {
+  init(_ name: String, in folder: PosixFile) throws(VaultError) {
     file = Locked(try folder.openOrCreate(name))
   }
 
   deinit { unlock() }
 
-  /// The flight lock or sign-in lock `name` in `folder`, whose path is `path`.
+  /// Takes the refresh lock or sign-in lock `name` in `folder`, whose path is `path`.
   ///
-  /// - Throws: ``VaultTrouble/unavailable(_:)`` when it could not be taken within `limit`, with the names of those who hold it,
-  ///   as far as the system tells.
+  /// - Throws: ``VaultError/unavailable(_:)`` if it could not be taken within `limit`, naming the holders where the
+  ///   system reveals them.
   static func flight(
     _ name: String, in folder: PosixFile, at path: String, within limit: Duration
-  ) async throws(VaultTrouble) -> LockFile {
+  ) async throws(VaultError) -> LockFile {
     let lock = try LockFile(name, in: folder)
     if try await lock.take(until: ContinuousClock.now + limit, pauses: .inFlight) { return lock }
     let holders = (LockHolder.all(of: "\(path)/\(name)") ?? []).map(\.words)
     let names = holders.isEmpty ? "another process" : holders.joined(separator: ", ")
-    let kind = name.hasSuffix(VaultFiles.signInEnding) ? "sign-in" : "flight"
+    let kind = name.hasSuffix(VaultFiles.signInEnding) ? "sign-in" : "refresh"
     throw .unavailable("the \(kind) lock is held by \(names)")
   }
 
-  /// Tries until `deadline` has passed. No thread is blocked meanwhile.
-  func take(until deadline: ContinuousClock.Instant, pauses: Pauses) async throws(VaultTrouble) -> Bool {
+  /// Retries until `deadline`, without blocking a thread. Returns whether the lock was taken.
+  func take(until deadline: ContinuousClock.Instant, pauses: Pauses) async throws(VaultError) -> Bool {
     var bound = Duration.microseconds(500)
     while let file = file.withLock({ $0 }) {
       if try file.tryLock() { return true }
@@ -49,7 +49,7 @@ final class LockFile: FlightLock {
       if pauses.endWithTask {
         try? await Task.sleep(for: rest)
       } else {
-        // In a task of its own, because a cancelled one does not sleep at all.
+        // In a task of its own, because a cancelled task does not sleep.
         await Task.detached { try? await Task.sleep(for: rest) }.value
       }
       bound = min(bound * 1.5, pauses.longest)

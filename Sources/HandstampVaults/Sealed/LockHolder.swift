@@ -7,28 +7,28 @@ import Musl
 #endif
 import HandstampCore
 
-/// Who holds a lock on a file, as far as the system tells.
+/// A process that holds a lock on a file, where the system reveals it.
 package struct LockHolder: Sendable, Hashable {
   package var process: Int32
   /// The program's name.
   package var name: String?
-  /// Stopped by a signal or a debugger.
+  /// Whether the process is stopped by a signal or a debugger.
   package var isStopped: Bool
 
   package var words: String {
     "process \(process)" + (name.map { " (\($0))" } ?? "") + (isStopped ? ", which is stopped" : "")
   }
 
-  /// Those who hold a lock on the file at `path`; `nil` where the system does not say.
+  /// The holders of a lock on the file at `path`, or `nil` if the system does not reveal them.
   package static func all(of path: String) -> [LockHolder]? {
-    // Not opened: a pipe in the lock's place would be waited for.
+    // Not opened: opening a pipe in the lock's place would block.
     guard let file = FileStatus(at: path)?.place else { return [] }
     // proc_locks(5): "1: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF".
     guard let locks = text("/proc/locks") else { return nil }
     var holders: Set<LockHolder> = []
     for line in locks.split(separator: "\n") {
       let fields = line.split(separator: " ")
-      // A line with an arrow is a process that waits.
+      // An arrow marks a waiting process.
       guard fields.count >= 6, fields[1] != "->", let process = Int32(fields[4]), process > 0,
         fields[5].split(separator: ":").last == String(file.inode)[...], hasOpen(file, process)
       else { continue }
@@ -37,7 +37,8 @@ package struct LockHolder: Sendable, Hashable {
     return holders.sorted { $0.process < $1.process }
   }
 
-  /// Files on two disks may have one number. Where the system does not show what a process has open, the number decides.
+  /// Checks the open files, since files on two disks may share an inode number. If the system hides them, the number
+  /// decides.
   private static func hasOpen(_ file: FileStatus.Place, _ process: Int32) -> Bool {
     let folder = "/proc/\(process)/fd"
     guard let names = try? PosixFile.folder(folder)?.names() else { return true }
@@ -50,9 +51,9 @@ package struct LockHolder: Sendable, Hashable {
     isStopped = LockHolder.isStopped(process)
   }
 
-  /// Whether a process does not go on by itself.
+  /// Whether a process is stopped and will not continue by itself.
   package static func isStopped(_ process: Int32) -> Bool {
-    // The state stands behind the name, which is in parentheses and may hold anything.
+    // The state follows the name, which is in parentheses and may contain any character.
     let state = text("/proc/\(process)/stat")?.split(separator: ")").last?.split(separator: " ").first
     return state == "T" || state == "t"
   }

@@ -7,7 +7,7 @@ extension Moment {
     uptime.write(to: &writer)
   }
 
-  /// Nothing unless there are exactly 32 bytes.
+  /// Returns `nil` unless there are exactly 32 bytes.
   init?(fields: UnsafeRawBufferPointer) {
     var reader = FieldReader(fields)
     guard let boot = reader.number(UInt64.self), let wall = reader.number(Int64.self),
@@ -18,8 +18,8 @@ extension Moment {
 }
 
 extension Duration {
-  /// What both ends keep to, 292 thousand million years: the seconds of longer ones fit in no 64 bits, and asking for them
-  /// would trap.
+  /// The duration, clamped to what both ends support (±292 billion years): the seconds of longer ones overflow 64 bits,
+  /// and reading them would trap.
   private var bounded: Duration { Swift.min(Swift.max(self, .seconds(Int64.min)), .seconds(Int64.max)) }
 
   func write(to writer: inout FieldWriter) {
@@ -34,7 +34,7 @@ extension Duration {
     if !reader.isAtEnd { return nil }
   }
 
-  /// No pair of numbers overflows: 2^63 seconds and as many attoseconds fit in 128 bits of attoseconds.
+  /// No pair of numbers overflows: 2^63 seconds plus as many attoseconds fit in 128 bits of attoseconds.
   init?(reader: inout FieldReader) {
     guard let seconds = reader.number(Int64.self), let attoseconds = reader.number(Int64.self) else { return nil }
     self = Duration(secondsComponent: seconds, attosecondsComponent: attoseconds).bounded

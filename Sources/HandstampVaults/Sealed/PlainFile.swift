@@ -6,12 +6,12 @@ import Glibc
 import Musl
 #endif
 
-/// What is at a path where a small file should be. Looking never waits: a pipe in its place is not read. Symbolic links are
+/// The result of reading a small file. Reading never blocks: a pipe in the file's place is not read. Symbolic links are
 /// followed.
 package enum PlainFile: Sendable, Hashable {
   case content([UInt8])
   case absent
-  /// Something is there, and it cannot be read; why.
+  /// Something exists but cannot be read, for this reason.
   case unreadable(String)
 
   package static func read(_ path: String, limit: Int = 8 << 20) -> PlainFile {
@@ -30,7 +30,7 @@ package enum PlainFile: Sendable, Hashable {
     } catch {
       switch error.code {
       case ENOENT, ENOTDIR:
-        return FileStatus.isAnything(path) ? .unreadable("it is a symbolic link to nothing") : .absent
+        return FileStatus.isAnything(path) ? .unreadable("it is a broken symbolic link") : .absent
       case EACCES, EPERM: return .unreadable("no permission")
       case ELOOP: return .unreadable("it is a symbolic link to itself")
       case ENXIO: return .unreadable("it is not a file")
@@ -46,7 +46,7 @@ extension FileStatus {
     return fstatat(AT_FDCWD, path, &status, 0) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// Also a symbolic link that leads nowhere.
+  /// Whether anything exists at `path`, including a broken symbolic link.
   fileprivate static func isAnything(_ path: String) -> Bool {
     var status = stat()
     return fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0

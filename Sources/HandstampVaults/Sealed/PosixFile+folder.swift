@@ -7,16 +7,16 @@ import Musl
 #endif
 import HandstampCore
 
-/// What a folder can do. Names are relative to the folder as it was opened, so that nobody can put another one in its place
+/// Folder operations. Names are relative to the folder as it was opened, so that no other folder can take its place
 /// between two steps.
 extension PosixFile {
-  /// The folder at `path`; nothing when there is none.
-  static func folder(_ path: String) throws(VaultTrouble) -> PosixFile? {
+  /// Opens the folder at `path`. Returns `nil` if there is none.
+  static func folder(_ path: String) throws(VaultError) -> PosixFile? {
     try open(path, flags: O_RDONLY | O_DIRECTORY)
   }
 
-  /// The folder at `path`, made for its owner alone where it is missing, as well as what is above it.
-  static func makeFolder(_ path: String) throws(VaultTrouble) -> PosixFile {
+  /// Opens the folder at `path`, creating it and its parents if missing, accessible by their owner only.
+  static func makeFolder(_ path: String) throws(VaultError) -> PosixFile {
     if let folder = try folder(path) { return folder }
     if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
       let parent = try makeFolder(String(path[..<slash]))
@@ -25,10 +25,10 @@ extension PosixFile {
         try parent.sync(syncing: path)
       } catch {
         // Made by another process meanwhile is as good.
-        if error.code != EEXIST { throw error.trouble }
+        if error.code != EEXIST { throw error.vaultError }
       }
     }
-    guard let folder = try folder(path) else { throw PosixError(attempt: "opening \(path)", code: ENOENT).trouble }
+    guard let folder = try folder(path) else { throw PosixError(attempt: "opening \(path)", code: ENOENT).vaultError }
     return folder
   }
 
@@ -36,28 +36,37 @@ extension PosixFile {
     _ = try retried("syncing the folder of \(lastComponent(path))") { fsync(descriptor) }
   }
 
-  /// Opens a file, never what a symbolic link points to; nothing when there is none. A pipe in its place blocks nobody.
-  func open(_ name: String, flags: Int32) throws(VaultTrouble) -> PosixFile? {
+  /// Opens a file without following symbolic links. Returns `nil` if there is none. A pipe in its place does not block.
+  func open(_ name: String, flags: Int32) throws(VaultError) -> PosixFile? {
     do throws(PosixError) { return try openAlways(name, flags: flags) } catch {
       if error.code == ENOENT { return nil }
-      throw error.trouble
+      throw error.vaultError
     }
   }
 
-  /// Makes a file that was not there, readable by its owner alone whatever the process's umask is.
-  func create(_ name: String) throws(VaultTrouble) -> PosixFile {
+  /// Creates a new file, readable by its owner only, regardless of the process's umask.
+  func create(_ name: String) throws(VaultError) -> PosixFile {
     do throws(PosixError) {
       let file = try openAlways(name, flags: O_WRONLY | O_CREAT | O_EXCL)
       _ = try retried("setting the mode of \(name)") { fchmod(file.descriptor, 0o600) }
       return file
     } catch {
-      throw error.trouble
+      throw error.vaultError
     }
   }
 
+  /// Whether there is something under this name in the folder that is not a regular file, such as a symbolic link or a socket.
+  func isOtherThanFile(_ name: String) -> Bool {
+    var status = stat()
+    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return false }
+    return status.st_mode & S_IFMT != S_IFREG
+  }
+
   /// Opens a file to read and write it, and makes it when it is not there.
-  func openOrCreate(_ name: String, flags: Int32 = 0) throws(VaultTrouble) -> PosixFile {
-    do throws(PosixError) { return try openAlways(name, flags: O_RDWR | O_CREAT | flags) } catch { throw error.trouble }
+  func openOrCreate(_ name: String, flags: Int32 = 0) throws(VaultError) -> PosixFile {
+    do throws(PosixError) { return try openAlways(name, flags: O_RDWR | O_CREAT | flags) } catch {
+      throw error.vaultError
+    }
   }
 
   private func openAlways(_ name: String, flags: Int32) throws(PosixError) -> PosixFile {
@@ -67,38 +76,38 @@ extension PosixFile {
       })
   }
 
-  /// Puts `name` in the place of `target`, in one step.
-  func rename(_ name: String, to target: String) throws(VaultTrouble) {
+  /// Replaces `target` with `name` atomically.
+  func rename(_ name: String, to target: String) throws(VaultError) {
     try checked("replacing \(target)") { renameat(descriptor, name, descriptor, target) }
   }
 
-  /// Gives `name` a second name; false, and nothing done, when that is taken.
-  func link(_ name: String, as second: String) throws(VaultTrouble) -> Bool {
+  /// Gives `name` a second name. Returns `false` without doing anything if that name is taken.
+  func link(_ name: String, as second: String) throws(VaultError) -> Bool {
     do throws(PosixError) {
       _ = try retried("linking \(second)") { linkat(descriptor, name, descriptor, second, 0) }
       return true
     } catch {
       if error.code == EEXIST { return false }
-      throw error.trouble
+      throw error.vaultError
     }
   }
 
-  /// Removes `name`, if it is there.
-  func remove(_ name: String) throws(VaultTrouble) {
+  /// Removes `name` if it exists.
+  func remove(_ name: String) throws(VaultError) {
     do throws(PosixError) {
       _ = try retried("removing \(name)") { unlinkat(descriptor, name, 0) }
     } catch {
-      if error.code != ENOENT { throw error.trouble }
+      if error.code != ENOENT { throw error.vaultError }
     }
   }
 
-  /// The names of all in the folder.
-  func names() throws(VaultTrouble) -> [String] {
+  /// Returns the names of all files in the folder.
+  func names() throws(VaultError) -> [String] {
     let own = try checked("listing a folder") { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
     guard let stream = fdopendir(own) else {
       let code = errno
       close(own)
-      throw PosixError(attempt: "listing a folder", code: code).trouble
+      throw PosixError(attempt: "listing a folder", code: code).vaultError
     }
     defer { closedir(stream) }
     var names: [String] = []
@@ -112,7 +121,7 @@ extension PosixFile {
         })
       errno = 0
     }
-    if errno != 0 { throw PosixError(attempt: "listing a folder", code: errno).trouble }
+    if errno != 0 { throw PosixError(attempt: "listing a folder", code: errno).vaultError }
     return names
   }
 }

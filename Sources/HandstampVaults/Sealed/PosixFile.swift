@@ -7,8 +7,8 @@ import Musl
 #endif
 import HandstampCore
 
-/// An open file or folder, closed when it goes away; every call of the operating system that a vault makes is here and in
-/// `PosixFile+folder.swift`. Nothing is inherited by programs that are started, and what fails says why.
+/// An open file or folder, closed on `deinit`. All system calls of a vault are here and in `PosixFile+folder.swift`.
+/// Descriptors are not inherited by child processes, and every failure states its cause.
 final class PosixFile: Sendable {
   let descriptor: Int32
 
@@ -16,30 +16,30 @@ final class PosixFile: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Opens what is at `path`; nothing when there is no such file.
-  static func open(_ path: String, flags: Int32) throws(VaultTrouble) -> PosixFile? {
+  /// Opens the file at `path`. Returns `nil` if there is none.
+  static func open(_ path: String, flags: Int32) throws(VaultError) -> PosixFile? {
     do throws(PosixError) {
       return PosixFile(
         descriptor: try retried("opening \(lastComponent(path))") { openAnywhere(path, flags | O_CLOEXEC) })
     } catch {
       if error.code == ENOENT { return nil }
-      throw error.trouble
+      throw error.vaultError
     }
   }
 
-  /// What is known of the file without reading it.
-  func status() throws(VaultTrouble) -> FileStatus {
+  /// Returns the file's metadata.
+  func status() throws(VaultError) -> FileStatus {
     var status = stat()
     try checked("looking at a file") { fstat(descriptor, &status) }
     return FileStatus(status)
   }
 
-  func setMode(_ mode: UInt32) throws(VaultTrouble) {
+  func setMode(_ mode: UInt32) throws(VaultError) {
     try checked("setting a file's mode") { fchmod(descriptor, mode_t(mode)) }
   }
 
-  /// Reads to the end, at most `limit` bytes and one more, by which too much is recognised.
-  func readAll(limit: Int) throws(VaultTrouble) -> [UInt8] {
+  /// Reads at most `limit` + 1 bytes; the extra byte reveals a file that is too large.
+  func readAll(limit: Int) throws(VaultError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: min(try status().size, limit) + 1)
     var count = 0
     while count < bytes.count {
@@ -55,8 +55,8 @@ final class PosixFile: Sendable {
     return bytes
   }
 
-  /// Reads to the end of a file that does not tell its size, at most `limit` bytes.
-  func readStream(limit: Int) throws(VaultTrouble) -> [UInt8] {
+  /// Reads at most `limit` bytes of a file that does not report its size.
+  func readStream(limit: Int) throws(VaultError) -> [UInt8] {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 1 << 16)
     while bytes.count < limit {
@@ -69,8 +69,8 @@ final class PosixFile: Sendable {
     return bytes
   }
 
-  /// Writes all of `bytes` from the file's beginning.
-  func write(_ bytes: [UInt8], attempt: String) throws(VaultTrouble) {
+  /// Writes all of `bytes` at the beginning of the file.
+  func write(_ bytes: [UInt8], attempt: String) throws(VaultError) {
     var count = 0
     while count < bytes.count {
       count += try checked(attempt) {
@@ -79,41 +79,42 @@ final class PosixFile: Sendable {
     }
   }
 
-  func truncate(to count: Int, attempt: String) throws(VaultTrouble) {
+  func truncate(to count: Int, attempt: String) throws(VaultError) {
     try checked(attempt) { ftruncate(descriptor, off_t(count)) }
   }
 
-  /// Returns when a file's content, or the names in a folder, have reached the disk itself. On Apple's systems `fsync`
-  /// leaves them in the disk's cache, hence `F_FULLFSYNC`, which some network volumes lack.
-  func sync(attempt: String) throws(VaultTrouble) {
+  /// Makes a file's content, or the names in a folder, durable. On Apple platforms `fsync` leaves them in the disk's
+  /// cache, hence `F_FULLFSYNC`, which some network volumes lack.
+  func sync(attempt: String) throws(VaultError) {
     #if canImport(Darwin)
     if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
     #endif
     try checked(attempt) { fsync(descriptor) }
   }
 
-  /// Takes the exclusive lock of the file; false when someone else has it.
-  func tryLock() throws(VaultTrouble) -> Bool {
+  /// Takes the exclusive lock of the file. Returns `false` if another process or descriptor holds it.
+  func tryLock() throws(VaultError) -> Bool {
     do throws(PosixError) {
       _ = try retried("locking a file") { flock(descriptor, LOCK_EX | LOCK_NB) }
       return true
     } catch {
       if error.code == EWOULDBLOCK { return false }
-      throw error.trouble
+      throw error.vaultError
     }
   }
 
-  /// Closing is not enough where a child was forked: it has a copy of the descriptor, and with it the lock.
+  /// Releases the lock. Closing is not enough after a fork: the child has a copy of the descriptor, and with it the
+  /// lock.
   func unlock() { flock(descriptor, LOCK_UN) }
 }
 
-/// What is known of a file without reading it.
+/// The metadata of a file.
 struct FileStatus: Hashable {
   var isRegular: Bool
-  /// The permission bits alone.
+  /// The permission bits only.
   var mode: UInt32
   var size: Int
-  /// Which file it is, whatever its name.
+  /// Identifies the file, whatever its name.
   var place: Place
   /// Changes whenever the file is replaced or written.
   var identity: [[UInt8]]
@@ -123,7 +124,7 @@ struct FileStatus: Hashable {
     var inode: UInt64
   }
 
-  /// `nil` when there is no such file, or it cannot be looked at.
+  /// Returns `nil` if the file does not exist or cannot be examined.
   init?(at path: String) {
     var status = stat()
     guard fstatat(AT_FDCWD, path, &status, 0) == 0 else { return nil }
@@ -146,12 +147,19 @@ struct FileStatus: Hashable {
   }
 }
 
-/// A call of the operating system that failed: what was tried, and `errno`.
+/// A failed system call: the attempt, and `errno`.
 struct PosixError: Error {
   var attempt: String
   var code: Int32
 
-  var trouble: VaultTrouble { .unavailable("\(reason) (\(attempt))") }
+  var vaultError: VaultError {
+    let text = "\(reason) (\(attempt))"
+    return switch code {
+    case ENOSPC, EDQUOT: .full(text)
+    case EACCES, EPERM, EROFS: .permissions(text)
+    default: .unavailable(text)
+    }
+  }
 
   private var reason: String {
     switch code {
@@ -171,7 +179,7 @@ struct PosixError: Error {
 
 func lastComponent(_ path: String) -> Substring { path.split(separator: "/").last ?? "/" }
 
-/// Calls again when a signal came in between.
+/// Repeats the call if a signal interrupted it.
 func retried<Result: BinaryInteger>(
   _ attempt: @autoclosure () -> String, _ call: () -> Result
 ) throws(PosixError) -> Result {
@@ -186,11 +194,11 @@ func retried<Result: BinaryInteger>(
 @discardableResult
 func checked<Result: BinaryInteger>(
   _ attempt: @autoclosure () -> String, _ call: () -> Result
-) throws(VaultTrouble) -> Result {
-  do throws(PosixError) { return try retried(attempt(), call) } catch { throw error.trouble }
+) throws(VaultError) -> Result {
+  do throws(PosixError) { return try retried(attempt(), call) } catch { throw error.vaultError }
 }
 
-/// `open`, under a name that is not also that of a method.
+/// `read`, under a name that does not collide with a method.
 private func readNext(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
   read(descriptor, bytes, count)
 }

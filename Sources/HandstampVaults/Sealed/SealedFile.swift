@@ -15,14 +15,14 @@ import Glibc
 import Musl
 #endif
 
-/// An account's file beside its vault, sealed with AES-GCM (NIST SP 800-38D) under a key that is derived from the vault's. It
-/// is for its owner alone, is replaced in one step, and what is written is on the disk when a call returns.
+/// An account's file beside its vault, sealed with AES-GCM (NIST SP 800-38D) under a key derived from the vault's. It
+/// is accessible by its owner only and replaced atomically, and writes are durable on return.
 ///
-/// | bytes | what |
+/// | bytes | content |
 /// |---|---|
 /// | 8 | `HSTSEAL1` |
-/// | 8 | which key |
-/// | 16 | the salt of HKDF-SHA-256 (RFC 5869), drawn anew for every write |
+/// | 8 | the key's ID |
+/// | 16 | the salt of HKDF-SHA-256 (RFC 5869), newly generated for every write |
 /// | 12 + n + 16 | nonce, content, tag; the header, the purpose and the account are authenticated |
 package struct SealedFile: Sendable {
   private static let magic = Array("HSTSEAL1".utf8)
@@ -34,9 +34,9 @@ package struct SealedFile: Sendable {
   private let limit: Int
 
   /// - Parameters:
-  ///   - vault: whose folder and key it shares.
-  ///   - purpose: the file's ending, and part of what it is sealed by.
-  ///   - limit: files with more bytes are none of ours.
+  ///   - vault: The vault whose folder and key the file shares.
+  ///   - purpose: The file's extension; also part of the key derivation.
+  ///   - limit: The maximum size in bytes; larger files are treated as corrupt.
   package init(beside vault: SealedFileVault, account: AccountID, purpose: String, limit: Int) {
     self.vault = SealedFileVault(in: vault.place, account: account, key: vault.key)
     self.purpose = purpose
@@ -44,18 +44,18 @@ package struct SealedFile: Sendable {
     name = VaultFiles.digest(of: account) + "." + purpose
   }
 
-  /// What the file holds; nothing when there is none.
+  /// Returns the file's content, or `nil` if there is no file.
   ///
-  /// - Throws: ``VaultTrouble/corrupt`` for bytes that were changed, ``VaultTrouble/unavailable(_:)`` for a key that is missing
-  ///   or another.
-  package func read() throws(VaultTrouble) -> [UInt8]? {
+  /// - Throws: ``VaultError/corrupt`` if the bytes were changed, ``VaultError/unavailable(_:)`` if the key is
+  ///   missing or does not match.
+  package func read() throws(VaultError) -> [UInt8]? {
     guard let folder = try vault.place.open(), let file = try folder.open(name, flags: O_RDONLY) else { return nil }
     let bytes = try file.readAll(limit: limit)
     guard bytes.count <= limit, bytes.count > SealedFile.headerCount, bytes.starts(with: SealedFile.magic) else {
       throw .corrupt
     }
     guard let key = try vault.key.load(for: folder) else { throw VaultKey.missing }
-    guard bytes[8..<16].elementsEqual(key.id) else { throw .unavailable("the key does not belong to this file") }
+    guard bytes[8..<16].elementsEqual(key.id) else { throw .wrongKey("the key belongs to another file") }
     let header = Array(bytes[..<SealedFile.headerCount])
     do {
       let box = try AES.GCM.SealedBox(combined: bytes[SealedFile.headerCount...])
@@ -68,14 +68,14 @@ package struct SealedFile: Sendable {
     }
   }
 
-  /// The same, for a process that may still have to ask for the key: a passphrase, or a desktop's secret store.
-  @concurrent package func readAsking() async throws(VaultTrouble) -> [UInt8]? {
+  /// Returns the content, first asking for the key if need be: a passphrase, or a desktop's secret store.
+  @concurrent package func readAsking() async throws(VaultError) -> [UInt8]? {
     try await vault.key.find()
     return try read()
   }
 
-  /// Replaces the file's content, and asks for the key before, which is made where there is none yet.
-  @concurrent package func writeAsking(_ content: [UInt8]) async throws(VaultTrouble) {
+  /// Replaces the file's content, first asking for the key, or creating it if there is none.
+  @concurrent package func writeAsking(_ content: [UInt8]) async throws(VaultError) {
     let folder = try vault.place.openOrMake()
     try await vault.key.find()
     let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
@@ -84,8 +84,8 @@ package struct SealedFile: Sendable {
     try write(content)
   }
 
-  /// Replaces the file's content. A crash at any instant leaves the former or the new one.
-  package func write(_ content: [UInt8]) throws(VaultTrouble) {
+  /// Replaces the file's content. A crash at any instant leaves either the old content or the new one.
+  package func write(_ content: [UInt8]) throws(VaultError) {
     let folder = try vault.place.openOrMake()
     let names = try folder.names()
     vault.excludeFromBackups(folder, names: names)
@@ -103,10 +103,10 @@ package struct SealedFile: Sendable {
     } catch {
       throw .unavailable("sealing failed")
     }
-    // Of one name: there is one writer, and what one that died had begun is in its way.
+    // A fixed name: there is only one writer, and a file left behind by one that died is removed.
     let partial = name + "-new"
     try folder.remove(partial)
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       let file = try folder.create(partial)
       try file.write(sealed, attempt: "writing \(purpose)")
       try file.sync(attempt: "syncing \(purpose)")
@@ -118,15 +118,15 @@ package struct SealedFile: Sendable {
     try folder.sync(attempt: "syncing the folder of \(purpose)")
   }
 
-  /// Removes the file and all that is left of it.
-  package func remove() throws(VaultTrouble) {
+  /// Removes the file and its leftovers.
+  package func remove() throws(VaultError) {
     guard let folder = try vault.place.open() else { return }
     for found in try folder.names() where found == name || found.hasPrefix(name + "-") { try folder.remove(found) }
     try folder.sync(attempt: "syncing the folder of \(purpose)")
   }
 
-  /// Gives a file that cannot be read another name, so that nothing is lost.
-  package func setAside() throws(VaultTrouble) {
+  /// Renames an unreadable file, so that nothing is lost.
+  package func setAside() throws(VaultError) {
     guard let folder = try vault.place.open() else { return }
     let names = try folder.names()
     var number = 1
@@ -135,8 +135,9 @@ package struct SealedFile: Sendable {
     try folder.sync(attempt: "syncing the folder of \(purpose)")
   }
 
-  /// The right to write, for one process at a time; the kernel takes it back from one that dies. Nothing when another has it.
-  @concurrent package func own() async throws(VaultTrouble) -> (any FlightLock)? {
+  /// Takes the right to write, held by one process at a time and released by the kernel if it dies. Returns `nil` if
+  /// another process has it.
+  @concurrent package func own() async throws(VaultError) -> (any VaultLock)? {
     let folder = try vault.place.openOrMake()
     try await vault.key.find()
     let lock = try LockFile(name + ".lock", in: folder)

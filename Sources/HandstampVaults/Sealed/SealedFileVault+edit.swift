@@ -8,17 +8,17 @@ import Glibc
 import Musl
 #endif
 
-/// What happens under the store lock.
+/// Edits, applied while holding the store lock.
 extension SealedFileVault {
-  /// What was found under the lock.
+  /// The stored entry, as found while holding the lock.
   private struct Found {
     var entry: VaultEntry
     var key: SealingKey?
-    /// Whether there is a file that is no vault.
+    /// Whether there is a file that is not a valid vault.
     var isBroken = false
   }
 
-  func apply(_ edit: VaultEdit, in folder: PosixFile) throws(VaultTrouble) -> VaultOutcome {
+  func apply(_ edit: VaultEdit, in folder: PosixFile) throws(VaultError) -> VaultOutcome {
     let found = try find(for: edit, in: folder)
     switch edit.applied(to: found.entry) {
     case .conflict: return .conflict(found.entry)
@@ -26,7 +26,7 @@ extension SealedFileVault {
       if case .endWhatever = edit.plain {
         try erase(alsoVault: found.isBroken, in: folder)
       } else {
-        // What holds already was perhaps written by a process that died before it could sync.
+        // The stored entry may come from a process that died before it could sync.
         try sync(folder)
       }
       return .done(found.entry)
@@ -38,12 +38,12 @@ extension SealedFileVault {
     }
   }
 
-  private func find(for edit: VaultEdit, in folder: PosixFile) throws(VaultTrouble) -> Found {
+  private func find(for edit: VaultEdit, in folder: PosixFile) throws(VaultError) -> Found {
     guard let file = try load(in: folder) else {
       return Found(entry: VaultEntry(revision: notedRevision(in: folder)))
     }
     let key = try key.load(for: folder)
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       return Found(entry: try open(file, key: key), key: key)
     } catch {
       guard error == .corrupt, edit.replacesCorruptContent else { throw error }
@@ -53,12 +53,12 @@ extension SealedFileVault {
     }
   }
 
-  /// Replaces the file in one step, durably.
+  /// Replaces the file atomically and durably.
   private func write(
     _ new: VaultEntry, over found: Found, by edit: VaultEdit, in folder: PosixFile
-  ) throws(VaultTrouble) {
+  ) throws(VaultError) {
     let names = try folder.names()
-    // Such files are only ever made under the lock that is held now: these are of processes that died.
+    // Such files are created only under the lock held here, so these were left behind by processes that died.
     for name in names where name.hasSuffix(VaultFiles.partialEnding) { try folder.remove(name) }
     if new.isEmpty { return try removeVault(noting: new.revision, in: folder) }
     excludeFromBackups(folder, names: names)
@@ -66,18 +66,18 @@ extension SealedFileVault {
     let key = if let key = found.key { key } else { try key.settle(for: folder, isNeeded: isAnyVault) }
     let sealed = try SealedFormat.seal(new, account: account, key: key)
     if edit.announcesAttempt { try keepRoom(beside: sealed.count, in: folder) }
-    do throws(VaultTrouble) {
-      // A second name for the broken file, not another one: there is no instant without a vault.
+    do throws(VaultError) {
+      // A second name for the broken file rather than a rename: there is no instant without a vault file.
       let aside = found.isBroken ? files.freeAside(among: names) : nil
       try put(sealed, aside: aside, mayUseRoom: edit.mayUseRoom, in: folder)
     } catch {
       guard edit.endsSession else { throw error }
-      // The secrets go in any case. That makes room for what says so.
+      // The secrets must go in any case. That frees space for the tombstone.
       try removeVault(noting: new.revision, in: folder)
-      do throws(VaultTrouble) {
+      do throws(VaultError) {
         try put(sealed, in: folder)
       } catch {
-        throw error.adding("nothing is stored any more, not even that the session is over")
+        throw error.adding("nothing is stored any more, not even the session's end")
       }
     }
     reached(.replaced)
@@ -90,12 +90,12 @@ extension SealedFileVault {
     reached(.durable)
   }
 
-  /// Puts a new file in the vault's place, or else the room.
+  /// Writes a new file in the vault's place, falling back to the reserve.
   private func put(
     _ sealed: [UInt8], aside: String? = nil, mayUseRoom: Bool = false, in folder: PosixFile
-  ) throws(VaultTrouble) {
+  ) throws(VaultError) {
     let partial = VaultFiles.newPartial()
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       try write(sealed, to: folder.create(partial))
       try replace(by: partial, aside: aside, in: folder)
     } catch {
@@ -108,14 +108,14 @@ extension SealedFileVault {
     }
   }
 
-  private func replace(by written: String, aside: String?, in folder: PosixFile) throws(VaultTrouble) {
+  private func replace(by written: String, aside: String?, in folder: PosixFile) throws(VaultError) {
     if let aside, try !folder.link(files.vault, as: aside) {
-      throw .unavailable("the broken vault could not be set aside")
+      throw .unavailable("the damaged vault could not be set aside")
     }
     try folder.rename(written, to: files.vault)
   }
 
-  private func write(_ sealed: [UInt8], to file: PosixFile) throws(VaultTrouble) {
+  private func write(_ sealed: [UInt8], to file: PosixFile) throws(VaultError) {
     try file.write(sealed, attempt: "writing the vault")
     if try file.status().size > sealed.count { try file.truncate(to: sealed.count, attempt: "writing the vault") }
     reached(.written)
@@ -123,14 +123,14 @@ extension SealedFileVault {
     reached(.synced)
   }
 
-  /// Sees to it that there is room for a file that takes the place of one with `count` bytes: twice as many, and at least 16 KiB.
-  private func keepRoom(beside count: Int, in folder: PosixFile) throws(VaultTrouble) {
+  /// Reserves space to replace a file of `count` bytes: twice as many, and at least 16 KiB.
+  private func keepRoom(beside count: Int, in folder: PosixFile) throws(VaultError) {
     let needed = max(16 << 10, 2 * count)
     if let status = try folder.open(files.room, flags: O_RDONLY)?.status(), status.isRegular, status.size >= needed {
       return
     }
     let partial = VaultFiles.newPartial()
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       let file = try folder.create(partial)
       try file.write(VaultFiles.filling(needed), attempt: "keeping room for tokens")
       try file.sync(attempt: "keeping room for tokens")
@@ -141,24 +141,24 @@ extension SealedFileVault {
     }
   }
 
-  /// A folder in its place holds nothing of a session, and does not keep one from ending.
-  private func removeRoom(in folder: PosixFile) throws(VaultTrouble) {
-    do throws(VaultTrouble) { try folder.remove(files.room) } catch {
+  /// Removes the reserve. A folder in its place holds no session data, and does not keep a session from ending.
+  private func removeRoom(in folder: PosixFile) throws(VaultError) {
+    do throws(VaultError) { try folder.remove(files.room) } catch {
       guard let status = try? folder.open(files.room, flags: O_RDONLY)?.status(), !status.isRegular else { throw error }
     }
   }
 
-  private func removeVault(noting revision: UInt64, in folder: PosixFile) throws(VaultTrouble) {
+  private func removeVault(noting revision: UInt64, in folder: PosixFile) throws(VaultError) {
     let isNoted = note(revision, in: folder)
     try removeRoom(in: folder)
     try folder.remove(files.vault)
-    // On a full disk the file's removal makes room for the note.
+    // On a full disk, removing the file frees space for the note.
     if !isNoted { _ = note(revision, in: folder) }
     try sync(folder)
   }
 
-  /// A sign-out leaves nothing that was set aside either, nor what a process that died had begun to write.
-  private func erase(alsoVault: Bool = false, in folder: PosixFile) throws(VaultTrouble) {
+  /// Removes everything that was set aside, and unfinished files of processes that died, as part of a sign-out.
+  private func erase(alsoVault: Bool = false, in folder: PosixFile) throws(VaultError) {
     for name in try folder.names() {
       if name == files.room { try removeRoom(in: folder) }
       let isLeftOver = files.isAside(name) || name.hasSuffix(VaultFiles.partialEnding)
@@ -168,11 +168,11 @@ extension SealedFileVault {
   }
 }
 
-/// The last revision of an account that has no file, so that its next one is higher. Worth trying, not worth failing for.
+/// The last revision of an account without a file, so that its next one is higher. Failures are ignored.
 extension SealedFileVault {
   private func note(_ revision: UInt64, in folder: PosixFile) -> Bool {
     let bytes = stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: revision >> $0) }
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       let file = try folder.openOrCreate(files.flightLock)
       try file.write(bytes, attempt: "noting a revision")
       try file.sync(attempt: "noting a revision")
@@ -190,6 +190,6 @@ extension SealedFileVault {
     return SealedFileVault.isPlausible(revision) ? revision : 0
   }
 
-  /// No vault is ever written so often: such a number is damage, and the next one must not overflow.
+  /// No vault is written this often: such a number is damage, and the next one must not overflow.
   private static func isPlausible(_ revision: UInt64) -> Bool { revision < 1 << 62 }
 }

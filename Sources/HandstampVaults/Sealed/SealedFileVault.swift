@@ -1,37 +1,38 @@
 public import HandstampCore
 
-/// One sealed file per account, in a folder that belongs to vaults alone. Several processes may share it.
+/// One sealed file per account, in a folder used for vaults only. Several processes may share it.
 ///
-/// - Every edit replaces the file in one step and returns when file and folder have reached the disk. A crash or a power
-///   cut at any instant leaves the file as it was before or after.
+/// - Every edit replaces the file atomically and returns once file and folder are on disk. A crash or a power cut at
+///   any instant leaves the file as it was before or after.
 /// - Edits are applied under one lock per folder, held for milliseconds; reads take no lock.
-/// - A file that is broken is ``VaultTrouble/corrupt`` and stays where it is. The next sign-in gives it another name
-///   (`….corrupt-1`, `-2` …) before it takes the place; only a sign-out removes it, and those others.
-/// - A file of a newer format, one that was sealed with another key, and one whose key is missing are
-///   ``VaultTrouble/unavailable(_:)``; none of them is touched, and no new key is made while there is any vault.
-/// - Beside the file of a session lies one of random bytes, the room (`….room`). What must not be lost when the disk is full goes
-///   there: the answer to a refresh that cannot be repeated, and the end of a session. Without room such a refresh is not begun.
-///   File systems that copy what is overwritten may refuse nevertheless.
-/// - Where not even the room can be used, the file of a session that ends is removed, so that no secret stays, and its end is
-///   written in the space that this makes. If that fails too, so does the edit, although no session is stored any more, nor
-///   what earlier ones have left to be told to the server.
-/// - A folder in which this program has seen something stored, and that is missing now, is ``VaultTrouble/unavailable(_:)``, and is
-///   not made anew: its disk may have been unmounted. Reading makes none in any case.
-/// - An account of which nothing is left has no file. Its revisions rise nevertheless: the last one is noted in the
-///   account's lock file, as well as that can be done when the disk is full.
+/// - A broken file is ``VaultError/corrupt`` and stays in place. The next sign-in renames it (`….corrupt-1`, `-2` …)
+///   before writing a new one; only a sign-out removes it and earlier ones set aside.
+/// - A file in a newer format, sealed with another key, or whose key is missing is ``VaultError/unavailable(_:)``. It
+///   is never touched, and no new key is created while there is any vault.
+/// - Beside the file of a session lies a reserve of random bytes (`….room`), for writes that must not fail on a full
+///   disk: the response to a refresh that cannot be repeated, and the end of a session. Without the reserve such a
+///   refresh is not started. File systems that copy on write may refuse nevertheless.
+/// - If not even the reserve can be used, the file of a session that ends is removed, so that no secret remains, and
+///   the end is written into the freed space. If that fails too, the edit fails, although neither the session nor the
+///   pending revocations of earlier ones are stored any more.
+/// - A folder in which this program has seen data and that is missing now is ``VaultError/unavailable(_:)``, and is
+///   not created again: its disk may have been unmounted. Reading never creates a folder.
+/// - An account without data has no file. Its revisions keep rising nevertheless: the last one is noted in the
+///   account's lock file, as far as a full disk allows.
 ///
-/// File names are digests of account ids: they show nobody's name and fit every file system. Folder and files are for
-/// their owner alone, and are excluded from back-ups where the system knows how (on Linux by a `CACHEDIR.TAG`).
+/// File names are digests of account IDs: they reveal no names and fit every file system. Folder and files are
+/// accessible by their owner only, and excluded from backups where the system supports it (on Linux by a
+/// `CACHEDIR.TAG`).
 public struct SealedFileVault: Vault {
-  /// Where the files are, absolute.
+  /// The absolute path of the folder.
   public var folder: String { place.path }
   let place: VaultFolder
   public let account: AccountID
   let key: VaultKey
   let files: VaultFiles
-  /// How long an edit waits for others who write.
+  /// How long an edit waits for other writers.
   let patience: Duration
-  /// Told of every step of a write; tests end the process there.
+  /// Called at every step of a write; tests end the process there.
   let reached: @Sendable (WriteStep) -> Void
 
   /// The steps of a write, for tests that interrupt it.
@@ -39,13 +40,13 @@ public struct SealedFileVault: Vault {
     case locked, written, synced, replaced, durable
   }
 
-  /// The vault of `account` in `folder`. Nothing is read or made until it is used.
-  public init(folder: String, account: AccountID, key: VaultKey = .fileBeside) {
+  /// Creates the vault of `account` in `folder`. Nothing is read or created until first use.
+  public init(folder: String, account: AccountID, key: VaultKey = .fileInVaultFolder) {
     self.init(folder: folder, account: account, key: key, patience: .seconds(10), reached: { _ in })
   }
 
   package init(
-    folder: String, account: AccountID, key: VaultKey = .fileBeside, patience: Duration,
+    folder: String, account: AccountID, key: VaultKey = .fileInVaultFolder, patience: Duration,
     reached: @escaping @Sendable (WriteStep) -> Void = { _ in }
   ) {
     self.init(in: VaultFolder(folder), account: account, key: key, patience: patience, reached: reached)
@@ -63,14 +64,14 @@ public struct SealedFileVault: Vault {
     files = VaultFiles(account: account)
   }
 
-  /// Takes no lock, and some tens of microseconds.
+  /// Reads the entry without taking a lock, in some tens of microseconds.
   @concurrent public func read() async -> VaultReading {
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       guard let folder = try place.open(), let file = try load(in: folder) else { return .absent }
       try await key.find()
       let entry = try open(file, key: try key.load(for: folder))
-      // A writer may have died between replacing the file and syncing the folder. Whoever reads a pending key sends it
-      // next, so it must not be lost any more.
+      // A writer may have died between replacing the file and syncing the folder. The reader of a pending key sends it
+      // next, so from now on it must not be lost.
       if entry.session?.pendingKey != nil || entry.session?.attempt != nil { try sync(folder) }
       return entry.isEmpty ? .absent : .value(entry)
     } catch {
@@ -78,11 +79,11 @@ public struct SealedFileVault: Vault {
     }
   }
 
-  /// Waits at most ten seconds for others who write.
+  /// Applies an edit, waiting at most ten seconds for other writers.
   @concurrent public func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       guard let folder = try place.open(making: edit.writesIntoNothing) else { return edit.outcomeOfNothing }
-      // Before the lock, so that nobody waits for a key store that takes its time.
+      // Before the lock, so that a slow key store does not hold up other writers.
       try await key.find()
       let lock = try await VaultFolder.lock(in: folder, within: patience)
       defer { lock.unlock() }
@@ -94,24 +95,25 @@ public struct SealedFileVault: Vault {
     }
   }
 
-  /// Excludes other processes and other vaults of this process alike. Throws at once when no lock is possible,
-  /// on a disk that cannot be written. A cancelled task waits no longer.
-  @concurrent public func lock(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+  /// Takes the refresh lock, which excludes other processes as well as other vaults of this process. Throws immediately
+  /// if locking is impossible, as on a read-only disk. Cancelling the task ends the wait.
+  @concurrent public func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
     try await LockFile.flight(files.flightLock, in: place.openOrMake(), at: folder, within: limit)
   }
 
-  /// Like ``lock(within:)``, and independent of it.
-  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultTrouble) -> any FlightLock {
+  /// Takes the sign-in lock. Like ``lock(within:)``, and independent of it.
+  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
     try await LockFile.flight(files.signInLock, in: place.openOrMake(), at: folder, within: limit)
   }
 
-  /// Yields after every write of this account, one's own included, and when its passphrase was given or its key was found.
+  /// Yields after every write to this account, including this process's own, and when the passphrase was entered or the
+  /// key was found.
   public func changes() -> AsyncStream<Void> {
     let changes = FileWatch.changes(of: files.vault, in: folder)
     return switch key {
     case .passphrase(let passphrase): passphrase.changes.merged(with: changes)
-    case .kept(let kept): kept.changes.merged(with: changes)
-    case .fileBeside, .file, .given: changes
+    case .managed(let kept): kept.changes.merged(with: changes)
+    case .fileInVaultFolder, .file, .raw: changes
     }
   }
 }

@@ -9,45 +9,45 @@ import Foundation
 
 /// A vault file, byte by byte; numbers are big-endian.
 ///
-/// | bytes | what |
+/// | bytes | content |
 /// |---|---|
 /// | 8 | `HSTVAULT` |
-/// | 2 + 2 | the version of the format, and its complement: a flipped bit is no newer version |
-/// | 1 | how the sealing key comes about: 1 is HKDF-SHA-256 (RFC 5869) of the vault's key |
-/// | 8 | which key: a value derived from it, so that a foreign key is told from broken bytes |
+/// | 2 + 2 | the format version and its complement, so that a flipped bit does not look like a newer version |
+/// | 1 | the derivation of the sealing key: 1 is HKDF-SHA-256 (RFC 5869) of the vault's key |
+/// | 8 | the key's ID, a value derived from the key, to distinguish another key from broken bytes |
 /// | 16 | the salt of HKDF |
 /// | 8 | the revision |
 /// | 12 | the nonce |
-/// | 4 | the first bytes of SHA-256 of all before: damage to the header is told from a foreign key |
+/// | 4 | the first bytes of the SHA-256 of everything before, to distinguish a damaged header from another key |
 /// | n + 16 | the fields of the entry, sealed with ChaCha20-Poly1305 (RFC 8439) |
 ///
-/// All of the header and the account's id are authenticated. Versions to come keep the first twelve bytes.
+/// The whole header and the account ID are authenticated. Future versions keep the first twelve bytes.
 enum SealedFormat {
   static let version: UInt16 = 1
   static let headerCount = 61
-  /// Files above this are none of ours: a session with 32 tombstones has a hundredth of it.
+  /// Larger files are corrupt: a session with 32 tombstones takes a hundredth of this.
   static let sizeLimit = 4 << 20
   private static let magic = Array("HSTVAULT".utf8)
   private static let derivation: UInt8 = 1
 
-  /// What the header says, before anything is authenticated.
+  /// The header, before anything is authenticated.
   struct Header {
     var keyID: [UInt8]
     var salt: [UInt8]
     var revision: UInt64
     var nonce: [UInt8]
 
-    init(_ bytes: [UInt8]) throws(VaultTrouble) {
+    init(_ bytes: [UInt8]) throws(VaultError) {
       guard bytes.count >= 12, bytes.starts(with: magic) else { throw .corrupt }
       let version = UInt16(bytes[8]) << 8 | UInt16(bytes[9])
       let complement = UInt16(bytes[10]) << 8 | UInt16(bytes[11])
       guard version == ~complement, version > 0 else { throw .corrupt }
       guard version == SealedFormat.version else {
-        throw .unavailable("a newer version of the program wrote this vault, in format \(version)")
+        throw .newerFormat("a newer version of the program wrote this vault, in format \(version)")
       }
       guard bytes.count >= headerCount + 16, check(bytes[..<57]).elementsEqual(bytes[57..<61]) else { throw .corrupt }
       guard bytes[12] == derivation else {
-        throw .unavailable("this vault is sealed in a way that this version of the program does not know")
+        throw .newerFormat("this version of the program does not know how the vault is sealed")
       }
       keyID = Array(bytes[13..<21])
       salt = Array(bytes[21..<37])
@@ -56,8 +56,8 @@ enum SealedFormat {
     }
   }
 
-  /// Seals `entry`; every call draws a new salt and a new nonce.
-  static func seal(_ entry: VaultEntry, account: AccountID, key: SealingKey) throws(VaultTrouble) -> [UInt8] {
+  /// Seals `entry` with a new salt and a new nonce.
+  static func seal(_ entry: VaultEntry, account: AccountID, key: SealingKey) throws(VaultError) -> [UInt8] {
     var random = SystemRandomNumberGenerator()
     let salt = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
     let nonce = (0..<12).map { _ in UInt8.random(in: .min ... .max, using: &random) }
@@ -85,10 +85,10 @@ enum SealedFormat {
     return file
   }
 
-  /// Opens what ``seal(_:account:key:)`` made. Bytes that were changed anywhere are ``VaultTrouble/corrupt``.
-  static func open(_ file: [UInt8], account: AccountID, key: SealingKey) throws(VaultTrouble) -> VaultEntry {
+  /// Opens a file written by ``seal(_:account:key:)``. Throws ``VaultError/corrupt`` if any byte was changed.
+  static func open(_ file: [UInt8], account: AccountID, key: SealingKey) throws(VaultError) -> VaultEntry {
     let header = try Header(file)
-    guard header.keyID == key.id else { throw .unavailable("the key does not belong to this vault") }
+    guard header.keyID == key.id else { throw .wrongKey("the key belongs to another vault") }
     let body = file[headerCount...]
     do {
       let box = try ChaChaPoly.SealedBox(
@@ -110,14 +110,14 @@ enum SealedFormat {
   }
 }
 
-/// The key of a vault, from which each file's own is derived.
+/// The key of a vault, from which the key of each file is derived.
 struct SealingKey {
   static let byteCount = 32
   private let key: SymmetricKey
-  /// Names the key and does not give it away.
+  /// Identifies the key without revealing it.
   let id: [UInt8]
 
-  /// Nothing for fewer than 32 bytes: HKDF makes a strong key of a strong one only.
+  /// Returns `nil` for fewer than 32 bytes: HKDF cannot strengthen a weak key.
   init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count >= SealingKey.byteCount else { return nil }
     key = SymmetricKey(data: bytes)
@@ -126,7 +126,7 @@ struct SealingKey {
     id = derived.withUnsafeBytes { Array($0) }
   }
 
-  /// The key of an account's audit log. It says nothing about the keys of files.
+  /// The key of an account's audit log, which reveals nothing about the keys of files.
   func auditKey(for account: AccountID) -> SymmetricKey {
     HKDF<SHA256>.deriveKey(
       inputKeyMaterial: key, info: Array("handstamp audit log ".utf8) + Array(account.rawValue.utf8),

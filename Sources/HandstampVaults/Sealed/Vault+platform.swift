@@ -8,20 +8,20 @@ import Glibc
 import Musl
 #endif
 
-/// The vault that fits the system best.
+/// The default vault of the platform.
 public typealias PlatformVault = SealedFileVault
 
 extension Vault where Self == PlatformVault {
-  /// The vault of the program `name`, such as `org.example.forum`, for one of its accounts. A program that knows one
-  /// account at a time needs not name it.
+  /// The vault of the program `name`, such as `org.example.forum`, for one of its accounts. A program with one account
+  /// at a time does not need to name it.
   ///
-  /// | system | where |
+  /// | system | folder |
   /// |---|---|
-  /// | Linux | `$XDG_STATE_HOME/<name>/vault`, which is `~/.local/state/<name>/vault` unless set |
-  /// | Apple | `Application Support/<name>/vault`; an app there is better off with ``KeychainVault`` |
+  /// | Linux | `$XDG_STATE_HOME/<name>/vault`; `~/.local/state/<name>/vault` if unset |
+  /// | Apple | `Application Support/<name>/vault`; apps should prefer ``KeychainVault`` |
   /// | tvOS | `Caches/<name>/vault`, which the system may empty: use ``KeychainVault`` |
   ///
-  /// Where no such place is known, every use is ``VaultTrouble/unavailable(_:)``.
+  /// If the folder cannot be determined, every use is ``VaultError/unavailable(_:)``.
   public static func platform(_ name: String, account: AccountID = AccountID("default")) -> PlatformVault {
     SealedFileVault(folder: stateFolder(name).map { $0 + "/vault" } ?? "", account: account)
   }
@@ -29,26 +29,26 @@ extension Vault where Self == PlatformVault {
 
 extension AccountsIndex where Self == FileAccountsIndex {
   /// The list of accounts of the program `name`, beside its vaults.
-  public static func platform(_ name: String) -> FileAccountsIndex {
+  package static func platform(_ name: String) -> FileAccountsIndex {
     FileAccountsIndex(folder: stateFolder(name).map { $0 + "/vault" } ?? "")
   }
 }
 
 extension AccountID {
-  /// The folder for what the program `name` keeps of this account beside its secrets: a jar, a database, downloads. Made by
-  /// whoever writes there first. Nothing where no place for it is known.
-  public func folder(of name: String) -> String? {
+  /// The folder for the program `name` to keep this account's other data in: a cookie jar, a database, downloads.
+  /// Created by the first writer. `nil` if the folder cannot be determined.
+  package func folder(of name: String) -> String? {
     stateFolder(name).map { $0 + "/accounts/" + VaultFiles.digest(of: self) }
   }
 }
 
 func stateFolder(_ name: String) -> String? {
-  // A name is one folder, whatever is in it.
+  // A name is a single path component, whatever it contains.
   let letters = name.map { $0 == "/" || $0 == "\0" ? "_" : $0 }
   let folder = letters.first == "." || letters.isEmpty ? "_" + String(letters) : String(letters)
   #if canImport(Darwin)
   #if os(tvOS)
-  // The one folder of an app there that it may write to.
+  // The only folder there that an app may write to.
   let base = FileManager.SearchPathDirectory.cachesDirectory
   #else
   let base = FileManager.SearchPathDirectory.applicationSupportDirectory
@@ -57,7 +57,7 @@ func stateFolder(_ name: String) -> String? {
     $0.appendingPathComponent(folder).path
   }
   #else
-  // The XDG base directory specification says that relative paths must be ignored.
+  // The XDG base directory specification requires relative paths to be ignored.
   if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") { return "\(state)/\(folder)" }
   return homeFolder().map { "\($0)/.local/state/\(folder)" }
   #endif

@@ -1,15 +1,15 @@
 import HandstampCore
 
-// The content of a vault as fields. Numbers of fields are never used for anything else. The revision is not here: it
-// stands in the header of the file.
+// The content of a vault as fields. Field numbers are never reused. The revision is not among them: it is in the file's
+// header.
 
 extension VaultEntry {
-  /// Where ``fields`` has room enough.
+  /// A capacity sufficient for the fields.
   var fieldCapacity: Int {
     let session = session.map { session in
       let secrets = [session.refresh?.secret, session.revocation?.secret, session.access?.token.secret]
       return secrets.reduce(1024) { $0 + ($1?.count ?? 0) }
-        + session.id.rawValue.utf8.count + session.profile.id.rawValue.utf8.count + session.profile.name.utf8.count
+        + session.id.rawValue.utf8.count + (session.profile.map { $0.id.rawValue.utf8.count + $0.name.utf8.count } ?? 0)
     }
     return tombstones.reduce((session ?? 0) + 64) {
       $0 + 256 + $1.session.rawValue.utf8.count + ($1.revocation?.secret.count ?? 0)
@@ -28,7 +28,7 @@ extension VaultEntry {
     }
   }
 
-  /// Nothing unless `fields` are the fields of an entry.
+  /// Returns `nil` unless `fields` are the fields of an entry.
   init?(revision: UInt64, fields: UnsafeRawBufferPointer) {
     self.init(revision: revision)
     let isEntry = FieldReader.fields(fields) { tag, value in
@@ -55,10 +55,12 @@ extension VaultEntry {
 extension StoredSession {
   fileprivate func write(to writer: inout FieldWriter) {
     writer.field(1, id.rawValue)
-    writer.field(2) {
-      $0.field(1, profile.id.rawValue)
-      $0.field(2, profile.name)
-      if profile.isAnonymous { $0.field(3, [1]) }
+    if let profile {
+      writer.field(2) {
+        $0.field(1, profile.id.rawValue)
+        $0.field(2, profile.name)
+        if profile.isAnonymous { $0.field(3, [1]) }
+      }
     }
     if let refresh { writer.field(3, refresh.secret) }
     if let pendingKey { writer.field(4, pendingKey.secret) }
@@ -108,7 +110,7 @@ extension StoredSession {
       }
       return true
     }
-    guard isSession, let id, let profile, let startedAt, let activeAt else { return nil }
+    guard isSession, let id, let startedAt, let activeAt else { return nil }
     self.init(
       id: SessionID(id), profile: profile, refresh: refresh, pendingKey: pendingKey, attempt: attempt,
       revocation: revocation,
@@ -164,7 +166,7 @@ extension StoredAccess {
       }
       return true
     }
-    // Half a lifetime is none: a token with no end would serve for too long.
+    // An incomplete lifetime is an error: a token without an end would be used for too long.
     guard isAccess, let token, (start == nil) == (duration == nil) else { return nil }
     self.init(token: token, lifetime: start.flatMap { start in duration.map { Lifetime(start: start, duration: $0) } })
   }
@@ -231,7 +233,7 @@ extension Tombstone {
       case 1:
         session = FieldReader.text(value)
         return session != nil
-      // A reason of a newer program: the session is over all the same.
+      // A reason of a newer program: the session has ended all the same.
       case 2: reason = FieldReader.text(value).flatMap(EndReason.init(rawValue:)) ?? .rejected
       case 3:
         endedAt = Moment(fields: value)

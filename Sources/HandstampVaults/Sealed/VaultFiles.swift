@@ -13,22 +13,22 @@ struct VaultFiles {
 
   /// The sealed file.
   let vault: String
-  /// As many bytes as the next sealed file may take, kept free for it.
+  /// Reserved space, large enough for the next sealed file.
   let room: String
   /// The lock file, which holds the last revision when there is no sealed file.
   let flightLock: String
   /// The lock of sign-ins.
   let signInLock: String
-  /// Replaced whenever something was written that is in no file: the watched file of a vault in a keychain.
+  /// Replaced after every write that goes to no file: the watched file of a keychain vault.
   let signal: String
-  /// The audit log's newer and older half, what a killed program left of a line, and the lock of all three.
+  /// The newer and older half of the audit log, a torn line left by a killed program, and the lock of all three.
   let audit: String
   let olderAudit: String
   let tornAudit: String
   let auditLock: String
   private let aside: String
 
-  /// A digest, because ids may be longer than names can be, differ in letter case alone, or hold a slash.
+  /// Uses a digest, because IDs may be longer than file names can be, differ only in case, or contain a slash.
   init(account: AccountID) {
     let name = VaultFiles.digest(of: account)
     vault = name + VaultFiles.vaultEnding
@@ -49,14 +49,14 @@ struct VaultFiles {
     return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 
-  /// The name of a file that is being written.
+  /// Returns a new name for a file that is being written.
   static func newPartial() -> String { "\(UInt64.random(in: 0 ... .max))\(partialEnding)" }
 
-  /// Bytes that no file system can compress, or share with another file.
+  /// Returns bytes that no file system can compress or share with another file.
   static func filling(_ count: Int) -> [UInt8] {
     var state = UInt64.random(in: 0 ... .max)
     return (0..<count).map { _ in
-      // Knuth's linear congruential generator; it hides nothing.
+      // Knuth's linear congruential generator; secrecy is not needed.
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
       return UInt8(truncatingIfNeeded: state >> 56)
     }
@@ -64,7 +64,7 @@ struct VaultFiles {
 
   func isAside(_ name: String) -> Bool { name.hasPrefix(aside) }
 
-  /// The first name that is free for a broken file.
+  /// Returns the first free name for a broken file.
   func freeAside(among names: [String]) -> String {
     var number = 1
     while names.contains(aside + String(number)) { number += 1 }
@@ -73,26 +73,26 @@ struct VaultFiles {
 }
 
 extension VaultEdit {
-  /// Whether it makes something of nothing.
+  /// Whether the edit creates an entry where there is none.
   var writesIntoNothing: Bool {
     if case .write = applied(to: VaultEntry()) { true } else { false }
   }
 
-  /// The answer where there is no vault, to an edit that makes none.
+  /// The outcome where there is no vault, for an edit that creates none.
   var outcomeOfNothing: VaultOutcome {
     switch applied(to: VaultEntry()) {
-    case .write: .failed(.unavailable("the vault's folder is gone"))
+    case .write: .failed(.unavailable("the vault folder is missing"))
     case .unchanged: .done(VaultEntry())
     case .conflict: .conflict(VaultEntry())
     }
   }
 
-  /// Whether a request follows that must not be repeated: its answer needs room.
+  /// Whether a request follows that must not be repeated: its answer needs space.
   var announcesAttempt: Bool {
     if case .prepare(_, _, _, _, .some, _) = plain { true } else { false }
   }
 
-  /// Whether what it writes cannot be had again: it may use the room that was kept for it.
+  /// Whether the edit writes something irreplaceable and may therefore use the reserve.
   var mayUseRoom: Bool {
     switch plain {
     case .advance, .bury: true
@@ -100,7 +100,7 @@ extension VaultEdit {
     }
   }
 
-  /// Whether a session is over after it, so that its secrets must go even where its tombstone cannot be written.
+  /// Whether the edit ends a session, so that its secrets must go even if the tombstone cannot be written.
   package var endsSession: Bool {
     switch self {
     case .end, .endWhatever: true

@@ -8,24 +8,24 @@ import Glibc
 import Musl
 #endif
 
-/// A folder of vaults, as this program knows it. All copies know the same.
+/// A folder of vaults, as known to this program. All copies share this knowledge.
 ///
-/// Once the program has seen that something is stored there, it does not make the folder anew: one that is missing then has
-/// vanished, with its disk or under another name, and what was in it is not gone. Nor does another folder in its place show that
-/// nothing is stored.
+/// Once the program has seen data there, it does not create the folder again: a folder missing from then on has
+/// vanished, with its disk or under another name, and its data still exists. Nor does another folder in its place prove
+/// that nothing is stored.
 struct VaultFolder: Sendable {
   /// Absolute.
   let path: String
-  /// Where something was stored when it was looked for last.
+  /// The folder in which data was found last.
   private let seen = Locked<FileStatus.Place?>(nil)
 
-  private static let vanished = VaultTrouble.unavailable("the vault's folder has vanished; is its disk mounted?")
+  private static let vanished = VaultError.unavailable("the vault folder is missing; is its disk mounted?")
 
   init(_ path: String) { self.path = path }
 
-  /// The folder, open; `nil` where it is missing and nothing was seen in it, unless it is to be made.
-  func open(making: Bool = false) throws(VaultTrouble) -> PosixFile? {
-    guard path.hasPrefix("/") else { throw .unavailable("the path of a vault's folder must be absolute") }
+  /// Opens the folder. Returns `nil` if it is missing, no data was seen in it, and it is not to be created.
+  func open(making: Bool = false) throws(VaultError) -> PosixFile? {
+    guard path.hasPrefix("/") else { throw .unavailable("the path of the vault folder must be absolute") }
     let known = seen.withLock { $0 }
     let opened = making && known == nil ? try PosixFile.makeFolder(path) : try PosixFile.folder(path)
     guard let opened else {
@@ -34,46 +34,46 @@ struct VaultFolder: Sendable {
     }
     let status = try opened.status()
     guard status.mode & 0o022 == 0 else {
-      throw .unavailable("others may write to the vault's folder: its mode should be 0700")
+      throw .permissions("other users can write to the vault folder: its mode should be 0700")
     }
-    // What lies under a disk that is not mounted is left as it is.
+    // A folder revealed by an unmounted disk is left as it is.
     if let known, known != status.place, try opened.open(VaultFiles.storeLock, flags: O_RDONLY) == nil {
       throw VaultFolder.vanished
     }
     return opened
   }
 
-  /// The folder, open, and made if need be.
-  func openOrMake() throws(VaultTrouble) -> PosixFile {
-    guard let opened = try open(making: true) else { throw .unavailable("the vault's folder cannot be made") }
+  /// Opens the folder, creating it if need be.
+  func openOrMake() throws(VaultError) -> PosixFile {
+    guard let opened = try open(making: true) else { throw .unavailable("the vault folder cannot be created") }
     return opened
   }
 
-  /// Confirms that nothing is stored where a file is missing. In another folder than the one where something was seen, that is so
-  /// only if `trace` is there with as many bytes, as the write that emptied it leaves it.
-  func confirmAbsence(in folder: PosixFile, trace: String, count: Int) throws(VaultTrouble) {
+  /// Confirms that a missing file means that nothing is stored. If data was seen in a folder other than `folder`, that
+  /// holds only if `trace` exists with `count` bytes, as left by the write that emptied the vault.
+  func confirmAbsence(in folder: PosixFile, trace: String, count: Int) throws(VaultError) {
     if let known = seen.withLock({ $0 }), known != (try folder.status().place) {
       guard try folder.open(trace, flags: O_RDONLY)?.status().size == count else { throw VaultFolder.vanished }
     }
     seen.withLock { $0 = nil }
   }
 
-  /// Something is stored in `folder`.
-  func confirm(_ folder: PosixFile) throws(VaultTrouble) {
+  /// Records that there is data in `folder`.
+  func confirm(_ folder: PosixFile) throws(VaultError) {
     let place = try folder.status().place
     seen.withLock { $0 = place }
   }
 }
 
 extension VaultFolder {
-  /// The lock under which everything in the folder is written. Whoever is next waits for it while holding another lock, the
-  /// turn, so that a process that has just let go cannot take it again before those who have waited.
-  static func lock(in folder: PosixFile, within patience: Duration) async throws(VaultTrouble) -> LockFile {
+  /// Takes the lock that protects all writes in the folder. The next in line waits for it while holding another lock,
+  /// the turn, so that a process that has just released the lock cannot take it again before the others.
+  static func lock(in folder: PosixFile, within patience: Duration) async throws(VaultError) -> LockFile {
     let deadline = ContinuousClock.now + patience
     let turn = try LockFile(VaultFiles.turnLock, in: folder)
     let lock = try LockFile(VaultFiles.storeLock, in: folder)
     guard try await turn.take(until: deadline, pauses: .inQueue), try await lock.take(until: deadline, pauses: .asNext)
-    else { throw .unavailable("another process does not let go of the vault") }
+    else { throw .unavailable("another process keeps the vault locked") }
     turn.unlock()
     return lock
   }

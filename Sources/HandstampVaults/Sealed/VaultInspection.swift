@@ -8,30 +8,32 @@ import Glibc
 import Musl
 #endif
 
-/// What lies in a folder of vaults, as far as names and headers tell: no vault is opened, so that no account need be known.
+/// The contents of a folder of vaults, as far as names and headers reveal them. No vault is opened, so no account needs
+/// to be known.
 package struct VaultInspection: Sendable, Hashable {
-  /// What can be said of a vault's file.
+  /// The condition of a vault file.
   package enum Condition: Sendable, Hashable {
-    /// Its header is whole, and its key is the one that is here, as far as that is known.
+    /// The header is intact, and the file was sealed with the present key, as far as that is known.
     case sealed
-    /// Sealed with another key than the one that is here.
+    /// Sealed with a key other than the present one.
     case otherKey
-    /// Its key is not here.
+    /// The key is missing.
     case keyMissing
-    /// A newer version wrote it.
+    /// Written by a newer version.
     case newer
     case damaged
-    /// A folder, a pipe or a link is in its place.
+    /// A folder, a pipe or a link takes its place.
     case notFile
-    /// The system does not let it be read.
+    /// The system refuses to read it.
     case unreadable(String)
   }
 
   package struct Stored: Sendable, Hashable {
-    /// Names the account.
+    /// Identifies the account.
     package var digest: String
     package var condition: Condition
-    /// Whether there is room for its next write: only beside a session, not beside what a sign-out leaves.
+    /// Whether space is reserved for the next write. Only sessions have a reserve, not the tombstones left by a
+    /// sign-out.
     package var hasRoom: Bool
     package var name: String { digest + VaultFiles.vaultEnding }
   }
@@ -46,10 +48,10 @@ package struct VaultInspection: Sendable, Hashable {
   /// All names in the folder.
   package var names: [String] = []
 
-  /// Looks at `folder`; `nil` where there is none.
+  /// Inspects `folder`. Returns `nil` if there is no such folder.
   ///
-  /// - Parameter isKeyBeside: whether the key is kept in the file beside the vaults.
-  package init?(of path: String, isKeyBeside: Bool) throws(VaultTrouble) {
+  /// - Parameter isKeyBeside: Whether the key is kept in the file beside the vaults.
+  package init?(of path: String, isKeyBeside: Bool) throws(VaultError) {
     guard let folder = try PosixFile.folder(path) else { return nil }
     names = try folder.names().sorted()
     let key = loadKey(in: folder)
@@ -63,7 +65,7 @@ package struct VaultInspection: Sendable, Hashable {
   }
 
   private mutating func loadKey(in folder: PosixFile) -> SealingKey? {
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       guard let file = try folder.open(KeyFile.name, flags: O_RDONLY) else { return nil }
       guard try file.status().isRegular else {
         keyFile = .notFile
@@ -73,7 +75,7 @@ package struct VaultInspection: Sendable, Hashable {
       keyFile = key == nil ? .damaged : .good
       return key
     } catch {
-      keyFile = VaultInspection.isLink(error) ? .notFile : .unreadable(error.words)
+      keyFile = folder.isOtherThanFile(KeyFile.name) ? .notFile : .unreadable(error.description)
       return nil
     }
   }
@@ -81,39 +83,34 @@ package struct VaultInspection: Sendable, Hashable {
   private static func condition(
     of name: String, in folder: PosixFile, _ key: SealingKey?, isKeyBeside: Bool
   ) -> Condition {
-    do throws(VaultTrouble) {
+    do throws(VaultError) {
       guard let file = try folder.open(name, flags: O_RDONLY) else { return .notFile }
       guard try file.status().isRegular else { return .notFile }
       let bytes = try file.readAll(limit: SealedFormat.sizeLimit)
       guard bytes.count <= SealedFormat.sizeLimit else { return .damaged }
       let header: SealedFormat.Header
-      do throws(VaultTrouble) { header = try SealedFormat.Header(bytes) } catch {
+      do throws(VaultError) { header = try SealedFormat.Header(bytes) } catch {
         return error == .corrupt ? .damaged : .newer
       }
       guard isKeyBeside else { return .sealed }
       guard let key else { return .keyMissing }
       return header.keyID == key.id ? .sealed : .otherKey
     } catch {
-      return isLink(error) ? .notFile : .unreadable(error.words)
+      return folder.isOtherThanFile(name) ? .notFile : .unreadable(error.description)
     }
-  }
-
-  /// A symbolic link is never followed, and a socket cannot be opened.
-  private static func isLink(_ trouble: VaultTrouble) -> Bool {
-    trouble.words.contains("symbolic link") || trouble.words.contains("error \(ENXIO)")
   }
 
   /// The name that an account's files begin with.
   package static func digest(of account: AccountID) -> String { VaultFiles.digest(of: account) }
 
-  /// What of an account's files must go with its vault where another key is to be made: the log is sealed with the same.
+  /// The files that must go together with the vault before a new key is created: the audit log depends on the same key.
   package static func filesOfKey(_ digest: String) -> [String] {
     [".vault", ".audit", ".audit-older", ".audit-torn"].map { digest + $0 }
   }
 
-  /// Gives a file, or whatever is in its place, another name, so that nothing of it is lost; the new name. A vault gets the one
-  /// that a sign-in would give it: the sign-out of its account takes it along.
-  package static func setAside(_ name: String, in path: String) throws(VaultTrouble) -> String? {
+  /// Renames a file, or whatever is in its place, so that nothing is lost. Returns the new name. A vault is named as by
+  /// a sign-in, so that the sign-out of its account removes it.
+  package static func setAside(_ name: String, in path: String) throws(VaultError) -> String? {
     guard let folder = try PosixFile.folder(path) else { return nil }
     let names = try folder.names()
     guard names.contains(name) else { return nil }
@@ -131,28 +128,17 @@ package struct VaultInspection: Sendable, Hashable {
     return aside
   }
 
-  /// Does `work` while no process writes in the folder, as far as its lock can be had.
+  /// Runs `work` while no other process writes in the folder, as far as its lock is available.
   @concurrent package static func alone<Value: Sendable>(
-    in path: String, _ work: @Sendable () throws(VaultTrouble) -> Value
-  ) async throws(VaultTrouble) -> Value {
+    in path: String, _ work: @Sendable () throws(VaultError) -> Value
+  ) async throws(VaultError) -> Value {
     guard let folder = try PosixFile.folder(path) else { return try work() }
     let lock: LockFile
-    do throws(VaultTrouble) { lock = try await VaultFolder.lock(in: folder, within: .seconds(10)) } catch {
-      // Something is in the lock's place; it is what is put right.
+    do throws(VaultError) { lock = try await VaultFolder.lock(in: folder, within: .seconds(10)) } catch {
+      // Something is in the lock's place, and `work` repairs it.
       return try work()
     }
     defer { lock.unlock() }
     return try work()
-  }
-}
-
-extension VaultTrouble {
-  /// For people.
-  package var words: String {
-    switch self {
-    case .locked: "locked"
-    case .corrupt: "damaged"
-    case .unavailable(let why): why
-    }
   }
 }

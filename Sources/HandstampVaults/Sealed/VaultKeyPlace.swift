@@ -1,4 +1,4 @@
-public import HandstampCore
+package import HandstampCore
 
 #if canImport(Darwin)
 import Darwin
@@ -8,31 +8,32 @@ import Glibc
 import Musl
 #endif
 
-/// Where the key of a folder of vaults is: in the file beside them, or in a ``VaultKeyStore`` that a note in the folder names.
-/// For programs that let their user choose.
+/// The location of the key for a folder of vaults: the file beside them, or a ``VaultKeyStore`` named by a note in the
+/// folder. For programs that let their users choose.
 ///
-/// A program reads the ``note()``, and from it knows what to open the vaults with; it never tries one place after the other.
-public struct VaultKeyPlace: Sendable {
+/// A program reads the ``note()`` to learn where the key is; it never tries one place after another.
+package struct VaultKeyPlace: Sendable {
   package static let noteName = "vault.key-store"
 
-  public let folder: String
+  package let folder: String
 
-  /// - Parameter folder: of the vaults, absolute.
-  public init(folder: String) { self.folder = folder }
+  /// - Parameter folder: The absolute path of the vaults' folder.
+  package init(folder: String) { self.folder = folder }
 
-  /// What was noted when the key went into a store; nothing while it is, or will be, in the file beside the vaults.
-  public func note() throws(VaultTrouble) -> String? {
+  /// Returns the note left when the key was moved into a store, or `nil` while the key is, or will be, in the file
+  /// beside the vaults.
+  package func note() throws(VaultError) -> String? {
     guard let folder = try VaultFolder(folder).open() else { return nil }
     return try VaultKeyPlace.note(in: folder)
   }
 
-  /// Moves the key from its file into `store`, and notes `text`. A kill at any instant leaves a key that opens the vaults; the
-  /// same call again finishes what was begun. Vaults that are open with the key file say ``VaultTrouble/unavailable(_:)``
-  /// from then on.
+  /// Moves the key from its file into `store`, and notes `text`. A kill at any instant leaves a key that opens the
+  /// vaults; repeating the call completes the move. From then on, vaults opened with the key file are
+  /// ``VaultError/unavailable(_:)``.
   ///
-  /// - Parameter text: what the program finds the store by, one line of at most 1,000 bytes.
-  /// - Throws: what the store throws; ``VaultTrouble/unavailable(_:)`` when it holds another key already.
-  @concurrent public func move(to store: any VaultKeyStore, noting text: String) async throws(VaultTrouble) {
+  /// - Parameter text: Identifies the store to the program; one line of at most 1,000 bytes.
+  /// - Throws: The errors of the store; ``VaultError/unavailable(_:)`` if it already holds another key.
+  @concurrent package func move(to store: any VaultKeyStore, noting text: String) async throws(VaultError) {
     guard (1...1000).contains(text.utf8.count), !text.contains(where: \.isNewline) else {
       throw .unavailable("a note is one line of at most 1,000 bytes")
     }
@@ -40,11 +41,11 @@ public struct VaultKeyPlace: Sendable {
     let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
     defer { lock.unlock() }
     let noted = try VaultKeyPlace.note(in: folder)
-    guard noted == nil || noted == text else { throw .unavailable("the key is kept elsewhere already") }
+    guard noted == nil || noted == text else { throw .unavailable("the key is already stored elsewhere") }
     let file = KeyFile(beside: folder)
     if let key = try file.loadSecret() {
       if try await store.load() == nil { try await store.store(key) }
-      guard try await store.load() == key else { throw .unavailable("the key store holds another key") }
+      guard try await store.load() == key else { throw .wrongKey("the key store holds another key") }
     } else if noted == nil {
       if try VaultKeyPlace.hasVaults(folder) { throw VaultKey.missing }
       try await KeptKey(in: store).make()
@@ -53,11 +54,11 @@ public struct VaultKeyPlace: Sendable {
     try file.remove()
   }
 
-  /// Moves the key from `store` into a file beside the vaults, and forgets the note. The store still has it then, and may be told
-  /// to remove it.
+  /// Moves the key from `store` into a file beside the vaults, and removes the note. The store keeps its copy, which
+  /// may be removed afterwards.
   ///
-  /// - Throws: what the store throws; ``VaultTrouble/unavailable(_:)`` when it has no key and some vault needs one.
-  @concurrent public func moveBack(from store: any VaultKeyStore) async throws(VaultTrouble) {
+  /// - Throws: The errors of the store; ``VaultError/unavailable(_:)`` if it has no key and a vault needs one.
+  @concurrent package func moveBack(from store: any VaultKeyStore) async throws(VaultError) {
     guard let folder = try VaultFolder(folder).open() else { return }
     let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
     defer { lock.unlock() }
@@ -65,7 +66,7 @@ public struct VaultKeyPlace: Sendable {
     let file = KeyFile(beside: folder)
     if let key = try await store.load() {
       if try file.loadSecret() == nil { _ = try file.make(key) }
-      guard try file.loadSecret() == key else { throw .unavailable("the key file holds another key") }
+      guard try file.loadSecret() == key else { throw .wrongKey("the key file holds another key") }
     } else if try VaultKeyPlace.hasVaults(folder) {
       throw VaultKey.missing
     }
@@ -73,23 +74,23 @@ public struct VaultKeyPlace: Sendable {
     try folder.sync(attempt: "syncing the vault's folder")
   }
 
-  static func note(in folder: PosixFile) throws(VaultTrouble) -> String? {
+  static func note(in folder: PosixFile) throws(VaultError) -> String? {
     guard let file = try folder.open(noteName, flags: O_RDONLY) else { return nil }
     guard try file.status().isRegular else { throw .unavailable("there is something else in place of \(noteName)") }
     let bytes = try file.readAll(limit: 1001)
     guard bytes.last == 10, let text = String(utf8Bytes: bytes.dropLast()), !text.isEmpty else {
-      throw .unavailable("\(noteName) is damaged")
+      throw .wrongKey("\(noteName) is damaged")
     }
     return text
   }
 
-  private static func hasVaults(_ folder: PosixFile) throws(VaultTrouble) -> Bool {
+  private static func hasVaults(_ folder: PosixFile) throws(VaultError) -> Bool {
     try folder.names().contains { $0.hasSuffix(VaultFiles.vaultEnding) || $0.hasSuffix(VaultFiles.auditEnding) }
   }
 
-  private static func write(_ text: String, in folder: PosixFile) throws(VaultTrouble) {
+  private static func write(_ text: String, in folder: PosixFile) throws(VaultError) {
     let partial = "\(noteName)\(VaultFiles.partialEnding)"
-    // Only ever made under the lock: it is of a process that died.
+    // Created only under the lock, so this one was left behind by a process that died.
     try folder.remove(partial)
     let file = try folder.create(partial)
     try file.write(Array(text.utf8) + [10], attempt: "writing \(noteName)")

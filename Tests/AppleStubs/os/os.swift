@@ -7,3 +7,34 @@ public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
     fatalError()
   }
 }
+
+/// macOS 11, iOS 14, tvOS 14, watchOS 7.
+public struct Logger: Sendable {
+  public init(subsystem: String, category: String) {}
+  public func log(level: OSLogType, _ message: OSLogMessage) {}
+}
+
+public struct OSLogType: Sendable {
+  public static let `default` = OSLogType()
+  public static let info = OSLogType()
+  public static let debug = OSLogType()
+  public static let error = OSLogType()
+  public static let fault = OSLogType()
+}
+
+public struct OSLogPrivacy: Sendable {
+  public static let auto = OSLogPrivacy()
+  public static let `public` = OSLogPrivacy()
+}
+
+public struct OSLogMessage: ExpressibleByStringInterpolation, Sendable {
+  public struct StringInterpolation: StringInterpolationProtocol, Sendable {
+    public init(literalCapacity: Int, interpolationCount: Int) {}
+    public mutating func appendLiteral(_ literal: String) {}
+    public mutating func appendInterpolation(
+      _ text: @autoclosure @escaping () -> String, privacy: OSLogPrivacy = .auto
+    ) {}
+  }
+  public init(stringLiteral: String) {}
+  public init(stringInterpolation: StringInterpolation) {}
+}

@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(arguments: ["", "5", "s", "-5s", "5 s", "5S", "5.5s", "99999999999s", "٣s"])
-  func `is nothing else`(text: String) {
+  func `rejects anything else`(text: String) {
     #expect(Span(argument: text) == nil)
   }
 
@@ -25,7 +25,7 @@ import Testing
     (Duration.milliseconds(70), "70 ms"), (.seconds(59), "59 s"), (.seconds(552), "9 min 12 s"),
     (.seconds(600), "10 min"), (.seconds(5400), "1 h 30 min"), (.seconds(90_000), "1 d 1 h"), (.seconds(-3), "0 s"),
   ])
-  func `is said in two units at most`(duration: Duration, words: String) {
+  func `is printed in at most two units`(duration: Duration, words: String) {
     #expect(duration.words == words)
   }
 }
@@ -33,7 +33,7 @@ import Testing
 @Suite struct `A server's address` {
   private let address = try? ServerAddress(parsing: "https://id.example.org/auth/")
 
-  @Test func `loses the slash at its end`() {
+  @Test func `drops a trailing slash`() {
     #expect(address?.text == "https://id.example.org/auth")
   }
 
@@ -48,11 +48,11 @@ import Testing
     "https://id.example.org@evil.org/", "https://user@id.example.org/", "//id.example.org/", "",
     "javascript://id.example.org/",
   ])
-  func `covers no other`(url: String) {
+  func `covers no other origin`(url: String) {
     #expect(address?.covers(url) == false)
   }
 
-  @Test func `may be without encryption on this machine alone`() {
+  @Test func `may use plain HTTP on this machine only`() {
     for text in ["http://127.0.0.1:80", "http://localhost", "http://[::1]:8080"] {
       #expect(throws: Never.self) { try ServerAddress(parsing: text) }
     }
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test func `finds places below it and refuses places elsewhere`() throws {
+  @Test func `resolves paths and refuses other origins`() throws {
     let address = try #require(address)
     #expect(try address.address(of: "/v1/me") == "https://id.example.org/auth/v1/me")
     #expect(try address.address(of: "v1/me?x=y") == "https://id.example.org/auth/v1/me?x=y")
@@ -75,7 +75,7 @@ import Testing
   private let token = "hst1.k1.AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
   private let jwt = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlIG9mIHRoZSB0b2tlbiBoZXJl"
 
-  @Test func `finds them as they are, in parts, and decoded`() {
+  @Test func `finds them whole, in parts, and decoded`() {
     let scan = SecretScan([token, jwt, "password-1"])
     #expect(scan.finds(in: Array("xx\(token)yy".utf8)))
     #expect(scan.finds(in: Array("xx\(jwt)".utf8)))
@@ -84,7 +84,7 @@ import Testing
     #expect(scan.finds(in: Array("signature of the token here".utf8)))
   }
 
-  @Test func `does not take what all tokens share for one`() {
+  @Test func `ignores parts that all tokens share`() {
     let scan = SecretScan([token, jwt])
     #expect(!scan.finds(in: Array("eyJhbGciOiJFUzI1NiJ9.other".utf8)))
     #expect(!scan.finds(in: Array(#"{"alg":"ES256"}"#.utf8)))
@@ -98,11 +98,11 @@ import Testing
     ("The password is wrong.", "the password is wrong"), ("JSON is missing", "JSON is missing"),
     ("Two\nlines..", "two lines"), ("", ""), ("already plain", "already plain"),
   ])
-  func `of others lose capital and full stop`(sentence: String, words: String) {
+  func `from elsewhere lose capital and full stop`(sentence: String, words: String) {
     #expect(plain(sentence) == words)
   }
 
-  @Test func `stand in columns`() {
+  @Test func `are aligned in columns`() {
     #expect(Table(rows: [["a", "long", "x"], ["bb", "b", ""]]).lines == ["a   long  x", "bb  b     "])
   }
 }
@@ -125,7 +125,7 @@ import Testing
     }
   }
 
-  @Test func `let everybody sign up on this machine alone, unless told`() throws {
+  @Test func `open sign-up on loopback only, unless set`() throws {
     func signUp(_ flags: [ServeSettings.Key: String]) throws -> String {
       let flags = flags.merging([.data: "/x"]) { $1 }
       return try ServeSettings(flags: flags, environment: [:], file: nil).signUp.rawValue
@@ -135,7 +135,7 @@ import Testing
     #expect(try signUp([.host: "0.0.0.0", .signUp: "open"]) == "open")
   }
 
-  @Test func `take Sign in with Apple for the apps that are named, and for none otherwise`() throws {
+  @Test func `accept Sign in with Apple only for the named apps`() throws {
     func apple(_ flags: [ServeSettings.Key: String]) throws -> AppleSignIn? {
       try ServeSettings(flags: flags.merging([.data: "/x"]) { $1 }, environment: [:], file: nil).apple
     }
@@ -158,7 +158,7 @@ import Testing
     }
   }
 
-  @Test func `put mails into a folder of the server's, unless told`() throws {
+  @Test func `write mails to the data folder, unless set`() throws {
     func mailer(_ flags: [ServeSettings.Key: String]) throws -> any Mailer {
       try ServeSettings(flags: flags.merging([.data: "/x"]) { $1 }, environment: [:], file: nil).mailer
     }
@@ -193,14 +193,14 @@ import Testing
     return try await AccountBook(of: home)
   }
 
-  @Test func `is a tag first, then an id, then a name, then the start of an address`() async throws {
+  @Test func `is a tag first, then an ID, then a name, then the start of an address`() async throws {
     let all = [
       try account("1", "ada@example.org", tag: "work"), try account("work", "bob@example.org"),
       try account("3", "1"), try account("4", "work@example.org"),
     ]
     let book = try await book(all)
     #expect(try book.account("work").id == all[0].id)
-    #expect(try book.account("1").id == all[0].id, "an id comes before a name")
+    #expect(try book.account("1").id == all[0].id, "an ID takes precedence over a name")
     #expect(try book.account("4").id == all[3].id)
     #expect(try book.account("BOB@example.org").id == all[1].id)
     #expect(try book.account("ada").id == all[0].id)
@@ -209,7 +209,7 @@ import Testing
     #expect(throws: Refusal.self) { try book.account("Work@") }
   }
 
-  @Test func `is the active one's where none is given`() async throws {
+  @Test func `defaults to the active account`() async throws {
     let all = [try account("1", "ada@example.org"), try account("2", "bob@example.org")]
     #expect(try await book(all, active: 1).account(nil).id == all[1].id)
     let none = try await book([])

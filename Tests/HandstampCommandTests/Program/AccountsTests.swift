@@ -8,12 +8,12 @@ import Testing
 @testable import HandstampCommand
 
 extension Stage {
-  /// Makes a further account.
+  /// Creates another account.
   func signUp(_ home: Home, email: String, _ more: String...) async throws {
     try await run(["signup", email, "--server", address.text] + more, on: home, input: password + "\n")
   }
 
-  /// Whose token a command uses.
+  /// The email address of the account that a command uses.
   func person(_ home: Home, _ arguments: String..., variables: [String: String] = [:]) async throws -> String {
     let outcome = try await Rig.handstamp(["request", "/v1/me"] + arguments, home: home.path, variables: variables)
     #expect(outcome.status == 0, "\(outcome.words)")
@@ -26,12 +26,12 @@ extension Processes {
     private let ada = "ada@example.org"
     private let bob = "bob@example.org"
 
-    @Test func `live side by side; one is active, and any can be named`() async throws {
+    @Test func `coexist; one is active, and any can be named`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let second = try await stage.run(
           ["signup", bob, "--tag", "work"], on: stage.first, input: stage.password + "\n")
-        #expect(second.words.contains("it is the active account now; back with: handstamp switch \(ada)"))
+        #expect(second.words.contains("it is now the active account; to go back, run: handstamp switch \(ada)"))
         #expect(try await stage.person(stage.first) == bob)
         for name in [ada, "ADA@example.org", "ada"] {
           #expect(try await stage.person(stage.first, "--account", name) == ada)
@@ -39,7 +39,7 @@ extension Processes {
         #expect(try await stage.person(stage.first, variables: ["HANDSTAMP_ACCOUNT": "ada"]) == ada)
         #expect(
           try await stage.person(stage.first, "--account", "work", variables: ["HANDSTAMP_ACCOUNT": "ada"]) == bob,
-          "the command line comes first")
+          "the command line takes precedence")
         #expect(try await stage.person(stage.first) == bob, "naming one does not make it the active one")
 
         try await stage.run(["switch", "ada"], on: stage.first)
@@ -62,27 +62,27 @@ extension Processes {
       }
     }
 
-    @Test func `that are not there, or not one, are asked for with the choices`() async throws {
+    @Test func `that are missing or ambiguous are refused with the choices`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         expectRefusal(
           try await stage.run(["token", "--account", "eve"], on: stage.first, expecting: .usage), .usage,
-          saying: "there is no account eve", hint: "name one of: \(ada)")
+          saying: "no account named eve", hint: "choose one of: \(ada)")
         try await stage.signUp(stage.first, email: "ada@example.com", "--tag", "other")
         expectRefusal(
           try await stage.run(["switch", "ada"], on: stage.first, expecting: .usage), .usage,
-          saying: "ada may be any of 2 accounts", hint: "\(ada), other")
+          saying: "ada matches 2 accounts", hint: "\(ada), other")
         let hidden = try await Rig.handstamp(
           ["switch", ada], home: stage.first.path, variables: ["HANDSTAMP_ACCOUNT": "other"])
         expectRefusal(hidden, .failure, saying: "HANDSTAMP_ACCOUNT is set", hint: "unset HANDSTAMP_ACCOUNT")
         for tag in ["two words", "-x", "\u{1B}[2J"] {
           let outcome = try await stage.run(["login", "--tag=\(tag)"], on: stage.first, expecting: .usage)
-          expectRefusal(outcome, .usage, saying: "no tag", hint: "one word")
+          expectRefusal(outcome, .usage, saying: "invalid tag", hint: "single word")
         }
       }
     }
 
-    @Test func `at several servers need no two homes, and no token goes to the other server`() async throws {
+    @Test func `at several servers share one home, and no token goes to the wrong server`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let other = try Child(
@@ -92,10 +92,10 @@ extension Processes {
         try await stage.run(["signup", ada, "--server", address], on: stage.first, input: stage.password + "\n")
         expectRefusal(
           try await stage.run(["token", "--account", ada], on: stage.first, expecting: .usage), .usage,
-          saying: "may be any of 2", hint: "name one of")
+          saying: "matches 2 accounts", hint: "choose one of")
         expectRefusal(
           try await stage.run(["request", stage.address.text + "/v1/me"], on: stage.first, expecting: .usage), .usage,
-          saying: "the token may go to \(address) alone", hint: "your own client")
+          saying: "refusing to send the token anywhere but \(address)", hint: "curl")
         let list = try object(try await stage.run(["accounts", "--json"], on: stage.first).out)
         let ids = try #require(list["accounts"] as? [[String: Any]]).compactMap { $0["id"] as? String }
         try await stage.run(["switch", ids[0]], on: stage.first)
@@ -104,7 +104,7 @@ extension Processes {
       }
     }
 
-    @Test func `are renewed by name; without a switch where none is wanted; a sign-in that holds gets its tag`()
+    @Test func `can be signed in to again by name, without switching, and tagged by a redundant sign-in`()
       async throws
     {
       try await Rig.run { stage in
@@ -112,7 +112,7 @@ extension Processes {
         try await stage.signUp(stage.first, email: bob, "--no-switch")
         #expect(try await stage.person(stage.first) == ada)
         try await stage.run(["logout", "--account", "bob"], on: stage.first)
-        #expect(try await stage.person(stage.first) == ada, "nobody else was signed out")
+        #expect(try await stage.person(stage.first) == ada, "no other account was signed out")
         expectRefusal(
           try await stage.run(["token", "--account", "bob"], on: stage.first, expecting: .signInNeeded), .signInNeeded,
           saying: "signed out", hint: "run: handstamp login --account bob")
@@ -122,16 +122,16 @@ extension Processes {
         #expect(try await stage.person(stage.first) == ada)
         let known = try await stage.run(["login", bob, "--tag", "b"], on: stage.first)
         #expect(known.words.contains("already"))
-        #expect(try await stage.person(stage.first) == bob, "who signs in wants to be it")
+        #expect(try await stage.person(stage.first) == bob, "signing in makes it the active account")
         #expect(try await stage.person(stage.first, "--account", "b") == bob)
         expectRefusal(
           try await stage.run(["login", bob, "--force"], on: stage.first, input: "wrong\n", expecting: .failure),
-          .failure, saying: "address or the password is wrong", hint: "")
-        #expect(try await stage.person(stage.first) == bob, "a sign-in that failed takes nothing away")
+          .failure, saying: "wrong email address or password", hint: "")
+        #expect(try await stage.person(stage.first) == bob, "a failed sign-in changes nothing")
       }
     }
 
-    @Test func `are signed out one by one or together, erased, or ended on every device`() async throws {
+    @Test func `can be signed out singly or together, erased, or ended on every device`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         try await stage.signUp(stage.first, email: bob)
@@ -142,11 +142,11 @@ extension Processes {
           try await stage.run(["request", "/v1/me"], on: stage.second, expecting: .signInNeeded), .signInNeeded,
           saying: "ended from another device", hint: "login")
         let erased = try await stage.run(["logout", "--account", "bob", "--erase"], on: stage.first)
-        #expect(erased.words.contains("took \(bob) at"))
+        #expect(erased.words.contains("removed \(bob) at"))
         #expect(!(try await stage.run(["accounts"], on: stage.first).out.contains("bob")))
         expectRefusal(
           try await stage.run(["token"], on: stage.first, expecting: .signInNeeded), .signInNeeded,
-          saying: "no account is active of \(ada)", hint: "handstamp switch NAME")
+          saying: "no account is active; known accounts: \(ada)", hint: "handstamp switch NAME")
         #expect(try await stage.person(stage.first, "--account", ada) == ada)
         try await stage.signUp(stage.first, email: "carol@example.org")
         try await stage.run(["logout", "--all"], on: stage.first)
@@ -156,31 +156,31 @@ extension Processes {
         #expect(items.map { $0["reason"] as? String } == ["signed_out", "signed_out"])
         expectRefusal(
           try await stage.run(["logout", "--all", "--account", "ada"], on: stage.first, expecting: .usage), .usage,
-          saying: "do not go together", hint: "leave out")
+          saying: "cannot be combined", hint: "drop")
       }
     }
 
-    @Test func `that were erased without a network are told of later`() async throws {
+    @Test func `erased offline are revoked later`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let token = try #require(try await stage.session(of: stage.first).access?.token)
         try await stage.server.stop()
         let outcome = try await stage.run(["logout", "--erase"], on: stage.first)
-        #expect(outcome.words.contains("could not be told"))
-        #expect(try await stage.run(["accounts"], on: stage.first).words.contains("there are no accounts"))
+        #expect(outcome.words.contains("cannot revoke the session at"))
+        #expect(try await stage.run(["accounts"], on: stage.first).words.contains("no accounts on this device"))
         stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         #expect(try await stage.status(of: "/v1/me", with: token).status == 200)
-        #expect(try await stage.run(["accounts"], on: stage.first).words.contains("has been told"))
+        #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an earlier session at"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
         #expect(Departures(of: stage.first).all.isEmpty)
       }
     }
 
     #if os(Linux)
-    @Test func `that are signed in to while they are erased stay on the list, with that session`() async throws {
+    @Test func `signed in to while being erased stay on the list, with the new session`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
-        // So long it waits to tell the server, between the vault and the list.
+        // Meanwhile it waits for the server, after changing the vault and before changing the list.
         stage.server.send(SIGSTOP)
         let erasing = try Child(["logout", "--erase"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
         try await within(.seconds(60), "the sign-out") {
@@ -191,7 +191,7 @@ extension Processes {
         try await stage.login(stage.first, deviceName: "laptop")
         erasing.send(SIGCONT)
         let outcome = try await within(.seconds(60), "logout") { try await erasing.outcome() }
-        #expect(outcome.status == 0 && outcome.words.contains("was signed in to meanwhile"), "\(outcome.words)")
+        #expect(outcome.status == 0 && outcome.words.contains("was signed in to again meanwhile"), "\(outcome.words)")
         #expect(try await stage.person(stage.first) == stage.email)
       }
     }
@@ -211,22 +211,22 @@ extension Processes {
     }
     #endif
 
-    @Test func `of an installation that had one per server go on, and are listed`() async throws {
+    @Test func `of an installation with one account per server keep working, and are listed`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.second)
-        // As it was: the vault's name is the server's address, and the settings name the server.
+        // The old format: the vault is named after the server, and the settings name the server.
         let sole = Account(
           id: Account.soleID(at: stage.address), server: stage.address, name: "", addedAt: UnixTime(milliseconds: 0))
         let client = try Client(home: stage.first, account: sole)
         let secret = Secret(stage.password)
-        try await client.controller.signIn { try await client.identity.password(ada, secret) }
+        try await client.controller.signIn { try await client.identity.signIn(email: ada, password: secret) }
         let former = try ServerAddress(parsing: "http://127.0.0.1:9")
         try stage.first.save(Settings(server: stage.address, formerServers: [former]))
 
         #expect(try await stage.person(stage.first) == ada)
         #expect(try await stage.run(["status"], on: stage.first).out.contains("signed in"))
         #expect(try await stage.run(["accounts"], on: stage.first).out.contains("ada"))
-        #expect(try stage.first.settings().hasList == nil, "looking changes nothing")
+        #expect(try stage.first.settings().hasList == nil, "reading changes nothing")
         let session = try await stage.session(of: stage.first).id
         try await stage.signUp(stage.first, email: bob)
         #expect(try await stage.person(stage.first) == bob)

@@ -9,7 +9,7 @@ import Testing
 extension Processes {
   @Suite struct `Completions` {
     private func complete(_ home: String, _ words: String...) async throws -> Set<String> {
-      // As the generated scripts ask: the words, which of them, and where in it.
+      // The arguments that the generated scripts pass: the words, the index of one, and the position in it.
       let arguments = ["---completion", words[1], "--"] + (words[1] == "switch" ? ["positional@0"] : ["--account"])
       let outcome = try await Rig.handstamp(
         arguments + ["\(words.count - 1)", "0"] + words, home: home)
@@ -17,13 +17,13 @@ extension Processes {
       return Set(outcome.out.split(separator: "\n").map(String.init))
     }
 
-    @Test func `offer names and tags of accounts, also while the vaults are locked or broken`() async throws {
+    @Test func `offer names and tags of accounts, even if the vaults are locked or broken`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         try await stage.signUp(stage.first, email: "bob@example.org", "--tag", "work")
         let all: Set = ["ada@example.org", "bob@example.org", "work"]
         let folder = stage.first.vaultFolder
-        // Somebody holds every lock; no vault can be read.
+        // All locks are held, and no vault can be read.
         let locks = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".lock") }
           .map { open("\(folder)/\($0)", O_RDWR) }
         defer { for lock in locks { close(lock) } }
@@ -31,7 +31,7 @@ extension Processes {
         try FileManager.default.removeItem(atPath: folder + "/vault.key")
         #expect(try await complete(stage.first.path, "handstamp", "token", "--account", "") == all)
         #expect(try await complete(stage.first.path, "handstamp", "switch", "") == all)
-        // Nor does it hang on what is no file.
+        // It does not hang on something that is not a file.
         try FileManager.default.removeItem(atPath: folder + "/accounts.json")
         #expect(mkfifo(folder + "/accounts.json", 0o600) == 0)
         #expect(try await complete(stage.first.path, "handstamp", "switch", "").isEmpty)
@@ -40,7 +40,7 @@ extension Processes {
     }
 
     @Test(arguments: ["bash", "zsh", "fish"])
-    func `come as a script`(shell: String) async throws {
+    func `are generated as a script`(shell: String) async throws {
       try await Rig.inFolder { folder in
         let outcome = try await Rig.handstamp(["--generate-completion-script", shell], home: folder)
         #expect(outcome.status == 0 && outcome.out.contains("---completion"))
@@ -66,7 +66,7 @@ extension Processes {
     }
   }
 
-  @Suite struct `What is waited for` {
+  @Suite struct `The wait line` {
     private func token(_ stage: Stage, _ arguments: [String] = []) async throws -> (shown: String, out: String) {
       stage.wire.saysTokensLast(0)
       try await stage.run(["refresh"], on: stage.first)
@@ -86,7 +86,7 @@ extension Processes {
       return (shown.add(terminal.shown), outcome.out)
     }
 
-    @Test func `is said on a terminal, on one line that goes away; and not to those who want quiet`() async throws {
+    @Test func `appears on a terminal as one line that is erased, and not with --quiet`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let (shown, out) = try await token(stage)
@@ -99,7 +99,7 @@ extension Processes {
   }
 }
 
-/// What a terminal has shown so far.
+/// The output of a terminal so far.
 private final class Shown: Sendable {
   private let text = Locked("")
 

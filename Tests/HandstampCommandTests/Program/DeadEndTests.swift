@@ -6,20 +6,20 @@ import Testing
 
 @testable import HandstampCommand
 
-/// What may be in a file's place.
+/// A fault of a file or folder.
 enum Wrong: String, CaseIterable, Sendable {
   case missing, empty, random, cut, otherJSON, newer, folder, fifo, link, foreign, open
 }
 
 extension Processes {
-  /// Whatever is in the place of a file of an installation: every command ends, says what is wrong, and the command in its hint
-  /// leads out. Nothing that could be read is lost, and nothing at all is deleted.
+  /// Whatever is wrong with a file of an installation, every command ends, says what is wrong, and prints a hint with the
+  /// command that fixes it. Nothing readable is lost, and nothing is deleted.
   @Suite struct `A damaged home` {
-    /// A file of a home, by a path in which `ADA` stands for the first account's digest.
+    /// A file in a home, as a path in which `ADA` stands for the first account's digest.
     struct Place: Sendable, CustomTestStringConvertible {
       var path: String
       var states: [Wrong] = [.missing, .empty, .random, .cut, .otherJSON, .folder, .fifo, .link]
-      /// Whether the sessions in the vaults cannot be read while it lasts; of the first account, and of the other one.
+      /// Whether the fault makes the session of the first account, or of the other one, unreadable.
       var losesFirst = false
       var losesSecond = false
       var testDescription: String { path }
@@ -47,7 +47,7 @@ extension Processes {
       Place(path: "", states: [.empty, .fifo, .link, .open], losesFirst: true, losesSecond: true),
     ]
 
-    /// Of the states of a place; a third of them, another one at each place, unless there is time for all.
+    /// The states to test at a place: a different third at each place, or all of them in a deep run.
     private static func states(of number: Int) -> [Wrong] {
       let all = places[number].states
       guard ProcessInfo.processInfo.environment["HANDSTAMP_DEEP"] == nil else { return all }
@@ -56,7 +56,7 @@ extension Processes {
     }
 
     @Test(arguments: places.indices)
-    func `has one way out, which the hint names`(number: Int) async throws {
+    func `is fixed by the command in the hint`(number: Int) async throws {
       let place = Self.places[number]
       try await Rig.run(limit: .seconds(170)) { stage in
         let other = "bob@example.org"
@@ -70,16 +70,16 @@ extension Processes {
       }
     }
 
-    /// One state of one file, on copies of the same home.
+    /// A test of one state of one file, on copies of the same home.
     private struct Walk {
       let stage: Stage
       let place: Place
       let state: Wrong
       let other: String
       let first: Account
-      /// The access tokens of the two.
+      /// The access tokens of both accounts.
       let tokens: [String]
-      /// What the server calls them: names may be lost.
+      /// Their IDs at the server, because names may be lost.
       let ids: [String]
       let folder: String
       /// The folder where commands run.
@@ -108,12 +108,12 @@ extension Processes {
         try await leadsOut()
       }
 
-      /// Every command, each on a home of its own.
+      /// Runs every command, each on its own home if it changes it.
       private func endsWithHints() async throws {
         let commands = [["status"], ["token"], ["accounts"], ["doctor"], ["logout"], ["login"]]
-        let looked = try home("looked")
+        let examined = try home("examined")
         for command in commands {
-          let home = ["logout", "login"].contains(command[0]) ? try home(command[0]) : looked
+          let home = ["logout", "login"].contains(command[0]) ? try home(command[0]) : examined
           let hasVault = self.hasSession(in: home)
           let outcome = try await handstamp(command, home)
           let said = "\(name): \(command): \(outcome.status) \(outcome.out)\(outcome.words)"
@@ -121,16 +121,16 @@ extension Processes {
             #expect(hint(of: outcome) != nil, "\(said)")
           }
           #expect(outcome.status < 128, "\(said)")
-          // A session that lies there is never denied.
+          // The existence of a stored session is never denied.
           if hasVault, command != ["doctor"] {
-            for words in ["nobody is signed in", "there are no accounts", "signed out  "] {
+            for words in ["not signed in", "no accounts on this device", "signed out  "] {
               #expect(!outcome.words.contains(words) && !outcome.out.hasPrefix(words), "\(said)")
             }
           }
         }
       }
 
-      /// Follows the hints, as they are printed, until a token comes or a sign-in is what is needed.
+      /// Follows the hints as printed, until a token is available or signing in is required.
       private func leadsOut() async throws {
         let home = try home("out")
         let before = try contents(of: home)
@@ -147,14 +147,15 @@ extension Processes {
               hint.hasPrefix("run: ") ? hint.dropFirst("run: ".count) : nil, "\(name): \(hint)")
             steps.append(String(command))
             let step = try await shell(String(command), home)
-            // Doctor may find more than it was told to do.
+            // Doctor may find more than it was asked to fix.
             #expect(step.status == 0 || command.contains("doctor"), "\(name): \(command): \(step.words)\(step.out)")
           }
         }
         #expect(isOut, "\(name): \(steps)")
-        #expect(steps.count <= 2, "one command leads out, and a sign-in where the session is gone: \(name): \(steps)")
+        #expect(steps.count <= 2, "one command fixes it, plus a sign-in if the session is lost: \(name): \(steps)")
         if state == .open {
-          #expect(!steps.contains { $0.contains("--set-aside") }, "\(name): a mode costs no session: \(steps)")
+          #expect(
+            !steps.contains { $0.contains("--set-aside") }, "\(name): a wrong mode must not cost a session: \(steps)")
         }
         let after = try contents(of: home)
         for (path, content) in before where !content.isEmpty && isKept(path) && !steps.contains(where: Walk.isSignIn) {
@@ -173,7 +174,7 @@ extension Processes {
         let arguments = ["login", stage.email, "--server", stage.address.text]
         var login = try await handstamp(arguments, home)
         if login.status != 0, let hint = self.hint(of: login), hint.hasPrefix("run: ") {
-          // What is in the way of a sign-in alone.
+          // Something that blocks only signing in.
           steps.append(String(hint.dropFirst("run: ".count)))
           _ = try await shell(steps[steps.count - 1], home)
           login = try await handstamp(arguments, home)
@@ -184,7 +185,7 @@ extension Processes {
         var doctor = try await handstamp(["doctor"], home)
         if doctor.status != 0, let line = doctor.out.split(separator: "\n").first(where: { $0.contains("hint: run: ") })
         {
-          // What is in no command's way, only doctor tells.
+          // Something that blocks no command is reported only by doctor.
           let command = String(line.split(separator: "hint: run: ").last ?? "")
           _ = try await shell(command, home)
           doctor = try await handstamp(["doctor"], home)
@@ -194,7 +195,7 @@ extension Processes {
 
       // MARK: Homes
 
-      /// A copy of the first device's home, damaged.
+      /// Returns a damaged copy of the first device's home.
       private func home(_ copy: String) throws -> String {
         let (files, home) = (FileManager.default, "\(folder)/\(copy)")
         try files.copyItem(atPath: stage.first.path, toPath: home)
@@ -213,7 +214,7 @@ extension Processes {
         switch state {
         case .missing, .open: break
         case .empty: try Data().write(to: url)
-        // Text for none, and the same for every run.
+        // Not text, and the same in every run.
         case .random:
           try Data((0..<max(64, content.count)).map { UInt8(truncatingIfNeeded: $0 &* 193 &+ 0x9D) }).write(to: url)
         case .cut: try content.prefix(content.count * 2 / 3).write(to: url)
@@ -250,7 +251,7 @@ extension Processes {
         return content
       }
 
-      /// The same file of the second device, where another person is signed in.
+      /// The same file from the second device, where another account is signed in.
       private func foreign() throws -> Data {
         guard place.path.hasSuffix(".vault") else {
           return try Data(contentsOf: URL(fileURLWithPath: "\(stage.second.path)/\(place.path)"))
@@ -260,7 +261,7 @@ extension Processes {
         return try Data(contentsOf: URL(fileURLWithPath: "\(stage.second.vaultFolder)/\(name)"))
       }
 
-      /// Whether something lies there that is, or may be, the active account's session.
+      /// Whether there is, or may be, a stored session of the active account.
       private func hasSession(in home: String) -> Bool {
         guard FileFacts(home) != nil else { return false }
         guard FileFacts(home)?.isFolder == true else { return true }
@@ -270,7 +271,7 @@ extension Processes {
         return FileFacts("\(vaults)/\(VaultInspection.digest(of: first.id)).vault") != nil
       }
 
-      /// The contents of all files, by path.
+      /// Returns the contents of all files, by path.
       private func contents(of home: String) throws -> [String: Data] {
         var found: [String: Data] = [:]
         for parent in [home, home + ".aside"] where FileFacts(parent)?.isFolder == true {
@@ -282,9 +283,9 @@ extension Processes {
         return found
       }
 
-      /// Files that hold something of a person's.
+      /// Whether a file contains user data.
       private func isKept(_ path: String) -> Bool {
-        // A list that can be read is added to.
+        // A readable list is extended.
         if state == .foreign, path.hasSuffix("/accounts.json") { return false }
         return [".vault", ".key", ".json", "/device", ".key-store", ".audit"].contains { path.hasSuffix($0) }
       }
@@ -299,7 +300,7 @@ extension Processes {
         return try await within(.seconds(30), "\(name): \(arguments)") { try await child.outcome() }
       }
 
-      /// Runs a hint's command as a person would: a shell reads it.
+      /// Runs a hint's command in a shell, as a user would.
       private func shell(_ command: String, _ home: String) async throws -> Child.Outcome {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")

@@ -30,7 +30,7 @@ extension Processes {
       return try JSONDecoder().decode(Answer.self, from: Data(outcome.out.utf8))
     }
 
-    @Test func `finds nothing wrong where nothing is, changes nothing and tells no secret`() async throws {
+    @Test func `finds no problems in a sound home, changes nothing and prints no secret`() async throws {
       try await Rig.run { stage in
         let none = try await doctor(stage)
         #expect(none.first("home", "note")?.hint?.contains("handstamp login") == true)
@@ -50,13 +50,13 @@ extension Processes {
           #expect(answer.first(check, "ok") != nil, "\(check)")
         }
         let shown = try await stage.run(["doctor"], on: stage.first)
-        #expect(shown.out.contains("a long-lived program refreshes in"))
+        #expect(shown.out.contains("a long-running program refreshes it in"))
         #expect(try files() == before)
         #expect(!SecretScan(stage.wire.secrets).finds(in: Array(shown.out.utf8)))
       }
     }
 
-    @Test func `says who ended what, and what the server has not heard; a server that is gone is a problem`()
+    @Test func `reports ended sessions, pending revocations and unreachable servers`()
       async throws
     {
       try await Rig.run { stage in
@@ -67,16 +67,16 @@ extension Processes {
         let answer = try await doctor(stage, expecting: .failure)
         #expect(answer.first("ended", "note")?.words.contains("session \(session)") == true)
         #expect(answer.first("ended", "note")?.words.contains("signed out") == true)
-        #expect(answer.first("sign_outs", "note")?.words.hasPrefix("1 of which") == true)
+        #expect(answer.first("sign_outs", "note")?.words.hasPrefix("1 sign-out(s) not yet sent") == true)
         #expect(answer.first("server", "problem")?.words.contains("no answer") == true)
         #expect(answer.problems == 1)
         let shown = try await stage.run(["doctor"], on: stage.first, expecting: .failure)
         #expect(shown.words.contains("1 problem(s)") && shown.words.contains("hint: "))
-        #expect(shown.out.contains("hint: see to the network"))
+        #expect(shown.out.contains("hint: check your connection"))
       }
     }
 
-    @Test func `finds open modes, a missing key, leftovers and damaged files, each with a way out`() async throws {
+    @Test func `finds open modes, a missing key, leftovers and damaged files, each with a hint`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let (files, folder) = (FileManager.default, stage.first.vaultFolder)
@@ -91,7 +91,7 @@ extension Processes {
         try set(0o644, "/vault.key")
         let open = try await doctor(stage, expecting: .failure)
         #expect(open.first("key_file", "problem")?.hint == "run: handstamp doctor --fix")
-        #expect(open.first("vault", "problem")?.words.contains("key file is open to others") == true)
+        #expect(open.first("vault", "problem")?.words.contains("other users can access the key file") == true)
         try set(0o600, "/vault.key")
         try files.moveItem(atPath: folder + "/vault.key", toPath: folder + "/away")
         #expect(
@@ -101,7 +101,7 @@ extension Processes {
         for name in ["1.partial", "x.corrupt-1"] {
           #expect(files.createFile(atPath: "\(folder)/\(name)", contents: nil))
         }
-        #expect(try await doctor(stage).first("partial_files", "note") == nil, "it may be somebody's at work")
+        #expect(try await doctor(stage).first("partial_files", "note") == nil, "it may still be being written")
         try files.setAttributes(
           [.modificationDate: Date(timeIntervalSinceNow: -600)], ofItemAtPath: folder + "/1.partial")
         let left = try await doctor(stage)
@@ -115,7 +115,7 @@ extension Processes {
     }
 
     #if os(Linux)
-    @Test func `names who holds a lock, and a refresh that is half done`() async throws {
+    @Test func `names lock holders, and reports an interrupted refresh`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         stage.wire.saysTokensLast(0)
@@ -141,13 +141,13 @@ extension Processes {
   }
 }
 
-@Suite struct `A clock that is looked at` {
+@Suite struct `The clock check` {
   private func finding(_ skew: Duration) throws -> Finding {
     Examination.clockFinding(
       skew, try ServerAddress(parsing: "https://id.example.org"), precision: .milliseconds(600))
   }
 
-  @Test func `is right within what can be known, and wrong beyond it`() throws {
+  @Test func `accepts skew within its precision, and reports it beyond`() throws {
     #expect(try finding(.milliseconds(1600)).level == .ok)
     #expect(try finding(.milliseconds(-1600)).level == .ok)
     #expect(try finding(.milliseconds(1601)).level == .note)
@@ -156,7 +156,7 @@ extension Processes {
     #expect(try finding(.seconds(-60)).words.contains("1 min behind"))
   }
 
-  @Test func `reads the date of an answer`() {
+  @Test func `reads the date of a response`() {
     #expect(HTTPDate("Sun, 06 Nov 1994 08:49:37 GMT")?.time == UnixTime(seconds: 784_111_777))
     #expect(HTTPDate("yesterday") == nil && HTTPDate("") == nil)
   }

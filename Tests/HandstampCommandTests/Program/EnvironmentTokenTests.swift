@@ -7,7 +7,7 @@ import Testing
 
 extension Processes {
   @Suite struct `HANDSTAMP_TOKEN` {
-    @Test func `comes first, is named, and is never stored`() async throws {
+    @Test func `takes precedence, is reported, and is never stored`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         try await stage.login(stage.second, deviceName: "other")
@@ -22,7 +22,7 @@ extension Processes {
         let items = try #require(try object(current)["sessions"] as? [[String: Any]])
         let used = items.first { $0["current"] as? Bool == true }
         let second = try await stage.session(of: stage.second).id.rawValue
-        #expect(used?["id"] as? String == second, "the token's session asked")
+        #expect(used?["id"] as? String == second, "the token's session is the current one")
         #expect(try await run("status").out.contains("HANDSTAMP_TOKEN is set"))
         #expect(try object(try await run("status", "--json").out)["environmentToken"] as? Bool == true)
         for verb in ["login", "logout", "signup"] {
@@ -37,13 +37,13 @@ extension Processes {
       }
     }
 
-    @Test func `that the server refuses ends with 4 and refreshes nothing`() async throws {
+    @Test func `rejected by the server exits with 4 and refreshes nothing`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         stage.wire.forget()
         let outcome = try await Rig.handstamp(
           ["request", "/v1/me"], home: stage.first.path, variables: ["HANDSTAMP_TOKEN": "nonsense"])
-        expectRefusal(outcome, .signInNeeded, saying: "refuses the token in HANDSTAMP_TOKEN", hint: "unset")
+        expectRefusal(outcome, .signInNeeded, saying: "rejected the token in HANDSTAMP_TOKEN", hint: "unset")
         #expect(stage.wire.refreshes.isEmpty)
       }
     }

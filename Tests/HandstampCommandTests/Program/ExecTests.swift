@@ -7,7 +7,7 @@ import Testing
 
 extension Processes {
   @Suite struct `handstamp exec` {
-    @Test func `gives the token to one program's environment, and to no argument`() async throws {
+    @Test func `puts the token into the program's environment, and into no argument`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let token = try await stage.storedToken(of: stage.first)
@@ -20,12 +20,12 @@ extension Processes {
         let parts = shown.out.split(separator: "|", omittingEmptySubsequences: false)
         #expect(parts.first.map(String.init) == token)
         #expect(parts.dropFirst().first == "a b")
-        #expect(!parts.dropFirst(2).joined().contains(token), "the arguments are those of the program")
+        #expect(!parts.dropFirst(2).joined().contains(token), "the arguments contain no token")
         #expect(shown.words.isEmpty)
         let other = try await stage.run(
           ["exec", "--env", "MY_TOKEN", "--", "sh", "-c", #"echo "$MY_TOKEN,$HANDSTAMP_TOKEN""#], on: stage.first)
         #expect(other.out == token + ",\n")
-        // The program's own handstamp means the same account, whatever becomes the active one.
+        // A nested handstamp uses the same account, whichever account is active.
         try await stage.signUp(stage.first, email: "bob@example.org")
         let nested = try await stage.run(
           ["exec", "--account", "ada", "--env", "X", "--", try Child.program(), "request", "/v1/me"], on: stage.first)
@@ -33,7 +33,7 @@ extension Processes {
       }
     }
 
-    @Test func `is the program: its exit code, its signals, its input, its files`() async throws {
+    @Test func `passes through exit code, signals, input and files`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         func run(_ script: String, input: String = "") async throws -> Child.Outcome {
@@ -43,8 +43,8 @@ extension Processes {
         let killed = try await run("kill -TERM $$")
         #expect(killed.status == 128 + SIGTERM)
         #expect(try await run("cat", input: "in and out").out == "in and out")
-        // Blocked and ignored signals are inherited: a library's own must not be. Nor its open files.
-        // Of the masks the part with names: what is above is the C library's own.
+        // Signals and files of libraries must not be inherited. Only the standard signals are compared: the C library uses
+        // the others.
         let script = "grep Sig[BI] /proc/self/status | grep -oE '^...|[0-9a-f]{7}$'; ls /proc/self/fd | wc -l"
         #expect(try await run(script).out == (try await Child.outcome(of: "/bin/sh", script)))
 
@@ -59,31 +59,31 @@ extension Processes {
       }
     }
 
-    @Test func `says as a shell does when there is nothing to run, and needs a session like anybody`() async throws {
+    @Test func `exits like a shell if the program cannot be run, and needs a session`() async throws {
       try await Rig.run { stage in
         expectRefusal(
           try await stage.run(["exec", "--", "true"], on: stage.first, expecting: .signInNeeded), .signInNeeded,
-          saying: "nobody is signed in", hint: "login")
+          saying: "not signed in", hint: "login")
         try await stage.signUp(stage.first)
         expectRefusal(
           try await stage.run(["exec", "--", "no-such-program"], on: stage.first, expecting: .notFound), .notFound,
-          saying: "there is no program no-such-program", hint: "PATH")
+          saying: "program not found: no-such-program", hint: "PATH")
         expectRefusal(
           try await stage.run(["exec", "--", "/etc/passwd"], on: stage.first, expecting: .notRunnable), .notRunnable,
-          saying: "/etc/passwd cannot be run", hint: "mode")
+          saying: "cannot run /etc/passwd", hint: "mode")
         expectRefusal(
           try await stage.run(["exec"], on: stage.first, expecting: .usage), .usage,
-          saying: "no program to run", hint: "exec --")
+          saying: "missing program", hint: "exec --")
         expectRefusal(
           try await stage.run(["exec", "--env", "1X", "--", "true"], on: stage.first, expecting: .usage), .usage,
-          saying: "no name of a variable", hint: "letters")
+          saying: "invalid variable name", hint: "letters")
       }
     }
   }
 }
 
 extension Child {
-  /// What a shell prints that is started as this program is.
+  /// Returns the output of a script in a shell that is started like this program.
   static func outcome(of program: String, _ script: String) async throws -> String {
     let process = Process()
     let pipe = Pipe()

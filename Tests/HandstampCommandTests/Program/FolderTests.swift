@@ -6,10 +6,10 @@ import Testing
 @testable import HandstampCommand
 
 extension Processes {
-  @Suite struct `An account that is set for a folder` {
+  @Suite struct `An account set for a folder` {
     private let bob = "bob@example.org"
 
-    /// Ada, and bob as the active account; and two folders, one in the other.
+    /// Runs with two accounts, ada and bob (active), and two nested folders.
     private func run(_ body: @escaping @Sendable (Stage, _ outer: String, _ inner: String) async throws -> Void)
       async throws
     {
@@ -42,10 +42,10 @@ extension Processes {
       return try? JSONDecoder().decode(WhoAmI.self, from: Data(outcome.out.utf8)).email
     }
 
-    @Test func `is used there and below, and nowhere else`() async throws {
+    @Test func `is used there and in subfolders, and nowhere else`() async throws {
       try await run { stage, outer, inner in
         let set = try await handstamp("switch", "ada", "--here", in: outer, of: stage)
-        #expect(set.status == 0 && set.words.contains("is used in \(outer) and below it"), "\(set.words)")
+        #expect(set.status == 0 && set.words.contains("\(outer) and its subfolders now use"), "\(set.words)")
         #expect(try await person(in: outer, of: stage) == stage.email)
         #expect(try await person(in: inner, of: stage) == stage.email)
         #expect(try await person(in: stage.folder, of: stage) == bob)
@@ -53,57 +53,57 @@ extension Processes {
         #expect(try await person(in: inner, of: stage, variables: ["HANDSTAMP_ACCOUNT": "work"]) == bob)
         let link = stage.folder + "/link"
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: inner)
-        #expect(try await person(in: link, of: stage) == stage.email, "a folder is the same by every name")
+        #expect(try await person(in: link, of: stage) == stage.email, "symbolic links are resolved")
         let status = try object(try await handstamp("status", "--json", in: inner, of: stage).out)
         #expect(status["folder"] as? String == outer)
         #expect(status["name"] as? String == stage.email)
         let elsewhere = try object(try await handstamp("status", "--json", in: stage.folder, of: stage).out)
         #expect(elsewhere["folder"] == nil && elsewhere["name"] as? String == bob)
         let accounts = try await handstamp("accounts", in: inner, of: stage)
-        #expect(accounts.words.contains("in \(outer) and below it \(stage.email) is used"), "\(accounts.words)")
+        #expect(accounts.words.contains("\(outer) and its subfolders use \(stage.email)"), "\(accounts.words)")
       }
     }
 
-    @Test func `gives way to that of a nearer folder, and is forgotten on request`() async throws {
+    @Test func `yields to that of a nearer folder, and can be cleared`() async throws {
       try await run { stage, outer, inner in
         _ = try await handstamp("switch", "ada", "--here", in: outer, of: stage)
         _ = try await handstamp("switch", "work", "--here", in: inner, of: stage)
         #expect(try await person(in: inner, of: stage) == bob)
         #expect(try await person(in: outer, of: stage) == stage.email)
         let switched = try await handstamp("switch", "work", in: outer, of: stage)
-        #expect(switched.words.contains("in \(outer) another account is used"), "\(switched.words)")
+        #expect(switched.words.contains("\(outer) uses another account"), "\(switched.words)")
         let forgot = try await handstamp("switch", "--here", in: inner, of: stage)
-        #expect(forgot.words.contains("forgot the account of \(inner)"), "\(forgot.words)")
-        #expect(forgot.words.contains("\(stage.email) at \(stage.address.text) is used here"), "\(forgot.words)")
+        #expect(forgot.words.contains("cleared the account for \(inner)"), "\(forgot.words)")
+        #expect(forgot.words.contains("now uses \(stage.email) at \(stage.address.text)"), "\(forgot.words)")
         #expect(try await person(in: inner, of: stage) == stage.email)
         let twice = try await handstamp("switch", "--here", in: inner, of: stage)
         #expect(twice.status == 0 && twice.words.contains("no account is set for \(inner)"), "\(twice.words)")
         let erased = try await handstamp("logout", "--erase", in: inner, of: stage)
-        #expect(erased.words.contains("took \(stage.email)"), "a sign-out means the folder's account, too")
-        #expect(try await person(in: outer, of: stage) == bob, "what was set for an erased account is forgotten")
+        #expect(erased.words.contains("removed \(stage.email)"), "logout uses the folder's account, too")
+        #expect(try await person(in: outer, of: stage) == bob, "the setting for an erased account is cleared")
         expectRefusal(
-          try await handstamp("switch", in: inner, of: stage), .usage, saying: "which account is not said",
+          try await handstamp("switch", in: inner, of: stage), .usage, saying: "missing account",
           hint: "switch")
       }
     }
 
-    @Test func `and is gone, or cannot be read, lets nobody work as somebody else`() async throws {
+    @Test func `that is gone or unreadable is never replaced by another account`() async throws {
       try await run { stage, outer, inner in
         let rules = FolderRules(of: stage.first)
         try rules.set(FolderRules.Rule(folder: outer, account: AccountID("gone")))
         for command in ["token", "logout", "status"] {
           expectRefusal(
             try await handstamp(command, in: inner, of: stage), .failure,
-            saying: "the account that was set for \(outer) is not there any more", hint: "handstamp switch --here")
+            saying: "the account set for \(outer) no longer exists", hint: "handstamp switch --here")
         }
         #expect(try await person(in: inner, of: stage, ["--account", "work"]) == bob)
         let doctor = try await handstamp("doctor", in: stage.folder, of: stage)
-        #expect(doctor.out.contains("the account that was set for \(outer)"), "\(doctor.out)")
+        #expect(doctor.out.contains("the account set for \(outer)"), "\(doctor.out)")
         let file = try #require(
           try FileManager.default.contentsOfDirectory(atPath: stage.first.path + "/folders").first)
         try Data("{".utf8).write(to: URL(fileURLWithPath: "\(stage.first.path)/folders/\(file)"))
         expectRefusal(
-          try await handstamp("token", in: inner, of: stage), .failure, saying: "cannot be read", hint: "switch --here")
+          try await handstamp("token", in: inner, of: stage), .failure, saying: "cannot read", hint: "switch --here")
         #expect(try await handstamp("switch", "--here", in: outer, of: stage).status == 0)
         #expect(try await person(in: inner, of: stage) == bob)
       }

@@ -15,7 +15,7 @@ extension Processes {
       }
     }
 
-    @Test func `go on where one was killed, between the server's commit and its own`() async throws {
+    @Test func `carry on after one was killed between the server's commit and its own`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         _ = try await Step.lostAnswer(stage)
@@ -23,7 +23,7 @@ extension Processes {
       }
     }
 
-    @Test func `keep the session that the server keeps, when two of them sign in at once`() async throws {
+    @Test func `keep the session that the server keeps when two of them sign in at once`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let signIn = ["login", stage.email, "--server", stage.address.text, "--force"]
@@ -31,7 +31,7 @@ extension Processes {
         stage.wire.nextSignIn(.waits(isHere: isHere, goOn: goOn))
         let first = try Child(
           signIn, variables: ["HANDSTAMP_HOME": stage.first.path], input: stage.password + "\n")
-        try await within(.seconds(20), "the server's answer") { try await isHere.value() }
+        try await within(.seconds(20), "the server's response") { try await isHere.value() }
         let second = try Child(
           signIn, variables: ["HANDSTAMP_HOME": stage.first.path], input: stage.password + "\n")
         let isOver = Locked(false)
@@ -39,7 +39,7 @@ extension Processes {
           defer { isOver.withLock { $0 = true } }
           return try await second.outcome()
         }
-        // It waits for its turn; or it goes first, and the answer that is held brings a session that the server has ended.
+        // The second one waits for its turn; otherwise, the held response would contain a session that the server has ended.
         while !isOver.withLock({ $0 }), !has(second.id, open: ".sign-in") { await Task.yield() }
         goOn.set(())
         #expect(try await first.outcome().status == 0)
@@ -59,7 +59,7 @@ extension Processes {
       }
     }
 
-    @Test func `sign in where another was killed between the server's answer and the vault`() async throws {
+    @Test func `can sign in after one was killed between the server's response and the vault`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let signIn = ["login", stage.email, "--server", stage.address.text, "--force"]
@@ -67,7 +67,7 @@ extension Processes {
         stage.wire.nextSignIn(.waits(isHere: isHere, goOn: goOn))
         let killed = try Child(
           signIn, variables: ["HANDSTAMP_HOME": stage.first.path], input: stage.password + "\n")
-        try await within(.seconds(20), "the server's answer") { try await isHere.value() }
+        try await within(.seconds(20), "the server's response") { try await isHere.value() }
         let waiting = try Child(
           signIn, variables: ["HANDSTAMP_HOME": stage.first.path], input: stage.password + "\n")
         killed.send(SIGKILL)
@@ -78,7 +78,7 @@ extension Processes {
       }
     }
 
-    @Test func `see when one of them signs out, and in again`() async throws {
+    @Test func `notice when one of them signs out and in again`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let client = try await stage.client(stage.first)
@@ -96,19 +96,19 @@ extension Processes {
       }
     }
 
-    @Test func `tell the server later what it could not be told at sign-out`() async throws {
+    @Test func `revoke a session later that could not be revoked at sign-out`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let token = try #require(try await stage.session(of: stage.first).access?.token)
         try await stage.server.stop()
         let outcome = try await stage.run(["logout"], on: stage.first)
-        #expect(outcome.words.contains("could not be told; the next command"))
+        #expect(outcome.words.contains("yet; the next command"))
         let status = try await stage.run(["status", "--json"], on: stage.first)
         #expect(try object(status.out)["pendingEnds"] as? Int == 1)
         stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         #expect(try await stage.status(of: "/v1/me", with: token).status == 200)
         let next = try await stage.run(["token"], on: stage.first, expecting: .signInNeeded)
-        #expect(next.words.contains("has been told of an earlier sign-out"))
+        #expect(next.words.contains("revoked an earlier session at"))
         let answer = try await stage.status(of: "/v1/me", with: token)
         #expect(answer.status == 401 && answer.reason == "signed_out")
         let entry = try await stage.entry(of: stage.first)
@@ -116,7 +116,7 @@ extension Processes {
       }
     }
 
-    @Test func `tell a former server as well, and it alone`() async throws {
+    @Test func `revoke a session at a former server, and only there`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let token = try #require(try await stage.session(of: stage.first).access?.token)
@@ -130,7 +130,7 @@ extension Processes {
           ["signup", stage.email, "--server", address], on: stage.first, input: stage.password + "\n")
         stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         let next = try await stage.run(["token"], on: stage.first)
-        #expect(next.words.contains("\(stage.address.text) has been told"))
+        #expect(next.words.contains("revoked an earlier session at \(stage.address.text)"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
         #expect(try stage.first.settings().formerServers == nil)
         #expect(try await stage.run(["token"], on: stage.first).words.isEmpty)

@@ -7,26 +7,26 @@ import Testing
 
 extension Processes {
   @Suite struct `A prompt` {
-    @Test func `shows nothing of the password, and takes corrections`() async throws {
+    @Test func `never shows the password, and allows corrections`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let terminal = try PseudoTerminal()
         let child = try Child(
           ["login", stage.email, "--server", stage.address.text], variables: ["HANDSTAMP_HOME": stage.second.path],
           terminal: terminal.screen)
-        // A line begun and taken back, a wrong letter, a letter of two bytes taken back.
+        // A discarded line, then a wrong letter and a two-byte letter, both deleted.
         try await terminal.type("wrong\u{15}\(stage.password)xü\u{7F}\u{7F}\r")
         let outcome = try await within(.seconds(240), "the end") { try await child.outcome() }
         #expect(outcome.status == 0, "\(outcome.words)")
         #expect(outcome.words.hasPrefix("password: \n"))
         #expect(!outcome.words.contains(stage.password) && outcome.out.isEmpty)
         #expect(terminal.shown.isEmpty)
-        #expect(terminal.echoes, "the terminal is as it was")
+        #expect(terminal.echoes, "the terminal is restored")
       }
     }
 
     @Test(arguments: ["\u{3}", "\u{4}", "half\u{3}", "\r"])
-    func `that is left ends with 2 and leaves the terminal as it was`(keys: String) async throws {
+    func `that is cancelled exits with 2 and restores the terminal`(keys: String) async throws {
       try await Rig.inFolder { folder in
         let terminal = try PseudoTerminal()
         let child = try Child(
@@ -49,7 +49,7 @@ extension Processes {
         try await terminal.type("one password\ranother one\r")
         expectRefusal(
           try await within(.seconds(240), "the end") { try await child.outcome() }, .failure,
-          saying: "the two are not the same", hint: "again")
+          saying: "the two entries do not match", hint: "again")
       }
     }
   }

@@ -12,7 +12,7 @@ extension Processes {
         try await stage.signUp(stage.first)
         let old = try await stage.storedToken(of: stage.first)
         let outcome = try await stage.run(["refresh"], on: stage.first)
-        #expect(outcome.out.contains("signed in") && outcome.out.contains("good for"))
+        #expect(outcome.out.contains("signed in") && outcome.out.contains("valid for"))
         let new = try await stage.storedToken(of: stage.first)
         #expect(new != old && !outcome.out.contains(new))
         let json = try object(try await stage.run(["refresh", "--json"], on: stage.first).out)
@@ -23,7 +23,7 @@ extension Processes {
         expectRefusal(
           try await stage.run(["refresh"], on: stage.first, expecting: .network), .network, saying: "no answer",
           hint: "try again")
-        #expect(try await stage.run(["token"], on: stage.first).out == before + "\n", "the old one serves on")
+        #expect(try await stage.run(["token"], on: stage.first).out == before + "\n", "the old one is still used")
       }
     }
   }

@@ -10,12 +10,12 @@ extension Processes {
     @Test(arguments: [
       (["bogus"], "unexpected argument"), (["token", "--min-validity", "5"], "invalid"),
       (["login", "a@b.c", "--password", "x"], "unknown option"), (["request"], "missing"),
-      (["login", "a@b.c", "--server", "ftp://x"], "the address of the server is none"),
-      (["login", "a@b.c", "--server", "http://example.org"], "without encryption"),
-      (["login", "a@b.c", "--server", "https://u:p@example.org"], "parts that it must not have"),
-      (["login", "a@b.c"], "no server is known"),
+      (["login", "a@b.c", "--server", "ftp://x"], "invalid server URL"),
+      (["login", "a@b.c", "--server", "http://example.org"], "over plain HTTP"),
+      (["login", "a@b.c", "--server", "https://u:p@example.org"], "must not contain a user"),
+      (["login", "a@b.c"], "no server set"),
     ])
-    func `of wrong usage ends with 64`(arguments: [String], words: String) async throws {
+    func `for wrong usage exits with 64`(arguments: [String], words: String) async throws {
       try await Rig.inFolder { folder in
         let outcome = try await Rig.handstamp(arguments, home: folder + "/home")
         expectRefusal(outcome, .usage, saying: words, hint: "")
@@ -23,43 +23,43 @@ extension Processes {
     }
 
     @Test(arguments: ["token", "request", "sessions", "revoke", "status"])
-    func `without a session ends with 4`(command: String) async throws {
+    func `without a session exits with 4`(command: String) async throws {
       try await Rig.inFolder { folder in
         let arguments = ["request": ["/v1/me"], "revoke": ["--all"], "status": ["--check"]][command] ?? []
         let outcome = try await Rig.handstamp([command] + arguments, home: folder + "/home")
         #expect(outcome.status == 4)
         if command != "status" {
-          expectRefusal(outcome, .signInNeeded, saying: "nobody is signed in", hint: "handstamp login")
+          expectRefusal(outcome, .signInNeeded, saying: "not signed in", hint: "handstamp login")
         }
-        #expect(!FileManager.default.fileExists(atPath: folder + "/home"), "reading makes nothing")
+        #expect(!FileManager.default.fileExists(atPath: folder + "/home"), "reading creates nothing")
       }
     }
 
-    @Test func `of a password says neither which was wrong nor what it was`() async throws {
+    @Test func `of a password reveals neither which part was wrong nor the password`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         for email in [stage.email, "nobody@example.org"] {
           let outcome = try await stage.run(
             ["login", email, "--server", stage.address.text], on: stage.second, input: "wrong password\n",
             expecting: .failure)
-          expectRefusal(outcome, .failure, saying: "the address or the password is wrong", hint: "signup")
+          expectRefusal(outcome, .failure, saying: "wrong email address or password", hint: "signup")
           #expect(!outcome.words.contains("wrong password\n"))
         }
         let empty = try await stage.run(
           ["login", stage.email, "--server", stage.address.text], on: stage.second, expecting: .usage)
-        expectRefusal(empty, .usage, saying: "no password on stdin", hint: "stdin")
+        expectRefusal(empty, .usage, saying: "no password on stdin", hint: "pipe the password in")
         let taken = try await stage.run(
           ["signup", stage.email, "--server", stage.address.text], on: stage.second, input: stage.password,
           expecting: .failure)
-        expectRefusal(taken, .failure, saying: "account with this address", hint: "handstamp login")
+        expectRefusal(taken, .failure, saying: "account with this email address", hint: "handstamp login")
         let weak = try await stage.run(
           ["signup", "b@example.org", "--server", stage.address.text], on: stage.second, input: "short",
           expecting: .failure)
-        expectRefusal(weak, .failure, saying: "does not fit the rules", hint: "8 to 1024")
+        expectRefusal(weak, .failure, saying: "does not meet the requirements", hint: "8 to 1024")
       }
     }
 
-    @Test func `of the network ends with 6 and takes no session away`() async throws {
+    @Test func `for a network failure exits with 6 and keeps the session`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         try await stage.server.stop()
@@ -71,18 +71,18 @@ extension Processes {
           expecting: .network)
         expectRefusal(login, .network, saying: "no answer from http://127.0.0.1:9", hint: "try again")
         let token = try await stage.run(["token"], on: stage.first)
-        #expect(!token.out.isEmpty, "a token that is good needs no network")
+        #expect(!token.out.isEmpty, "a valid token needs no network")
       }
     }
 
-    @Test func `of a vault that cannot be used ends with 5 and erases nothing`() async throws {
+    @Test func `for an unusable vault exits with 5 and erases nothing`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let folder = stage.first.vaultFolder
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder)
         expectRefusal(
           try await stage.run(["token"], on: stage.first, expecting: .vault), .vault,
-          saying: "the vault cannot be used, and nothing was erased",
+          saying: "cannot access the vault; nothing was erased: other users can write to the vault folder",
           hint: "run: handstamp doctor --fix")
         let status = try await stage.run(["status", "--json"], on: stage.first, expecting: .vault)
         #expect(try object(status.out)["state"] as? String == "unavailable")
@@ -96,7 +96,7 @@ extension Processes {
         try content.dropLast(40).write(to: URL(fileURLWithPath: "\(folder)/\(vault)"))
         expectRefusal(
           try await stage.run(["token"], on: stage.first, expecting: .vault), .vault,
-          saying: "damaged, and nothing was erased; a sign-in sets it aside", hint: "run: handstamp login")
+          saying: "damaged; nothing was erased, and signing in sets it aside", hint: "run: handstamp login")
         try await stage.login(stage.first, deviceName: "healed")
         try await stage.run(["request", "/v1/me"], on: stage.first)
         #expect(
@@ -105,7 +105,7 @@ extension Processes {
       }
     }
 
-    @Test func `is never the answer to a cry for help`() async throws {
+    @Test func `never replaces help`() async throws {
       try await Rig.inFolder { folder in
         try Data("not json".utf8).write(to: URL(fileURLWithPath: folder + "/settings.json"))
         for arguments in [["--help"], ["help", "login"], ["token", "--help"]] {
@@ -113,28 +113,28 @@ extension Processes {
           #expect(outcome.status == 0 && !outcome.out.isEmpty)
         }
         let help = try await Rig.handstamp(["--help"], home: folder)
-        for code in ["4   sign-in needed", "5   the vault", "6   no answer", "64  wrong usage"] {
+        for code in ["4   sign-in needed", "5   vault locked", "6   no answer", "64  usage error"] {
           #expect(help.out.contains(code))
         }
         expectRefusal(
-          try await Rig.handstamp(["status"], home: folder), .failure, saying: "settings.json cannot be read",
+          try await Rig.handstamp(["status"], home: folder), .failure, saying: "settings.json: it is damaged",
           hint: "run: handstamp doctor --fix")
       }
     }
 
-    @Test func `keeps tokens at home: no other origin, no header of one's own`() async throws {
+    @Test func `keeps the token at its own origin, and protects its header`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let other = "http://127.0.0.1:\(try #require(stage.server.address?.split(separator: ":").last))"
         for place in [other + "/v1/me", "http://example.org/", "https" + stage.address.text.dropFirst(4) + "/v1/me"] {
           expectRefusal(
             try await stage.run(["request", place], on: stage.first, expecting: .usage), .usage,
-            saying: "the token may go to \(stage.address.text) alone", hint: "your own client")
+            saying: "refusing to send the token anywhere but \(stage.address.text)", hint: "curl")
         }
         expectRefusal(
           try await stage.run(
             ["request", "-H", "Authorization: Bearer x", "/v1/me"], on: stage.first, expecting: .usage), .usage,
-          saying: "the session's own", hint: "HANDSTAMP_TOKEN")
+          saying: "sets the authorization header", hint: "HANDSTAMP_TOKEN")
         try await stage.run(["request", stage.address.text + "/v1/me"], on: stage.first)
         let missing = try await stage.run(["request", "/none"], on: stage.first, expecting: .failure)
         #expect(missing.out.contains("not_found"), "the body is data")

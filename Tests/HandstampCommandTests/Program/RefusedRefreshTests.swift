@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampCommand
 
 extension Processes {
-  /// A server whose answer to a refresh decides nothing: the session is kept, the person is told, and a sign-in leads out.
+  /// A server whose response to a refresh is inconclusive: the session is kept, the user is told, and signing in fixes it.
   @Suite struct `A refresh that is refused without a reason` {
     struct Answer: Sendable {
       var status: Int
@@ -26,7 +26,7 @@ extension Processes {
     ]
 
     @Test(arguments: answers.indices)
-    func `is told with what the server answered and since when, and a sign-in leads out`(number: Int) async throws {
+    func `is reported with status and time, and is fixed by signing in`(number: Int) async throws {
       let answer = Self.answers[number]
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
@@ -37,18 +37,19 @@ extension Processes {
           with: TransportResponse(
             status: answer.status, headers: [HeaderField("Content-Type", answer.type)], body: Array(answer.body.utf8)))
 
-        let exit: ExitReason = answer.isRefusal ? .signInNeeded : .network
+        let exit: ExitReason = !answer.isRefusal ? .network : answer.code == nil ? .signInNeeded : .configuration
         let token = try await stage.run(["token"], on: stage.first, expecting: exit)
         let code = answer.code.map { "the error \($0)" } ?? "no error code"
         expectRefusal(
           token, exit,
           saying: answer.isRefusal
             ? "\(stage.address.text) has refused to refresh this session with \(answer.status) and \(code), since "
-            : "has answered the refresh of this session with \(answer.status) and no tokens, since ",
-          hint: "run: handstamp login")
-        #expect(try await stage.session(of: stage.first).id == session, "an answer that decides nothing ends nothing")
+            : "has responded to refreshes of this session with \(answer.status) and no tokens, since ",
+          hint: exit == .configuration ? "check this client's registration" : "run: handstamp login")
+        #expect(
+          try await stage.session(of: stage.first).id == session, "an inconclusive response does not end the session")
 
-        // Two hours pass: every process tells from when on.
+        // Two hours later, every process still reports the start.
         let note = try await self.note(of: stage)
         let now = SystemClock().now().wall
         var older = try JSONDecoder().decode(RefusedRefresh.self, from: Data(contentsOf: note))
@@ -68,9 +69,11 @@ extension Processes {
         #expect(failure["sinceEpoch"] as? Int64 == older.since.seconds)
         let shown = try await stage.run(["status"], on: stage.first)
         #expect(shown.out.contains("with \(answer.status) and ") && shown.out.contains("(2 h"), "\(shown.out)")
-        #expect(!shown.out.contains("the next use gets a new one"))
-        #expect(shown.words.contains("hint: run: handstamp login"))
-        try await stage.run(["status", "--check"], on: stage.first, expecting: answer.isRefusal ? .signInNeeded : .ok)
+        #expect(!shown.out.contains("refreshed at the next use"))
+        #expect(
+          shown.words.contains(
+            exit == .configuration ? "hint: check this client's registration" : "hint: run: handstamp login"))
+        try await stage.run(["status", "--check"], on: stage.first, expecting: answer.isRefusal ? exit : .ok)
         let doctor = try await stage.run(["doctor"], on: stage.first, expecting: .failure)
         #expect(doctor.out.contains("with \(answer.status) and "))
         #expect(doctor.out.contains("hint: run: handstamp login --account \(stage.email)"))
@@ -81,12 +84,11 @@ extension Processes {
         try await stage.run(["token"], on: stage.first)
         let after = try object(try await stage.run(["status", "--json"], on: stage.first).out)
         #expect(after["refreshFailure"] == nil)
-        #expect(!FileManager.default.fileExists(atPath: note.path), "nothing is left of it")
+        #expect(!FileManager.default.fileExists(atPath: note.path), "the stored response is removed")
       }
     }
 
-    @Test func `is forgotten when the next refresh brings tokens; a server that is gone refuses nothing`() async throws
-    {
+    @Test func `is cleared by a successful refresh, and not confused with an unreachable server`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         stage.wire.saysTokensLast(0)
@@ -104,12 +106,12 @@ extension Processes {
         try await stage.run(["refresh"], on: stage.first)
         try await stage.server.stop()
         let token = try await stage.run(["token"], on: stage.first, expecting: .network)
-        expectRefusal(token, .network, saying: "no answer from", hint: "see to the network")
+        expectRefusal(token, .network, saying: "no answer from", hint: "check your connection")
         #expect(try object(try await stage.run(["status", "--json"], on: stage.first).out)["refreshFailure"] == nil)
       }
     }
 
-    /// The one note of the first device.
+    /// The stored response on the first device.
     private func note(of stage: Stage) async throws -> URL {
       let folder = stage.first.path + "/refusals"
       let names = try FileManager.default.contentsOfDirectory(atPath: folder)
@@ -118,21 +120,25 @@ extension Processes {
     }
   }
 
-  @Suite struct `A row of refused refreshes` {
-    @Test func `begins with its first answer, and anew when refusals follow failures of another kind`() {
+  @Suite struct `A series of refused refreshes` {
+    @Test func `starts with its first response, and again when refusals follow other failures`() {
       let (session, other) = (SessionID("s"), SessionID("t"))
       func at(_ seconds: Int64) -> UnixTime { UnixTime(seconds: seconds) }
-      let first = RefusedRefresh.next(after: nil, TokenEndpointAnswer(status: 400), session: session, at: at(1))
+      let first = RefusedRefresh.next(
+        after: nil, RequestFailure.ServerResponse(status: 400), session: session, at: at(1))
       let second = RefusedRefresh.next(
-        after: first, TokenEndpointAnswer(status: 404, error: "x"), session: session, at: at(2))
+        after: first, RequestFailure.ServerResponse(status: 404, error: "x"), session: session, at: at(2))
       #expect(second.since == at(1) && second.last == at(2) && second.status == 404 && second.error == "x")
-      let third = RefusedRefresh.next(after: second, TokenEndpointAnswer(status: 503), session: session, at: at(3))
+      let third = RefusedRefresh.next(
+        after: second, RequestFailure.ServerResponse(status: 503), session: session, at: at(3))
       #expect(third.since == at(3) && !third.isRefusal)
       #expect(
-        RefusedRefresh.next(after: third, TokenEndpointAnswer(status: 500), session: other, at: at(4)).since == at(4))
+        RefusedRefresh.next(after: third, RequestFailure.ServerResponse(status: 500), session: other, at: at(4)).since
+          == at(4))
       for status in [407, 408, 425, 429, 200, 302, 500] {
         #expect(
-          !RefusedRefresh.next(after: nil, TokenEndpointAnswer(status: status), session: session, at: at(1)).isRefusal)
+          !RefusedRefresh.next(after: nil, RequestFailure.ServerResponse(status: status), session: session, at: at(1))
+            .isRefusal)
       }
     }
   }

@@ -9,13 +9,15 @@ import Testing
 extension Processes {
   @Suite struct `handstamp serve` {
     @Test(arguments: [
-      (["--port", "70000"], "--port: 70000 is no port"), (["--access-token-life", "0s"], "--access-token-life"),
-      (["--access-token-life", "10"], "no duration"), (["--max-sessions", "0"], "no number from 1 up"),
-      (["--sign-up", "maybe"], "neither open nor confirmed nor closed"),
-      (["--log-level", "loud"], "no level"), (["--issuer", "example"], "no issuer"),
-      (["--app-config", "/none"], "no file"), (["--config", "/none"], "cannot be read"),
+      (["--port", "70000"], "--port: \"70000\" is not a port number"),
+      (["--access-token-life", "0s"], "--access-token-life"),
+      (["--access-token-life", "10"], "not a duration of at least 1s"),
+      (["--max-sessions", "0"], "not a number of at least 1"),
+      (["--sign-up", "maybe"], "not one of open, confirmed and closed"),
+      (["--log-level", "loud"], "not a log level"), (["--issuer", "example"], "not a valid issuer"),
+      (["--app-config", "/none"], "not a readable file"), (["--config", "/none"], "cannot read"),
     ])
-    func `refuses a bad setting and says where it stands`(arguments: [String], words: String) async throws {
+    func `refuses a bad setting and names its source`(arguments: [String], words: String) async throws {
       try await Rig.inFolder { folder in
         let outcome = try await Rig.handstamp(["serve", "--data", folder + "/data"] + arguments, home: folder)
         expectRefusal(outcome, .usage, saying: words, hint: "")
@@ -23,22 +25,21 @@ extension Processes {
       }
     }
 
-    @Test func `refuses settings that it does not know, wherever they stand`() async throws {
+    @Test func `refuses unknown settings from any source`() async throws {
       try await Rig.inFolder { folder in
         let file = folder + "/serve.json"
         try Data(#"{"prot": 1}"#.utf8).write(to: URL(fileURLWithPath: file))
         let misspelt = try await Rig.handstamp(["serve", "--config", file], home: folder)
-        expectRefusal(misspelt, .usage, saying: "there is no setting prot", hint: "port")
+        expectRefusal(misspelt, .usage, saying: "unknown setting prot", hint: "port")
         let variable = try await Rig.handstamp(
           ["serve", "--data", folder], home: folder, variables: ["HANDSTAMP_SERVE_PROT": "1"])
         expectRefusal(variable, .usage, saying: "HANDSTAMP_SERVE_PROT", hint: "HANDSTAMP_SERVE_PORT")
         let nowhere = try await Rig.handstamp(["serve"], home: folder)
-        expectRefusal(nowhere, .usage, saying: "the folder of the server is not named", hint: "--data")
+        expectRefusal(nowhere, .usage, saying: "missing data folder", hint: "--data")
       }
     }
 
-    @Test func `ends on SIGTERM, also while somebody listens, and starts again with everybody signed in`() async throws
-    {
+    @Test func `stops on SIGTERM despite open streams, and restarts with all sessions intact`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let feed = try await LiveFeed(try await stage.client(stage.first))
@@ -46,11 +47,11 @@ extension Processes {
         _ = feed
         stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         try await stage.run(["request", "/v1/me"], on: stage.first)
-        #expect(stage.wire.refreshes.isEmpty, "its access tokens are good as well")
+        #expect(stage.wire.refreshes.isEmpty, "its access tokens are still valid")
       }
     }
 
-    @Test func `does not start with half of its folder`() async throws {
+    @Test func `does not start with an incomplete folder`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         try await stage.server.stop()
@@ -60,15 +61,15 @@ extension Processes {
         }
         for name in ["keys.json", "registry.sqlite"] {
           try FileManager.default.moveItem(atPath: "\(data)/\(name)", toPath: "\(data)/away")
-          expectRefusal(try await serve(), .failure, saying: "missing", hint: "put")
+          expectRefusal(try await serve(), .failure, saying: "missing", hint: "restore")
           try FileManager.default.moveItem(atPath: "\(data)/away", toPath: "\(data)/\(name)")
         }
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: "\(data)/signing.pem")
-        expectRefusal(try await serve(), .failure, saying: "others can read", hint: "chmod 600")
+        expectRefusal(try await serve(), .failure, saying: "readable by other users", hint: "chmod 600")
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: "\(data)/signing.pem")
         try Data("junk".utf8).write(to: URL(fileURLWithPath: "\(data)/signing.pem"))
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: "\(data)/signing.pem")
-        expectRefusal(try await serve(), .failure, saying: "no usable P-256 key", hint: "put the file back")
+        expectRefusal(try await serve(), .failure, saying: "no usable P-256 key", hint: "restore the file")
         #expect(FileManager.default.contents(atPath: "\(data)/signing.pem") == Data("junk".utf8), "never replaced")
       }
     }
@@ -94,7 +95,7 @@ extension Processes {
         try copyFiles()
         try Data().write(to: URL(fileURLWithPath: copy + "/registry.sqlite"))
         expectRefusal(try await serve(), .failure, saying: "is empty, and its keys were in use", hint: "-wal")
-        // After a clean stop the one file has everything.
+        // After a clean stop, the database file is complete.
         try copyFiles()
         let restored = ServerProcess(folder: copy, logs: stage.folder + "/logs")
         defer { restored.abandon() }
@@ -103,12 +104,12 @@ extension Processes {
       }
     }
 
-    @Test func `answers 503 while its database is away, and ends no session`() async throws {
+    @Test func `responds with 503 while its database is missing, and ends no session`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let database = stage.server.folder + "/registry.sqlite"
         try FileManager.default.moveItem(atPath: database, toPath: database + ".away")
-        // An empty one in its place is not taken for it.
+        // An empty file in its place is not accepted.
         try Data().write(to: URL(fileURLWithPath: database))
         let address = try #require(stage.server.address)
         #expect(try await Rig.status(of: address + "/health") == 503)
@@ -121,7 +122,7 @@ extension Processes {
       }
     }
 
-    @Test func `tells the streams of every server on its folder that a session ended`() async throws {
+    @Test func `reports an ended session on the streams of every server on its folder`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         try await stage.run(
@@ -139,7 +140,7 @@ extension Processes {
       }
     }
 
-    @Test func `ends again what ended since the back-up that was put back`() async throws {
+    @Test func `ends sessions again that ended after a restored backup was made`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         try await stage.run(
@@ -157,11 +158,11 @@ extension Processes {
         let thief = try await Rig.handstamp(["refresh"], home: stage.folder + "/thief")
         #expect(thief.status == ExitReason.signInNeeded.rawValue, "\(thief.words)")
         try await stage.run(["refresh"], on: stage.first)
-        #expect(stage.server.log().contains("were ended again"))
+        #expect(stage.server.log().contains("Ended sessions again"))
       }
     }
 
-    @Test func `takes its keys from the environment, once it has made their database`() async throws {
+    @Test func `takes its keys from the environment once their database exists`() async throws {
       try await Rig.run { stage in
         try await stage.server.stop()
         let text = try String(contentsOfFile: stage.server.folder + "/keys.json", encoding: .utf8)
@@ -174,7 +175,7 @@ extension Processes {
         expectRefusal(try await serve(keys: "{}"), .usage, saying: "HANDSTAMP_SERVE_KEYS", hint: "keys.json")
         expectRefusal(try await serve(), .failure, saying: "is missing", hint: "--new-database")
         expectRefusal(
-          try await serve("--new-database", keys: nil), .usage, saying: "--new-database", hint: "leave it out")
+          try await serve("--new-database", keys: nil), .usage, saying: "--new-database", hint: "omit it")
         #expect(try await serve("--new-database").status == 0)
         #expect(!FileManager.default.fileExists(atPath: data + "/keys.json"))
         try Data().write(to: URL(fileURLWithPath: data + "/registry.sqlite"))
@@ -182,16 +183,16 @@ extension Processes {
       }
     }
 
-    @Test func `says when its port is taken`() async throws {
+    @Test func `reports that its port is taken`() async throws {
       try await Rig.run { stage in
         let port = String(try #require(stage.server.address?.split(separator: ":").last))
         let outcome = try await Rig.handstamp(
           ["serve", "--data", stage.folder + "/second", "--port", port, "--log-level", "error"], home: stage.folder)
-        expectRefusal(outcome, .failure, saying: "cannot be listened on", hint: "--port")
+        expectRefusal(outcome, .failure, saying: "cannot listen on", hint: "--port")
       }
     }
 
-    @Test func `logs lines of JSON without any secret`() async throws {
+    @Test func `logs JSON lines without secrets`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         try await stage.run(["login", stage.email, "--force"], on: stage.first, input: stage.password + "\n")

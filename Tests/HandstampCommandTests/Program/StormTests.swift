@@ -6,17 +6,17 @@ import Testing
 @testable import HandstampCommand
 
 extension Processes {
-  @Suite struct `Forty processes, and somebody who kills them` {
-    @Test func `rotate once per expiry, and nobody is signed out`() async throws {
+  @Suite struct `Forty processes, some of them killed` {
+    @Test func `rotate once per expiry, and stay signed in`() async throws {
       try await Storm.run(rounds: 3)
     }
   }
 }
 
-/// `make check-deep`: takes minutes, so it is apart from what has a limit.
+/// Runs in `make check-deep`: it takes minutes, so it is not in a suite with a time limit.
 @Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment["HANDSTAMP_DEEP"] != nil))
 struct `Forty processes and fifty expiries` {
-  @Test func `rotate fifty times, and nobody is signed out`() async throws {
+  @Test func `rotate fifty times, and stay signed in`() async throws {
     try await Storm.run(rounds: 50)
   }
 }
@@ -33,11 +33,11 @@ extension Storm {
         killed += round.killed
         repeats += round.requests - 1
       }
-      #expect(killed > 0, "nobody was killed in \(rounds) rounds")
+      #expect(killed > 0, "no process was killed in \(rounds) rounds")
       #expect(try await stage.session(of: stage.first).id == session)
       try await stage.run(["request", "/v1/me"], on: stage.first)
       let log = stage.server.log()
-      #expect(!log.contains("Copied refresh token"), "somebody was taken for a thief")
+      #expect(!log.contains("Copied refresh token"), "a process was mistaken for a thief")
       print("\(rounds) expiries, 40 processes each: \(rounds) rotations, \(repeats) repeats, \(killed) killed")
     }
   }

@@ -7,7 +7,7 @@ import Testing
 
 extension Processes {
   @Suite struct `A session at a terminal` {
-    @Test func `goes from sign-up to sign-out, each step a process of its own`() async throws {
+    @Test func `goes from sign-up to sign-out, each step in its own process`() async throws {
       try await Rig.run { stage in
         let begun = try await stage.run(
           ["signup", stage.email, "--server", stage.address.text, "--name", "Ada L", "--device-name", "my laptop"],
@@ -32,7 +32,7 @@ extension Processes {
       }
     }
 
-    @Test func `prints JSON of one shape: a version, lists, both forms of a time, and no token unasked`() async throws {
+    @Test func `prints JSON with a version, lists, both time formats, and a token only on request`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let token = try await stage.storedToken(of: stage.first)
@@ -75,11 +75,11 @@ extension Processes {
           saying: "ended from another device", hint: "handstamp login")
         expectRefusal(
           try await stage.run(["revoke", "nobody"], on: stage.first, expecting: .failure), .failure,
-          saying: "there is nothing here", hint: "handstamp sessions")
+          saying: "this account has no session nobody", hint: "handstamp sessions")
         for id in ["-zLijXEnP5rIyuVHXGqpzw", "-hLijXEnP5rIyuVHXGqpzg", "--others_5rIyuVHXGqpzw"] {
           expectRefusal(
             try await stage.run(["revoke", id, "--account", "ada"], on: stage.first, expecting: .failure), .failure,
-            saying: "there is nothing here", hint: "handstamp sessions")
+            saying: "this account has no session \(id)", hint: "handstamp sessions")
         }
         try await stage.login(stage.second, deviceName: "other")
         #expect(try await stage.run(["revoke", "--others"], on: stage.first).words.contains("ended 1 other"))
@@ -90,19 +90,19 @@ extension Processes {
         for wrong in [["revoke"], ["revoke", "x", "--all"], ["revoke", "--others", "--all"]] {
           expectRefusal(
             try await stage.run(wrong, on: stage.second, expecting: .usage), .usage,
-            saying: "which session is to end is not clear", hint: "--others")
+            saying: "specify a session, --others or --all", hint: "handstamp sessions")
         }
       }
     }
 
-    @Test func `can be begun twice and ended twice`() async throws {
+    @Test func `can be started twice and ended twice`() async throws {
       try await Rig.run { stage in
         let none = try await stage.run(["logout"], on: stage.first)
-        #expect(none.words == "nobody is signed in\n")
+        #expect(none.words == "not signed in\n")
         try await stage.signUp(stage.first)
         let session = try await stage.session(of: stage.first).id
         let again = try await stage.run(["login", "ADA@example.org"], on: stage.first)
-        #expect(again.words.contains("already"), "no password is asked for")
+        #expect(again.words.contains("already"), "it does not ask for a password")
         #expect(try await stage.run(["login"], on: stage.first).words.contains("already"))
         #expect(try await stage.session(of: stage.first).id == session)
         try await stage.run(["login", stage.email, "--force"], on: stage.first, input: stage.password + "\n")
@@ -133,7 +133,7 @@ extension Processes {
         try await stage.run(["request", "/v1/me"], on: stage.second)
         let device = try stage.first.device()
         try await stage.login(stage.first, deviceName: "again")
-        #expect(try stage.first.device() == device, "a device is drawn once")
+        #expect(try stage.first.device() == device, "a device ID is created once")
       }
     }
   }

@@ -8,7 +8,7 @@ import Testing
 
 extension Processes {
   @Suite struct `handstamp token` {
-    @Test func `gives a token that lasts as long as it must, and keeps one that does`() async throws {
+    @Test func `returns a token with the minimum lifetime, and keeps one that has it`() async throws {
       try await Rig.run(accessTokenLife: "10s") { stage in
         try await stage.signUp(stage.first)
         let lifetime = try #require(try await stage.session(of: stage.first).access?.lifetime)
@@ -22,19 +22,19 @@ extension Processes {
         #expect(json["token"] as? String != old && json["source"] as? String == "session")
         #expect(json["expiresAt"] is String && json["expiresAtEpoch"] is Int)
         #expect(stage.wire.refreshes.count == 1)
-        // More than a token can last is clamped: nobody is sent round in circles.
+        // A minimum beyond the lifetime is capped, so that clients do not refresh in a loop.
         try await stage.run(["token", "--min-validity", "30d"], on: stage.first)
         #expect(stage.wire.refreshes.count == 1)
       }
     }
 
-    @Test func `is over with its session, and the status says so`() async throws {
+    @Test func `ends with its session, and the status says so`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let verified = try await stage.run(["status", "--verify", "--check", "--json"], on: stage.first)
         #expect(try object(verified.out)["verified"] as? Bool == true)
         let before = try await stage.run(["status", "--json"], on: stage.first).out
-        #expect(try object(before)["verified"] == nil, "nobody was asked")
+        #expect(try object(before)["verified"] == nil, "the server was not asked")
         try await stage.login(stage.second, deviceName: "other")
         try await stage.run(["revoke", "--others"], on: stage.second)
         try await stage.run(["status", "--check"], on: stage.first)
@@ -51,11 +51,11 @@ extension Processes {
         defer { stage.server.send(SIGCONT) }
         try await stage.run(["token"], on: stage.first)
         let outcome = try await stage.run(["logout"], on: stage.first)
-        #expect(outcome.words.contains("could not be told"))
+        #expect(outcome.words.contains("cannot revoke the session at"))
       }
     }
 
-    @Test func `and request read what they send from where they are told`() async throws {
+    @Test func `and request read the body from the given source`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let file = stage.folder + "/body"
@@ -66,10 +66,10 @@ extension Processes {
         }
         expectRefusal(
           try await stage.run(["request", "/x", "-d", "@/none"], on: stage.first, expecting: .failure), .failure,
-          saying: "/none cannot be read", hint: "stdin")
+          saying: "cannot read /none", hint: "stdin")
         expectRefusal(
           try await stage.run(["request", "/x", "-H", "nonsense"], on: stage.first, expecting: .usage), .usage,
-          saying: "no header field", hint: "Name: value")
+          saying: "invalid header field", hint: "Name: value")
         expectRefusal(
           try await stage.run(["request", "/x", "-H", "X: a\nY: b"], on: stage.first, expecting: .usage), .usage,
           saying: "cannot be sent", hint: "--help")

@@ -18,7 +18,10 @@ extension Processes {
         #expect(first["atEpoch"] is Int && first["schemaVersion"] as? Int == 1)
         try await stage.run(["revoke", "--others"], on: stage.second)
         let outcome = try await within(.seconds(240), "the end") { try await watch.outcome() }
-        expectEnd(outcome, saying: "the session is over: ended from another device")
+        #expect(outcome.words.contains("watching ada@example.org at "))
+        try expectJSONRefusal(
+          outcome, .signInNeeded, code: "session_ended",
+          saying: "the session is no longer valid: ended from another device", hint: "run: handstamp login")
         let last = try #require(outcome.out.split(separator: "\n").last)
         let event = try object(last + "\n")
         #expect(event["event"] as? String == "session-revoked" && event["current"] as? Bool == true)
@@ -26,24 +29,24 @@ extension Processes {
       }
     }
 
-    @Test func `goes on when the server restarts, and misses nothing meanwhile`() async throws {
+    @Test func `continues across a server restart without missing events`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let watch = try Child(["watch"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
         try await Step.until("an open feed") { stage.wire.openStreams > 0 }
         try await stage.server.stop()
         try await Step.until("the end of the feed") { stage.wire.openStreams == 0 }
-        // On the wire's other side, so that the watch cannot be back before the event.
+        // Bypass the wire, so that the watch cannot reconnect before the event.
         let address = try await stage.server.start(accessTokenLife: "10m")
         let login = try await Rig.handstamp(
           ["login", stage.email, "--server", address], home: stage.second.path, input: stage.password + "\n")
         #expect(login.status == 0)
         stage.wire.lead(to: address)
         #expect(try await within(.seconds(240), "the event") { try await watch.line() }.contains("session-established"))
-        // Signed out here, by another process.
+        // Sign out on this device in another process.
         try await stage.run(["logout"], on: stage.first)
         let outcome = try await within(.seconds(240), "the end") { try await watch.outcome() }
-        expectEnd(outcome, saying: "the session is over: signed out")
+        expectEnd(outcome, saying: "the session is no longer valid: signed out")
       }
     }
 
@@ -54,11 +57,11 @@ extension Processes {
       #expect(outcome.words.contains("hint: run: handstamp login"))
     }
 
-    @Test func `needs a session, and none from a variable`() async throws {
+    @Test func `needs a stored session, not a token from the environment`() async throws {
       try await Rig.run { stage in
         expectRefusal(
           try await stage.run(["watch"], on: stage.first, expecting: .signInNeeded), .signInNeeded,
-          saying: "nobody is signed in", hint: "login")
+          saying: "not signed in", hint: "login")
         let outcome = try await Rig.handstamp(
           ["watch"], home: stage.first.path, variables: ["HANDSTAMP_TOKEN": "x"])
         expectRefusal(outcome, .failure, saying: "HANDSTAMP_TOKEN is set", hint: "unset")

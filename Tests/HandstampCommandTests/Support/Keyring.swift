@@ -4,12 +4,12 @@ import Foundation
 
 @testable import HandstampCommand
 
-/// A real gnome-keyring on a bus of its own, in a person's folders that are gone afterwards.
-// Unchecked: one test has it, and waits for one thing at a time.
+/// A real gnome-keyring on its own bus, with temporary user folders.
+// Unchecked: used by one test, which awaits each call.
 final class Keyring: @unchecked Sendable {
   private let process = Process()
   private let (input, output) = (Pipe(), Pipe())
-  /// What a program needs to find it.
+  /// The environment that a program needs to find it.
   private(set) var variables: [String: String] = [:]
 
   init(in folder: String) async throws {
@@ -28,16 +28,16 @@ final class Keyring: @unchecked Sendable {
     variables = ["DBUS_SESSION_BUS_ADDRESS": try await line(), "XDG_RUNTIME_DIR": folder + "/runtime"]
   }
 
-  /// The script ends with its input, and kills what it started.
+  /// Closing its input ends the script, which kills the processes it started.
   deinit { try? input.fileHandleForWriting.close() }
 
-  /// A keyring that was unlocked with its password.
+  /// Starts a keyring that is unlocked with its password.
   func open() async throws { try await say("open") }
 
-  /// One that was started anew and not unlocked.
+  /// Restarts the keyring without unlocking it.
   func restart() async throws { try await say("cold") }
 
-  /// What a search for every key of ours finds.
+  /// Returns the number of vault keys in it.
   func keys() async throws -> Int {
     try input.fileHandleForWriting.write(contentsOf: Data("count\n".utf8))
     return Int(try await line()) ?? -1

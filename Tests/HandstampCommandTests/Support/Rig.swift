@@ -6,10 +6,10 @@ import Testing
 
 @testable import HandstampCommand
 
-/// Everything that starts processes: one at a time, so that each has the machine to itself.
+/// All tests that start processes, run one at a time so that each has the machine to itself.
 @Suite(.serialized, .timeLimit(.minutes(3))) enum Processes {}
 
-/// A real server in a process of its own, behind a network that tests can hold, and room for devices.
+/// A real server in its own process, behind a network that tests can hold up, and folders for devices.
 enum Rig {
   static func run(
     accessTokenLife: String = "10m", limit: Duration = .seconds(120),
@@ -29,7 +29,7 @@ enum Rig {
     }
   }
 
-  /// A folder that is gone afterwards.
+  /// Runs `body` with a temporary folder.
   static func inFolder(_ body: (String) async throws -> Void) async throws {
     let folder = NSTemporaryDirectory() + "handstamp-test-\(UInt64.random(in: 0 ... .max))"
     try FileManager.default.createDirectory(
@@ -38,12 +38,12 @@ enum Rig {
     try await body(folder)
   }
 
-  /// The status that an address answers with.
+  /// Returns the status of a GET request.
   static func status(of address: String) async throws -> Int {
     try await URLSessionTransport().send(TransportRequest(method: "GET", url: address)).status
   }
 
-  /// Runs `handstamp` to its end.
+  /// Runs `handstamp` until it ends.
   static func handstamp(
     _ arguments: [String], home: String, input: String = "", variables: [String: String] = [:]
   ) async throws -> Child.Outcome {
@@ -53,7 +53,7 @@ enum Rig {
 }
 
 extension Stage {
-  /// Makes the account and signs in on `home`.
+  /// Creates the account and signs in on `home`.
   func signUp(_ home: Home) async throws {
     try await run(["signup", email, "--server", address.text], on: home, input: password + "\n")
   }
@@ -65,13 +65,13 @@ extension Stage {
   }
 }
 
-/// Checks a refusal: what is said, a hint, nothing on stdout, no capitals and no full stops.
+/// Checks a refusal: its message, a hint, empty stdout, no capitals and no full stops.
 func expectRefusal(
   _ outcome: Child.Outcome, _ status: ExitReason, saying words: String, hint: String,
   sourceLocation: SourceLocation = #_sourceLocation
 ) {
   #expect(outcome.status == status.rawValue, "\(outcome.words)", sourceLocation: sourceLocation)
-  #expect(outcome.out.isEmpty, "data goes to stdout, words do not", sourceLocation: sourceLocation)
+  #expect(outcome.out.isEmpty, "messages must not go to stdout", sourceLocation: sourceLocation)
   let lines = outcome.words.split(separator: "\n")
   let message = lines.first { $0.hasPrefix("handstamp: ") } ?? ""
   let advice = lines.last { $0.hasPrefix("hint: ") } ?? ""
@@ -85,7 +85,24 @@ func expectRefusal(
   }
 }
 
-/// One line of JSON, as an object.
+/// Expects the refusal that a command with `--json` prints as its last line on stderr.
+func expectJSONRefusal(
+  _ outcome: Child.Outcome, _ status: ExitReason, code: String, saying words: String, hint: String,
+  sourceLocation: SourceLocation = #_sourceLocation
+) throws {
+  #expect(outcome.status == status.rawValue, "\(outcome.words)", sourceLocation: sourceLocation)
+  let last = try #require(outcome.words.split(separator: "\n").last, sourceLocation: sourceLocation)
+  let document = try object(last + "\n")
+  #expect(document["schemaVersion"] as? Int == 1, sourceLocation: sourceLocation)
+  let error = try #require(document["error"] as? [String: Any], sourceLocation: sourceLocation)
+  #expect(error["code"] as? String == code, "\(last)", sourceLocation: sourceLocation)
+  #expect(error["exitStatus"] as? Int32 == status.rawValue, "\(last)", sourceLocation: sourceLocation)
+  for (name, part) in [("message", words), ("hint", hint)] {
+    #expect((error[name] as? String)?.contains(part) == true, "\(last)", sourceLocation: sourceLocation)
+  }
+}
+
+/// Parses one line of JSON as an object.
 func object(_ text: String) throws -> [String: Any] {
   #expect(text.hasSuffix("\n") && text.dropLast().allSatisfy { !$0.isNewline }, "one line: \(text)")
   return try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])

@@ -4,11 +4,11 @@ import HandstampCore
 
 @testable import HandstampCommand
 
-/// Processes that all want a token at its expiry, some of which are killed anywhere on their way.
+/// Processes that all request a token at its expiry, some of which are killed at random points.
 struct Storm: Sendable {
-  /// What became of one expiry.
+  /// The result of one expiry.
   struct Round: Sendable {
-    /// Requests that reached the server; each repeat of a pair is one.
+    /// Requests that reached the server, including repeats of a pair.
     var requests = 0
     var killed = 0
   }
@@ -16,12 +16,12 @@ struct Storm: Sendable {
   let stage: Stage
   let processes: Int
 
-  /// When somebody is killed: at a moment that comes by itself, so that nobody has to wait.
+  /// When a process is killed; each of these moments occurs without waiting.
   private enum Moment: CaseIterable {
     case atOnce, afterThree, asOneAsks, asTheServerAnswers, asOneEnds
   }
 
-  /// Lets the token expire, lets everybody ask, and checks that there was one rotation and that nobody is signed out.
+  /// Expires the token, lets all processes request one, and checks that there was one rotation and that the session lives.
   func round() async throws -> Round {
     try await expire()
     stage.wire.forget()
@@ -38,7 +38,7 @@ struct Storm: Sendable {
       let child = try Child(["token"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
       children.append(child)
       Task { if try await child.outcome().status == 0 { ended.set(()) } }
-      // Half of them. The last one lives: somebody must be left to tell.
+      // Half of them. The last one survives, to report the result.
       if number < processes - 1, Bool.random(using: &random) {
         doomed.append((number, Moment.allCases.randomElement(using: &random) ?? .atOnce))
       }
@@ -51,10 +51,10 @@ struct Storm: Sendable {
     func kill(_ moment: Moment) {
       for (victim, its) in doomed where its == moment { everybody[victim].send(SIGKILL) }
     }
-    // Where nothing holds the answer, a moment may pass unseen; then its victims are killed at the next.
-    try await Step.until("a refresh, or an end") { wire.refreshes.count > asked || ended.hasHappened }
+    // If the response is not held, a moment may be missed; its victims are then killed at the next one.
+    try await Step.until("a refresh, or the end of a process") { wire.refreshes.count > asked || ended.hasHappened }
     kill(.asOneAsks)
-    if isHeld { try await within(.seconds(240), "the server's answer") { try await isHere.value() } }
+    if isHeld { try await within(.seconds(240), "the server's response") { try await isHere.value() } }
     kill(.asTheServerAnswers)
     goOn.set(())
     try await ended.value()
@@ -62,7 +62,7 @@ struct Storm: Sendable {
     return try await check(everybody, doomed: Set(doomed.map(\.number)), before.refresh)
   }
 
-  /// One process gets a token that is over when it comes: the next one who asks must refresh.
+  /// Gets a token that has already expired, so that the next process must refresh.
   private func expire() async throws {
     stage.wire.saysTokensLast(0)
     try await stage.run(["refresh"], on: stage.first)
@@ -77,7 +77,7 @@ struct Storm: Sendable {
         round.killed += 1
       } else {
         try expect(
-          outcome.status == 0 && !outcome.out.isEmpty, "a process ended with \(outcome.status): \(outcome.words)")
+          outcome.status == 0 && !outcome.out.isEmpty, "a process exited with \(outcome.status): \(outcome.words)")
       }
     }
     let refreshes = stage.wire.refreshes
@@ -88,7 +88,7 @@ struct Storm: Sendable {
     let after = try await stage.session(of: stage.first)
     try expect(after.refresh != before, "there was no rotation")
     try expect(after.refresh?.secret.withExposed { $0 } == refreshes.last?.successor, "the vault holds another token")
-    try expect(after.pendingKey == nil, "a refresh was left half done")
+    try expect(after.pendingKey == nil, "a refresh was left unfinished")
     return round
   }
 }

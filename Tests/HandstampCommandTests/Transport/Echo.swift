@@ -8,17 +8,17 @@ import NIOCore
 
 @testable import HandstampCommand
 
-/// A small server that does what a transport must cope with.
+/// A small server that behaves in ways a transport must handle.
 struct Echo: HTTPResponder {
   typealias Context = WireContext
   let seen: Seen
 
-  /// What the server has noticed.
+  /// Events that the server observed.
   final class Seen: Sendable {
     private let list = Locked<[String]>([])
-    /// A request came that will not be answered whole.
+    /// A request arrived whose response will not be completed.
     let began = OneShot<Void>()
-    /// Its sender went away.
+    /// Its client disconnected.
     let left = OneShot<Void>()
 
     var paths: [String] { list.withLock { $0 } }
@@ -76,7 +76,7 @@ struct Echo: HTTPResponder {
     defer { seen.left.set(()) }
     return try await request.body.consumeWithCancellationOnInboundClose { _ in
       seen.began.set(())
-      // Ends with its task.
+      // Waits until its task is cancelled.
       try await OneShot<Void>().value()
       return Response(status: .ok)
     }
@@ -84,7 +84,7 @@ struct Echo: HTTPResponder {
 }
 
 extension HTTPField.Name {
-  // Both literals are names of fields.
+  // Both literals are valid field names.
   fileprivate static let word = HTTPField.Name("X-Word")!
   fileprivate static let echo = HTTPField.Name("X-Echo")!
 }

@@ -11,7 +11,7 @@ import Testing
 @Suite struct `A transport over AsyncHTTPClient` {
   private let transport = AsyncHTTPTransport()
 
-  @Test func `carries method, header fields and body, and brings back status, fields and body`() async throws {
+  @Test func `sends method, header fields and body, and returns status, fields and body`() async throws {
     try await Echo.run { base, _ in
       let answer = try await transport.send(
         TransportRequest(
@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test func `follows no redirect: the 3xx is the answer`() async throws {
+  @Test func `follows no redirect: the 3xx is the response`() async throws {
     try await Echo.run { base, seen in
       let answer = try await transport.send(
         TransportRequest(
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test(arguments: ["/silent", "/endless"])
-  func `waits for the whole answer as long as it may, and no longer`(path: String) async throws {
+  func `waits for the whole response until the timeout, and no longer`(path: String) async throws {
     try await Echo.run { base, _ in
       let request = TransportRequest(method: "GET", url: base + path, timeout: .milliseconds(300))
       let start = ContinuousClock.now
@@ -66,15 +66,15 @@ import Testing
     }
   }
 
-  @Test func `says at once that nobody answers`() async throws {
+  @Test func `reports a refused connection at once`() async throws {
     await #expect(throws: TransportError.notConnected("connection refused")) {
       try await transport.send(TransportRequest(method: "GET", url: "http://127.0.0.1:9/"))
     }
   }
 
-  @Test func `tells a connection that breaks from an answer`() async throws {
+  @Test func `distinguishes a broken connection from a response`() async throws {
     try await Echo.run { base, _ in
-      await #expect(throws: TransportError.unreachable("the connection broke")) {
+      await #expect(throws: TransportError.connectionLost("the connection broke")) {
         try await transport.send(TransportRequest(method: "GET", url: base + "/break"))
       }
     }
@@ -88,7 +88,7 @@ import Testing
     TransportRequest(method: "GET", url: "http://127.0.0.1:9/", headers: [HeaderField("X", "a\r\nY: b")]),
     TransportRequest(method: "GET", url: "http://127.0.0.1:9/", headers: [HeaderField("X Y", "a")]),
   ])
-  func `sends nothing that is no request`(request: TransportRequest) async throws {
+  func `does not send an invalid request`(request: TransportRequest) async throws {
     let error = await #expect(throws: TransportError.self) { try await transport.send(request) }
     guard case .invalidRequest? = error else {
       Issue.record("\(String(describing: error))")
@@ -96,7 +96,7 @@ import Testing
     }
   }
 
-  @Test func `hands out a stream bit by bit, and ends it when its reader leaves`() async throws {
+  @Test func `delivers a stream chunk by chunk, and ends it when its reader stops`() async throws {
     try await Echo.run { base, seen in
       let stream = try await transport.open(TransportRequest(method: "GET", url: base + "/endless"))
       #expect(stream.status == 200)
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  @Test func `has nothing to say once it is shut down`() async throws {
+  @Test func `fails after shutdown`() async throws {
     try await Echo.run { base, _ in
       _ = try await transport.send(TransportRequest(method: "GET", url: base + "/echo"))
       await transport.shutdown()
@@ -128,7 +128,7 @@ import Testing
   }
 
   @Test func `survives a storm of cancellations`() async throws {
-    // On a busy machine connections take their time.
+    // Connections are slow on a busy machine.
     let transport = AsyncHTTPTransport(connectTimeout: .seconds(600))
     try await Echo.run { base, _ in
       let request = TransportRequest(method: "GET", url: base + "/echo", timeout: .seconds(600))

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct `An audit line` {
   @Test(arguments: Chain.oddEntries)
-  func `comes back as it was written`(entry: AuditEntry) throws {
+  func `round-trips`(entry: AuditEntry) throws {
     let record = AuditRecord(
       sequence: .max, entry: entry, writer: AuditWriter(program: "för\"um", process: 4711), kept: 9, previous: .none)
     let line = AuditLine(record, authenticate: Chain.code)
@@ -13,21 +13,21 @@ import Testing
     #expect(read.record == record && read.code == line.code && read.covered == line.covered)
   }
 
-  @Test func `reads as JSON that people can read`() {
+  @Test func `is readable JSON`() {
     let text = String(decoding: Chain(1).lines[0], as: UTF8.self)
     #expect(
       text.hasPrefix(#"{"seq":1,"at":"2027-01-15T08:00:01Z","ms":1800000001000,"action":"refresh","outcome":"ok","#))
     #expect(text.contains(#""account":"ada","session":"s1","program":"forum","pid":7,"prev":"AAAA"#))
   }
 
-  @Test func `of a newer program, with a member that is not known, is read`() throws {
+  @Test func `with an unknown member, from a newer version, is still parsed`() throws {
     let line = Chain(1).lines[0]
     let covered = Array(String(decoding: line, as: UTF8.self).replacing(#","prev""#, with: #","new":"x","prev""#).utf8)
     let read = try #require(AuditLine(covered.dropLast()))
     #expect(read.record.sequence == 1)
   }
 
-  @Test func `is cut where an id has no end, and stays below its limit`() throws {
+  @Test func `truncates an overlong id, and stays below its limit`() throws {
     let long = String(repeating: "\u{202e}é\u{0}", count: 10_000)
     let entry = AuditEntry(
       action: .init(rawValue: long), session: SessionID(long), account: AccountID(long),
@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test(arguments: ["", "{}", "null", "[1]", #"{"seq":1}"#, String(repeating: "{", count: 5000)])
-  func `is none when it has another form`(text: String) {
+  func `is rejected in any other form`(text: String) {
     #expect(AuditLine(Array(text.utf8)) == nil)
   }
 }
@@ -49,7 +49,7 @@ import Testing
 @Suite struct `An audit trail` {
   let chain = Chain(6)
 
-  @Test func `that nobody touched is intact`() {
+  @Test func `is intact when it is untouched`() {
     #expect(chain.trail().verdict == .intact(newer: 0))
     #expect(chain.trail().items.count == 6 && chain.trail().items.allSatisfy(\.isIntact))
     #expect(chain.trail(head: nil).verdict == .intact(newer: 6))
@@ -57,7 +57,7 @@ import Testing
     #expect(Chain(0).trail(head: nil).verdict == .intact(newer: 0))
   }
 
-  @Test func `shows every change of any byte`() {
+  @Test func `detects every change of any byte`() {
     let bytes = chain.bytes
     for index in bytes.indices {
       for change in [1, 2, 0x20, 0x80, UInt8.max] as [UInt8] {
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test func `shows every byte that was put in or taken out`() {
+  @Test func `detects every inserted or removed byte`() {
     let bytes = chain.bytes
     for index in bytes.indices {
       var shorter = bytes
@@ -85,19 +85,19 @@ import Testing
     }
   }
 
-  @Test func `shows every cut, at any byte, before the head`() {
+  @Test func `detects truncation at any byte before the head`() {
     for count in 0..<chain.bytes.count {
       #expect(!chain.trail(Array(chain.bytes.prefix(count))).isIntact, "the first \(count)")
       #expect(!chain.trail(Array(chain.bytes.suffix(count))).isIntact, "the last \(count)")
     }
-    // Behind the head that was stored, it cannot.
+    // Truncation behind the stored head goes unnoticed.
     let kept = chain.lines.prefix(4).flatMap { $0 }
     #expect(chain.trail(kept, head: chain.heads[3]).verdict == .intact(newer: 0))
     #expect(chain.trail(kept, head: chain.heads[4]).verdict == .cut(after: 4, head: 5))
     #expect(chain.trail([]).verdict == .cut(after: 0, head: 6))
   }
 
-  @Test func `shows every line that was taken out, doubled or moved`() {
+  @Test func `detects every line that is removed, duplicated or moved`() {
     for first in chain.lines.indices {
       var lines = chain.lines
       lines.remove(at: first)
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test func `says where, and why`() {
+  @Test func `reports where it was altered, and why`() {
     func verdict(_ change: (inout [[UInt8]]) -> Void) -> AuditTrail.Verdict {
       var lines = chain.lines
       change(&lines)
@@ -125,7 +125,7 @@ import Testing
     #expect(verdict { $0.remove(at: 2) } == .broken(at: 3, .missing))
     #expect(verdict { $0.remove(at: 0) } == .broken(at: 1, .missing))
     #expect(verdict { $0.insert($0[1], at: 2) } == .broken(at: 3, .repeated))
-    // Genuine lines of another log with the same key: the fourth does not follow.
+    // Genuine lines of another log with the same key: the fourth does not follow the third.
     let other = Chain(6, outcome: "other")
     #expect(verdict { $0[2] = other.lines[2] } == .broken(at: 3, .replaced))
     #expect(chain.trail(other.bytes).verdict == .broken(at: 6, .replaced))
@@ -133,15 +133,15 @@ import Testing
     #expect(items.filter(\.isIntact).count == 5 && items.count == 6)
   }
 
-  @Test func `with a line that was never finished is intact, as far as it was stored`() {
+  @Test func `with an unfinished last line is intact up to that line`() {
     let torn = chain.bytes + chain.lines[0].prefix(20)
     #expect(chain.trail(torn).verdict == .intact(newer: 0))
     #expect(chain.trail(torn).tornBytes == 20)
-    // A cut into the last line looks alike, and is none if it was stored that there had been more.
+    // A truncated last line looks the same, and counts as an alteration if the head shows that there was more.
     #expect(chain.trail(chain.bytes.dropLast(5)).verdict == .cut(after: 5, head: 6))
   }
 
-  @Test func `may begin where a rotation says, and nowhere behind`() {
+  @Test func `may begin where a rotation says, and no later`() {
     let chain = Chain(9, keeping: [5: 3])
     func from(_ number: Int) -> AuditTrail.Verdict {
       chain.trail(chain.lines.dropFirst(number - 1).flatMap { $0 }).verdict
@@ -149,12 +149,12 @@ import Testing
     #expect(from(1) == .intact(newer: 0) && from(2) == .intact(newer: 0) && from(3) == .intact(newer: 0))
     for number in 4...5 { #expect(from(number) == .broken(at: 3, .missing)) }
     for number in 6...9 { #expect(from(number) == .broken(at: 1, .missing)) }
-    // A head that has been rotated away is no news.
+    // A head that has been rotated away is fine.
     let rest = chain.lines.dropFirst(2).flatMap { $0 }
     #expect(chain.trail(rest, head: chain.heads[0]).verdict == .intact(newer: 8))
   }
 
-  @Test func `of another key is altered from the first line on`() {
+  @Test func `of another key counts as altered from the first line on`() {
     let trail = AuditTrail(chain.bytes, head: nil) { Chain.code($0 + [1]) }
     #expect(trail.verdict == .broken(at: 1, .altered))
     #expect(trail.items.count == 6 && trail.items.allSatisfy { $0.record != nil && !$0.isIntact })
@@ -172,7 +172,7 @@ extension [UInt8] {
   }
 }
 
-/// A chain of records, with a code that is no cryptography and just as good for this.
+/// A chain of records, with a code that is not cryptographic but works just as well for this test.
 struct Chain {
   var lines: [[UInt8]] = []
   var heads: [AuditHead] = []
@@ -199,7 +199,7 @@ struct Chain {
     AuditTrail(bytes ?? self.bytes, head: head, authenticate: Chain.code)
   }
 
-  /// Four FNV-1a sums with different beginnings.
+  /// Four FNV-1a sums with different offsets.
   @Sendable static func code(_ bytes: [UInt8]) -> AuditCode {
     let sums = (0..<4 as Range<UInt64>).map { start in
       bytes.reduce(0xcbf2_9ce4_8422_2325 &+ start) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }

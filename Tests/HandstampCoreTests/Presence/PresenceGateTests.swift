@@ -9,19 +9,19 @@ import Testing
   }
 
   @Test(arguments: [PresencePolicy.perUse, .window(.seconds(60)), .untilExit])
-  func `begins closed`(policy: PresencePolicy) {
+  func `starts closed`(policy: PresencePolicy) {
     let gate = Door(policy)
     #expect(!gate.isOpen(at: .zero))
     #expect(gate.state(at: .zero) == .locked)
     #expect(gate.pass(at: .zero) == nil)
   }
 
-  @Test func `that asks nobody is open`() {
+  @Test func `that never asks is open`() {
     let gate = Door(.never)
     #expect(gate.isOpen(at: .zero) && gate.pass(at: .seconds(5)) != nil)
   }
 
-  @Test func `for a window is open to its end, and not a tick longer`() {
+  @Test func `with a window stays open to its end, and not a tick longer`() {
     let gate = opened(.window(.seconds(60)))
     #expect(gate.isOpen(at: .seconds(100)))
     #expect(gate.remaining(at: .seconds(130)) == .seconds(30))
@@ -33,8 +33,8 @@ import Testing
   }
 
   @Test(arguments: [PresencePolicy.window(.seconds(60)), .untilExit])
-  func `is closed for good by a clock that runs back`(policy: PresencePolicy) {
-    // Before the opening, and within the window: either would make it last longer.
+  func `is closed for good by a clock that runs backwards`(policy: PresencePolicy) {
+    // Before the opening, and inside the window: either would make it last longer.
     for back in [Duration.seconds(99), .seconds(110)] {
       let gate = opened(policy)
       #expect(gate.isOpen(at: .seconds(150)))
@@ -49,7 +49,7 @@ import Testing
     #expect(gate.remaining(at: .seconds(1_000_001)) == nil)
   }
 
-  @Test func `per use lets those through who waited, and nobody else`() throws {
+  @Test func `per use lets through only the callers that waited`() throws {
     let gate = Door(.perUse)
     #expect(gate.ask() == .begin(1))
     #expect(gate.ask() == .join)
@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test(arguments: [PresencePolicy.perUse, .window(.seconds(60)), .untilExit])
-  func `that was closed opens for no answer that comes late, and takes back every pass`(policy: PresencePolicy) throws {
+  func `stays closed on a late answer, and revokes every pass`(policy: PresencePolicy) throws {
     let gate = Door(policy)
     #expect(gate.ask() == .begin(1))
     let pass = try #require(gate.confirmed(1, at: .seconds(1)))
@@ -77,7 +77,7 @@ import Testing
     #expect(!gate.isOpen(at: .seconds(2)))
   }
 
-  @Test func `stays closed when somebody says no, and may ask again`() {
+  @Test func `stays closed after a denial, and may ask again`() {
     let gate = Door(.untilExit)
     #expect(gate.ask() == .begin(1))
     #expect(gate.end(1))
@@ -87,7 +87,7 @@ import Testing
   }
 }
 
-/// A gate that an expectation may change.
+/// A gate that an expectation can mutate.
 private final class Door {
   private var gate: PresenceGate
 
@@ -104,7 +104,7 @@ private final class Door {
   func takeBack() { gate.takeBack() }
   func close() { gate.close() }
 
-  /// Whether it is open after somebody was shown to be there at `uptime`.
+  /// Whether it is open after presence was confirmed at `uptime`.
   func opened(at uptime: Duration) -> Bool {
     if case .begin(let question) = ask() { _ = confirmed(question, at: uptime) }
     return isOpen(at: uptime)

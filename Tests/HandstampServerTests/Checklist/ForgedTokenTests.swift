@@ -8,13 +8,13 @@ import Testing
 
 @testable import HandstampServer
 
-/// Items 2 to 8 of docs/checklist.md: texts that somebody made to look like an access token, some of them with our own key.
+/// Items 2 to 8 of docs/checklist.md: forgeries that look like an access token, some of them signed with our own key.
 @Suite struct `A forged access token` {
   private func signature(_ input: String, _ key: P256.Signing.PrivateKey) throws -> String {
     Base64URL.encode(Array(try key.signature(for: Array(input.utf8)).rawRepresentation))
   }
 
-  /// The payload of a good token of `session`, with more in it.
+  /// The payload of a valid token of `session`, with extra fields.
   private func payload(_ session: TestServer.Session, adding more: [String: Any] = [:]) throws -> String {
     let part = try #require(Base64URL.decode(Array(session.access.split(separator: ".")[1].utf8)))
     var claims = try #require(try JSONSerialization.jsonObject(with: Data(part)) as? [String: Any])
@@ -29,7 +29,7 @@ import Testing
     #expect(answer.isProblem, "\(what)")
   }
 
-  @Test func `with no signature, or one by the public key as a shared secret, is refused`() async throws {
+  @Test func `without a signature, or signed with the public key as a shared secret, is refused`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let key = try #require(test.keys.keys.first)
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test func `that brings its own key, or says where one is, is refused, and nobody goes there`() async throws {
+  @Test func `that brings or links to its own key is refused, and the link is not followed`() async throws {
     final class Visitors: RouterMiddleware {
       typealias Context = ServerContext
       let count = Locked(0)
@@ -88,7 +88,7 @@ import Testing
     #expect(visitors.count.withLock { $0 } == 0)
   }
 
-  @Test func `that begins to be good later is refused until then`() async throws {
+  @Test func `that is not yet valid is refused until then`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let key = try #require(test.keys.keys.first).key
@@ -102,7 +102,7 @@ import Testing
     }
   }
 
-  @Test func `of another kind is refused, though our own key signed it`() async throws {
+  @Test func `of another type is refused, even if our own key signed it`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let key = try #require(test.keys.keys.first)
@@ -115,11 +115,11 @@ import Testing
     }
   }
 
-  @Test func `in another spelling is refused`() async throws {
+  @Test func `in another encoding is refused`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let parts = session.access.split(separator: ".").map(String.init)
-      // The last digit of a signature holds four spare bits: fifteen other spellings of the same bytes, and longer ones.
+      // The last digit of a signature has four spare bits: fifteen other encodings of the same bytes, and longer ones.
       let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
       let place = try #require(alphabet.firstIndex(of: parts[2].last ?? " "))
       let twins = (0..<64).filter { $0 >> 4 == place >> 4 && $0 != place }

@@ -7,9 +7,9 @@ import Testing
 
 @testable import HandstampServer
 
-/// Item 32 of docs/checklist.md: an operator puts yesterday's copy of the database back.
-@Suite struct `A database of yesterday` {
-  @Test func `is not taken for the time that it was made at: what has expired since stays so`() async throws {
+/// Item 32 of docs/checklist.md: an operator restores yesterday's copy of the database.
+@Suite struct `Yesterday's database` {
+  @Test func `does not set the clock back: sessions that have expired since stay expired`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "handstamp-\(UUID().uuidString)").path
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let clock = TestClock()
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func `signs nobody out who was signed in yesterday, and lets nobody back in with an old copy`() async throws {
+  @Test func `keeps yesterday's sessions, and accepts no used-up token`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "handstamp-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(
       atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -105,7 +105,7 @@ import Testing
       #expect(answer.status == 200)
       let next: String = try #require(answer.json["refresh_token"])
       #expect(try await refresh(next, client).status == 200)
-      // The token that was good when the copy was made was used up since.
+      // The token that was current when the copy was made has been used since.
       let old = try await refresh(session.refresh, client)
       #expect(old.status == 400)
       #expect(old.json["error_code"] == "superseded")

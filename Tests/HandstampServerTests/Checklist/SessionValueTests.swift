@@ -8,7 +8,7 @@ import Testing
 
 /// Items 10 to 12, 14, 21 and 23 of docs/checklist.md, over HTTP.
 @Suite struct `The values of sessions` {
-  @Test func `are all different, and nothing but their form is alike`() async throws {
+  @Test func `are all different, and share only their format`() async throws {
     try await TestServer.runOAuth { test in
       // 2,000 refresh tokens of 200 sessions, and their handles.
       let values = try await withThrowingTaskGroup(of: [String].self) { group in
@@ -35,7 +35,7 @@ import Testing
       #expect(Set(values).count == values.count)
       let tokens = values.filter { $0.hasPrefix("hst1.k1.") }
       #expect(tokens.count >= 2000)
-      // The session's 16 bytes come first, and a MAC of 16 last: every digit of both takes many values but the very last,
+      // The session's 16 bytes come first, and a MAC of 16 last: every digit of both takes many values except the very last,
       // which has spare bits.
       let bodies = tokens.map { Array($0.dropFirst("hst1.k1.".count).utf8) }
       for place in Array(0..<21) + (2...20).map({ -$0 }) {
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func `that a browser had are worth nothing after it signed out`() async throws {
+  @Test func `from a browser are useless after it signs out`() async throws {
     try await TestServer.runOAuth { test in
       let browser = Browser(test.client.base)
       let page = try await browser.signIn(at: "/device")
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func `end together when the account is deleted, and nobody is told that there was one`() async throws {
+  @Test func `end together when the account is deleted, and its existence is not revealed`() async throws {
     try await TestServer.runOAuth { test in
       let phone = try await test.signIn(device: "phone")
       let laptop = try await test.signIn(device: "laptop")
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func `are no more than the operator allows: one more ends the one seen longest ago, which is told`()
+  @Test func `are limited by the operator: one more ends and notifies the least recently seen session`()
     async throws
   {
     try await TestServer.run(limits: RegistryLimits(maxSessions: 3)) { test in
@@ -122,7 +122,7 @@ import Testing
       test.clock.advance(by: .seconds(61))
       let tablet = try await test.signIn(device: "tablet")
       test.clock.advance(by: .seconds(61))
-      // The oldest is in use again; the laptop's is then the one.
+      // The oldest is in use again, so the laptop's session is now the least recently seen.
       #expect(try await test.client.get("/v1/me", token: phone.access).status == 200)
       #expect(try await feed.next()?.json["sid"] == tablet.id)
       let fourth = try await test.signIn(device: "watch")
@@ -134,7 +134,7 @@ import Testing
       #expect(refused.status == 401)
       #expect(refused.json["reason"] == "replaced")
       #expect(try await test.refresh(laptop.refresh, key: .fresh).json["error"] == "invalid_grant")
-      // A device that signs in again takes its own place, and nobody else's.
+      // A device that signs in again replaces only its own session.
       let again = try await test.signIn(device: "tablet")
       #expect(try await test.client.get("/v1/me", token: tablet.access).status == 401)
       for session in [phone, fourth, again] {
@@ -143,7 +143,7 @@ import Testing
     }
   }
 
-  @Test func `are taken from a header alone, and shown to no other site`() async throws {
+  @Test func `are accepted only in a header, and shown to no other site`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       for path in ["/v1/events", "/v1/me", "/v1/sessions"] {
@@ -155,7 +155,7 @@ import Testing
           "GET", path, headers: ["Cookie": "access_token=\(session.access); Authorization=Bearer \(session.access)"])
         #expect(form.status == 401, "\(path)")
       }
-      // Of another site a browser is told nothing that would let a script read an answer.
+      // A browser gets no response header that would let another site's script read a response.
       for (method, path) in [
         ("OPTIONS", "/v1/events"), ("OPTIONS", "/oauth/token"), ("OPTIONS", "/v1/me"), ("GET", "/v1/me"),
         ("GET", "/v1/app-config"), ("TRACE", "/v1/me"),

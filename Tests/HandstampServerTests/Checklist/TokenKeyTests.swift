@@ -9,7 +9,7 @@ import Testing
 
 /// Items 8, 9, 35 and the disabled account of 13 in docs/checklist.md, over HTTP.
 @Suite struct `Two servers on one store` {
-  /// Servers on one store, each with keys of its own.
+  /// Servers on one store, each with its own keys.
   private func run(
     _ keys: [SigningKeys], clock: TestClock, _ body: ([WireClient], Registry) async throws -> Void
   ) async throws {
@@ -33,7 +33,7 @@ import Testing
     for server in running { try await server.stop() }
   }
 
-  @Test func `change their keys without a refused token, and publish no private one`() async throws {
+  @Test func `rotate their keys without refusing a token, and publish no private key`() async throws {
     struct Claims: JWTPayload {
       var sub: String
       func verify(using algorithm: some JWTAlgorithm) async throws {}
@@ -50,7 +50,7 @@ import Testing
       let keys = set.json[list: "keys"]
       #expect(keys.map { $0["kid"] } == both.ids)
       for key in keys { #expect(Set(key.fields.keys) == ["kty", "crv", "use", "alg", "kid", "x", "y"]) }
-      // Whoever reads the set takes tokens of both, and so does the server, for as long as a token lives.
+      // Clients that read the key set accept tokens of both, and so does the server, for a token's lifetime.
       let reader = JWTKeyCollection()
       try await reader.add(jwksJSON: set.text)
       for token in [session.access, new.access] {
@@ -59,7 +59,7 @@ import Testing
       }
       clock.advance(by: .seconds(599))
       #expect(try await servers[1].get("/v1/me", token: session.access).status == 200)
-      // The former key is gone: its tokens are refused, the session goes on.
+      // The former key is gone: its tokens are refused, the session continues.
       #expect(try await servers[2].get("/v1/me", token: session.access).code == "token_invalid")
       let key = RotationKey.fresh.wireText.withExposed { $0 }
       let refreshed = try await servers[2].post(
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func `mint no two tokens alike, not in one second either`() async throws {
+  @Test func `never issue the same token twice, even within one second`() async throws {
     let clock = TestClock()
     try await run([SigningKeys()], clock: clock) { servers, _ in
       let session = try TestServer.Session(
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  @Test func `refuse everything of an account that was closed, at once and at both`() async throws {
+  @Test func `refuse all tokens of a closed account at once, on both servers`() async throws {
     let clock = TestClock()
     let keys = SigningKeys()
     try await run([keys, keys], clock: clock) { servers, registry in
@@ -103,7 +103,7 @@ import Testing
           "/oauth/token", form: "grant_type=refresh_token&refresh_token=\(session.refresh)&rotation_key=\(key)")
         #expect(refresh.status == 400)
         #expect(refresh.json["error"] == "invalid_grant")
-        // Nobody is told that there is such an account.
+        // The response does not reveal that the account exists.
         let known = try await server.post("/v1/sign-in", json: TestServer.signInBody("ada@example.org"))
         let unknown = try await server.post("/v1/sign-in", json: TestServer.signInBody("eve@example.org"))
         #expect(known.status == 401)

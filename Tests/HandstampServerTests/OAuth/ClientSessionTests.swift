@@ -5,9 +5,9 @@ import Testing
 
 @testable import HandstampServer
 
-/// What another client may do with its session: less than the server's own app.
+/// Another client may do less with its session than the server's own app.
 @Suite struct `A session of another client` {
-  @Test func `is for what was granted, and for no more at a refresh`() async throws {
+  @Test func `has the granted scope, and no more after a refresh`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let session = try await app.session(test)
@@ -17,20 +17,20 @@ import Testing
       ] {
         #expect(try await app.refresh(session.refresh, at: test, more).json["error"] == error)
       }
-      // None of that has used up the token, even long after.
+      // None of these requests used up the token, even long after.
       test.clock.advance(by: .seconds(120))
       let less = try await app.refresh(session.refresh, at: test, [("scope", "read")])
       #expect(less.json["scope"] == "read")
       let refused = try await test.client.get("/v1/me", token: less.json["access_token"])
       #expect(refused.status == 403)
       #expect(refused.headers["www-authenticate"]?.contains("insufficient_scope") == true)
-      // The session itself has what it had.
+      // The session itself keeps its scope.
       let all = try await app.refresh(less.json["refresh_token"] ?? "", at: test)
       #expect(all.json["scope"] == "profile read")
     }
   }
 
-  @Test func `has tokens for the APIs of its client, which are not for this one`() async throws {
+  @Test func `has tokens for its client's APIs, which this server refuses`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let session = try await app.session(test)
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  @Test func `is no other client's`() async throws {
+  @Test func `cannot be used by another client`() async throws {
     try await TestServer.runOAuth { test in
       let session = try await OAuthApp().session(test)
       for id in ["other", "handstamp", ""] {
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test func `may not do what the account's owner may`() async throws {
+  @Test func `may not manage the account`() async throws {
     try await TestServer.runOAuth { test in
       let app = try await OAuthApp().session(test)
       var first = OAuthApp()
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func `forgives a repeat for half a minute, and takes a later one for a thief's`() async throws {
+  @Test func `accepts a repeat for half a minute, and treats a later one as theft`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let session = try await app.session(test)
@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  @Test func `ends when its account's password is set anew`() async throws {
+  @Test func `ends when its account's password is reset`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let session = try await app.session(test)
@@ -116,8 +116,8 @@ import Testing
 }
 
 /// RFC 7009 and RFC 7662.
-@Suite struct `Ending a token, and asking about one` {
-  @Test func `ends every token of the session, whichever is presented`() async throws {
+@Suite struct `Revocation and introspection` {
+  @Test func `ends the whole session, whichever token is presented`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       for kind in ["access", "refresh", "handle", "former"] {
@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  @Test func `ends no other client's, and says nothing about garbage`() async throws {
+  @Test func `ends no other client's session, and reveals nothing about garbage`() async throws {
     try await TestServer.runOAuth { test in
       let session = try await OAuthApp().session(test)
       for token in [session.access, session.refresh, session.handle] {
@@ -147,13 +147,13 @@ import Testing
         #expect(try await test.oauth("/oauth/revoke", [("token", token)]).status == 200)
       }
       #expect(try await test.oauth("/oauth/revoke", []).json["error"] == "invalid_request")
-      let nobody = try await test.oauth("/oauth/revoke", [("token", session.refresh), ("client_id", "nobody")])
-      #expect(nobody.status == 401)
+      let unknown = try await test.oauth("/oauth/revoke", [("token", session.refresh), ("client_id", "unknown")])
+      #expect(unknown.status == 401)
       #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
     }
   }
 
-  @Test func `is told what a token is for, if one has a secret`() async throws {
+  @Test func `describes a token to a client with a secret`() async throws {
     try await TestServer.runOAuth { test in
       let session = try await OAuthApp().session(test)
       let answer = try await test.introspect(session.access)
@@ -171,7 +171,7 @@ import Testing
       #expect((600...601).contains(life))
       let own = try await test.signIn()
       #expect(try await test.introspect(own.access).json["client_id"] == "handstamp")
-      for headers in [[:], TestServer.basic("api", "wrong"), TestServer.basic("nobody", TestServer.secret)] {
+      for headers in [[:], TestServer.basic("api", "wrong"), TestServer.basic("unknown", TestServer.secret)] {
         let refused = try await test.oauth("/oauth/introspect", [("token", session.access)], headers: headers)
         #expect(refused.status == 401)
         #expect(refused.json["active"] as Bool? == nil)
@@ -181,7 +181,7 @@ import Testing
     }
   }
 
-  @Test func `hears nothing about what is not good or not its own`() async throws {
+  @Test func `reveals nothing about invalid or foreign tokens`() async throws {
     try await TestServer.runOAuth { test in
       let session = try await OAuthApp().session(test)
       for token in ["garbage", session.refresh, session.handle, session.access + "A"] {
@@ -194,7 +194,7 @@ import Testing
 }
 
 @Suite struct `The server's metadata` {
-  @Test func `names the issuer, and where everything is`() async throws {
+  @Test func `names the issuer and every endpoint`() async throws {
     try await TestServer.runOAuth { test in
       let answer = try await test.client.get("/.well-known/oauth-authorization-server")
       #expect(answer.status == 200)
@@ -213,7 +213,7 @@ import Testing
     }
   }
 
-  @Test func `stands before the issuer's path`() {
+  @Test func `is served at a path before the issuer's`() {
     #expect(
       FixedDocument.metadataPath(of: "https://example.org/id") == "/.well-known/oauth-authorization-server/id")
     #expect(FixedDocument.metadataPath(of: "https://example.org") == "/.well-known/oauth-authorization-server")

@@ -5,8 +5,8 @@ import Testing
 @testable import HandstampServer
 
 /// OWASP ASVS 10.4.1 to 10.4.4 and 10.4.6, RFC 6749, 7636, 8252, 8707 and 9207, over HTTP.
-@Suite struct `A code that a browser brings` {
-  @Test func `begins a session that serves, refreshes and is listed`() async throws {
+@Suite struct `An authorization code` {
+  @Test func `begins a session that works, refreshes and is listed`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let answer = try await app.redeem(try await app.code(Browser(test.client.base)), at: test)
@@ -33,17 +33,17 @@ import Testing
     "http://127.0.0.1:9999@evil.example.org/cb", "http://127.0.0.1.evil.example.org/cb", "http://localhost:9/cb",
     "http://127.0.0.1:0/cb", "http://127.0.0.1:65536/cb", "https://127.0.0.1:9/cb", "",
   ])
-  func `goes nowhere but where its client is known to be`(_ redirect: String) async throws {
+  func `is sent only to the client's registered addresses`(_ redirect: String) async throws {
     try await TestServer.runOAuth { test in
       let browser = Browser(test.client.base)
       let page = try await browser.get(OAuthApp().page(changing: ["redirect_uri": redirect]))
       #expect(page.status == 400)
       #expect(page.location == nil)
-      #expect(page.title == "This did not work")
+      #expect(page.title == "Something went wrong")
     }
   }
 
-  @Test func `comes back to any port of this machine`() async throws {
+  @Test func `is sent to any port of the loopback interface`() async throws {
     try await TestServer.runOAuth { test in
       var app = OAuthApp()
       app.redirect = "http://127.0.0.1:49999/cb"
@@ -63,7 +63,7 @@ import Testing
     (["code_challenge_method": ""], "invalid_request"), (["scope": "profile admin"], "invalid_scope"),
     (["scope": "profile  read"], "invalid_scope"),
   ])
-  func `is not given for what is not asked as it should be`(
+  func `is not issued for an invalid request`(
     _ changes: [String: String], _ error: String
   ) async throws {
     try await TestServer.runOAuth { test in
@@ -76,12 +76,12 @@ import Testing
     }
   }
 
-  @Test func `is given with the state and the issuer, or with a no`() async throws {
+  @Test func `is returned with the state and the issuer, and so is a denial`() async throws {
     try await TestServer.runOAuth { test in
       let browser = Browser(test.client.base)
       let path = OAuthApp().page()
       let page = try await browser.signIn(at: path)
-      #expect(page.title == "Let Ada&#39;s &lt;App&gt; in?")
+      #expect(page.title == "Allow Ada&#39;s &lt;App&gt; to access your account?")
       #expect(page.text.contains("<li>read</li>"))
       let no = try await browser.press("deny", on: page, at: path)
       #expect(no.fields == ["error": "access_denied", "state": "s t&a=te", "iss": "https://id.example.org"])
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  @Test func `is taken from nobody but who began`() async throws {
+  @Test func `is accepted only from the client that requested it`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let code = try await app.code(Browser(test.client.base))
@@ -100,7 +100,7 @@ import Testing
         (["code_verifier": app.challenge], "invalid_grant"), (["code_verifier": "short"], "invalid_grant"),
         (["code_verifier": ""], "invalid_request"), (["redirect_uri": "http://127.0.0.1/cb"], "invalid_grant"),
         (["redirect_uri": ""], "invalid_request"), (["client_id": "other"], "invalid_grant"),
-        (["client_id": "nobody"], "invalid_client"), (["client_id": "site"], "invalid_client"),
+        (["client_id": "unknown"], "invalid_client"), (["client_id": "site"], "invalid_client"),
         (["client_id": ""], "unauthorized_client"), (["client_id": "handstamp"], "unauthorized_client"),
         (["code": code + "A"], "invalid_grant"), (["code": "hsl1.garbage"], "invalid_grant"),
       ]
@@ -109,12 +109,12 @@ import Testing
         #expect(answer.json["error"] == error, "\(changes)")
         #expect(answer.status == (error == "invalid_client" ? 401 : 400), "\(changes)")
       }
-      // None of that has used it up.
+      // None of these requests used up the code.
       #expect(try await app.redeem(code, at: test).status == 200)
     }
   }
 
-  @Test func `is good once, and ends what came of it when it comes again`() async throws {
+  @Test func `works once, and a second use ends its session`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let code = try await app.code(Browser(test.client.base))
@@ -130,7 +130,7 @@ import Testing
     }
   }
 
-  @Test func `begins one session, however many bring it at once`() async throws {
+  @Test func `begins one session, even if presented concurrently`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let code = try await app.code(Browser(test.client.base))
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  @Test func `is good for a minute`() async throws {
+  @Test func `expires after a minute`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let browser = Browser(test.client.base)
@@ -158,7 +158,7 @@ import Testing
   @Test(arguments: [
     "password", "implicit", "client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer", "AUTHORIZATION_CODE",
   ])
-  func `is no other grant`(_ grant: String) async throws {
+  func `is not accepted as another grant`(_ grant: String) async throws {
     try await TestServer.runOAuth { test in
       let answer = try await test.oauth(
         "/oauth/token",
@@ -171,7 +171,7 @@ import Testing
     }
   }
 
-  @Test func `shows the secret of a client that has one`() async throws {
+  @Test func `requires the secret of a client that has one`() async throws {
     try await TestServer.runOAuth { test in
       var site = OAuthApp()
       (site.id, site.redirect, site.scope) = ("site", "https://site.example.org/cb", nil)

@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampServer
 
 /// RFC 8628 over HTTP.
-@Suite struct `A device that waits for somebody` {
+@Suite struct `A device waiting for approval` {
   private struct Device {
     let test: TestServer
     let code: String
@@ -23,7 +23,7 @@ import Testing
       userCode = try #require(answer.json["user_code"])
     }
 
-    /// Asks after as long as it was told to wait.
+    /// Polls after the interval that it was given.
     func ask(after wait: Duration = .seconds(5), id: String = "app") async throws -> WireClient.Answer {
       test.clock.advance(by: wait)
       return try await test.oauth(
@@ -33,18 +33,18 @@ import Testing
         ])
     }
 
-    /// Somebody types the code and presses a button.
+    /// A user types the code and presses a button.
     @discardableResult
     func answer(_ action: String, typed: String? = nil) async throws -> Browser.Sight {
       let browser = Browser(test.client.base)
       let page = try await browser.signIn(at: "/device")
       let found = try await browser.press("look", on: page, at: "/device", [("user_code", typed ?? userCode)])
-      guard found.title.hasPrefix("Let ") else { return found }
+      guard found.title.hasPrefix("Allow ") else { return found }
       return try await browser.press(action, on: found, at: "/device", [("user_code", userCode)])
     }
   }
 
-  @Test func `signs in once somebody lets it in, and once only`() async throws {
+  @Test func `signs in once it is allowed, and once only`() async throws {
     try await TestServer.runOAuth { test in
       let device = try await Device(test)
       #expect(try await device.ask().json["error"] == "authorization_pending")
@@ -59,18 +59,18 @@ import Testing
     }
   }
 
-  @Test func `hears a no`() async throws {
+  @Test func `learns of a denial`() async throws {
     try await TestServer.runOAuth { test in
       let device = try await Device(test)
       #expect(try await device.answer("deny").title == "Not signed in")
       #expect(try await device.ask().json["error"] == "access_denied")
       // The code is used: nobody can change that answer.
-      #expect(try await device.answer("allow").text.contains("No device shows this code"))
+      #expect(try await device.answer("allow").text.contains("invalid or has expired"))
       #expect(try await device.ask().json["error"] == "access_denied")
     }
   }
 
-  @Test func `is told to slow down, more each time`() async throws {
+  @Test func `is told to slow down, a little more each time`() async throws {
     try await TestServer.runOAuth { test in
       let device = try await Device(test)
       #expect(try await device.ask().json["error"] == "authorization_pending")
@@ -86,14 +86,14 @@ import Testing
     try await TestServer.runOAuth { test in
       let device = try await Device(test)
       #expect(try await device.ask(after: .seconds(599)).json["error"] == "authorization_pending")
-      #expect(try await device.answer("look", typed: "BCDF-GHJK").text.contains("No device shows this code"))
+      #expect(try await device.answer("look", typed: "BCDF-GHJK").text.contains("invalid or has expired"))
       let late = try await device.ask(after: .seconds(10))
       #expect(late.json["error"] == "expired_token")
-      #expect(try await device.answer("allow").text.contains("No device shows this code"))
+      #expect(try await device.answer("allow").text.contains("invalid or has expired"))
     }
   }
 
-  @Test func `is nobody else's`() async throws {
+  @Test func `cannot be taken over by another client`() async throws {
     try await TestServer.runOAuth { test in
       let device = try await Device(test)
       try await device.answer("allow")
@@ -103,10 +103,10 @@ import Testing
     }
   }
 
-  @Test func `asks for no more than its client may have`() async throws {
+  @Test func `gets no more than its client may request`() async throws {
     try await TestServer.runOAuth { test in
       let wishes: [([(String, String)], String)] = [
-        ([("client_id", "app"), ("scope", "admin")], "invalid_scope"), ([("client_id", "nobody")], "invalid_client"),
+        ([("client_id", "app"), ("scope", "admin")], "invalid_scope"), ([("client_id", "unknown")], "invalid_client"),
         ([("client_id", "own")], "unauthorized_client"), ([], "unauthorized_client"),
         ([("client_id", "app"), ("resource", "https://evil.example.org")], "invalid_target"),
       ]
@@ -134,7 +134,7 @@ import Testing
     }
   }
 
-  @Test func `shows codes that are no words and differ`() async throws {
+  @Test func `shows distinct codes that spell no words`() async throws {
     try await TestServer.runOAuth { test in
       var seen: Set<String> = []
       for _ in 0..<50 {

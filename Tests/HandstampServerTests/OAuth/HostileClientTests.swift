@@ -6,16 +6,16 @@ import Testing
 
 @testable import HandstampServer
 
-/// What a client would try that means harm, beside what the other suites try.
+/// Attacks by a malicious client, beyond those in the other suites.
 @Suite struct `A hostile client` {
-  @Test func `is sent nowhere that only looks like a known address`() async throws {
+  @Test func `gets no redirect to a look-alike of a registered address`() async throws {
     let client = try ConfiguredClient(
       id: "Klient", redirectURIs: ["https://app.example.org/K;a", "http://127.0.0.1/K"], scopes: [])
     try await TestServer.run({ $0.clients = [client] }) { test in
       _ = try await test.signUp()
       var app = OAuthApp()
       (app.id, app.scope) = ("Klient", nil)
-      // A Kelvin sign and a Greek question mark: equal to K and ; as texts, and other bytes.
+      // A Kelvin sign and a Greek question mark: equal to K and ; as text, but with other bytes.
       for redirect in [
         "https://app.example.org/\u{212A};a", "https://app.example.org/K\u{37E}a", "http://127.0.0.1:80/\u{212A}",
         "https://app.example.org/K;a#", "https://app.example.org/K;a#f", "https://x@app.example.org/K;a",
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test func `comes in by an empty secret only where none is needed`() async throws {
+  @Test func `is accepted with an empty secret only if it needs none`() async throws {
     let secret = Array(repeating: UInt8(7), count: 32)
     let clients = [
       try ConfiguredClient(id: "open", flows: [.device]),
@@ -47,7 +47,7 @@ import Testing
           headers: ["Authorization": basic, "Content-Type": "application/x-www-form-urlencoded"],
           body: Array(form.utf8))
       }
-      // As oidc-agent and git-credential-oauth send it.
+      // As sent by oidc-agent and git-credential-oauth.
       #expect(try await ask("open:").status == 200)
       #expect(try await ask("open:", "client_id=open").status == 200)
       for credentials in ["shut:", "open:x", "open", ":", "unknown:", "shut:wrong"] {
@@ -59,13 +59,13 @@ import Testing
     }
   }
 
-  @Test func `is not given a scope whose promise cannot be kept`() throws {
+  @Test func `cannot be configured with the openid scope, as there are no ID tokens`() throws {
     #expect(throws: ClientFault.noIDTokens("app")) {
       try ConfiguredClient(id: "app", flows: [.device], scopes: ["profile", "openid"])
     }
   }
 
-  @Test func `finds no device by guessing, though it pays with a code of its own`() async throws {
+  @Test func `finds no device by guessing, even with a code of its own in between`() async throws {
     try await TestServer.runOAuth { test in
       func device() async throws -> String {
         let answer = try await test.oauth("/oauth/device_authorization", [("client_id", "app"), ("scope", "profile")])
@@ -79,7 +79,7 @@ import Testing
         try await browser.press("look", on: page, at: "/device", [("user_code", code)]).status
       }
       for _ in 0..<9 { #expect(try await look("BBBB-BBBB") == 200) }
-      // A right one is no guess, and makes no other undone.
+      // A correct code does not count as a guess, and does not reset the count.
       for _ in 0..<3 { #expect(try await look(own) == 200) }
       #expect(try await look("BBBB-BBBC") == 200)
       #expect(try await look("BBBB-BBBD") == 429)
@@ -87,7 +87,7 @@ import Testing
     }
   }
 
-  @Test func `fills no memory with codes that cannot be ours`() async throws {
+  @Test func `cannot fill the memory with malformed codes`() async throws {
     try await TestServer.runOAuth { test in
       let long = String(repeating: "A", count: 60_000)
       for code in [long, "hsl1." + long, "A"] {
@@ -98,14 +98,14 @@ import Testing
               ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"), ("device_code", code),
               ("client_id", "app"),
             ])
-          // Not `slow_down`: nothing was remembered.
+          // Not `slow_down`: the code was not recorded.
           #expect(answer.json["error"] == "invalid_grant")
         }
       }
     }
   }
 
-  @Test func `is answered by the book, whatever bytes it sends`() async throws {
+  @Test func `gets a standard error, whatever bytes it sends`() async throws {
     try await TestServer.runOAuth { test in
       let session = try await OAuthApp().session(test)
       let endpoints = ["/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/device_authorization"]
@@ -132,7 +132,7 @@ import Testing
           #expect(answer.headers["cache-control"] == "no-store", "\(endpoint): \(name)")
         }
       }
-      // What the pages are given.
+      // Input to the pages.
       for query in [
         "client_id=%00", "client_id=%FF", "client_id=app&client_id=app", "%", "client_id=app&redirect_uri=%00",
       ] {
@@ -144,7 +144,7 @@ import Testing
     }
   }
 
-  @Test func `has the state that it sent back, and no header of its own making`() async throws {
+  @Test func `gets its state back unchanged, and cannot inject a header`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let browser = Browser(test.client.base)
@@ -160,13 +160,13 @@ import Testing
     }
   }
 
-  @Test func `widens nothing by a second look at the form`() async throws {
+  @Test func `cannot widen its request through the form`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let browser = Browser(test.client.base)
       let path = app.page(changing: ["scope": "profile"])
       let page = try await browser.signIn(at: path)
-      // The form's own fields are not the request: that stands in the page's address alone.
+      // The form's own fields are not the request, which is only in the page's URL.
       let back = try await browser.press(
         "allow", on: page, at: path,
         [("scope", "profile read write"), ("redirect_uri", "https://evil.example.org"), ("client_id", "own")])
@@ -177,7 +177,7 @@ import Testing
     }
   }
 
-  @Test func `ends and learns nothing with a copied form of somebody else's browser`() async throws {
+  @Test func `gains nothing from a form copied from another browser`() async throws {
     try await TestServer.runOAuth { test in
       _ = try await test.signUp("eve@example.org")
       let path = OAuthApp().page()
@@ -189,7 +189,7 @@ import Testing
         #expect(crossed.status == 403, "\(action)")
         #expect(crossed.location == nil, "\(action)")
       }
-      // A cookie beside another of that name, as a sibling host might add one, is nobody's.
+      // Two cookies of that name, as a sibling host might cause, are both ignored.
       ada.cookies[Cookie.session + "=x; " + Cookie.session] = eve.cookies[Cookie.session]
       #expect(try await ada.get(path).title == "Sign in")
       ada.cookies[Cookie.session + "=x; " + Cookie.session] = nil

@@ -7,7 +7,7 @@ import Testing
 
 /// OWASP ASVS 3.3, 3.4, 3.5 and 7.2.4, over HTTP.
 @Suite struct `The server's own pages` {
-  @Test func `run nothing, load nothing, and are framed by nobody`() async throws {
+  @Test func `run no scripts, load nothing, and cannot be framed`() async throws {
     try await TestServer.runOAuth { test in
       for path in [OAuthApp().page(), "/device", "/oauth/authorize"] {
         let page = try await Browser(test.client.base).get(path)
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func `keep cookies that no other host and no script can have`() async throws {
+  @Test func `set cookies that no other host and no script can read`() async throws {
     try await TestServer.runOAuth { test in
       let browser = Browser(test.client.base)
       let path = OAuthApp().page()
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func `never take over an id that they did not give out`() async throws {
+  @Test func `never adopt an id that they did not issue`() async throws {
     try await TestServer.runOAuth { test in
       let planted = "hsl1." + Base64URL.encode([UInt8](repeating: 7, count: 32))
       let browser = Browser(test.client.base)
@@ -57,14 +57,14 @@ import Testing
       let path = OAuthApp().page()
       #expect(try await browser.get(path).title == "Sign in")
       let page = try await browser.signIn(at: path)
-      #expect(page.title.hasPrefix("Let "))
+      #expect(page.title.hasPrefix("Allow "))
       let first = try #require(browser.cookies[Cookie.session])
       #expect(first != planted)
-      // Whoever planted it has nothing.
+      // The attacker who planted it gains nothing.
       let thief = Browser(test.client.base)
       thief.cookies[Cookie.session] = planted
       #expect(try await thief.get(path).title == "Sign in")
-      // A sign-in anew gives another id, and the former is nobody's.
+      // Signing in again gives another id, and the former one is void.
       _ = try await browser.press("sign-out", on: page, at: path)
       #expect(browser.cookies[Cookie.session] == nil)
       _ = try await browser.signIn(at: path)
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func `take no form but their own`() async throws {
+  @Test func `accept only their own forms`() async throws {
     try await TestServer.runOAuth { test in
       let browser = Browser(test.client.base)
       let path = OAuthApp().page()
@@ -90,7 +90,7 @@ import Testing
         #expect(answer.status == 403, "\(headers)")
         #expect(answer.location == nil)
       }
-      // What was shown before a sign-in is not good after it.
+      // A form from before the sign-in is not valid after it.
       let before = try await Browser(test.client.base).get(path)
       let late = try await browser.post(path, [("csrf", before.csrf ?? ""), ("action", "allow")])
       #expect(late.status == 403)
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `change nothing when they are only looked at`() async throws {
+  @Test func `change nothing on GET`() async throws {
     try await TestServer.runOAuth { test in
       let browser = Browser(test.client.base)
       let path = OAuthApp().page()
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  @Test func `say the same of a wrong password and of an unknown address`() async throws {
+  @Test func `answer alike for a wrong password and an unknown address`() async throws {
     try await TestServer.runOAuth { test in
       let path = OAuthApp().page()
       let wrong = try await Browser(test.client.base).signIn(at: path, password: "wrong password")
@@ -130,7 +130,7 @@ import Testing
     }
   }
 
-  @Test func `show what others wrote as text`() async throws {
+  @Test func `escape text from other parties`() async throws {
     try await TestServer.runOAuth { test in
       let browser = Browser(test.client.base)
       _ = try await browser.signIn(at: "/device")
@@ -140,7 +140,7 @@ import Testing
     }
   }
 
-  @Test func `forget a browser after an hour, and when the password changes`() async throws {
+  @Test func `sign a browser out after an hour, and when the password changes`() async throws {
     try await TestServer.runOAuth { test in
       let path = OAuthApp().page()
       let (first, second) = (Browser(test.client.base), Browser(test.client.base))
@@ -158,7 +158,7 @@ import Testing
     }
   }
 
-  @Test func `let a form lead to the app, and nowhere else`() async throws {
+  @Test func `let a form redirect only to the app`() async throws {
     try await TestServer.runOAuth { test in
       let browser = Browser(test.client.base)
       let app = try await browser.signIn(at: OAuthApp().page())

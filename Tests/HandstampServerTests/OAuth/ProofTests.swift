@@ -9,7 +9,7 @@ import Testing
 
 /// RFC 9449 over HTTP.
 @Suite struct `A proof of possession at the server` {
-  /// Makes proofs, right ones and wrong ones.
+  /// Makes proofs, valid and invalid ones.
   private struct Prover {
     var key = P256.Signing.PrivateKey()
     var typ = "dpop+jwt"
@@ -20,9 +20,9 @@ import Testing
     var nonce: String?
     var id = "\(UInt64.random(in: 0 ... .max))"
     var token: String?
-    /// The key that signs, where it is another than the one in the header.
+    /// The signing key, if it differs from the one in the header.
     var signedBy: P256.Signing.PrivateKey?
-    /// Whether the header gives the private part away.
+    /// Whether the header reveals the private part.
     var givesKeyAway = false
 
     init(at time: UnixTime, nonce: String?, _ change: (inout Prover) -> Void = { _ in }) {
@@ -55,7 +55,7 @@ import Testing
     return try TestServer.Session(answer)
   }
 
-  @Test func `names the server's nonce, which comes with the first refusal`() async throws {
+  @Test func `contains the server's nonce, which comes with the first refusal`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let code = try await app.code(Browser(test.client.base))
@@ -66,7 +66,7 @@ import Testing
       let second = try await app.redeem(
         code, at: test, headers: ["DPoP": Prover(at: test.clock.now, nonce: nonce).text])
       #expect(second.json["token_type"] == "DPoP")
-      // A nonce is good for five to ten minutes.
+      // A nonce is valid for five to ten minutes.
       let session = try TestServer.Session(second)
       test.clock.advance(by: .seconds(601))
       let late = try await app.refresh(
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test func `is for one request, by its key, at its time, once`() async throws {
+  @Test func `is valid for one request, key and time, once`() async throws {
     try await TestServer.runOAuth { test in
       let key = P256.Signing.PrivateKey()
       let session = try await bound(test, key)
@@ -112,13 +112,13 @@ import Testing
         #expect(
           answer.headers["www-authenticate"]?.hasPrefix("DPoP error=") == true || name == "another key", "\(name)")
       }
-      // Once: also for another request, and however it is dressed up.
+      // Once: not for another request either, nor in another encoding.
       #expect(try await me { $0.id = "once" }.status == 200)
       #expect(try await me { $0.id = "once" }.status == 401)
     }
   }
 
-  @Test func `is needed for what is bound, and for nothing else`() async throws {
+  @Test func `is required only for bound tokens`() async throws {
     try await TestServer.runOAuth { test in
       let key = P256.Signing.PrivateKey()
       let session = try await bound(test, key)
@@ -135,7 +135,7 @@ import Testing
         "/v1/me", headers: ["Authorization": "DPoP \(own.access)", "DPoP": dressed.text])
       #expect(refused.status == 401)
       #expect(try await test.introspect(session.access).json[object: "cnf"]["jkt"] as String? != nil)
-      // A refresh without the proof, or with another key's, uses nothing up and ends nothing.
+      // A refresh without the proof, or with another key's, uses up no token and ends no session.
       let app = OAuthApp()
       let without = try await app.refresh(session.refresh, at: test)
       #expect(without.json["error"] == "invalid_dpop_proof")
@@ -151,7 +151,7 @@ import Testing
     }
   }
 
-  @Test func `is refused by the book when it is none`() async throws {
+  @Test func `is refused with a standard error if it is malformed`() async throws {
     try await TestServer.runOAuth { test in
       for garbage in ["", "a.b.c", "....", String(repeating: "A", count: 5000), "e30.e30."] {
         let answer = try await test.oauth(
@@ -162,7 +162,7 @@ import Testing
     }
   }
 
-  @Test func `agrees with the nonces of another server with the same keys`() {
+  @Test func `accepts nonces of another server with the same keys`() {
     let keys = SigningKeys()
     let (one, two) = (ProofDesk(issuer: "https://a", keys: keys), ProofDesk(issuer: "https://a", keys: keys))
     let now = UnixTime(seconds: 1_800_000_000)

@@ -16,14 +16,15 @@ import Testing
     _ keys: SigningKeys = Self.keys, issuer: String? = nil, audience: String? = nil
   ) async throws -> AccessTokens {
     try await AccessTokens(
-      keys: keys, issuer: issuer ?? self.issuer, audience: audience ?? self.issuer, client: "app", life: .seconds(10))
+      keys: keys, issuer: issuer ?? self.issuer, audience: audience ?? self.issuer, client: "app",
+      life: .seconds(10))
   }
 
   func mint(_ tokens: AccessTokens) throws -> String {
     try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: Self.now).text
   }
 
-  @Test func `say whose they are, for exactly as long as promised`() async throws {
+  @Test func `identify their account for exactly their lifetime`() async throws {
     let tokens = try await tokens()
     let text = try mint(tokens)
     let claims = try tokens.verify(text[...], at: Self.now).get()
@@ -34,7 +35,7 @@ import Testing
     #expect(throws: AccessTokens.Fault.expired) { try tokens.verify(text[...], at: end).get() }
   }
 
-  @Test func `that begin between two seconds last no shorter than promised`() async throws {
+  @Test func `issued between two full seconds last no shorter`() async throws {
     let tokens = try await tokens()
     let start = Self.now.advanced(by: .milliseconds(1))
     let text = try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: start).text
@@ -42,7 +43,7 @@ import Testing
     #expect(throws: Never.self) { try tokens.verify(text[...], at: last).get() }
   }
 
-  @Test func `are accepted by an independent reader that has our key set`() async throws {
+  @Test func `are accepted by an independent verifier with our key set`() async throws {
     struct Claims: JWTPayload {
       var iss, sub, aud, client_id, jti, sid: String
       var iat, exp: Int64
@@ -61,7 +62,7 @@ import Testing
     #expect(header.kid == Self.keys.currentID)
   }
 
-  @Test func `of one second differ`() async throws {
+  @Test func `issued in the same second differ`() async throws {
     let tokens = try await tokens()
     #expect(try mint(tokens) != mint(tokens))
   }
@@ -71,7 +72,7 @@ import Testing
     let text = Array(try mint(tokens).utf8)
     for position in text.indices {
       var changed = text
-      // A neighbour in the alphabet: for the last character of a part this changes nothing but the spare bits.
+      // A neighbouring character: at the end of a part, it changes only the spare bits.
       changed[position] = changed[position] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
       let verdict = tokens.verify(String(decoding: changed, as: UTF8.self)[...], at: Self.now)
       #expect(verdict == .failure(.invalid), "position \(position)")
@@ -84,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func `in another spelling are refused`() async throws {
+  @Test func `in another encoding are refused`() async throws {
     let tokens = try await tokens()
     let text = try mint(tokens)
     for other in [text + "=", text + "A", text + ".", "." + text, text + ".A", " " + text, text.uppercased(), "", ".."]
@@ -99,14 +100,13 @@ import Testing
     #"{"alg":"ES256","kid":"other","typ":"at+jwt"}"#, #"{"alg":"ES256","typ":"at+jwt","kid":"KID"}"#,
     #"{"alg":"ES256","jku":"http://127.0.0.1:1/","kid":"KID","typ":"at+jwt"}"#,
   ])
-  func `with a header that we do not write are refused, also with a signature that fits`(_ header: String) async throws
-  {
+  func `with a foreign header are refused, even if correctly signed`(_ header: String) async throws {
     let tokens = try await tokens()
     let payload = try mint(tokens).split(separator: ".")[1]
     let head = Base64URL.encode(header.replacing("KID", with: Self.keys.currentID).utf8)
     let input = Array("\(head).\(payload)".utf8)
     let key = try #require(Self.keys.keys.first).key
-    // The three ways to sign it: not at all, with the public key as if it were a shared secret, and properly.
+    // The three ways to sign it: not at all, with the public key as a shared secret, and properly.
     let shared = HMAC<SHA256>.authenticationCode(
       for: input, using: SymmetricKey(data: Data(key.publicKey.pemRepresentation.utf8)))
     let proper = try key.signature(for: input).rawRepresentation
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  @Test func `of another issuer, for another audience or by another key are refused`() async throws {
+  @Test func `of another issuer, audience or key are refused`() async throws {
     let tokens = try await tokens()
     for foreign in [
       try await self.tokens(issuer: "https://evil.example.org", audience: issuer),
@@ -126,7 +126,7 @@ import Testing
     }
   }
 
-  @Test func `survive a change of keys, until the former key is dropped`() async throws {
+  @Test func `survive a key rotation, until the former key is dropped`() async throws {
     let old = try mint(try await tokens())
     let changed = Self.keys.rotated()
     #expect(changed.currentID != Self.keys.currentID)
@@ -139,7 +139,7 @@ import Testing
 }
 
 @Suite struct `Signing keys` {
-  @Test func `come back from their file as they were`() throws {
+  @Test func `round-trip through their file`() throws {
     let keys = SigningKeys().rotated()
     let read = try SigningKeys(pem: keys.pem)
     #expect(read.ids == keys.ids)
@@ -147,11 +147,11 @@ import Testing
   }
 
   @Test(arguments: ["", "\n", "garbage", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
-  func `are never made up from a file that holds none`(_ text: String) {
+  func `are never generated in place of an invalid file`(_ text: String) {
     #expect(throws: SigningKeysFault.self) { try SigningKeys(pem: Secret(text)) }
   }
 
-  @Test func `with a damaged tail are refused whole`() throws {
+  @Test func `with a damaged tail are refused altogether`() throws {
     let keys = SigningKeys()
     let text = keys.pem.withExposed { $0 + "-----BEGIN PRI" }
     #expect(throws: SigningKeysFault.self) { try SigningKeys(pem: Secret(text)) }

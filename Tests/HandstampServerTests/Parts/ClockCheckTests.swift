@@ -5,13 +5,13 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `A clock that is checked` {
+@Suite struct `A clock check` {
   typealias Instant = ClockCheck.Instant
   let start = UnixTime(seconds: 1_800_000_000)
   let day = Duration.seconds(86_400)
   let slack = Duration.seconds(120)
 
-  /// Both clocks after so many seconds, with the wall clock set ahead.
+  /// Both clocks after that many seconds, with the wall clock set ahead.
   func instant(_ seconds: Int64, ahead: Duration = .zero) -> Instant {
     Instant(wall: start.advanced(by: .seconds(seconds) + ahead), uptime: .seconds(5 + seconds))
   }
@@ -20,7 +20,7 @@ import Testing
     ClockCheck.starting(at: first ?? instant(0), after: note, slack: slack, trusting: trusting).check
   }
 
-  @Test(arguments: [-10, -1, 0, 1, 10]) func `is followed as long as it is near`(seconds: Int64) {
+  @Test(arguments: [-10, -1, 0, 1, 10]) func `follows a clock that stays close`(seconds: Int64) {
     var check = fresh()
     let near = instant(30, ahead: .seconds(seconds))
     let (time, verdict) = check.read(near)
@@ -29,7 +29,9 @@ import Testing
     #expect(check.correction(at: near) == nil)
   }
 
-  @Test(arguments: [-100 * 86_400, -11, 11, 7200, 100 * 86_400]) func `is not followed when it jumps`(seconds: Int64) {
+  @Test(arguments: [-100 * 86_400, -11, 11, 7200, 100 * 86_400]) func `does not follow a clock that jumps`(
+    seconds: Int64
+  ) {
     var check = fresh()
     let jumped = Duration.seconds(seconds)
     #expect(check.read(instant(10, ahead: jumped)) == (instant(10).wall, .doubted(by: jumped, isNew: true)))
@@ -40,7 +42,7 @@ import Testing
     #expect(check.correction(at: instant(10_000)) == nil)
   }
 
-  @Test func `counts again when it has gone on steadily for ten minutes`() throws {
+  @Test func `trusts a clock again after ten steady minutes`() throws {
     var check = fresh()
     _ = check.read(instant(10, ahead: day * 2))
     let later = instant(610, ahead: day * 2)
@@ -51,18 +53,18 @@ import Testing
     #expect(check.read(instant(611, ahead: day * 2)) == (instant(611, ahead: day * 2).wall, .agreed))
   }
 
-  @Test func `has to go on steadily: another jump begins another ten minutes`() throws {
+  @Test func `restarts the ten minutes after another jump`() throws {
     var check = fresh()
     _ = check.read(instant(10, ahead: day))
     let second = check.read(instant(500, ahead: day * 50))
     #expect(second == (instant(500).wall, .doubted(by: day * 50, isNew: true)))
     #expect(check.correction(at: instant(700, ahead: day * 50)) == nil)
     let correction = try #require(check.correction(at: instant(1100, ahead: day * 50)))
-    // All of it was written down by a time that was behind.
+    // All of it was recorded with a time that was behind.
     #expect(correction.span.lowerBound == instant(10).wall)
   }
 
-  @Test func `may be a little fast for years`() {
+  @Test func `tolerates a slightly fast clock for years`() {
     var check = fresh()
     var ahead = Duration.zero
     for minute in Int64(1)...10_000 {
@@ -71,19 +73,19 @@ import Testing
     }
   }
 
-  @Test func `is not led away by many small jumps`() {
+  @Test func `is not misled by many small jumps`() {
     var check = fresh()
     for second in Int64(1)...100 { _ = check.read(instant(second, ahead: .seconds(5) * Int(second))) }
     #expect(check.read(instant(101, ahead: .seconds(505))).time == instant(101).wall)
   }
 
-  @Test(arguments: [-10, 0, 120, 130]) func `is trusted at start when it is near the last note`(seconds: Int64) {
+  @Test(arguments: [-10, 0, 120, 130]) func `trusts a clock at start that is close to the last note`(seconds: Int64) {
     let note = ClockNote(at: start.advanced(by: .seconds(-seconds)))
     var check = fresh(note)
     #expect(check.read(instant(0)) == (start, .agreed))
   }
 
-  @Test(arguments: [-400 * 86_400, -11, 131, 100 * 86_400]) func `is doubted at start when it is not`(
+  @Test(arguments: [-400 * 86_400, -11, 131, 100 * 86_400]) func `doubts a clock at start that is not`(
     seconds: Int64
   ) throws {
     let note = ClockNote(at: start.advanced(by: .seconds(-seconds)))
@@ -103,7 +105,7 @@ import Testing
       correction.span.lowerBound.advanced(by: .seconds(600)).advanced(by: correction.distance) == instant(600).wall)
   }
 
-  @Test func `is trusted at start when an operator says so, and what was written in doubt is corrected`() throws {
+  @Test func `trusts a clock at start on an operator's word, and corrects times written in doubt`() throws {
     let plain = ClockNote(at: start.advanced(by: .zero - day * 100))
     let first = ClockCheck.starting(at: instant(0), after: plain, slack: slack, trusting: true)
     #expect(first.correction == nil)
@@ -117,7 +119,7 @@ import Testing
     #expect(correction.distance > day * 99)
   }
 
-  @Test func `goes no faster because a server starts again and again`() {
+  @Test func `does not run faster with repeated restarts`() {
     var note = ClockNote(at: start.advanced(by: .zero - day * 100))
     let first = fresh(note).note(at: instant(0)).at
     for seconds in Int64(1)...100 {
@@ -128,13 +130,13 @@ import Testing
     #expect(note.doubtedSince == first)
   }
 
-  @Test func `is corrected once where the jump is shorter than the doubt`() throws {
+  @Test func `corrects a time once if the jump is shorter than the doubt`() throws {
     var check = fresh()
     for (jump, isTold) in [(Duration.seconds(90), false), (.seconds(-90), false), (day, true), (.zero - day, true)] {
       _ = check.read(instant(10, ahead: jump))
       let correction = try #require(check.correction(at: instant(610, ahead: jump)))
       #expect((correction.rest != nil) == isTold)
-      // What was moved does not lie where the rest is looked for.
+      // The corrected times do not lie in the range that is searched for the rest.
       if let rest = correction.rest {
         for time in [correction.span.lowerBound, correction.span.upperBound] {
           #expect(!rest.contains(time.advanced(by: jump)))
@@ -144,7 +146,7 @@ import Testing
     }
   }
 
-  @Test func `that came back while the server was down needs no correction`() {
+  @Test func `corrects nothing if the clock came back while the server was down`() {
     let note = ClockNote(at: start.advanced(by: .seconds(-30)), doubtedSince: start.advanced(by: .seconds(-300)))
     let begun = ClockCheck.starting(at: instant(0), after: note, slack: slack, trusting: false)
     #expect(begun.correction == nil)

@@ -5,24 +5,24 @@ import Testing
 @testable import HandstampServer
 
 @Suite struct `A form` {
-  @Test func `is read with its escapes`() throws {
+  @Test func `is decoded with its escapes`() throws {
     let form = try FormBody("a=1+2&b=%C3%A9%26&empty=&flag&c=x=y".utf8)
     #expect(form["a"] == "1 2")
     #expect(form["b"] == "é&")
     #expect(form["c"] == "x=y")
-    // RFC 6749 section 3.2: without a value is as if it were not there.
+    // RFC 6749 section 3.2: a parameter without a value counts as omitted.
     #expect(form["empty"] == nil)
     #expect(form["flag"] == nil)
     #expect(form["other"] == nil)
   }
 
   @Test(arguments: ["a=1&a=2", "a=1&%61=1", "a&a"])
-  func `with a name twice is refused`(_ text: String) {
+  func `with a repeated name is refused`(_ text: String) {
     #expect(throws: FormBody.Fault.repeated) { try FormBody(text.utf8) }
   }
 
   @Test(arguments: ["a=%", "a=%4", "a=%zz", "a=%FF", "%=1"])
-  func `with a broken escape is refused`(_ text: String) {
+  func `with an invalid escape is refused`(_ text: String) {
     #expect(throws: FormBody.Fault.malformed) { try FormBody(text.utf8) }
   }
 
@@ -33,7 +33,7 @@ import Testing
 }
 
 @Suite struct `JSON text` {
-  @Test func `escapes what must be`() {
+  @Test func `escapes all special characters`() {
     var json = JSONText()
     json.add("a", "\"\\\n\u{0}\u{1f}é")
     json.add("b", 7)

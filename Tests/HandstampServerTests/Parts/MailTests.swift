@@ -13,7 +13,7 @@ import Testing
       text: Secret(text), id: "abc123", sentAt: UnixTime(milliseconds: 1_795_226_288_123))
   }
 
-  @Test func `is written as RFC 5322 has it`() throws {
+  @Test func `follows RFC 5322`() throws {
     let message = try mail().message(.crlf).withExposed { $0 }
     #expect(
       message == """
@@ -41,11 +41,11 @@ import Testing
       (951_782_399_999, "Mon, 28 Feb 2000 23:59:59 +0000"), (951_782_400_000, "Tue, 29 Feb 2000 00:00:00 +0000"),
       (4_107_542_400_000, "Mon, 01 Mar 2100 00:00:00 +0000"), (1_798_761_599_000, "Thu, 31 Dec 2026 23:59:59 +0000"),
     ] as [(Int64, String)])
-  func `has the date in words`(_ milliseconds: Int64, _ text: String) {
+  func `has an RFC 5322 date`(_ milliseconds: Int64, _ text: String) {
     #expect(UnixTime(milliseconds: milliseconds).mailDate == text)
   }
 
-  @Test func `goes to one plain address, and no character of it means anything in a header`() {
+  @Test func `goes to one plain address that cannot inject a header`() {
     for text in [
       "a@b", "ada.lovelace+tag@example.org", "o'brien@example.org", "zoë@exämple.org", "-t@example.org",
       "\(String(repeating: "x", count: 64))@example.org",
@@ -56,7 +56,7 @@ import Testing
       "a@b\r\nBcc: c@d", "a\n@b", "a\0@b", "a@[127.0.0.1]", ".a@b", "a.@b", "a..b@c", "a@b..c", "a@b.", "a@-,",
       "a\u{202E}@b", "a\u{85}@b", "a\u{2028}@b", "\(String(repeating: "x", count: 65))@example.org",
     ] { #expect(Mailbox(text) == nil, "\(text)") }
-    // What a store kept is not checked again, but here.
+    // Stored addresses are not checked again until here.
     #expect(Mailbox(EmailAddress(stored: "a@b\nBcc: c@d", normalised: "a@b")) == nil)
   }
 
@@ -71,7 +71,7 @@ import Testing
   }
 }
 
-/// A folder that is removed when the test no longer holds it.
+/// A folder that is removed when the test releases it.
 private final class Folder: Sendable {
   let path: String
   init() throws {
@@ -85,8 +85,8 @@ private final class Folder: Sendable {
     let draft = program + ".draft"
     try "#!/bin/sh\n\(script)\n".write(toFile: draft, atomically: true, encoding: .utf8)
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: draft)
-    // Another process writes the program itself: were it open here, a process that another test starts just then would hold
-    // it open too for a moment, and a program that is open for writing cannot be run.
+    // Another process writes the program: if it were open here, a process started by another test at that moment would hold it
+    // open as well, and a program that is open for writing cannot be run.
     let copying = Process()
     copying.executableURL = URL(fileURLWithPath: "/bin/cp")
     copying.arguments = ["-p", draft, program]
@@ -103,7 +103,7 @@ private func mail(_ id: String = "abc") throws -> Mail {
 }
 
 @Suite struct `A folder for mails` {
-  @Test func `has one file a mail, for its owner alone`() async throws {
+  @Test func `has one file per mail, readable by its owner only`() async throws {
     let folder = try Folder()
     let mails = MailFolder(path: folder.path + "/mail")
     try await mails.send(try mail("one"))
@@ -116,7 +116,7 @@ private func mail(_ id: String = "abc") throws -> Mail {
     }
     let content = try String(contentsOfFile: mails.path + "/" + files[0], encoding: .utf8)
     #expect(content == (try mail("one").message(.crlf).withExposed { $0 }))
-    // No mail takes another one's place.
+    // No mail replaces another.
     await #expect(throws: MailFault.self) { try await mails.send(try mail("one")) }
     await #expect(throws: MailFault.self) { try await mails.send(try mail("../one")) }
     await #expect(throws: MailFault.self) { try await MailFolder(path: "/no/such/folder").send(try mail()) }
@@ -135,7 +135,7 @@ private func mail(_ id: String = "abc") throws -> Mail {
     #expect(!(try String(contentsOfFile: program + ".env", encoding: .utf8).contains("HOME=")))
   }
 
-  @Test func `may refuse, read nothing, die, hang or be missing`() async throws {
+  @Test func `may refuse, not read, crash, hang or be missing`() async throws {
     let folder = try Folder()
     let refusing = try folder.program("exit 75")
     await #expect(throws: MailFault.refused(status: 75)) { try await Sendmail(program: refusing).send(try mail()) }
@@ -147,7 +147,7 @@ private func mail(_ id: String = "abc") throws -> Mail {
     await #expect(throws: MailFault.timedOut) {
       try await Sendmail(program: hanging, limit: .milliseconds(50)).send(try mail())
     }
-    await #expect(throws: MailFault.unavailable("/no/such/program cannot be run")) {
+    await #expect(throws: MailFault.unavailable("cannot run /no/such/program")) {
       try await Sendmail(program: "/no/such/program").send(try mail())
     }
   }

@@ -12,7 +12,7 @@ import Testing
     PasswordPool(parameters: .forTests, width: width, capacity: capacity, metrics: metrics)
   }
 
-  @Test func `knows a password again, and only that one`() async throws {
+  @Test func `recognises a password, and only that one`() async throws {
     let pool = pool()
     let stored = try await pool.hash(Secret("correct horse"))
     #expect(stored.withExposed { $0.hasPrefix("$argon2id$v=19$m=8,t=1,p=1$") })
@@ -20,7 +20,7 @@ import Testing
     #expect(try await pool.verify(Secret("correct horsf"), against: stored) == false)
   }
 
-  @Test func `takes passwords exactly as they are, to the last byte`() async throws {
+  @Test func `compares passwords exactly, to the last byte`() async throws {
     let pool = pool()
     let long = String(repeating: "é", count: 1023)
     for (one, other) in [
@@ -32,19 +32,19 @@ import Testing
     }
   }
 
-  @Test func `salts every hash anew`() async throws {
+  @Test func `uses a fresh salt for every hash`() async throws {
     let pool = pool()
     #expect(try await pool.hash(Secret("same")) != pool.hash(Secret("same")))
   }
 
-  @Test func `does the same work for an account that does not exist`() async throws {
+  @Test func `does the same work for an unknown account`() async throws {
     let pool = pool()
     #expect(try await pool.verify(Secret("whatever"), against: nil) == false)
     #expect(metrics.snapshot.passwordHashes == 1)
   }
 
   #if os(Linux)
-  @Test func `works on threads of its own, behind those that answer requests`() async throws {
+  @Test func `works on threads of its own, with a lower priority than requests`() async throws {
     let pool = pool(width: 2)
     @Sendable func niceness() -> Int32 { getpriority(numericCast(PRIO_PROCESS.rawValue), 0) }
     let usual = niceness()
@@ -53,25 +53,25 @@ import Testing
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(found.allSatisfy { $0 > usual })
-    // No thread that answers requests was slowed down with them.
+    // No thread that answers requests was slowed down.
     for _ in 0..<64 { #expect(await Task.detached { niceness() }.value == usual) }
   }
   #endif
 
-  @Test func `admits no more than it has places, and gives a place back that was not used`() async throws {
+  @Test func `admits only as many as it has places, and frees an unused place`() async throws {
     let pool = pool(width: 1, capacity: 1)
     var places: [PasswordPool.Place] = []
     places.append(try pool.admit())
     places.append(try pool.admit())
     #expect(throws: PasswordPool.Busy.self) { try pool.admit() }
     await #expect(throws: PasswordPool.Busy.self) { try await pool.hash(Secret("password")) }
-    // A request that has one is served, however full the line is.
+    // An admitted request is served, however full the queue is.
     #expect(try await places[0].verify(Secret("password"), against: nil) == false)
     places = []
     _ = try await pool.hash(Secret("password"))
   }
 
-  @Test func `turns away what does not fit into its line, and serves the rest`() async throws {
+  @Test func `rejects requests beyond its queue, and serves the rest`() async throws {
     let pool = PasswordPool(
       parameters: Argon2Parameters(memory: 4096, passes: 2, lanes: 1), width: 1, capacity: 3, metrics: metrics)
     let outcomes = await withTaskGroup(of: Bool.self) { group in
@@ -90,7 +90,7 @@ import Testing
     #expect(outcomes.contains(true))
     #expect(outcomes.contains(false))
     #expect(metrics.snapshot.passwordHashes == outcomes.count { $0 })
-    // Afterwards there is room again.
+    // Afterwards there is capacity again.
     _ = try await pool.hash(Secret("password"))
   }
 }

@@ -7,11 +7,11 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `HTTP of a server that stops` {
-  @Test(.timeLimit(.minutes(1))) func `closes a connection that nobody took`() async throws {
+@Suite struct `HTTP at a stopping server` {
+  @Test(.timeLimit(.minutes(1))) func `closes a connection that was accepted but not handled`() async throws {
     let http = SturdyHTTP1(inner: HTTP1Channel(responder: { _, _, _ in }))
     let channel = NIOAsyncTestingChannel()
-    // Accepted, and dropped at once: the loop that takes connections had ended.
+    // Accepted, and dropped at once: the accepting loop has ended.
     _ = try await channel.testingEventLoop.flatSubmit { http.setup(channel: channel, logger: Logger(label: "test")) }
       .get()
     try await channel.closeFuture.get()

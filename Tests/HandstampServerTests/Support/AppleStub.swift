@@ -16,7 +16,7 @@ final class AppleStub: Sendable {
   static let clientID = "org.example.forum"
   static let nonce = "a nonce of the app, long enough"
 
-  /// Two keys, made once: that takes a while.
+  /// Two keys, generated once because that is slow.
   static let keys: [String: _RSA.Signing.PrivateKey] = {
     var keys: [String: _RSA.Signing.PrivateKey] = [:]
     for id in ["one", "two"] { keys[id] = try? _RSA.Signing.PrivateKey(keySize: .bits2048) }
@@ -24,13 +24,13 @@ final class AppleStub: Sendable {
   }()
 
   struct State: Sendable {
-    /// The keys that are served.
+    /// The names of the keys that are served.
     var kids = ["one"]
     var cacheControl: String? = "max-age=600"
     var status = HTTPResponse.Status.ok
-    /// Served in the place of the keys.
+    /// Served instead of the keys.
     var body: String?
-    /// How often the keys were fetched.
+    /// The number of times the keys were fetched.
     var fetches = 0
   }
 
@@ -42,7 +42,7 @@ final class AppleStub: Sendable {
   var fetches: Int { state.withLock { $0.fetches } }
   func set(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
 
-  /// - Parameter gate: what holds up every answer.
+  /// - Parameter gate: delays every response.
   static func run<Value>(
     behind gate: Gate? = nil, _ body: (AppleStub, _ keysURL: String) async throws -> Value
   ) async throws -> Value {
@@ -74,7 +74,7 @@ final class AppleStub: Sendable {
       body: .init(byteBuffer: ByteBuffer(string: state.body ?? AppleStub.keySet(state.kids))))
   }
 
-  /// As Apple serves it, with a key of another kind beside.
+  /// As served by Apple, next to a key of another type.
   static func keySet(_ kids: [String]) -> String {
     let served = kids.compactMap { kid -> String? in
       guard let key = keys[kid], let primitives = try? key.publicKey.getKeyPrimitives() else { return nil }
@@ -84,10 +84,10 @@ final class AppleStub: Sendable {
     return #"{"keys":[{"kty":"new","kid":"later"},\#(served.joined(separator: ","))]}"#
   }
 
-  /// An identity token; every part of it can be another than Apple's.
+  /// An identity token; every part of it can differ from Apple's.
   struct Token {
     var kid = "one"
-    /// The key that signs; of that name unless another is given.
+    /// The name of the signing key; `kid` if `nil`.
     var signedBy: String?
     var alg = "RS256"
     var issuer = AppleStub.issuer

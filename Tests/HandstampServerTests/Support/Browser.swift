@@ -9,7 +9,7 @@ import NIOHTTP1
 
 @testable import HandstampServer
 
-/// A browser, as far as the server can tell: it keeps cookies, sends forms, and follows nothing by itself.
+/// A browser as the server sees it: it keeps cookies, sends forms, and follows no redirects.
 final class Browser {
   struct Sight {
     var status: Int
@@ -19,7 +19,7 @@ final class Browser {
     func all(_ name: String) -> [String] { headers.filter { $0.name.lowercased() == name }.map(\.value) }
     func header(_ name: String) -> String? { all(name).first }
     var location: String? { header("location") }
-    /// The fields of the address that the browser is sent to.
+    /// The query fields of the redirect's address.
     var fields: [String: String] {
       let items = location.flatMap { URLComponents(string: $0) }?.queryItems ?? []
       return Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
@@ -27,7 +27,7 @@ final class Browser {
     var title: String {
       text.components(separatedBy: "<title>").last?.components(separatedBy: "</title>").first ?? ""
     }
-    /// What the page's form carries.
+    /// The CSRF token in the page's form.
     var csrf: String? {
       let parts = text.components(separatedBy: #"name="csrf" value=""#)
       return parts.count > 1 ? parts[1].components(separatedBy: "\"").first : nil
@@ -37,7 +37,7 @@ final class Browser {
   let base: String
   var cookies: [String: String] = [:]
 
-  /// Where a browser is sent is for the test to see.
+  /// Redirects are left to the test.
   private static let client = HTTPClient(
     eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: .init(redirectConfiguration: .disallow))
 
@@ -75,7 +75,7 @@ final class Browser {
     return sight
   }
 
-  /// Signs in on the page at `path`, and looks at it again.
+  /// Signs in on the page at `path`, then loads it again.
   func signIn(
     at path: String, as email: String = "ada@example.org", password: String = TestServer.password
   ) async throws -> Sight {
@@ -86,7 +86,7 @@ final class Browser {
     return try await get(path)
   }
 
-  /// Presses a button of a page.
+  /// Presses a button on a page.
   func press(_ action: String, on page: Sight, at path: String, _ more: [(String, String)] = []) async throws -> Sight {
     try await post(path, [("csrf", page.csrf ?? ""), ("action", action)] + more)
   }
@@ -100,7 +100,7 @@ final class Browser {
   }
 }
 
-/// An app that lets people sign in by the server's pages.
+/// An app whose users sign in on the server's pages.
 struct OAuthApp {
   var id = "app"
   var redirect = "org.example.app:/back"
@@ -110,7 +110,7 @@ struct OAuthApp {
 
   var challenge: String { Base64URL.encode(SHA256.hash(data: Array(verifier.utf8))) }
 
-  /// What it opens, without what `leaving` names.
+  /// The path that the app opens, without the fields in `leaving`.
   func page(leaving: Set<String> = [], changing: [String: String] = [:]) -> String {
     var fields = [
       ("response_type", "code"), ("client_id", id), ("redirect_uri", redirect), ("state", "s t&a=te"),
@@ -123,7 +123,7 @@ struct OAuthApp {
       fields.filter { !leaving.contains($0.0) }.map { ($0.0, changing[$0.0] ?? $0.1) })
   }
 
-  /// A code, for whoever is signed in at the browser or signs in now.
+  /// A code for the user who is signed in at the browser or signs in now.
   func code(_ browser: Browser) async throws -> String {
     let path = page()
     var sight = try await browser.get(path)
@@ -162,7 +162,7 @@ struct OAuthApp {
 extension TestServer {
   static let secret = "a secret: of/an API"
 
-  /// Clients of every kind.
+  /// Clients of every type.
   static func clients() throws -> [ConfiguredClient] {
     let hash = Array(SHA256.hash(data: Array(secret.utf8)))
     return [
@@ -178,7 +178,7 @@ extension TestServer {
     ]
   }
 
-  /// A server with these clients, and Ada.
+  /// A server with these clients and Ada's account.
   static func runOAuth(
     limits: RegistryLimits = RegistryLimits(), body: (TestServer) async throws -> Void
   ) async throws {

@@ -2,7 +2,7 @@
 import HandstampCore
 import HandstampRegistry
 
-/// A store in memory that can be told to fail.
+/// An in-memory store whose operations can be made to fail.
 final class FaultyStore: RegistryStore {
   enum Fault: Sendable { case none, writes, all }
 
@@ -56,7 +56,7 @@ final class FaultyStore: RegistryStore {
     return await base.account(identity: identity)
   }
 
-  @concurrent func ticket(_ id: TicketID) async throws(RegistryStoreError) -> Ticket? {
+  @concurrent func ticket(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
     try check(writing: false)
     return await base.ticket(id)
   }

@@ -2,7 +2,7 @@
 import HandstampCore
 import Logging
 
-/// Keeps every line that a server logs, to be searched for what must not be there.
+/// Captures every line that a server logs, to be searched for secrets.
 final class LogCapture: Sendable {
   private let store = Locked<[String]>([])
 

@@ -2,13 +2,13 @@
 import HandstampCore
 import HandstampServer
 
-/// Keeps the mails of a server, and waits for the next. May hold them up, or fail.
+/// Captures a server's mails, and waits for the next one. It can delay them, or fail.
 final class Post: Mailer {
   struct Letter: Sendable {
     var to: String
     var subject: String
     var text: String
-    /// The secret in it; nothing where there is none.
+    /// The secret in the mail; `nil` if there is none.
     var code: String? { text.split(separator: "\n").first { $0.hasPrefix("hsl1.") }.map { String($0) } }
   }
 
@@ -39,7 +39,7 @@ final class Post: Mailer {
   }
 }
 
-/// Lets nobody through until it is opened.
+/// Blocks every mail until it is opened.
 actor Gate {
   private var isOpen = false
   private var waiting: [CheckedContinuation<Void, Never>] = []

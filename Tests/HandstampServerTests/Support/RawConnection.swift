@@ -8,15 +8,16 @@ import Glibc
 import Darwin
 #endif
 
-/// A bare TCP connection, for what no HTTP library would send.
+/// A bare TCP connection, for requests that no HTTP library would send.
 enum RawConnection {
   struct Failed: Error { var errno: Int32 }
 
-  /// Sends `text`, ends the sending side, unless it is to be kept open, and returns all that comes back until the other side closes.
+  /// Sends `text`, closes the sending side unless it is to be kept open, and returns everything received until the peer
+  /// closes the connection.
   static func exchange(_ text: String, with base: String, keepingOpen: Bool = false) async throws -> String {
     guard let port = UInt16(base.split(separator: ":").last ?? "") else { throw Failed(errno: EINVAL) }
     return try await withCheckedThrowingContinuation { continuation in
-      // Blocking calls, on a thread where they may.
+      // Blocking calls, on a thread where they are allowed.
       DispatchQueue.global().async {
         continuation.resume(with: Result { try talk(Array(text.utf8), port, keepingOpen) })
       }
@@ -47,7 +48,7 @@ enum RawConnection {
     var sent = 0
     while sent < bytes.count {
       let count = bytes[sent...].withUnsafeBytes { send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-      // The other side may have had enough already.
+      // The peer may have closed the connection already.
       guard count > 0 else { break }
       sent += count
     }

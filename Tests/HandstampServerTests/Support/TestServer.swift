@@ -6,7 +6,7 @@ import HandstampServer
 import Hummingbird
 import Logging
 
-/// A clock that tests move, and the one that only ever goes on.
+/// A wall clock and a monotonic clock that tests move.
 final class TestClock: Sendable {
   private let time: Locked<(wall: UnixTime, uptime: Duration)>
 
@@ -15,16 +15,16 @@ final class TestClock: Sendable {
   var now: UnixTime { time.withLock { $0.wall } }
   var uptime: Duration { time.withLock { $0.uptime } }
 
-  /// Time goes by.
+  /// Lets time pass.
   func advance(by duration: Duration) {
     time.withLock { $0 = ($0.wall.advanced(by: duration), $0.uptime + duration) }
   }
 
-  /// The wall clock is set; no time goes by.
+  /// Sets the wall clock; no time passes.
   func jump(by duration: Duration) { time.withLock { $0.wall = $0.wall.advanced(by: duration) } }
 }
 
-/// A real server on a free port of this machine, with a store in memory.
+/// A real server on a free local port, with an in-memory store.
 struct TestServer: Sendable {
   let server: SessionServer
   let client: WireClient
@@ -34,7 +34,7 @@ struct TestServer: Sendable {
   let mint: TokenMint
   let logs: LogCapture
 
-  /// Runs `body` against a server of its own, and stops the server.
+  /// Runs `body` against a server of its own, then stops the server.
   static func run<Value>(
     limits: RegistryLimits = RegistryLimits(), clock: TestClock = TestClock(),
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = [], mailer: (any Mailer)? = nil,
@@ -69,7 +69,7 @@ struct TestServer: Sendable {
 
   var metrics: ServerMetrics.Snapshot { server.metrics.snapshot }
 
-  /// What a sign-in brought, as a client keeps it.
+  /// The result of a sign-in, as a client keeps it.
   struct Session: Sendable {
     var id: String
     var access: String

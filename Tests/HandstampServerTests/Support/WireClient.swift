@@ -6,7 +6,7 @@ import HandstampCore
 import NIOCore
 import NIOHTTP1
 
-/// Speaks HTTP to a server over a real socket, and reads answers the way any other program would.
+/// Speaks HTTP to a server over a real socket, and reads responses as any other program would.
 struct WireClient: Sendable {
   let base: String
 
@@ -16,7 +16,7 @@ struct WireClient: Sendable {
     var body: [UInt8]
 
     var text: String { String(decoding: body, as: UTF8.self) }
-    /// The object in the body; empty where there is none.
+    /// The object in the body; empty if there is none.
     var json: JSON { JSON((try? JSONSerialization.jsonObject(with: Data(body))) as? [String: Any] ?? [:]) }
     var isProblem: Bool {
       headers["content-type"] == "application/problem+json" && json["status"] as Int? == status
@@ -25,8 +25,8 @@ struct WireClient: Sendable {
     var code: String? { json["code"] }
   }
 
-  /// A JSON object whose fields are asked for by type.
-  struct JSON: @unchecked Sendable {  // Unchecked: holds plain values of JSONSerialization that nobody changes.
+  /// A JSON object with typed access to its fields.
+  struct JSON: @unchecked Sendable {  // Unchecked: holds plain values of JSONSerialization that are never changed.
     let fields: [String: Any]
     init(_ fields: [String: Any]) { self.fields = fields }
     subscript<Value>(name: String) -> Value? { fields[name] as? Value }
@@ -78,7 +78,7 @@ struct WireEvent: Sendable, Equatable {
   }
 }
 
-/// An open stream of events. Ends when the server ends it; ``close()`` hangs up.
+/// An open stream of events. Ends when the server ends it; ``close()`` disconnects.
 final class WireStream {
   private var chunks: AsyncThrowingStream<String, any Error>.Iterator
   private let reading: Task<Void, Never>
@@ -111,7 +111,7 @@ final class WireStream {
 
   struct Refused: Error { var status: Int }
 
-  /// The next block of the stream; nothing at its end.
+  /// The next block of the stream; `nil` at its end.
   func nextBlock() async throws -> WireEvent? {
     while true {
       if let end = held.range(of: "\n\n") {

@@ -27,7 +27,7 @@ import Testing
           """#)
     }
 
-    /// A sign-in with a nonce of its own.
+    /// A sign-in with its own nonce.
     func signIn(fresh number: Int, device: String = "phone") async throws -> WireClient.Answer {
       let nonce = "nonce number \(number) of this test"
       return try await signIn(token { $0.nonce = nonce }, nonce: nonce, device: device)
@@ -47,8 +47,7 @@ import Testing
     }
   }
 
-  @Test func `opens an account at the first time, and finds it again by the person, never by the address`() async throws
-  {
+  @Test func `creates an account at first, and finds it by subject, never by address`() async throws {
     try await run { world async throws in
       let local = try await world.test.signUp("ada@example.org")
       let first = try await world.signIn(world.token())
@@ -57,7 +56,7 @@ import Testing
       #expect(first.json[object: "profile"]["is_anonymous"] == false)
       #expect(first.json[object: "profile"]["name"] == "Ada")
       let account = try TestServer.Session(first).account
-      // The address in the token opens nobody's account, and takes none.
+      // The address in the token opens no existing account, and reserves none.
       #expect(account != local.account)
       let me = try await world.test.client.get("/v1/me", token: try TestServer.Session(first).access)
       #expect(me.json["email"] as String? == nil)
@@ -74,7 +73,7 @@ import Testing
     }
   }
 
-  @Test func `takes a nonce once, whoever sends it, and however often at once`() async throws {
+  @Test func `accepts a nonce once, from any sender, even concurrently`() async throws {
     try await run { world async throws in
       let token = world.token()
       let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -93,33 +92,33 @@ import Testing
   static let refused: [(String, @Sendable (inout AppleStub.Token) -> Void)] = [
     ("another issuer", { $0.issuer = "https://appleid.evil.example" }),
     ("another app", { $0.audience = "org.example.other" }),
-    ("over", { $0.expiresAt = $0.expiresAt.advanced(by: .seconds(-300)) }),
-    ("another nonce", { $0.nonce = "a nonce of somebody else's app" }),
+    ("expired", { $0.expiresAt = $0.expiresAt.advanced(by: .seconds(-300)) }),
+    ("another nonce", { $0.nonce = "a nonce of another app" }),
     ("no nonce", { $0.nonce = nil }),
     ("another key", { $0.signedBy = "two" }),
     ("an unknown key", { $0.kid = "two" }),
     ("no algorithm", { $0.alg = "none" }),
     ("another algorithm", { $0.alg = "RS384" }),
     ("a shared secret", { $0.alg = "HS256" }),
-    ("what must be understood", { $0.crit = #","crit":["exp"]"# }),
-    ("nobody", { $0.subject = "" }),
-    ("somebody with too long a name", { $0.subject = String(repeating: "x", count: 256) }),
+    ("a critical header field", { $0.crit = #","crit":["exp"]"# }),
+    ("no subject", { $0.subject = "" }),
+    ("an overlong subject", { $0.subject = String(repeating: "x", count: 256) }),
   ]
 
   @Test(arguments: refused.indices)
-  func `says the same of every token that is not good`(_ index: Int) async throws {
+  func `answers every invalid token alike`(_ index: Int) async throws {
     try await run { world async throws in
       let answer = try await world.signIn(world.token(Self.refused[index].1))
       #expect(answer.status == 403, "\(Self.refused[index].0)")
       #expect(answer.isProblem)
       let garbage = try await world.signIn("garbage")
       #expect(answer.body == garbage.body)
-      // What was refused did not use the nonce up.
+      // The refused token did not use up the nonce.
       #expect(try await world.signIn(world.token()).status == 200)
     }
   }
 
-  @Test func `refuses a token whose text was changed, to the last bit`() async throws {
+  @Test func `refuses a token with any changed bit`() async throws {
     try await run { world async throws in
       let parts = world.token().split(separator: ".").map { String($0) }
       let eve = world.token { $0.subject = "002.eve" }.split(separator: ".").map { String($0) }
@@ -139,7 +138,7 @@ import Testing
     }
   }
 
-  @Test func `keeps keys as long as they say, and looks for a new one once`() async throws {
+  @Test func `caches keys as long as allowed, and fetches an unknown one once`() async throws {
     try await run { world async throws in
       #expect(try await world.signIn(fresh: 1).status == 200)
       world.test.clock.advance(by: .milliseconds(599_999))
@@ -148,7 +147,7 @@ import Testing
       world.test.clock.advance(by: .milliseconds(1))
       #expect(try await world.signIn(fresh: 3).status == 200)
       #expect(world.apple.fetches == 2)
-      // Another key is there a while before it signs.
+      // A new key is published before it signs.
       world.apple.set { $0.kids = ["two"] }
       world.test.clock.advance(by: .milliseconds(29_999))
       func signIn(_ number: Int) async throws -> Int {
@@ -160,19 +159,19 @@ import Testing
           }, nonce: nonce
         ).status
       }
-      // Names of keys that nobody has make the server ask no more than this.
+      // Unknown key names cause no more fetches than this.
       #expect(try await signIn(1) == 403)
       #expect(world.apple.fetches == 2)
       world.test.clock.advance(by: .milliseconds(1))
       #expect(try await signIn(1) == 200)
       #expect(world.apple.fetches == 3)
-      // The old one is gone with it.
+      // The old key is gone with it.
       #expect(try await world.signIn(fresh: 4).status == 403)
       #expect(world.apple.fetches == 3)
     }
   }
 
-  @Test func `is 503 and no refusal while there are no keys, and goes on with those it has for a while`() async throws {
+  @Test func `answers 503 while there are no keys, and uses cached keys for a while`() async throws {
     try await run { world async throws in
       world.apple.set { $0.status = .internalServerError }
       let down = try await world.signIn(fresh: 1)
@@ -203,7 +202,7 @@ import Testing
     }
   }
 
-  @Test func `fetches once for all who come at once`() async throws {
+  @Test func `fetches keys once for concurrent requests`() async throws {
     let gate = Gate()
     try await run(behind: gate) { world async throws in
       let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -218,7 +217,7 @@ import Testing
     }
   }
 
-  @Test func `opens no new account where nobody can sign up, and none again for one that was deleted`() async throws {
+  @Test func `creates no account if sign-up is closed, nor again for a deleted one`() async throws {
     try await run { world async throws in
       let session = try TestServer.Session(try await world.signIn(fresh: 1))
       #expect(try await world.test.client.send("DELETE", "/v1/me", token: session.access).status == 204)
@@ -245,7 +244,7 @@ import Testing
       ("max-age=600, no-cache", 60),
       ("private", 3600), ("s-maxage=5", 3600),
     ] as [(String?, Int64)])
-  func `keeps keys for a time within limits`(_ field: String?, _ seconds: Int64) {
+  func `caches keys for a time within limits`(_ field: String?, _ seconds: Int64) {
     #expect(KeySet.life(field) == .seconds(seconds))
   }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampServer
 
 @Suite struct `A request with a token` {
-  @Test func `that is over is refused, and says so`() async throws {
+  @Test func `that has expired is refused with that reason`() async throws {
     try await TestServer.run({ $0.accessTokenLife = .seconds(1) }) { test in
       let session = try await test.signUp()
       #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func `that another server with our key made for somebody else is refused`() async throws {
+  @Test func `that another server with our key issued for another audience is refused`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       for (issuer, audience) in [
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func `of one account for the session of another is refused`() async throws {
+  @Test func `of one account for another account's session is refused`() async throws {
     try await TestServer.run { test in
       let ada = try await test.signUp()
       let eve = try await test.signUp("eve@example.org")
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  @Test func `of another kind, or none, is refused on every route`() async throws {
+  @Test func `of another kind, or with no token, is refused on every route`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let guarded = [

@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  /// A server on a store that others may use as well, with a clock of its own or a shared one.
+  /// A server on a store that others may share, with a clock of its own or a shared one.
   func server(
     on store: FaultyStore, _ mint: TokenMint, _ clock: TestClock, limits: RegistryLimits = RegistryLimits()
   ) async throws -> SessionServer {
@@ -53,7 +53,7 @@ import Testing
       for id in [phone.id, laptop.id] {
         let row = try #require(try await test.store.session(SessionID(id)))
         #expect(row.end == nil)
-        // Nothing was written down by the time of the jump.
+        // No time was recorded by the clock after the jump.
         #expect(row.createdAt.since(before.createdAt) < .seconds(120))
         #expect(row.lastSeenAt.since(before.createdAt) < .seconds(120))
         #expect(row.expiry.map { $0.since(before.createdAt) < .seconds(7200) } == true)
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  @Test func `keeps to its time for codes and pages as well`() async throws {
+  @Test func `keeps to its own time for codes and pages as well`() async throws {
     let television = try ConfiguredClient(id: "tv", flows: [.device])
     try await run(clients: [television]) { test in
       _ = try await test.signUp()
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test func `after a sleep of two days ends what expired, ten minutes later, and nothing that was used since`()
+  @Test func `after two days asleep ends expired sessions ten minutes later, and none used since`()
     async throws
   {
     try await run(RegistryLimits(absoluteLimit: day, idleLimit: .seconds(7200))) { test in
@@ -94,7 +94,7 @@ import Testing
       #expect(try await test.store.session(SessionID(phone.id))?.end == nil)
       #expect(try await test.refresh(tablet.refresh, key: .fresh).status == 200)
       test.clock.advance(by: .seconds(1))
-      // The first finds the clock right, and the next one ends what is over by it.
+      // The first sweep finds the clock right, and the next one ends the sessions that have expired.
       await Sweeper(server: test.server).sweep()
       #expect(try await test.store.session(SessionID(phone.id))?.end == nil)
       await Sweeper(server: test.server).sweep()
@@ -106,11 +106,11 @@ import Testing
         #expect(test.clock.now.since(row.lastSeenAt) <= .seconds(600))
       }
       #expect(try await test.refresh(laptop.refresh, key: .fresh).status == 200)
-      #expect(test.logs.text.contains("counts again"))
+      #expect(test.logs.text.contains("using it again"))
     }
   }
 
-  @Test(arguments: [2 * 86_400, 200]) func `agrees with other servers on its store when the clock is right again`(
+  @Test(arguments: [2 * 86_400, 200]) func `agrees with other servers on its store once the clock is right again`(
     seconds: Int64
   ) async throws {
     let (store, clock) = (FaultyStore(), TestClock())
@@ -129,7 +129,7 @@ import Testing
     #expect(try await !second.followClock())
     let device = DeviceInfo(id: DeviceID("d"), name: "d", platform: "d")
     let session = try await registry.createSession(for: account, device: device, now: second.now())
-    // A third one is started in doubt.
+    // A third server starts in doubt.
     let third = try await server()
     clock.advance(by: .seconds(300))
     #expect(try await first.checkClock())
@@ -145,10 +145,10 @@ import Testing
     #expect(try await store.clockNote()?.doubtedSince == nil)
   }
 
-  @Test func `adopts no clock of its own that another server has not found right`() async throws {
+  @Test func `does not adopt its own clock until another server has confirmed it`() async throws {
     let (store, first, second) = (FaultyStore(), TestClock(), TestClock())
     let mint = try freshMint()
-    // Two machines: the clock of one of them jumps.
+    // Two machines: one machine's clock jumps.
     let (one, other) = (try await server(on: store, mint, first), try await server(on: store, mint, second))
     for server in [one, other] { _ = try await server.checkClock() }
     for clock in [first, second] { clock.advance(by: .seconds(1)) }
@@ -160,7 +160,7 @@ import Testing
     #expect(one.now() == second.now)
   }
 
-  @Test func `counts with other servers in doubt by one time`() async throws {
+  @Test func `shares one time with other servers in doubt`() async throws {
     let (store, clock) = (FaultyStore(), TestClock())
     let mint = try freshMint()
     let registry = Registry(store: store, mint: mint)
@@ -221,7 +221,7 @@ import Testing
       let answer = try await client.post("/oauth/token", form: form + RotationKey.fresh.wireText.withExposed { $0 })
       #expect(answer.status == 200)
     }
-    // It went down in doubt, and comes up again: still ten minutes, and the sign-in's time is corrected then.
+    // It goes down in doubt and restarts: still ten minutes, then the sign-in's time is corrected.
     try await run { server, _ in
       clock.advance(by: .seconds(599))
       await Sweeper(server: server).sweep()
@@ -231,7 +231,7 @@ import Testing
     clock.jump(by: .seconds(10))
     try await run(trusting: true) { server, _ in
       await Sweeper(server: server).sweep()
-      // Used in doubt, so it lasts by the clock that turned out right.
+      // Used in doubt, so it counts by the clock that turned out right.
       let lasts = try await isLive(ada)
       #expect(lasts)
       let row = try #require(try await store.session(SessionID(ada.id)))
@@ -239,7 +239,7 @@ import Testing
     }
   }
 
-  @Test func `dates tokens for others by the machine’s clock after a night, and not by one that is months ahead`()
+  @Test func `dates tokens for other APIs by its own clock after a night, but not if it is months ahead`()
     async throws
   {
     try await run { test in
@@ -249,7 +249,7 @@ import Testing
         let session = try await test.signIn()
         guard case .success(let claims) = test.server.tokens.verify(Substring(session.access), at: test.server.now())
         else {
-          Issue.record("the token is not good here")
+          Issue.record("the token is not valid here")
           continue
         }
         #expect((claims.issuedAt.since(test.clock.now) > .seconds(-60)) == counts)

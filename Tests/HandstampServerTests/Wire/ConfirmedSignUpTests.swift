@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `Where addresses are confirmed first` {
+@Suite struct `With confirmed addresses` {
   private func confirm(_ test: TestServer, _ code: String, device: String = "phone") async throws -> WireClient.Answer {
     try await test.client.post(
       "/v1/sign-up/confirm", json: #"{"token":"\#(code)",\#(TestServer.deviceBody(device))}"#)
@@ -15,7 +15,7 @@ import Testing
     try await TestServer.run(mailer: post, { $0.signUp = .confirmed }, body: body)
   }
 
-  @Test func `the account comes with the link, once`() async throws {
+  @Test func `the link creates the account, once`() async throws {
     let post = Post()
     try await run(post) { test in
       let answer = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("Ada@example.org"))
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test func `a known and an unknown address have the same answer, and other mails`() async throws {
+  @Test func `a known and an unknown address get the same response and different mails`() async throws {
     let post = Post()
     try await run(post) { test in
       _ = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org"))
@@ -49,12 +49,12 @@ import Testing
       let letters = [try await post.next(), try await post.next()]
       #expect(letters.map(\.to) == ["ADA@example.org", "eve@example.org"])
       #expect(letters[0].code == nil)
-      #expect(letters[0].subject == "You have an account already")
+      #expect(letters[0].subject == "You already have an account")
       #expect(letters[1].code != nil)
     }
   }
 
-  @Test func `of two who claim an address the first to open a link has it`() async throws {
+  @Test func `the first to open a link gets an address that two users claim`() async throws {
     let post = Post()
     try await run(post) { test in
       var codes: [String] = []
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func `a link is good for a day`() async throws {
+  @Test func `a link expires after a day`() async throws {
     for (wait, status) in [(Duration.milliseconds(86_399_999), 201), (.seconds(86_400), 400)] {
       let post = Post()
       try await run(post) { test in
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func `a guest stays one until the link is opened`() async throws {
+  @Test func `a guest stays a guest until the link is opened`() async throws {
     let post = Post()
     try await run(post) { test in
       let guest = try await test.signInAnonymously()
@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  @Test func `a guest whose address was taken meanwhile is told so and stays one`() async throws {
+  @Test func `a guest whose address was taken meanwhile gets an error and stays a guest`() async throws {
     let post = Post()
     try await run(post) { test in
       let guest = try await test.signInAnonymously()
@@ -112,7 +112,7 @@ import Testing
     }
   }
 
-  @Test func `an address that no mail can go to is refused for its form`() async throws {
+  @Test func `an address that cannot receive mail is refused as malformed`() async throws {
     try await run(Post()) { test in
       for address in ["a,b@example.org", "<a@example.org>", "a@b,c@example.org", "\\\"a\\\"@example.org"] {
         let answer = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody(address))
@@ -121,7 +121,7 @@ import Testing
     }
   }
 
-  @Test func `the link is the operator's, and holds the same code`() async throws {
+  @Test func `the link uses the operator's template, and contains the same code`() async throws {
     let post = Post()
     try await TestServer.run(
       mailer: post,

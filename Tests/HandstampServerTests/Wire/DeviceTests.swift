@@ -21,7 +21,7 @@ import Testing
       body: Array(body.utf8))
   }
 
-  @Test func `has the name that its owner gives it`() async throws {
+  @Test func `can be renamed by its owner`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       let laptop = try await test.signIn(device: "laptop")
@@ -31,7 +31,7 @@ import Testing
       #expect(answer.json["current"] == false)
       let list = try await test.client.get("/v1/sessions", token: laptop.access).json[list: "sessions"]
       #expect(Set(list.compactMap { $0[object: "device"]["name"] as String? }) == ["phone", "Zoë’s 📱"])
-      // The session goes on, refreshes included.
+      // The session continues, refreshes included.
       #expect(try await test.refresh(laptop.refresh, key: .fresh).status == 200)
       let eve = try await test.signUp("eve@example.org")
       let foreign = try await patch(test, laptop.id, eve.access, #"{"name":"mine"}"#)
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test func `is found under an escaped name of its session`() async throws {
+  @Test func `is found by its session's escaped id`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       let laptop = try await test.signIn(device: "laptop")
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  @Test func `has a push token that is never shown, and goes with its session`() async throws {
+  @Test func `has a push token that is never shown, and is removed with its session`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       let id = SessionID(phone.id)

@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampServer
 
 @Suite struct `Public documents` {
-  @Test func `the app configuration needs no sign-in, and is sent once`() async throws {
+  @Test func `the app configuration needs no sign-in, and can be cached`() async throws {
     let text = #"{ "minimumVersion": "1.2", "features": {"x": true} }"#
     try await TestServer.run({ $0.appConfig = text }) { test in
       let first = try await test.client.get("/v1/app-config")
@@ -26,11 +26,11 @@ import Testing
   }
 
   @Test(arguments: ["", "[]", "\"text\"", "{", "{} x"])
-  func `an app configuration that is no object stops the start`(_ text: String) async throws {
+  func `an app configuration that is not an object prevents the start`(_ text: String) async throws {
     await #expect(throws: AppConfigFault.self) { try await TestServer.run({ $0.appConfig = text }) { _ in } }
   }
 
-  @Test func `the key set verifies tokens for anybody`() async throws {
+  @Test func `the key set lets any client verify tokens`() async throws {
     struct Claims: JWTPayload {
       var iss, sub, sid: String
       func verify(using algorithm: some JWTAlgorithm) async throws {}

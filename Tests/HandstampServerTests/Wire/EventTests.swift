@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampServer
 
 @Suite(.timeLimit(.minutes(1))) struct `The live feed` {
-  @Test func `shows a sign-in and its end on the other devices, at once`() async throws {
+  @Test func `reports a sign-in and its end to the other devices at once`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       let feed = try await WireStream(test.client, token: phone.access)
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func `of a session that was ended tells it so, and ends`() async throws {
+  @Test func `of an ended session reports the end, and closes`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       let laptop = try await test.signIn(device: "laptop")
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test func `tells of a copied token, a sign-out by handle, and a replaced device`() async throws {
+  @Test func `reports a copied token, a sign-out by handle, and a replaced device`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       let feed = try await WireStream(test.client, token: phone.access)
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func `resumes after the last event that arrived, without a gap`() async throws {
+  @Test func `resumes after the last received event, without a gap`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       let first = try await WireStream(test.client, token: phone.access)
@@ -79,7 +79,7 @@ import Testing
       let second = try await WireStream(test.client, token: phone.access, after: last)
       let names = [try await second.next()?.name, try await second.next()?.name, try await second.next()?.name]
       #expect(names == ["verification", "session-established", "session-revoked"])
-      // From the very beginning: the first sign-in of all is there as well, and more than fits in one reading.
+      // From the very beginning: the first sign-in is included, and more events than fit into one page.
       for _ in 0..<140 { _ = try await test.signIn(device: "laptop") }
       let third = try await WireStream(test.client, token: phone.access, after: "0")
       var seen = 0
@@ -95,7 +95,7 @@ import Testing
     }
   }
 
-  @Test func `carries nothing of other accounts, whatever id is asked for`() async throws {
+  @Test func `contains no other account's events, whatever id is requested`() async throws {
     try await TestServer.run { test in
       let eve = try await test.signUp("eve@example.org")
       _ = try await test.signUp()
@@ -108,7 +108,7 @@ import Testing
     }
   }
 
-  @Test func `takes an id from the future as the newest, and none that is not ours`() async throws {
+  @Test func `treats a future id as the newest, and rejects a malformed one`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       let feed = try await WireStream(test.client, token: phone.access, after: "999999")
@@ -123,7 +123,7 @@ import Testing
     }
   }
 
-  @Test func `says that it is alive when nothing happens`() async throws {
+  @Test func `sends heartbeats while idle`() async throws {
     try await TestServer.run({ $0.heartbeat = .milliseconds(20) }) { test in
       let phone = try await test.signUp()
       let feed = try await WireStream(test.client, token: phone.access)
@@ -136,17 +136,17 @@ import Testing
     }
   }
 
-  @Test func `ends with its token`() async throws {
+  @Test func `closes when its token expires`() async throws {
     try await TestServer.run({ $0.accessTokenLife = .seconds(1) }) { test in
       let phone = try await test.signUp()
       let feed = try await WireStream(test.client, token: phone.access)
       _ = try await feed.next()
-      // The server ends it; the wait is the token's second.
+      // The server ends it; the wait is the token's lifetime of one second.
       #expect(try await feed.next() == nil)
     }
   }
 
-  @Test func `ends when the server stops, which it does not hold up`() async throws {
+  @Test func `closes when the server stops, without delaying it`() async throws {
     let feeds = try await TestServer.run { test in
       let phone = try await test.signUp()
       let feeds = [
@@ -159,7 +159,7 @@ import Testing
     for feed in feeds.value { #expect(try await feed.next() == nil) }
   }
 
-  @Test func `is forgotten when its reader hangs up`() async throws {
+  @Test func `is released when its client disconnects`() async throws {
     try await TestServer.run({ $0.heartbeat = .milliseconds(5) }) { test in
       let phone = try await test.signUp()
       let feed = try await WireStream(test.client, token: phone.access)
@@ -171,7 +171,7 @@ import Testing
   }
 }
 
-/// A value that one task hands to the next.
+/// A value that one task passes to the next.
 struct Unchecked<Value>: @unchecked Sendable {  // Unchecked: only one task has it at a time.
   let value: Value
   init(_ value: Value) { self.value = value }

@@ -17,7 +17,7 @@ import Testing
     #"{"email":"a@b","password":"correct horse","username":"A"}"#,
   ]
 
-  @Test func `in a body is a problem of the sender's, never a failure`() async throws {
+  @Test func `in a body is a client error, never a server error`() async throws {
     try await TestServer.run { test in
       for body in Self.bodies {
         for path in ["/v1/sign-up", "/v1/sign-in"] {
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test func `from somebody who is signed in is no better, and costs them nothing`() async throws {
+  @Test func `from a signed-in user is refused, and leaves the session unharmed`() async throws {
     let post = Post()
     try await TestServer.run(mailer: post) { test in
       let session = try await test.signUp()
@@ -43,7 +43,7 @@ import Testing
         ("POST", "/v1/password"), ("POST", "/v1/password-reset"), ("POST", "/v1/password-reset/confirm"),
         ("PATCH", "/v1/sessions/\(session.id)"), ("PUT", "/v1/device/push-token"),
       ] {
-        // Each of the two that need less than these hold has its own tests.
+        // The two that need fewer fields than these have their own tests.
         for body in Self.bodies where !body.hasPrefix("{\"email\":\"a@b\",") || path != "/v1/password-reset" {
           let answer = try await test.client.send(
             method, path, token: session.access, headers: ["Content-Type": "application/json"], body: Array(body.utf8))
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  @Test func `as an unknown field is named a mistake, with the names that are known`() async throws {
+  @Test func `as an unknown field is reported with the known names`() async throws {
     try await TestServer.run { test in
       let body = TestServer.signInBody("a@b").replacing("{\"email\"", with: "{\"admin\":true,\"email\"")
       let answer = try await test.client.post("/v1/sign-in", json: body)
@@ -89,7 +89,7 @@ import Testing
   }
 
   @Test(arguments: ["application/json", "application/json; charset=utf-8", "Application/JSON ;charset=utf-8"])
-  func `is not what a media type with parameters is`(_ type: String) async throws {
+  func `does not include a media type with parameters`(_ type: String) async throws {
     try await TestServer.run { test in
       let answer = try await test.client.send(
         "POST", "/v1/sign-in", headers: ["Content-Type": type], body: Array(TestServer.signInBody("a@b").utf8))
@@ -98,7 +98,7 @@ import Testing
     }
   }
 
-  @Test func `of any size is refused at the limit, and the server goes on`() async throws {
+  @Test func `of any size is refused at the limit, and the server keeps running`() async throws {
     try await TestServer.run { test in
       let limit = 64 * 1024
       let padding = String(repeating: " ", count: limit - TestServer.signInBody("a@b").utf8.count)
@@ -117,7 +117,7 @@ import Testing
     }
   }
 
-  @Test func `as a path or a method is told where it went wrong`() async throws {
+  @Test func `as a path or a method gets a precise error`() async throws {
     try await TestServer.run { test in
       for path in ["/", "/v1", "/v2/me", "/v1/me/x", "/v1/%00", "/v1/sessions/a/b", "/oauth", "/%2e%2e/etc"] {
         let answer = try await test.client.get(path)

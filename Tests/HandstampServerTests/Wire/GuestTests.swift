@@ -15,7 +15,7 @@ extension TestServer {
       try await client.post("/v1/sign-in/anonymous", json: "{\(TestServer.deviceBody(device))}"))
   }
 
-  /// What the account's stream would have told, of the kinds and reasons alone.
+  /// The account's stream of events, reduced to kinds and reasons.
   func events() async throws -> [String] {
     try await store.events(after: .zero, account: nil, limit: 100).map {
       [$0.event.kind.rawValue, $0.event.reason?.rawValue].compactMap { $0 }.joined(separator: " ")
@@ -41,7 +41,7 @@ extension TestServer {
     }
   }
 
-  @Test func `costs as much as a sign-in`() async throws {
+  @Test func `costs as much work as a sign-in`() async throws {
     try await TestServer.run { test in
       _ = try await test.signInAnonymously()
       #expect(test.metrics.passwordHashes == 1)
@@ -71,7 +71,7 @@ extension TestServer {
     }
   }
 
-  @Test func `stays as it was when the address is taken or the write fails`() async throws {
+  @Test func `stays unchanged if the address is taken or the write fails`() async throws {
     try await TestServer.run { test in
       _ = try await test.signUp()
       let guest = try await test.signInAnonymously()
@@ -92,7 +92,7 @@ extension TestServer {
     }
   }
 
-  @Test func `is upgraded once, of many at once`() async throws {
+  @Test func `is upgraded once, even concurrently`() async throws {
     try await TestServer.run { test in
       let guest = try await test.signInAnonymously()
       let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -111,7 +111,7 @@ extension TestServer {
     }
   }
 
-  @Test func `is not what a full account is`() async throws {
+  @Test func `is required for an upgrade`() async throws {
     try await TestServer.run { test in
       let full = try await test.signUp()
       let answer = try await test.client.post(
@@ -122,7 +122,7 @@ extension TestServer {
     }
   }
 
-  @Test func `is not let in where nobody can sign up`() async throws {
+  @Test func `is not accepted if sign-up is closed`() async throws {
     try await TestServer.run({ $0.signUp = .closed }) { test in
       let answer = try await test.client.post("/v1/sign-in/anonymous", json: "{\(TestServer.deviceBody("phone"))}")
       #expect(answer.status == 403)

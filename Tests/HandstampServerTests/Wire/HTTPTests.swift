@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `HTTP as its standard has it` {
+@Suite struct `HTTP conformance` {
   func answers(to text: String) async throws -> String {
     try await TestServer.run { test in try await RawConnection.exchange(text, with: test.client.base) }
   }
@@ -14,18 +14,18 @@ import Testing
     "Host: [zz/]\r\n",
     "Host: a@b\r\n", "Host: a,b:80:80\r\n",
   ])
-  func `a request without one good Host is refused (RFC 9112 section 3.2)`(fields: String) async throws {
+  func `a request without exactly one valid Host is refused (RFC 9112 section 3.2)`(fields: String) async throws {
     let answer = try await answers(to: "GET /health HTTP/1.1\r\n\(fields)\r\n")
     #expect(answer.hasPrefix("HTTP/1.1 400 "))
     #expect(answer.lowercased().contains("connection: close"))
   }
 
   @Test(arguments: ["", "localhost", "127.0.0.1:80", "[::1]:8080", "[::1]", "id.example.org:", "a_b%20c.example"])
-  func `any good Host will do`(host: String) async throws {
+  func `any valid Host is accepted`(host: String) async throws {
     #expect(try await answers(to: "GET /health HTTP/1.1\r\nHost: \(host)\r\n\r\n").hasPrefix("HTTP/1.1 200 "))
   }
 
-  @Test func `what is refused does not get ahead of an earlier answer`() async throws {
+  @Test func `a refusal does not overtake an earlier response`() async throws {
     let answer = try await answers(to: "GET /health HTTP/1.1\r\nHost: a\r\n\r\nGET /health HTTP/1.1\r\n\r\n")
     #expect(answer.hasPrefix("HTTP/1.1 200 "))
     #expect(answer.components(separatedBy: "HTTP/1.1 ").map { $0.prefix(3) } == ["", "200", "400"])
@@ -35,21 +35,21 @@ import Testing
     "GET /health HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n\r\n",
     "POST /v1/sign-in HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
   ])
-  func `a connection that nothing more can be read from is closed`(request: String) async throws {
+  func `a connection that cannot be read any further is closed`(request: String) async throws {
     let answer = try await TestServer.run { test in
       try await RawConnection.exchange(request, with: test.client.base, keepingOpen: true)
     }
     #expect(answer.lowercased().contains("connection: close\r\n"))
   }
 
-  /// Sent by a client that keeps its own side open, and reads until the server closes.
+  /// Sent by a client that keeps its sending side open, and reads until the server closes.
   @Test(
     .timeLimit(.minutes(1)),
     arguments: [
       "GET /health HTTP/1.0\r\n\r\n", "GET /health HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n",
       "GET /health HTTP/1.1\r\nHost: a\r\nConnection: foo, close\r\n\r\n",
     ])
-  func `a connection that is not kept alive is closed after the answer`(request: String) async throws {
+  func `a connection that is not kept alive is closed after the response`(request: String) async throws {
     let answer = try await TestServer.run { test in
       try await RawConnection.exchange(request, with: test.client.base, keepingOpen: true)
     }
@@ -58,7 +58,7 @@ import Testing
     #expect(answer.hasSuffix(#"{"status":"ok"}"#))
   }
 
-  @Test func `HTTP 1 dot 0 may ask to be kept alive, and gets no chunks`() async throws {
+  @Test func `HTTP 1 dot 0 may request keep-alive, and gets no chunks`() async throws {
     let get = "GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
     let answer = try await answers(to: get + get)
     #expect(answer.components(separatedBy: "HTTP/1.0 200 OK").count == 3)
@@ -66,7 +66,9 @@ import Testing
     #expect(!answer.lowercased().contains("transfer-encoding"))
   }
 
-  @Test(arguments: ["/v1/sign-in", "/oauth/token"]) func `a bad chunk is answered 400`(path: String) async throws {
+  @Test(arguments: ["/v1/sign-in", "/oauth/token"]) func `an invalid chunk is answered with 400`(path: String)
+    async throws
+  {
     let type = path == "/oauth/token" ? "application/x-www-form-urlencoded" : "application/json"
     let answer = try await answers(
       to: "POST \(path) HTTP/1.1\r\nHost: a\r\nContent-Type: \(type)\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n")
@@ -74,7 +76,7 @@ import Testing
     #expect(answer.components(separatedBy: "HTTP/1.1 ").count == 2)
   }
 
-  @Test func `JSON is UTF-8, and nothing else`() async throws {
+  @Test func `JSON must be UTF-8`() async throws {
     try await TestServer.run { test in
       _ = try await test.signUp()
       let text = TestServer.signInBody("ada@example.org")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HandstampServer
 
-/// Loses the answers to refreshes on the wire: the server has done its work, and the connection breaks.
+/// Drops the responses to refreshes: the server has done its work, then the connection breaks.
 private final class AnswerThief: RouterMiddleware {
   typealias Context = ServerContext
   private let left = Locked(0)
@@ -36,8 +36,8 @@ private final class AnswerThief: RouterMiddleware {
   }
 }
 
-@Suite struct `An answer that is lost on the wire` {
-  @Test func `comes again with the same successor`() async throws {
+@Suite struct `A response lost on the wire` {
+  @Test func `is repeated with the same successor`() async throws {
     let thief = AnswerThief()
     try await TestServer.run(middlewares: [thief]) { test in
       let session = try await test.signUp()

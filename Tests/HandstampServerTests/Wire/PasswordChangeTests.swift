@@ -16,7 +16,7 @@ extension TestServer {
 
 @Suite struct `Changing the password` {
   @Test(arguments: [true, false])
-  func `keeps the session that asks, and ends the others if asked`(_ endingOthers: Bool) async throws {
+  func `keeps the requesting session, and ends the others on request`(_ endingOthers: Bool) async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       let laptop = try await test.signIn(device: "laptop")
@@ -34,7 +34,7 @@ extension TestServer {
     }
   }
 
-  @Test func `needs the current one, and costs one hash without it`() async throws {
+  @Test func `requires the current one, and costs one hash without it`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let guest = try await test.signInAnonymously()
@@ -56,7 +56,7 @@ extension TestServer {
     }
   }
 
-  @Test func `changes nothing when it cannot be written`() async throws {
+  @Test func `changes nothing if it cannot be written`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       let laptop = try await test.signIn(device: "laptop")
@@ -102,7 +102,7 @@ extension TestServer {
     }
   }
 
-  @Test func `needs the password of an account that has one`() async throws {
+  @Test func `requires the password of an account that has one`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       for body in [nil, "{}", #"{"password":null}"#, #"{"password":"not this one"}"#] as [String?] {
@@ -116,7 +116,7 @@ extension TestServer {
     }
   }
 
-  @Test func `needs nothing of a guest`() async throws {
+  @Test func `requires no password from a guest`() async throws {
     try await TestServer.run { test in
       let guest = try await test.signInAnonymously()
       test.store.fail(.writes)

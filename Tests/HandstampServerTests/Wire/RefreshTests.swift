@@ -7,7 +7,7 @@ import Testing
 
 /// The server's table of the refresh protocol, row by row, over HTTP.
 @Suite struct `A refresh` {
-  @Test func `moves the session on, and gives working tokens`() async throws {
+  @Test func `rotates the token, and returns working tokens`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let answer = try await test.refresh(session.refresh, key: .fresh)
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  @Test func `asked for by many at once with one pair is one rotation`() async throws {
+  @Test func `with one pair sent concurrently is one rotation`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let key = RotationKey.fresh
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func `with a pair of long ago is superseded, and the session goes on`() async throws {
+  @Test func `with a pair from long ago is superseded, and the session continues`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let key = RotationKey.fresh
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test func `of one token with two keys is theft: the session ends, and says so`() async throws {
+  @Test func `of one token with two keys is theft, and ends the session with that reason`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let honest = try await test.refresh(session.refresh, key: .fresh)
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  @Test func `with a token of a forked branch, or one older than is remembered, is theft`() async throws {
+  @Test func `with a token of a forked branch, or older than the memory, is theft`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let bytes = try #require(SessionBytes(SessionID(session.id)))
@@ -120,7 +120,7 @@ import Testing
       #expect(answer.status == 200)
       #expect(test.metrics.fastForwards == 1)
       #expect(test.logs.text.contains("The store had lost rotations of a session"))
-      // A rotation that the store lost: nothing can be said, nobody is accused.
+      // A rotation that the store lost: undecidable, so it is not treated as token reuse.
       let lost = try await test.refresh(session.refresh, key: .fresh)
       #expect(lost.json["error_code"] == "superseded")
       let next: String = try #require(answer.json["refresh_token"])
@@ -128,7 +128,7 @@ import Testing
     }
   }
 
-  @Test func `without a key, or with none that is well formed, changes nothing`() async throws {
+  @Test func `without a well-formed key changes nothing`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       for extra in ["", "&rotation_key=", "&rotation_key=abc", "&rotation_key=AAAAAAAAAAAAAAAAAAAAAB"] {
@@ -141,7 +141,7 @@ import Testing
     }
   }
 
-  @Test func `of a form that is none is refused by the book`() async throws {
+  @Test func `with a malformed form is refused with a standard error`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let token = session.refresh
@@ -166,17 +166,17 @@ import Testing
       let json = try await test.client.post("/oauth/token", json: #"{"grant_type":"refresh_token"}"#)
       #expect(json.status == 400)
       #expect(json.json["error"] == "invalid_request")
-      // RFC 6749 section 3.2: what is not known is ignored.
+      // RFC 6749 section 3.2: unknown parameters are ignored.
       let extra = "grant_type=refresh_token&client_id=handstamp&colour=y&refresh_token=\(token)&rotation_key=\(key)"
       #expect(try await test.client.post("/oauth/token", form: extra).status == 200)
     }
   }
 
-  @Test func `is 503 and never a refusal when the trouble is ours`() async throws {
+  @Test func `is answered 503, never refused, on a server error`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let key = RotationKey.fresh
-      // A key that the operator forgot to bring along.
+      // A master key that the operator forgot to restore.
       let foreign = session.refresh.replacing("hst1.k1.", with: "hst1.k2.")
       for fault in [FaultyStore.Fault.none, .writes, .all] {
         test.store.fail(fault)
@@ -190,13 +190,13 @@ import Testing
     }
   }
 
-  @Test func `with 10,000 damaged tokens ends nobody's session`() async throws {
+  @Test func `with 10,000 damaged tokens ends no session`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let key = RotationKey.fresh
       let current: String = try #require(try await test.refresh(session.refresh, key: key).json["refresh_token"])
       let original = Array(current.utf8)
-      // Every single bit over the wire, the rest without it, for speed.
+      // Every single bit over HTTP, the rest directly, for speed.
       let single = (0..<original.count * 8).map { bit in
         var bytes = original
         bytes[bit / 8] ^= 1 << UInt8(bit % 8)
@@ -225,7 +225,7 @@ import Testing
             RefreshToken(Secret(bytes: bytes)), key: RotationKey.fresh.wireText, now: test.clock.now)
           #expect(outcome == .forged)
         } catch RegistryError.unknownKey {
-          // The name of the key was hit.
+          // The flipped bit was in the key's name.
         }
       }
       #expect(test.metrics.thefts == 0)
@@ -235,7 +235,7 @@ import Testing
   }
 }
 
-/// A refusal that decides nothing about a session: 400 without a reason, or 503 where the name of the key was hit.
+/// A refusal that decides nothing about a session: 400 without a reason, or 503 if the key's name was changed.
 private func expectHarmless(_ answer: WireClient.Answer) throws {
   if answer.status == 503 { return }
   #expect(answer.status == 400)
@@ -243,7 +243,7 @@ private func expectHarmless(_ answer: WireClient.Answer) throws {
   #expect(answer.json["error_code"] as String? == nil)
 }
 
-/// Randomness that a seed replays.
+/// Randomness replayed from a seed.
 struct SplitMix: RandomNumberGenerator {
   var state: UInt64
   mutating func next() -> UInt64 {

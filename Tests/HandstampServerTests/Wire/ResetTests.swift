@@ -17,7 +17,7 @@ extension TestServer {
 }
 
 @Suite struct `A password reset` {
-  @Test func `says the same of every address, and writes to those that have an account`() async throws {
+  @Test func `answers alike for every address, and mails only those with an account`() async throws {
     let post = Post()
     try await TestServer.run(mailer: post) { test in
       _ = try await test.signUp("Ada@example.org")
@@ -41,7 +41,7 @@ extension TestServer {
     }
   }
 
-  @Test func `is answered before anything is looked up or sent`() async throws {
+  @Test func `is answered before any lookup or mail`() async throws {
     let gate = Gate()
     try await TestServer.run(mailer: Post(behind: gate)) { test in
       _ = try await test.signUp()
@@ -54,7 +54,7 @@ extension TestServer {
     }
   }
 
-  @Test func `is refused alike for all when too many are in line`() async throws {
+  @Test func `is refused alike for all when the queue is full`() async throws {
     let gate = Gate()
     try await TestServer.run(mailer: Post(behind: gate), { $0.mailQueue = 2 }) { test in
       _ = try await test.signUp()
@@ -93,7 +93,7 @@ extension TestServer {
     }
   }
 
-  @Test func `is good for half an hour, and not a moment longer`() async throws {
+  @Test func `expires after half an hour, to the millisecond`() async throws {
     for (wait, status) in [(Duration.milliseconds(1_799_999), 204), (.seconds(1800), 400)] {
       let post = Post()
       try await TestServer.run(mailer: post) { test in
@@ -106,7 +106,7 @@ extension TestServer {
     }
   }
 
-  @Test func `is void after a newer one, a change of the password, or the account's end`() async throws {
+  @Test func `is void after a newer one, a password change, or the account's deletion`() async throws {
     let post = Post()
     try await TestServer.run(mailer: post) { test in
       let session = try await test.signUp()
@@ -130,7 +130,7 @@ extension TestServer {
     }
   }
 
-  @Test func `writes to one address once a minute at the most, whoever asks`() async throws {
+  @Test func `mails one address at most once a minute, for any requester`() async throws {
     let post = Post()
     try await TestServer.run(mailer: post) { test in
       _ = try await test.signUp()
@@ -144,16 +144,16 @@ extension TestServer {
     }
   }
 
-  @Test func `keeps of the secret only what cannot be turned back, and nothing in the log`() async throws {
+  @Test func `stores only a hash of the secret, and logs nothing of it`() async throws {
     let post = Post()
     try await TestServer.run(mailer: post) { test in
       _ = try await test.signUp()
       _ = try await test.requestReset("ada@example.org")
       let code = try #require(try await post.next().code)
       let ticket = try #require(
-        try await test.store.ticket(TicketID(of: Secret(code), purpose: .passwordReset)))
+        try await test.store.ticket(OneTimeTokenID(of: Secret(code), purpose: .passwordReset)))
       #expect(!"\(ticket)".contains(code.dropFirst(5)))
-      // The secret of one purpose is none of another.
+      // A secret for one purpose is not valid for another.
       let misuse = try await test.client.post(
         "/v1/sign-up/confirm", json: #"{"token":"\#(code)",\#(TestServer.deviceBody("x"))}"#)
       #expect(misuse.code == "link_invalid")
@@ -165,7 +165,7 @@ extension TestServer {
     }
   }
 
-  @Test func `tells the operator, and nobody else, when no mail goes out`() async throws {
+  @Test func `reports a failed mail only to the operator`() async throws {
     try await TestServer.run(mailer: Post(failing: .refused(status: 75))) { test in
       _ = try await test.signUp()
       #expect(try await test.requestReset("ada@example.org").status == 202)
@@ -175,7 +175,7 @@ extension TestServer {
     }
   }
 
-  @Test func `is not offered without a mailer`() async throws {
+  @Test func `is not available without a mailer`() async throws {
     try await TestServer.run { test in
       let answer = try await test.requestReset("ada@example.org")
       #expect(answer.status == 403)

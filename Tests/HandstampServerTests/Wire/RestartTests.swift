@@ -7,13 +7,13 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `A server that is started anew` {
+@Suite struct `A restarted server` {
   @Test func `knows every session, every end and every event`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "handstamp-\(UUID().uuidString)")
     try FileManager.default.createDirectory(
       at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     defer { try? FileManager.default.removeItem(at: folder) }
-    // As a caller does: the signing keys survive as text.
+    // As callers do: the signing keys are stored as text.
     let pem = SigningKeys().pem
 
     func run<Value>(_ body: (WireClient) async throws -> Value) async throws -> Value {

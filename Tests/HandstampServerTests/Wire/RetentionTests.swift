@@ -5,8 +5,8 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `What is over for long` {
-  @Test func `is forgotten, and an old token of it is refused all the same`() async throws {
+@Suite struct `A session that ended long ago` {
+  @Test func `is forgotten, and its tokens are still refused`() async throws {
     let day = Duration.seconds(86_400)
     let limits = RegistryLimits(absoluteLimit: nil, idleLimit: day * 40, retention: day * 30)
     try await TestServer.run(limits: limits) { test in
@@ -15,7 +15,7 @@ import Testing
       #expect(try await test.client.send("POST", "/v1/sign-out", token: phone.access).status == 204)
       test.clock.advance(by: day * 30 + .milliseconds(1))
       await Sweeper(server: test.server).sweep()
-      // Events went; the session would not yet be over by itself, and an old token still gets its reason.
+      // The events are gone; the session would not have expired yet, so an old token still gets its reason.
       #expect(test.metrics.pruned == 3)
       #expect(try await test.events().isEmpty)
       #expect(try await test.refresh(phone.refresh, key: .fresh).json["reason"] == "signed_out")

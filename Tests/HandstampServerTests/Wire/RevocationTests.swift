@@ -14,7 +14,7 @@ import Testing
     }
   }
 
-  @Test func `by any genuine token of the session will do, also an old one`() async throws {
+  @Test func `by any genuine token of the session works, even an old one`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       var token = session.refresh
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func `by handle is all that a handle can do`() async throws {
+  @Test func `is all that a handle can do`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       #expect(try await test.refresh(session.handle, key: .fresh).json["error"] == "invalid_grant")
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test func `of what is not known is answered the same, and changes nothing`() async throws {
+  @Test func `of an unknown value is answered the same, and changes nothing`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let known = try await test.signUp("eve@example.org")
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func `that names a missing key is asked for again later`() async throws {
+  @Test func `that names a missing key is to be retried later`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let foreign = session.handle.replacing("hsr1.k1.", with: "hsr1.k9.")

@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampServer
 
 @Suite struct `The list of sessions` {
-  @Test func `shows every device, and which one asks`() async throws {
+  @Test func `shows every device, and marks the requesting one`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       test.clock.advance(by: .seconds(5))
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test func `tells when a device was last seen, to the minute`() async throws {
+  @Test func `shows when a device was last seen, to the minute`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       let start = test.clock.now
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test func `lets a device be ended, which is refused from then on`() async throws {
+  @Test func `ends a device's session, which is refused from then on`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       let laptop = try await test.signIn(device: "laptop")
@@ -55,13 +55,13 @@ import Testing
       #expect(refresh.status == 400)
       #expect(refresh.json["error"] == "invalid_grant")
       #expect(refresh.json["reason"] == "revoked")
-      // Once more is no error; the one that asked goes on.
+      // Repeating it is not an error; the requesting session continues.
       #expect(try await test.client.send("DELETE", "/v1/sessions/\(laptop.id)", token: phone.access).status == 204)
       #expect(try await test.client.get("/v1/me", token: phone.access).status == 200)
     }
   }
 
-  @Test func `never shows or ends what belongs to somebody else`() async throws {
+  @Test func `never shows or ends another account's session`() async throws {
     try await TestServer.run { test in
       let ada = try await test.signUp()
       let eve = try await test.signUp("eve@example.org")
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test func `can be ended but for one, or whole`() async throws {
+  @Test func `can be ended completely, or except for one`() async throws {
     try await TestServer.run { test in
       let first = try await test.signUp(device: "one")
       let second = try await test.signIn(device: "two")
@@ -84,7 +84,7 @@ import Testing
       #expect(try await test.client.get("/v1/me", token: first.access).status == 401)
       #expect(try await test.client.get("/v1/me", token: third.access).status == 401)
       #expect(try await test.client.get("/v1/me", token: second.access).status == 200)
-      // Whoever means "all but …" and spells it wrong must not end all.
+      // A misspelled "all but ..." parameter must not end all sessions.
       let query = try await test.client.send("DELETE", "/v1/sessions?others=true", token: second.access)
       #expect(query.status == 400)
       #expect(try await test.client.get("/v1/me", token: second.access).status == 200)
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `does not say that a session ended when that could not be written`() async throws {
+  @Test func `does not confirm an end that could not be written`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
       let laptop = try await test.signIn(device: "laptop")
@@ -123,7 +123,7 @@ import Testing
   }
 
   @Test(arguments: [(true, EndReason.idle), (false, .expired)])
-  func `ends by itself at its limit, and not a moment before`(_ idle: Bool, _ reason: EndReason) async throws {
+  func `lets a session end at its limit, and not a moment before`(_ idle: Bool, _ reason: EndReason) async throws {
     let limits = RegistryLimits(absoluteLimit: idle ? nil : .seconds(100), idleLimit: idle ? .seconds(100) : nil)
     try await TestServer.run(limits: limits) { test in
       let session = try await test.signUp()
@@ -138,7 +138,7 @@ import Testing
     }
   }
 
-  @Test func `gives no access token beyond the end of its session`() async throws {
+  @Test func `issues no access token that outlasts its session`() async throws {
     try await TestServer.run(limits: RegistryLimits(absoluteLimit: .seconds(900), idleLimit: nil)) { test in
       let session = try await test.signUp()
       test.clock.advance(by: .seconds(800))

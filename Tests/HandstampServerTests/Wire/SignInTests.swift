@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampServer
 
 @Suite struct `Signing up and in` {
-  @Test func `gives tokens, a handle and a profile that nobody may store`() async throws {
+  @Test func `returns tokens, a handle and a profile, none of them cacheable`() async throws {
     try await TestServer.run { test in
       let up = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("Ada@Example.org"))
       #expect(up.status == 201)
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  @Test func `costs exactly one hash, whoever asks for whatever`() async throws {
+  @Test func `costs exactly one hash in every case`() async throws {
     try await TestServer.run { test in
       _ = try await test.signUp()
       var hashes = test.metrics.passwordHashes
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test func `says the same of a wrong password and an unknown address`() async throws {
+  @Test func `answers alike for a wrong password and an unknown address`() async throws {
     try await TestServer.run { test in
       _ = try await test.signUp()
       let wrong = try await test.client.post(
@@ -76,7 +76,7 @@ import Testing
     (String(repeating: "é", count: 7), 400), (String(repeating: "é", count: 8), 201),
     (String(repeating: "x", count: 1024), 201), (String(repeating: "x", count: 1025), 400), ("        ", 201),
   ])
-  func `takes a password for its length alone`(_ password: String, _ status: Int) async throws {
+  func `checks only a password's length`(_ password: String, _ status: Int) async throws {
     try await TestServer.run { test in
       let body = TestServer.signUpBody("a@b", password: password)
       let answer = try await test.client.post("/v1/sign-up", json: body)
@@ -104,7 +104,7 @@ import Testing
     }
   }
 
-  @Test func `is turned away for a while when too many do`() async throws {
+  @Test func `is rejected for a while when there are too many requests`() async throws {
     try await TestServer.run({
       $0.passwordHashing = Argon2Parameters(memory: 8192, passes: 3, lanes: 1)
       $0.hashingThreads = 1
@@ -129,7 +129,7 @@ import Testing
     }
   }
 
-  @Test func `is 503, not a refusal, when the store is down`() async throws {
+  @Test func `is answered 503, not refused, while the store is down`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
       test.store.fail(.writes)
@@ -150,7 +150,7 @@ import Testing
     }
   }
 
-  @Test func `can be closed to newcomers`() async throws {
+  @Test func `can be closed to new accounts`() async throws {
     try await TestServer.run({ $0.signUp = .closed }) { test in
       let answer = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("a@b"))
       #expect(answer.status == 403)

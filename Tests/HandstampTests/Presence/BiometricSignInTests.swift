@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@MainActor @Suite struct `A sign-in by a face or a finger` {
+@MainActor @Suite struct `A sign-in by face or fingerprint` {
   private let device = EmulatedKeychain.Device()
   private let vault = MemoryVault()
 
@@ -12,14 +12,14 @@ import Testing
     BiometricSecret(EmulatedKeychain(device), service: "test", account: AccountID("ada"), access: .owner)
   }
 
-  private func session() -> SessionManager<Int> {
+  private func session() -> SessionManager<ScriptedBackend, Int> {
     SessionManager(
       backend: ScriptedBackend.rotating(), vault: vault, baseURL: base,
       transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: ManualClock()
     ) { _ in 0 }
   }
 
-  @Test func `is a sign-in like any other: stored before it is shown`() async throws {
+  @Test func `is stored before it is published, like any other sign-in`() async throws {
     let biometric = biometric()
     try await biometric.store(Secret("correct horse"))
     let session = session()
@@ -55,7 +55,7 @@ import Testing
     #expect(session.isAuthenticated)
   }
 
-  @Test func `without a stored secret says so`() async throws {
+  @Test func `without a stored secret fails with that reason`() async throws {
     let session = session()
     await #expect(throws: SessionError.refused(code: "no_biometric_secret", detail: nil)) {
       try await session.signIn(with: biometric(), reason: "why") { _ in .sample(0) }

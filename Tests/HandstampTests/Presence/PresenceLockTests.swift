@@ -9,19 +9,19 @@ import Testing
   let clock = ManualClock()
   let backend = ScriptedBackend.rotating()
 
-  /// Signed in, and the lock is closed.
+  /// A signed-in session with a closed lock.
   private func session(
     _ person: ScriptedPresence, _ policy: PresencePolicy, audit: (any AuditLog)? = nil, vault: (any Vault)? = nil
   ) async throws -> (SessionController, PresenceLock) {
     let lock = PresenceLock(person, policy: policy, reason: "to read", clock: clock)
     let session = SessionController(
-      vault: vault ?? MemoryVault(), backend: backend, policy: quiet, clock: clock, audit: audit, presence: lock)
+      backend: backend, vault: vault ?? MemoryVault(), policy: quiet, clock: clock, audit: audit, presence: lock)
     try await session.signIn { .sample(0) }
     return (session, lock)
   }
 
   @Test(arguments: [PresencePolicy.window(.seconds(60)), .untilExit])
-  func `hands out nothing until somebody was there, then everything`(policy: PresencePolicy) async throws {
+  func `hands out nothing until presence is confirmed, then everything`(policy: PresencePolicy) async throws {
     let person = ScriptedPresence()
     let (session, lock) = try await session(person, policy)
     #expect(session.state.isSignedIn && session.authorizationHeader == nil && lock.state == .locked)
@@ -35,7 +35,7 @@ import Testing
     #expect(person.reasons.count == 2)
   }
 
-  @Test func `asks at every use if it is to, and gives no header`() async throws {
+  @Test func `asks at every use if so configured, and gives no header`() async throws {
     let person = ScriptedPresence()
     let (session, lock) = try await session(person, .perUse)
     for count in 1...3 {
@@ -44,11 +44,11 @@ import Testing
       #expect(session.authorizationHeader == nil && lock.state == .locked)
     }
     clock.advance(by: .seconds(10))
-    _ = try await session.token(insteadOf: AccessToken("access-s1-0"))
+    _ = try await session.token(replacing: AccessToken("access-s1-0"))
     #expect(person.reasons.count == 4)
   }
 
-  @Test func `asks nobody if nobody is to be asked`() async throws {
+  @Test func `never asks if so configured`() async throws {
     let person = ScriptedPresence()
     let (session, lock) = try await session(person, .never)
     #expect(session.authorizationHeader != nil && lock.state == .open)
@@ -56,7 +56,7 @@ import Testing
     #expect(person.reasons.isEmpty)
   }
 
-  @Test func `closes when its time is over, sleep included, and says so`() async throws {
+  @Test func `closes when its time has passed, sleep included, and reports it`() async throws {
     let person = ScriptedPresence()
     let (session, lock) = try await session(person, .window(.seconds(60)))
     var states = lock.states.makeAsyncIterator()
@@ -73,7 +73,7 @@ import Testing
   }
 
   @Test(arguments: [PresencePolicy.perUse, .window(.seconds(60)), .untilExit])
-  func `asks once for any number who wait, and serves them all`(policy: PresencePolicy) async throws {
+  func `asks once for any number of callers, and serves them all`(policy: PresencePolicy) async throws {
     let gate = Gate()
     let person = ScriptedPresence { _ in
       await gate.wait()
@@ -88,7 +88,7 @@ import Testing
     #expect(person.reasons.count == 1)
   }
 
-  @Test func `tells everybody who waited that they were refused, and how to go on; the next asks anew`() async throws {
+  @Test func `refuses all waiting callers with a recovery; the next call asks again`() async throws {
     let gate = Gate()
     let person = ScriptedPresence { number in
       await gate.wait()
@@ -111,7 +111,7 @@ import Testing
     #expect(person.reasons.count == 2)
   }
 
-  @Test func `lets a caller end its own wait alone, and takes the question back with the last`() async throws {
+  @Test func `lets each caller cancel alone, and withdraws the prompt with the last one`() async throws {
     let gate = Gate()
     let person = ScriptedPresence { _ in
       await gate.wait()
@@ -129,7 +129,7 @@ import Testing
     callers[2].cancel()
     await #expect(throws: SessionError.cancelled) { try await callers[2].value }
     #expect(lock.state == .locked)
-    // The answer that comes all the same opens nothing; the next question waits until this one is gone.
+    // A late answer opens nothing; the next prompt waits until this one is gone.
     let next = Task { try await session.token().text }
     while lock.content.withLock({ $0.waiters.count }) < 1 { await othersFirst() }
     #expect(person.reasons.count == 1)
@@ -138,7 +138,7 @@ import Testing
     #expect(person.reasons.count == 2 && person.mostAtOnce == 1)
   }
 
-  @Test func `opens for no answer that comes after it was closed`() async throws {
+  @Test func `does not open for an answer that arrives after it was closed`() async throws {
     let gate = Gate()
     let person = ScriptedPresence { _ in
       await gate.wait()
@@ -155,17 +155,17 @@ import Testing
     #expect(lock.state == .locked && session.authorizationHeader == nil)
   }
 
-  @Test func `hands out no token that was on its way when the lock was closed`() async throws {
+  @Test func `withholds a token that was being delivered when the lock closed`() async throws {
     let gate = Gate()
     let backend = ScriptedBackend.held(by: gate)
     let person = ScriptedPresence { number in number == 1 ? nil : .declined }
     let lock = PresenceLock(person, policy: .untilExit, reason: "to read", clock: clock)
     let session = SessionController(
-      vault: MemoryVault(), backend: backend, policy: quiet, clock: clock, presence: lock)
+      backend: backend, vault: MemoryVault(), policy: quiet, clock: clock, presence: lock)
     try await session.signIn { .sample(0) }
     try await lock.unlock()
-    let caller = Task { try await session.token(insteadOf: AccessToken("access-s1-0")) }
-    // Old enough for a refresh, which is in the air when the lock closes.
+    let caller = Task { try await session.token(replacing: AccessToken("access-s1-0")) }
+    // Old enough for a refresh, which is in flight when the lock closes.
     clock.advance(by: .seconds(3600))
     let second = Task { try await session.token() }
     await gate.arrivals(1)
@@ -173,11 +173,11 @@ import Testing
     gate.open()
     await #expect(throws: SessionError.presence(.declined)) { try await second.value }
     _ = await caller.result
-    // It was renewed all the same.
+    // It was refreshed all the same.
     #expect(backend.calls.count == 1)
   }
 
-  @Test func `asks nobody where there is nothing to hand out`() async throws {
+  @Test func `does not ask if there is nothing to hand out`() async throws {
     let person = ScriptedPresence()
     let (session, _) = try await session(person, .untilExit)
     _ = await session.signOut()
@@ -185,12 +185,12 @@ import Testing
     #expect(person.reasons.isEmpty)
   }
 
-  @Test func `is renewed and signed out behind a closed lock`() async throws {
+  @Test func `refreshes and signs out behind a closed lock`() async throws {
     let person = ScriptedPresence { _ in .declined }
     let lock = PresenceLock(person, policy: .untilExit, reason: "to read", clock: clock)
     let gate = Gate()
     let session = SessionController(
-      vault: MemoryVault(), backend: ScriptedBackend.held(by: gate), policy: SessionPolicy(), clock: clock,
+      backend: ScriptedBackend.held(by: gate), vault: MemoryVault(), policy: SessionPolicy(), clock: clock,
       presence: lock)
     try await session.signIn { .sample(0) }
     await clock.sleepers(1)
@@ -201,7 +201,7 @@ import Testing
     #expect(session.state.isSignedOut && person.reasons.isEmpty)
   }
 
-  @Test func `opens the vault that the answer unlocks`() async throws {
+  @Test func `opens the vault that the confirmation unlocks`() async throws {
     let vault = FaultyVault(MemoryVault())
     let person = ScriptedPresence { _ in
       await vault.set { $0.reading = nil }
@@ -210,20 +210,20 @@ import Testing
     _ = await vault.edit(.begin(VaultSamples.session()))
     await vault.set { $0.reading = .trouble(.locked) }
     let lock = PresenceLock(person, policy: .untilExit, reason: "to read", clock: clock)
-    let session = SessionController(vault: vault, backend: backend, policy: quiet, clock: clock, presence: lock)
+    let session = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock, presence: lock)
     await first(session.states) { $0 == .unavailable(.storage(.locked)) }
     _ = try await session.token()
     #expect(session.state.isSignedIn && person.reasons.count == 1)
   }
 
-  @Test func `takes down every question, and each once`() async throws {
+  @Test func `records every prompt once`() async throws {
     let log = ListAuditLog()
     let person = ScriptedPresence { $0 == 1 ? .lockedOut(retryAfter: .seconds(30)) : nil }
     let (session, _) = try await session(person, .untilExit, audit: log)
     await #expect(throws: SessionError.presence(.lockedOut(retryAfter: .seconds(30)))) { try await session.token() }
     _ = try await session.token()
     _ = try await session.token()
-    await session.auditWritten()
+    await session.flushAuditLog()
     let entries = log.entries.filter { $0.action == .presence }
     #expect(entries.map(\.outcome) == ["locked_out", "ok"])
     #expect(entries.allSatisfy { $0.session != nil && $0.account != nil })
@@ -233,7 +233,7 @@ import Testing
     let person = ScriptedPresence()
     let (session, lock) = try await session(person, .untilExit)
     let other = SessionController(
-      vault: MemoryVault(), backend: backend, policy: quiet, clock: clock, presence: lock)
+      backend: backend, vault: MemoryVault(), policy: quiet, clock: clock, presence: lock)
     try await other.signIn { .sample(0) }
     _ = try await session.token()
     #expect(other.authorizationHeader != nil && person.reasons.count == 1)

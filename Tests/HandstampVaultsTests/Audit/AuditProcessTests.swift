@@ -9,7 +9,7 @@ import Testing
 
   init() throws { home = try NewFolder() }
 
-  @Test func `has every entry of all of them once, and one chain`() async throws {
+  @Test func `has every process's entries once, in one chain`() async throws {
     let children = try (0..<6).map { try Child(home.vaults, "audit", "12", "process \($0)") }
     for child in children { #expect(Int(try await child.end()) != nil) }
     let trail = try await home.audit().trail()
@@ -19,7 +19,7 @@ import Testing
     #expect(counts.count == 6)
   }
 
-  @Test func `is never broken by a process that is killed`() async throws {
+  @Test func `is never broken by a killed process`() async throws {
     for round in 0..<12 {
       let children = try (0..<3).map { try Child(home.vaults, "audit", "100000", "round \(round) process \($0)") }
       while (try? home.bytes(home.log).count) ?? 0 <= 500 * (round % 5) { await Task.yield() }
@@ -33,9 +33,9 @@ import Testing
     #expect(Int(try await Child(home.vaults, "audit", "1", "the end").end()) != nil)
   }
 
-  @Test(.enabled("strace is needed, and the right to trace") { await Strace.isUsable() })
-  func `is never broken by a kill at any system call, in a rotation neither`() async throws {
-    // So full that the next entries rotate it.
+  @Test(.enabled("needs strace and permission to trace") { await Strace.isUsable() })
+  func `is never broken by a kill at any system call, rotation included`() async throws {
+    // So full that the next entries cause a rotation.
     _ = try await Child(home.vaults, "audit", "46", "before").end()
     var kept: [String: [UInt8]] = [:]
     for name in home.names() { kept[name] = try home.bytes(name) }
@@ -69,15 +69,15 @@ import Testing
   }
 
   @Test(
-    .enabled("strace is needed, and the right to trace") { await Strace.isUsable() },
-    arguments: ["write:error=ENOSPC", "fsync:error=EIO"])
-  func `on a disk that fails stops nobody, and is intact`(inject: String) async throws {
+    .enabled("needs strace and permission to trace") { await Strace.isUsable() },
+    arguments: [("write:error=ENOSPC", "full: "), ("fsync:error=EIO", "unavailable: ")])
+  func `on a failing disk blocks no session, and stays intact`(inject: String, error: String) async throws {
     _ = try await Child(home.vaults, "audit", "2", "before").end()
     let path = "\(home.vaults)/\(home.log)"
     let child = try Strace.probe([home.vaults, "audit", "1", "failing"], inject: "\(inject):when=1", path: path)
     let output = try await child.end()
-    #expect(output.hasPrefix("unavailable: "), "\(output)")
-    // Nothing of it stays, and the next one finds nothing amiss.
+    #expect(output.hasPrefix(error), "\(output)")
+    // Nothing of the failed entry remains, and the next writer finds an intact log.
     #expect(try await home.audit().trail().verdict == .intact(newer: 2))
     #expect(try await Child(home.vaults, "audit", "1", "after").end() == "3")
   }
@@ -86,6 +86,6 @@ import Testing
 extension AuditTrail {
   var isIntact: Bool { if case .intact = verdict { true } else { false } }
 
-  /// What was recorded, without what the log says of itself.
+  /// The recorded entries, without the log's entries about itself.
   var entries: [AuditEntry] { items.compactMap { $0.record?.entry }.filter { $0.action != .log } }
 }

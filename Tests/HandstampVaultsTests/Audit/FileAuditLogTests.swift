@@ -9,7 +9,7 @@ import Testing
 
   init() throws { home = try NewFolder() }
 
-  @Test func `comes back as it was written, for its owner alone`() async throws {
+  @Test func `round-trips through a file for its owner only`() async throws {
     let log = home.audit()
     for number in 1...3 { await log.record(.sample(number)) }
     let trail = try await log.trail()
@@ -20,7 +20,7 @@ import Testing
     #expect(log.trouble == nil && log.head?.sequence == 3)
   }
 
-  @Test func `joins the vault with the next edit, and a cut before that is found`() async throws {
+  @Test func `stores its head with the next vault edit, so that an earlier cut is detected`() async throws {
     let log = home.audit()
     for number in 1...3 { await log.record(.sample(number)) }
     try await home.note(log)
@@ -36,13 +36,13 @@ import Testing
     #expect(try await home.audit().trail().verdict == .cut(after: 0, head: 3))
   }
 
-  @Test func `shows a cut for as long as the place is there, though others write on`() async throws {
+  @Test func `shows a cut while its place is still in the log, even if others keep writing`() async throws {
     let log = home.audit()
     for number in 1...5 { await log.record(.sample(number)) }
     try await home.note(log)
     let lines = try home.bytes(home.log).split(separator: 10).map { Array($0) + [10] }
     try home.write(lines.prefix(2).flatMap { $0 }, to: home.log)
-    // Another program, which has read the vault.
+    // Another program that has read the vault.
     let other = home.audit()
     guard case .value(let entry) = await home.vault().read(), let head = entry.auditHead else {
       Issue.record("no head")
@@ -54,14 +54,14 @@ import Testing
     let trail = try await other.trail()
     #expect(trail.verdict == .broken(at: 3, .missing))
     #expect(trail.items[2].record?.entry.outcome == "cut" && trail.items[2].record?.sequence == 6)
-    // The program that was there all the time needs no vault to notice.
+    // The program that was running all along detects it without the vault.
     try home.write([], to: home.log)
     await log.record(.sample(10))
     #expect(try await log.trail().verdict == .broken(at: 1, .missing))
     #expect(log.head?.sequence == 7)
   }
 
-  @Test func `goes on behind a line that was changed, and does not hide it`() async throws {
+  @Test func `continues behind an altered line, and does not hide it`() async throws {
     let log = home.audit()
     for number in 1...3 { await log.record(.sample(number)) }
     var bytes = try home.bytes(home.log)
@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test(arguments: [1, 20, 400])
-  func `sets a torn line aside, and says so`(count: Int) async throws {
+  func `sets a torn line aside, and records that`(count: Int) async throws {
     let log = home.audit()
     for number in 1...2 { await log.record(.sample(number)) }
     try await home.note(log)
@@ -91,7 +91,7 @@ import Testing
     #expect(try home.bytes(home.log + "-torn").count == count)
   }
 
-  @Test func `with more than a line's garbage at its end is broken, and goes on`() async throws {
+  @Test func `with more than a line of garbage at its end is broken, and continues`() async throws {
     let log = home.audit()
     for number in 1...2 { await log.record(.sample(number)) }
     try home.write(home.bytes(home.log) + [UInt8](repeating: 0x7b, count: 9000), to: home.log)
@@ -101,7 +101,7 @@ import Testing
     #expect(trail.items.last?.record?.entry == .sample(3))
   }
 
-  @Test func `is bounded: the older half goes, and the chain holds`() async throws {
+  @Test func `is bounded: the older half is dropped, and the chain holds`() async throws {
     let log = home.audit(limit: 32 << 10)
     var sizes: [Int] = []
     for number in 1...400 {
@@ -116,25 +116,25 @@ import Testing
     let trail = try await log.trail()
     #expect(trail.items.count > 40 && trail.items.count < 300)
     #expect(trail.items.last?.record?.entry == .sample(400))
-    // What is kept begins where the rotation says.
+    // The kept part begins where the rotation says.
     for name in [home.log + "-older", home.log] {
       let bytes = try home.bytes(name)
       let lines = bytes.split(separator: 10).map { Array($0) + [10] }
       try home.write(lines.dropFirst().flatMap { $0 }, to: name)
       guard case .broken(_, .missing) = try await log.trail().verdict else {
-        Issue.record("the first line of \(name) was taken out unseen")
+        Issue.record("the first line of \(name) was removed unnoticed")
         continue
       }
       try home.write(bytes, to: name)
     }
     try home.remove(home.log + "-older")
     guard case .broken(_, .missing) = try await log.trail().verdict else {
-      Issue.record("the older half was taken out unseen")
+      Issue.record("the older half was removed unnoticed")
       return
     }
   }
 
-  @Test func `keeps a cut at the start of the newer half in sight over a rotation`() async throws {
+  @Test func `still shows a cut at the start of the newer half after a rotation`() async throws {
     let log = home.audit(limit: 32 << 10)
     var number = 0
     while !home.names().contains(home.log + "-older") {
@@ -152,7 +152,7 @@ import Testing
     }
   }
 
-  @Test func `is another account's log nowhere, and needs its own key`() async throws {
+  @Test func `is bound to its account, and needs its own key`() async throws {
     await home.audit().record(.sample(1))
     let ada = home.log
     let bob = FileAuditLog(home.vault("bob"), program: "forum")
@@ -161,16 +161,16 @@ import Testing
     try home.write(home.bytes(ada), to: other)
     #expect(try await bob.trail().verdict == .broken(at: 1, .altered))
     try home.write([UInt8](home.bytes("vault.key").reversed()), to: "vault.key")
-    await #expect(throws: VaultTrouble.self) { try await bob.trail() }
+    await #expect(throws: VaultError.self) { try await bob.trail() }
   }
 
-  @Test func `waits in memory for its key, in order, and says what was lost`() async throws {
+  @Test func `buffers entries in order until its key is available, and records losses`() async throws {
     await home.audit().record(.sample(0))
     let key = try home.bytes("vault.key")
     try home.remove("vault.key")
     let log = home.audit()
     for number in 1...300 { await log.record(.sample(number)) }
-    guard case .unavailable = log.trouble else {
+    guard case .wrongKey = log.trouble else {
       Issue.record("\(String(describing: log.trouble))")
       return
     }
@@ -185,22 +185,22 @@ import Testing
     #expect(trail.items.last?.record?.entry == .sample(301))
   }
 
-  @Test func `holds none of the secrets of the session`() async throws {
+  @Test func `contains none of the session's secrets`() async throws {
     let session = VaultSamples.session()
     _ = await home.vault().edit(.begin(session))
     await home.audit().record(
       AuditEntry(
-        action: .signIn, session: session.id, account: session.profile.id, at: session.startedAt.wall, outcome: "ok"))
+        action: .signIn, session: session.id, account: session.profile?.id, at: session.startedAt.wall, outcome: "ok"))
     let text = String(decoding: try home.bytes(home.log), as: UTF8.self)
     for secret in ["s1-refresh-0", "s1-revocation", "s1-token"] { #expect(!text.contains(secret)) }
   }
 }
 
-@Suite struct `A vault's note of an audit log` {
+@Suite struct `A vault's record of the audit log's head` {
   let head = AuditHead(sequence: 7, code: .none)
 
   @Test(arguments: [("memory", 0), ("file", 1)])
-  func `goes along with an edit, and never back`(kind: (String, Int)) async throws {
+  func `is written with an edit, and never moves back`(kind: (String, Int)) async throws {
     let home = try NewFolder()
     let vault: any Vault = kind.1 == 0 ? MemoryVault() : home.vault()
     let session = VaultSamples.session()
@@ -234,18 +234,18 @@ extension AuditEntry {
 }
 
 extension NewFolder {
-  /// Ada's log, as another program would open it.
+  /// Ada's log, opened as by another program.
   func audit(limit: Int = 1 << 20) -> FileAuditLog { FileAuditLog(vault(), program: "forum", limit: limit) }
 
-  /// The name of ada's log.
+  /// The file name of Ada's log.
   var log: String { names(ending: ".audit").first ?? "none" }
 
   func names(containing part: String) -> [String] { names().filter { $0.contains(part) } }
 
-  /// Lets the vault know how far the log has come, with some edit.
+  /// Stores the log's head in the vault, with some edit.
   func note(_ log: FileAuditLog) async throws {
     guard let head = log.head else { return }
     let outcome = await vault().edit(.noting(head, .begin(VaultSamples.session())))
-    guard case .done = outcome else { throw VaultTrouble.unavailable("\(outcome)") }
+    guard case .done = outcome else { throw VaultError.unavailable("\(outcome)") }
   }
 }

@@ -3,17 +3,17 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A secret behind a face or a finger` {
+@Suite struct `A secret behind face or fingerprint` {
   private let device = EmulatedKeychain.Device()
 
   private func secret(
-    _ account: String = "ada", access: BiometricSecret.Access = .whoIsEnrolledNow
+    _ account: String = "ada", access: BiometricSecret.Access = .currentBiometrySet
   ) -> BiometricSecret {
     BiometricSecret(
       EmulatedKeychain(device), service: "org.example.forum", account: AccountID(account), access: access)
   }
 
-  @Test func `is handed out to a person who is there, at the strictest level`() async throws {
+  @Test func `is released when presence is confirmed, at the strictest level`() async throws {
     let biometric = secret()
     #expect(await !biometric.isStored())
     #expect(try await biometric.secret("why") == nil)
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(arguments: [KeychainStatus.userCanceled, .authFailed])
-  func `is not handed out to anybody else`(answer: KeychainStatus) async throws {
+  func `is not released otherwise`(answer: KeychainStatus) async throws {
     let biometric = secret()
     try await biometric.store(Secret("one"))
     device.answer(answer)
@@ -39,7 +39,7 @@ import Testing
     #expect(await biometric.isStored())
   }
 
-  @Test func `becomes useless with another face, unless it was for the device's owner`() async throws {
+  @Test func `becomes useless after a new enrolment, unless it is for the device's owner`() async throws {
     try await secret().store(Secret("one"))
     device.enrol()
     #expect(try await secret().secret("why") == nil)
@@ -48,18 +48,20 @@ import Testing
     #expect(try await secret("bob", access: .owner).secret("why") == Secret("two"))
   }
 
-  @Test func `is gone with the passcode, and cannot be stored without one`() async throws {
+  @Test func `is removed with the passcode, and cannot be stored without one`() async throws {
     try await secret().store(Secret("one"))
     device.removePasscode()
     #expect(try await secret().secret("why") == nil)
-    await #expect(throws: VaultTrouble.unavailable("there is no keychain")) { try await secret().store(Secret("one")) }
+    await #expect(throws: VaultError.unavailable("no keychain is available")) {
+      try await secret().store(Secret("one"))
+    }
   }
 
-  @Test func `is not asked for on a locked device`() async throws {
+  @Test func `does not prompt on a locked device`() async throws {
     try await secret().store(Secret("one"))
     device.set(.locked)
     await #expect(throws: SessionError.storage(.locked)) { try await secret().secret("why") }
-    await #expect(throws: VaultTrouble.locked) { try await secret().store(Secret("two")) }
+    await #expect(throws: VaultError.locked) { try await secret().store(Secret("two")) }
     #expect(device.reasons.isEmpty)
   }
 }

@@ -3,21 +3,22 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A keychain vault in trouble` {
+@Suite struct `A keychain vault under faults` {
   let phone: Phone
   init() throws { phone = try Phone() }
 
-  static let verdicts: [(KeychainStatus, VaultTrouble?)] = [
-    (.interactionNotAllowed, .locked), (.interactionRequired, .locked), (.authFailed, .locked),
-    (.userCanceled, .locked), (.decode, .corrupt), (.notAvailable, nil), (.readOnly, nil), (.noAccessForItem, nil),
-    (.missingEntitlement, nil), (.diskFull, nil), (.io, nil), (.param, nil), (.allocate, nil),
-    (KeychainStatus(rawValue: -67_671), nil), (KeychainStatus(rawValue: .max), nil),
+  static let verdicts: [(KeychainStatus, String)] = [
+    (.interactionNotAllowed, "locked"), (.interactionRequired, "locked"), (.authFailed, "locked"),
+    (.userCanceled, "locked"), (.decode, "corrupt"), (.notAvailable, "unavailable"), (.readOnly, "permissions"),
+    (.noAccessForItem, "permissions"), (.missingEntitlement, "permissions"), (.diskFull, "full"), (.io, "unavailable"),
+    (.param, "unavailable"), (.allocate, "unavailable"), (KeychainStatus(rawValue: -67_671), "unavailable"),
+    (KeychainStatus(rawValue: .max), "unavailable"),
   ]
 
-  /// Nothing for a verdict: unavailable.
+  /// A verdict is an error's code without `storage_`.
   @Test(arguments: verdicts)
-  func `has a verdict for every status, and it is never that nobody is signed in`(
-    status: KeychainStatus, verdict: VaultTrouble?
+  func `maps every status to an error, never to absent`(
+    status: KeychainStatus, verdict: String
   ) async throws {
     let vault = phone.vault()
     let entry = try done(await vault.edit(.begin(phone.session)))
@@ -26,22 +27,19 @@ import Testing
     let reading = await vault.read()
     let outcome = await vault.edit(.touch(phone.session.id, at: VaultSamples.moment(4)))
     for trouble in [trouble(in: reading), trouble(in: outcome)] {
-      if let verdict {
-        #expect(trouble == verdict)
-      } else if case .unavailable(let text) = trouble {
-        #expect(!text.isEmpty && !text.contains("s1"))
-      } else {
-        Issue.record("\(status): \(String(describing: trouble))")
-      }
+      let trouble = try #require(trouble)
+      #expect(trouble.code == "storage_\(verdict)", "\(status): \(trouble)")
+      #expect((trouble.detail == nil) == [.locked, .corrupt].contains(trouble))
+      if let text = trouble.detail { #expect(!text.isEmpty && !text.contains("s1")) }
     }
     phone.device.intercept(nil)
     #expect(phone.device.items == before)
     #expect(await vault.read() == .value(entry))
   }
 
-  /// Where each single call of an edit fails, and all that follow it, as when the program is killed there.
+  /// An edit fails at each of its calls in turn and at all that follow, as if the program were killed there.
   @Test(arguments: ["begin", "again", "prepare", "advance", "end", "endWhatever"])
-  func `holds the former or the new session, wherever an edit is cut off`(name: String) async throws {
+  func `holds the former or the new session, wherever an edit is interrupted`(name: String) async throws {
     let key = try #require(VaultSamples.key(7))
     let token = RefreshToken("s1-refresh-0")
     let edit: VaultEdit =
@@ -72,18 +70,18 @@ import Testing
       wasWhole = count.withLock { $0 } <= limit
       phone.device.intercept(nil)
       guard case .value(let entry) = await phone.vault().read() else { throw Unexpected() }
-      #expect(entry == before || entry == after, "cut off after \(limit) calls")
+      #expect(entry == before || entry == after, "interrupted after \(limit) calls")
       if wasWhole { #expect(entry == after) }
       phone.device.set(.locked)
       if case .accessOnly(let id, _, _) = await phone.vault().read() {
-        #expect(id == entry.session?.id, "cut off after \(limit) calls")
+        #expect(id == entry.session?.id, "interrupted after \(limit) calls")
       }
     }
     #expect(wasWhole)
   }
 
   @Test(arguments: 0..<60)
-  func `takes no broken byte for a session`(position: Int) async throws {
+  func `treats no damaged item as a session`(position: Int) async throws {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     phone.device.change { items in
@@ -96,7 +94,7 @@ import Testing
   }
 
   @Test(arguments: 0..<80)
-  func `takes no item that was cut off for a session`(length: Int) async throws {
+  func `treats no truncated item as a session`(length: Int) async throws {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     phone.device.change { items in
@@ -105,7 +103,7 @@ import Testing
     #expect(await vault.read() == .trouble(.corrupt))
   }
 
-  @Test func `sets a broken item aside at the next sign-in, and removes it at a sign-out`() async throws {
+  @Test func `sets a damaged item aside at the next sign-in, and removes it at a sign-out`() async throws {
     let vault = phone.vault()
     for name in ["s1", "s2", "s3"] {
       _ = try done(await vault.edit(.begin(VaultSamples.session(name))))
@@ -123,7 +121,7 @@ import Testing
     #expect(phone.asideItems.isEmpty)
   }
 
-  @Test func `signs out of what it cannot read`() async throws {
+  @Test func `can sign out of an unreadable session`() async throws {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     phone.device.change { items in for index in items.indices { items[index].data = [1] } }
@@ -132,7 +130,7 @@ import Testing
     #expect(await vault.read() == .absent)
   }
 
-  @Test func `does not touch what a newer version wrote`() async throws {
+  @Test func `leaves a newer version's item unchanged`() async throws {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     phone.device.change { items in
@@ -145,13 +143,13 @@ import Testing
     for edit in [
       VaultEdit.begin(VaultSamples.session("s2")), .endWhatever(.signedOut, at: VaultSamples.moment(9)),
     ] {
-      guard case .failed(.unavailable) = await vault.edit(edit) else { throw Unexpected() }
+      guard case .failed(.newerFormat) = await vault.edit(edit) else { throw Unexpected() }
     }
-    guard case .trouble(.unavailable) = await vault.read() else { throw Unexpected() }
+    guard case .trouble(.newerFormat) = await vault.read() else { throw Unexpected() }
     #expect(phone.device.items == before)
   }
 
-  @Test func `gives no account another's item`() async throws {
+  @Test func `gives no account another account's item`() async throws {
     _ = try done(await phone.vault("ada").edit(.begin(phone.session)))
     _ = try done(await phone.vault("bob").edit(.begin(VaultSamples.session("s2"))))
     let data = phone.refreshItems.map(\.data)
@@ -164,7 +162,7 @@ import Testing
     #expect(await phone.vault("bob").read() == .trouble(.corrupt))
   }
 
-  @Test func `writes once more where somebody was quicker, and no more than that`() async throws {
+  @Test func `retries a write once after a race, and no more`() async throws {
     let vault = phone.vault()
     _ = try done(await phone.vault().edit(.begin(phone.session)))
     let misses = Locked(1)
@@ -185,11 +183,11 @@ import Testing
     #expect(await vault.read() == .value(entry))
   }
 
-  private func trouble(in reading: VaultReading) -> VaultTrouble? {
+  private func trouble(in reading: VaultReading) -> VaultError? {
     if case .trouble(let trouble) = reading { trouble } else { nil }
   }
 
-  private func trouble(in outcome: VaultOutcome) -> VaultTrouble? {
+  private func trouble(in outcome: VaultOutcome) -> VaultError? {
     if case .failed(let trouble) = outcome { trouble } else { nil }
   }
 }

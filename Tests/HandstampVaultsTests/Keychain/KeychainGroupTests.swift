@@ -8,7 +8,7 @@ import Testing
   init() throws { phone = try Phone() }
   private let shared = "team.shared"
 
-  @Test func `is one in a shared group`() async throws {
+  @Test func `is shared within an access group`() async throws {
     let app = phone.vault(groups: ["team.app", shared], group: shared)
     let widget = phone.vault(groups: ["team.widget", shared], group: shared)
     let entry = try done(await app.edit(.begin(phone.session)))
@@ -17,19 +17,19 @@ import Testing
     #expect(await app.read() == .value(left))
   }
 
-  @Test func `is not seen by a program of another group`() async throws {
+  @Test func `is hidden from a program of another group`() async throws {
     _ = try done(await phone.vault(groups: ["team.app"]).edit(.begin(phone.session)))
     #expect(await phone.vault(groups: ["team.other"]).read() == .absent)
   }
 
-  @Test func `says so where the program is not signed for the group`() async throws {
+  @Test func `reports that the program is not signed for the group`() async throws {
     let vault = phone.vault(groups: ["team.app"], group: shared)
-    guard case .failed(.unavailable(let text)) = await vault.edit(.begin(phone.session)) else { throw Unexpected() }
+    guard case .failed(.permissions(let text)) = await vault.edit(.begin(phone.session)) else { throw Unexpected() }
     #expect(text.contains("-34018"))
-    guard case .trouble(.unavailable) = await vault.read() else { throw Unexpected() }
+    guard case .trouble(.permissions) = await vault.read() else { throw Unexpected() }
   }
 
-  @Test func `moves to the shared group with the next write, and nobody is signed out by it`() async throws {
+  @Test func `moves to the shared group with the next write, without a sign-out`() async throws {
     let before = try done(await phone.vault(groups: ["team.app"]).edit(.begin(phone.session)))
     let app = phone.vault(groups: ["team.app", shared], group: shared)
     #expect(await app.read() == .value(before))
@@ -39,7 +39,7 @@ import Testing
     #expect(await phone.vault(groups: ["team.widget", shared], group: shared).read() == .value(after))
   }
 
-  @Test func `takes the newest where a move was cut off`() async throws {
+  @Test func `uses the newest item after an interrupted move`() async throws {
     _ = try done(await phone.vault(groups: ["team.app"]).edit(.begin(phone.session)))
     let app = phone.vault(groups: ["team.app", shared], group: shared)
     let refresh = try #require(phone.refreshItems.first?.key)

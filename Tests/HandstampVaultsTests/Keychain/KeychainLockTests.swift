@@ -7,7 +7,7 @@ import Testing
   let phone: Phone
   init() throws { phone = try Phone() }
 
-  @Test func `serves the access token alone`() async throws {
+  @Test func `serves only the access token`() async throws {
     let vault = phone.vault()
     let entry = try done(await vault.edit(.begin(phone.session)))
     phone.device.set(.locked)
@@ -20,7 +20,7 @@ import Testing
     #expect(await vault.read() == .value(entry))
   }
 
-  @Test func `refreshes in the background when it was made for it`() async throws {
+  @Test func `refreshes in the background if so configured`() async throws {
     let vault = phone.vault(inBackground: true)
     _ = try done(await vault.edit(.begin(phone.session)))
     phone.device.set(.locked)
@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(arguments: [true, false], [true, false])
-  func `never says before the first unlock that nobody is signed in`(hides: Bool, inBackground: Bool) async throws {
+  func `is never absent before the first unlock`(hides: Bool, inBackground: Bool) async throws {
     let vault = phone.vault(inBackground: inBackground)
     let entry = try done(await vault.edit(.begin(phone.session)))
     if hides { phone.device.hideBeforeFirstUnlock() }
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(arguments: [true, false], [EmulatedKeychain.Lock.locked, .beforeFirstUnlock])
-  func `does not know whether nobody is signed in`(hides: Bool, lock: EmulatedKeychain.Lock) async throws {
+  func `is locked rather than absent even without a session`(hides: Bool, lock: EmulatedKeychain.Lock) async throws {
     let vault = phone.vault()
     if hides { phone.device.hideBeforeFirstUnlock() }
     phone.device.set(lock)
@@ -50,18 +50,18 @@ import Testing
     #expect(phone.device.items.isEmpty)
     phone.device.set(.unlocked)
     #expect(await vault.read() == .absent)
-    // The same with a canary that is there.
+    // The same with an existing canary.
     phone.device.set(lock)
     #expect(await vault.read() == .trouble(.locked))
   }
 
-  @Test func `looks once more after the canary has answered`() async throws {
+  @Test func `reads again after the canary has answered`() async throws {
     let vault = phone.vault()
     let entry = try done(await vault.edit(.begin(phone.session)))
     #expect(await phone.vault("bob").read() == .absent)
     phone.device.hideBeforeFirstUnlock()
     phone.device.set(.beforeFirstUnlock)
-    // The device is unlocked between the first look and the canary.
+    // The device is unlocked between the first read and the canary.
     let device = phone.device
     device.intercept { call in
       guard case .copy(let key) = call, key.service.hasSuffix(".canary") else { return nil }
@@ -81,7 +81,7 @@ import Testing
     #expect(looks.withLock { $0 } == 2)
   }
 
-  @Test func `shows no session that is over`() async throws {
+  @Test func `shows no ended session`() async throws {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     _ = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
@@ -89,7 +89,7 @@ import Testing
     #expect(await vault.read() == .trouble(.locked))
   }
 
-  @Test func `that lost its passcode keeps a session that does not need one`() async throws {
+  @Test func `without a passcode keeps a session that does not need one`() async throws {
     let vault = phone.vault()
     let entry = try done(await vault.edit(.begin(phone.session)))
     phone.device.removePasscode()

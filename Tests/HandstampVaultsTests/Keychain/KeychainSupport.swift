@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampTesting
 import HandstampVaults
 
-/// A device, a folder for locks, and vaults of programs on it.
+/// A device, a folder for locks, and the vaults of programs on it.
 struct Phone: Sendable {
   let device = EmulatedKeychain.Device()
   let folder: NewFolder
@@ -18,7 +18,7 @@ struct Phone: Sendable {
       folder: folder.vaults, accessGroup: group, inBackground: inBackground)
   }
 
-  /// The items of the refresh class; what was set aside is not among them.
+  /// The items of the refresh class, without those set aside.
   var refreshItems: [KeychainItem] { items(of: "org.example.forum").filter { !$0.key.account.contains("corrupt") } }
   var accessItems: [KeychainItem] { items(of: "org.example.forum.access") }
   var asideItems: [KeychainItem] { device.items.filter { $0.key.account.contains(".corrupt-") } }
@@ -28,7 +28,7 @@ struct Phone: Sendable {
   func isCanary(_ item: KeychainItem) -> Bool { item.key.service.hasSuffix(".canary") }
 }
 
-/// The entry of an outcome that is done.
+/// The entry of a successful outcome.
 func done(_ outcome: VaultOutcome) throws -> VaultEntry {
   guard case .done(let entry) = outcome else { throw Unexpected() }
   return entry

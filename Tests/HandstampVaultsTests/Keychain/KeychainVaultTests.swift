@@ -16,7 +16,7 @@ import Testing
     }
   }
 
-  @Test func `keeps every class of secret at its level`() async throws {
+  @Test func `keeps every storage class at its level`() async throws {
     _ = try done(await phone.vault().edit(.begin(phone.session)))
     #expect(phone.refreshItems.map(\.accessibility) == [.whenUnlockedThisDeviceOnly])
     #expect(phone.accessItems.map(\.accessibility) == [.afterFirstUnlock])
@@ -32,7 +32,7 @@ import Testing
       (.afterFirstUnlock, .whenUnlockedThisDeviceOnly), (.whenUnlocked, .whenUnlockedThisDeviceOnly),
       (.whenPasscodeSetThisDeviceOnly, .whenPasscodeSetThisDeviceOnly),
     ] as [(KeychainAccessibility?, KeychainAccessibility)])
-  func `makes an item stricter where it was too weak, and never weaker`(
+  func `makes an item stricter if it was too weak, and never weaker`(
     stored: KeychainAccessibility?, then: KeychainAccessibility
   ) async throws {
     let vault = phone.vault()
@@ -42,8 +42,7 @@ import Testing
     #expect(phone.refreshItems.map(\.accessibility) == [then])
   }
 
-  @Test func `does not weaken a running session when background refresh is switched on, but the next one`() async throws
-  {
+  @Test func `applies background refresh to the next session, never to the current one`() async throws {
     _ = try done(await phone.vault().edit(.begin(phone.session)))
     let vault = phone.vault(inBackground: true)
     _ = try done(await vault.edit(.touch(phone.session.id, at: VaultSamples.moment(4))))
@@ -52,7 +51,7 @@ import Testing
     #expect(phone.refreshItems.map(\.accessibility) == [.afterFirstUnlockThisDeviceOnly])
   }
 
-  @Test func `shows no name and no account in what is not sealed`() async throws {
+  @Test func `shows neither name nor account outside the sealed data`() async throws {
     _ = await phone.vault("ada@example.org").edit(.begin(phone.session))
     for item in phone.device.items {
       #expect(!item.key.account.contains("ada") && !item.key.service.contains("ada"))
@@ -61,7 +60,7 @@ import Testing
   }
 
   @Test(arguments: ["", "a/b", "ADA", "ada ", String(repeating: "x", count: 5000), "\u{0}"])
-  func `keeps accounts apart whatever they are called`(account: String) async throws {
+  func `keeps accounts apart, whatever their ids`(account: String) async throws {
     _ = await phone.vault("ada").edit(.begin(VaultSamples.session("other")))
     let vault = phone.vault(account)
     #expect(await vault.read() == .absent)
@@ -86,7 +85,7 @@ import Testing
     #expect(updates.count == 4)
   }
 
-  @Test func `leaves nothing but a tombstone after a sign-out`() async throws {
+  @Test func `leaves only a tombstone after a sign-out`() async throws {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     let entry = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
@@ -98,7 +97,7 @@ import Testing
     }
   }
 
-  @Test func `that cannot write a tombstone lets the secrets go all the same, and says so`() async throws {
+  @Test func `that cannot write a tombstone still removes the secrets, and reports it`() async throws {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     phone.device.intercept { if case .update = $0 { .diskFull } else { nil } }
@@ -108,7 +107,7 @@ import Testing
     #expect(phone.refreshItems.isEmpty && phone.accessItems.isEmpty)
   }
 
-  @Test func `writes a tombstone where the removal of the session makes room for it`() async throws {
+  @Test func `writes a tombstone once removing the session makes space for it`() async throws {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     let isFull = Locked(true)
@@ -122,7 +121,7 @@ import Testing
     #expect(await vault.read() == .value(entry))
   }
 
-  @Test func `goes on counting its revisions when nothing is left`() async throws {
+  @Test func `continues its revisions after all items were removed`() async throws {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     let last = try done(await vault.edit(.touch(phone.session.id, at: VaultSamples.moment(4)))).revision
@@ -132,7 +131,7 @@ import Testing
 }
 
 @Suite struct `A keychain level` {
-  @Test func `joined with another is as strict as both`() {
+  @Test func `combined with another is as strict as both`() {
     for a in KeychainAccessibility.allCases {
       #expect(a.joined(with: a) == a && a.joined(with: nil) == a)
       for b in KeychainAccessibility.allCases {
@@ -145,7 +144,7 @@ import Testing
       KeychainAccessibility.whenUnlocked.joined(with: .afterFirstUnlockThisDeviceOnly) == .whenUnlockedThisDeviceOnly)
   }
 
-  @Test func `is what the class demands`() {
+  @Test func `matches its storage class`() {
     #expect(StorageClass.accessToken.accessibility == .afterFirstUnlock)
     #expect(StorageClass.refreshToken(inBackground: false).accessibility == .whenUnlockedThisDeviceOnly)
     #expect(StorageClass.refreshToken(inBackground: true).accessibility == .afterFirstUnlockThisDeviceOnly)
@@ -153,7 +152,7 @@ import Testing
   }
 }
 
-/// Phones that live as long as a test.
+/// Phones that live as long as the test.
 actor Phones {
   private var all: [Phone] = []
 

@@ -21,16 +21,16 @@ import Testing
 
   private func vault(_ passphrase: Passphrase) -> SealedFileVault { home.vault(key: .passphrase(passphrase)) }
 
-  /// Set, with a session in the vault, as another process left it.
+  /// Sets the passphrase, with a session in the vault, as another process left it.
   private func sealedSession() async throws {
     let passphrase = passphrase()
     try await passphrase.set(right)
     guard case .done = await vault(passphrase).edit(.begin(VaultSamples.session())) else {
-      throw VaultTrouble.unavailable("not begun")
+      throw VaultError.unavailable("not begun")
     }
   }
 
-  @Test func `opens what it sealed, for its owner alone`() async throws {
+  @Test func `opens its vault, for its owner only`() async throws {
     try await sealedSession()
     #expect(try home.mode("passphrase.key") == 0o600)
     #expect(!home.names().contains("vault.key"))
@@ -43,7 +43,7 @@ import Testing
     #expect(entry.session == VaultSamples.session())
   }
 
-  @Test func `that was not given leaves the vault locked: never absent, never written, no new key`() async throws {
+  @Test func `that was not entered leaves the vault locked: never absent, no write, no new key`() async throws {
     try await sealedSession()
     let before = try home.bytes("passphrase.key")
     let later = passphrase()
@@ -61,7 +61,7 @@ import Testing
     #expect(await vault.read() == .trouble(.locked))
   }
 
-  @Test func `tells those who watch the vault that it is open`() async throws {
+  @Test func `notifies the vault's observers that it is open`() async throws {
     try await sealedSession()
     let later = passphrase()
     var changes = vault(later).changes().makeAsyncIterator()
@@ -70,17 +70,17 @@ import Testing
     #expect(await vault(later).read() != .trouble(.locked))
   }
 
-  @Test func `that is lost takes the vault out of reach, and not away`() async throws {
+  @Test func `that is lost leaves the vault inaccessible, but in place`() async throws {
     try await sealedSession()
     let file = try home.bytes("passphrase.key")
     try home.remove("passphrase.key")
     let later = passphrase()
-    guard case .trouble(.unavailable) = await vault(later).read() else {
+    guard case .trouble(.wrongKey) = await vault(later).read() else {
       Issue.record("\(await vault(later).read())")
       return
     }
-    guard case .failed(.unavailable) = await vault(later).edit(.begin(VaultSamples.session("s2"))) else {
-      Issue.record("written all the same")
+    guard case .failed(.wrongKey) = await vault(later).edit(.begin(VaultSamples.session("s2"))) else {
+      Issue.record("written without the passphrase")
       return
     }
     await #expect(throws: PassphraseError.otherKey) { try await later.set(right) }
@@ -96,31 +96,29 @@ import Testing
 
   @Test func `must be set before the first write, and once`() async throws {
     let passphrase = passphrase()
-    guard case .failed(.unavailable(let why)) = await vault(passphrase).edit(.begin(VaultSamples.session())) else {
-      Issue.record("written without a key")
-      return
-    }
-    #expect(why == "no passphrase has been set")
+    #expect(
+      await vault(passphrase).edit(.begin(VaultSamples.session())) == .failed(.passphrase("no passphrase has been set"))
+    )
     #expect(try !passphrase.isSet())
     try await passphrase.set(right)
     #expect(try passphrase.isSet() && passphrase.isUnlocked)
     await #expect(throws: PassphraseError.alreadySet) { try await self.passphrase().set(wrong) }
   }
 
-  @Test func `takes over the key that lay beside the vaults`() async throws {
+  @Test func `takes over the key file beside the vaults`() async throws {
     _ = await home.vault().edit(.begin(VaultSamples.session()))
     #expect(home.names().contains("vault.key"))
     let passphrase = passphrase()
     try await passphrase.set(right)
     #expect(!home.names().contains("vault.key"))
-    guard case .value = await vault(passphrase).read(), case .trouble(.unavailable) = await home.vault().read() else {
-      Issue.record("not taken over")
+    guard case .value = await vault(passphrase).read(), case .trouble(.wrongKey) = await home.vault().read() else {
+      Issue.record("the key was not taken over")
       return
     }
     #expect(await vault(self.passphrase()).read() == .trouble(.locked))
   }
 
-  @Test func `changes, and the old one opens nothing any more`() async throws {
+  @Test func `can be changed, and the old one no longer opens the vault`() async throws {
     try await sealedSession()
     let new = Secret("a new and longer one")
     let passphrase = passphrase()
@@ -138,19 +136,19 @@ import Testing
     }
   }
 
-  @Test func `is looked at after a wait when five were wrong, by whatever process`() async throws {
+  @Test func `is delayed after five wrong attempts, in any process`() async throws {
     try await sealedSession()
     for _ in 0..<5 { await #expect(throws: PassphraseError.wrong) { try await passphrase().unlock(with: wrong) } }
     await #expect(throws: PassphraseError.lockedOut(retryAfter: .seconds(30))) {
       try await passphrase().unlock(with: right)
     }
     clock.advance(by: .seconds(30) - .nanoseconds(1))
-    // Setting the clock of the wall does not help.
+    // Setting the wall clock does not help.
     clock.setWall(UnixTime(seconds: 2_000_000_000))
     await #expect(throws: PassphraseError.lockedOut(retryAfter: .nanoseconds(1))) {
       try await passphrase().change(from: right, to: wrong)
     }
-    // After a restart the wait begins anew.
+    // After a restart, the wait starts over.
     clock.reboot()
     await #expect(throws: PassphraseError.lockedOut(retryAfter: .seconds(30))) {
       try await passphrase().unlock(with: right)
@@ -162,12 +160,12 @@ import Testing
     }
     clock.advance(by: .seconds(60))
     try await passphrase().unlock(with: right)
-    // Given, it clears the count.
+    // A correct entry clears the count.
     for _ in 0..<4 { await #expect(throws: PassphraseError.wrong) { try await passphrase().unlock(with: wrong) } }
     try await passphrase().unlock(with: right)
   }
 
-  @Test func `is counted, whatever stands in the file of the tries`() async throws {
+  @Test func `counts attempts even if the attempts file is damaged`() async throws {
     try await sealedSession()
     try home.write(Array("HSTTRIES nonsense".utf8), to: "passphrase.tries")
     await #expect(throws: PassphraseError.lockedOut(retryAfter: .seconds(30))) {
@@ -175,7 +173,7 @@ import Testing
     }
   }
 
-  @Test func `whose file was changed anywhere is damaged, never wrong, and never opens`() async throws {
+  @Test func `whose file was altered anywhere is damaged, never wrong, and never opens`() async throws {
     try await sealedSession()
     let file = try home.bytes("passphrase.key")
     for index in file.indices {
@@ -191,12 +189,12 @@ import Testing
     let later = passphrase()
     await #expect(throws: PassphraseError.damaged) { try await later.unlock(with: right) }
     #expect(await vault(later).read() == .trouble(.locked))
-    // That costs no try.
+    // That does not count as an attempt.
     #expect(!home.names().contains("passphrase.tries"))
   }
 
   @Test(arguments: [(9, 40), (9, 63), (9, 9), (10, 255), (11, 255), (8, 2)])
-  func `whose file asks for too much is not tried at all`(place: Int, value: UInt8) async throws {
+  func `whose file demands excessive work is not tried at all`(place: Int, value: UInt8) async throws {
     try await sealedSession()
     var file = try home.bytes("passphrase.key")
     file[place] = value
@@ -204,26 +202,27 @@ import Testing
     try home.write(file, to: "passphrase.key")
     await #expect(
       throws: PassphraseError.storage(
-        .unavailable("this key is sealed in a way that this version of the program does not know"))
+        .newerFormat("this version of the program does not know how the key is sealed"))
     ) {
       try await passphrase().unlock(with: right)
     }
   }
 
-  @Test func `of a file that others may read, or of a newer program, is not taken`() async throws {
+  @Test func `from a file that others may read, or of a newer version, is rejected`() async throws {
     try await sealedSession()
     var file = try home.bytes("passphrase.key")
     file[7] = UInt8(ascii: "2")
-    #expect(throws: PassphraseError.storage(.unavailable("a newer version of the program sealed this key"))) {
+    #expect(throws: PassphraseError.storage(.newerFormat("a newer version of the program sealed this key"))) {
       try PassphraseFormat.Header(file)
     }
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: home.vaults + "/passphrase.key")
-    await #expect(throws: PassphraseError.self) { try await passphrase().unlock(with: right) }
+    let error = await #expect(throws: PassphraseError.self) { try await passphrase().unlock(with: right) }
+    guard case .storage(.permissions)? = error else { throw Unexpected() }
   }
 
-  // MARK: As a presence check
+  // MARK: Presence check
 
-  @Test func `shows that its owner is there, after a slip, too`() async throws {
+  @Test func `confirms presence, also after a wrong attempt`() async throws {
     try await sealedSession()
     let asked = Locked<[Passphrase.Question]>([])
     let person = passphrase { [wrong, right] question in
@@ -238,8 +237,8 @@ import Testing
     #expect(person.isUnlocked)
   }
 
-  @Test func `says why nobody was shown to be there`() async throws {
-    await #expect(throws: PresenceError.unavailable("the vault's folder is missing")) {
+  @Test func `reports why presence was not confirmed`() async throws {
+    await #expect(throws: PresenceError.unavailable("the vault folder is missing")) {
       try await passphrase { [right] _ in right }.confirm("to read")
     }
     try await sealedSession()
@@ -250,9 +249,9 @@ import Testing
     let guesser = passphrase { [wrong] _ in wrong }
     await #expect(throws: PresenceError.declined) { try await guesser.confirm("to read") }
     await #expect(throws: PresenceError.lockedOut(retryAfter: .seconds(30))) { try await guesser.confirm("to read") }
-    // Nobody types in vain.
+    // No useless prompt.
     let silent = passphrase { _ in
-      Issue.record("asked all the same")
+      Issue.record("prompted all the same")
       return nil
     }
     await #expect(throws: PresenceError.lockedOut(retryAfter: .seconds(30))) { try await silent.confirm("to read") }
@@ -260,7 +259,7 @@ import Testing
 }
 
 @Suite struct `The text of a passphrase` {
-  @Test func `is one, however it was typed`() {
+  @Test func `is normalised, however it was typed`() {
     // RFC 8265, section 4.3; the last two by the rules of 4.2.
     for (typed, bytes) in [
       ("correct horse battery staple", "correct horse battery staple"), ("Correct Horse", "Correct Horse"),
@@ -272,7 +271,7 @@ import Testing
     #expect(PassphraseText.normalised("ﬁ") == "ﬁ" && PassphraseText.normalised("Ａ") == "Ａ")
   }
 
-  @Test func `is refused when it is short, or cannot be typed again`() {
+  @Test func `is refused if it is short, or cannot be typed again`() {
     #expect(throws: PassphraseError.tooShort(minimum: 8)) { try PassphraseText.check(Secret("")) }
     #expect(throws: PassphraseError.tooShort(minimum: 8)) { try PassphraseText.check(Secret("1234567")) }
     #expect(throws: PassphraseError.tooShort(minimum: 8)) {
@@ -283,7 +282,7 @@ import Testing
     #expect(throws: PassphraseError.unusable) { try PassphraseText.check(Secret(String(repeating: "x", count: 1025))) }
   }
 
-  @Test func `is stretched as RFC 7914 says`() throws {
+  @Test func `is stretched by RFC 7914`() throws {
     // Section 12, the third vector; PBKDF2's first block is the same for any length.
     let key = try PassphraseFormat.stretch(
       Array("pleaseletmein".utf8), salt: Array("SodiumChloride".utf8), cost: PassphraseCost(rounds: 14))
@@ -292,17 +291,17 @@ import Testing
   }
 }
 
-@Suite(.enabled(if: Scrypt.isHere)) struct `Tries of a passphrase` {
+@Suite(.enabled(if: Scrypt.isHere)) struct `Passphrase attempts` {
   @Test(
     arguments: [(0, 0), (4, 0), (5, 30), (6, 60), (7, 120), (11, 1920), (12, 3600), (.max, 3600)] as [(UInt32, Int64)])
-  func `wait longer and longer, and never for ever`(failures: UInt32, seconds: Int64) {
+  func `back off, and never forever`(failures: UInt32, seconds: Int64) {
     #expect(PassphraseTries.wait(after: failures) == .seconds(seconds))
   }
 }
 
-@Suite(.serialized, .enabled("strace is needed, and the right to trace") { await Strace.isUsable() })
-struct `A passphrase whose setting is killed` {
-  @Test func `is the old one or the new one, at every system call`() async throws {
+@Suite(.serialized, .enabled("needs strace and permission to trace") { await Strace.isUsable() })
+struct `A passphrase change that is killed` {
+  @Test func `leaves the old one or the new one, at every system call`() async throws {
     try await killAtEveryCall(
       ["change", "the old one", "the new one"],
       prepare: { home in
@@ -312,15 +311,15 @@ struct `A passphrase whose setting is killed` {
     ) { home in
       let old = try await Child(home.vaults, "open", "the old one").end()
       let new = try await Child(home.vaults, "open", "the new one").end()
-      #expect(Set([old, new]) == ["1 s1 []", "wrong"], "\(old), \(new)")
+      #expect(Set([old, new]) == ["1 s1 []", "the passphrase is wrong"], "\(old), \(new)")
       #expect(
-        try await Child(home.vaults, "change", old == "wrong" ? "the new one" : "the old one", "the last").end()
+        try await Child(home.vaults, "change", new == "1 s1 []" ? "the new one" : "the old one", "the last").end()
           == "change")
-      return new == "wrong" ? "old" : "new"
+      return new == "1 s1 []" ? "new" : "old"
     }
   }
 
-  @Test func `is set or not, and the key is never lost`() async throws {
+  @Test func `leaves it set or unset, and never loses the key`() async throws {
     try await killAtEveryCall(
       ["set", "the new one"],
       prepare: { home in
@@ -330,7 +329,7 @@ struct `A passphrase whose setting is killed` {
       let beside = try await Child(home.vaults, "read").end()
       let sealed = try await Child(home.vaults, "open", "the new one").end()
       #expect(beside == "1 s1 []" || sealed == "1 s1 []", "\(beside), \(sealed)")
-      // Once it was given, no key lies beside the vaults.
+      // Once it is set, there is no key file beside the vaults.
       #expect(sealed != "1 s1 []" || !home.names().contains("vault.key"))
       return sealed == "1 s1 []" ? "new" : "old"
     }

@@ -1,4 +1,4 @@
-/// What passphrases are made into keys with is Linux's alone.
+/// Passphrase key derivation exists only on Linux.
 enum Scrypt {
   #if os(Linux)
   static let isHere = true

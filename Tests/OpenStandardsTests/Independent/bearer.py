@@ -1,9 +1,9 @@
-"""A container registry and a Kubernetes API server, as far as their clients look before they show who they are. For tests.
+"""A container registry and a Kubernetes API server, reduced to their first requests for credentials. For tests.
 
     python3 bearer.py
 
-It serves https with a certificate of its own making, prints its port, then a line for every request: its path and what its
-client showed. It ends when its standard input does.
+It serves https with a self-signed certificate, prints its port, then a line for every request: its path and the client's
+credential. It exits when its standard input closes.
 """
 import hashlib
 import http.server

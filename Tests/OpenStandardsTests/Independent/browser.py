@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A browser whose person agrees to everything: looking is enough. For tests, as BROWSER."""
+"""A browser whose user consents to everything: opening a page is enough. For tests, as BROWSER."""
 import sys
 import urllib.request
 

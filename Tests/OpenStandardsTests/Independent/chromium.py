@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Ada at a real browser: does what the pages ask, with the keyboard and the mouse, and tells what became of it, a line each."""
+"""Ada at a real browser: completes the pages with keyboard and mouse, and prints each result on a line."""
 import shutil
 import sys
 import tempfile
@@ -28,7 +28,7 @@ def tell(kind, text):
 def shown(title):
     WebDriverWait(driver, 60).until(lambda _: driver.title.startswith(title))
     tell("page", driver.title)
-    # What a policy keeps from being loaded or sent is written there.
+    # Policy violations appear in the console.
     for entry in driver.get_log("browser"):
         tell("console", entry["message"])
 
@@ -41,7 +41,7 @@ def sign_in(word):
 try:
     driver.get(page)
     shown("Sign in")
-    # The page says where typing goes.
+    # The page sets the focus.
     tell("focus", driver.switch_to.active_element.get_attribute("id"))
     before = {cookie["name"]: cookie["value"] for cookie in driver.get_cookies()}
     sign_in("not the password")
@@ -51,7 +51,7 @@ try:
     if code:
         shown("Sign in on a device")
         driver.find_element(By.ID, "user_code").send_keys(code, Keys.ENTER)
-    shown("Let")
+    shown("Allow")
     for cookie in sorted(driver.get_cookies(), key=lambda cookie: cookie["name"]):
         flags = [name for name in ("secure", "httpOnly") if cookie[name]]
         tell("cookie", " ".join([cookie["name"], *flags, cookie["sameSite"], cookie["path"]]))

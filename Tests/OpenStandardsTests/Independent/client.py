@@ -1,7 +1,7 @@
 """Authlib's OAuth client against the server whose address is the argument. For tests.
 
-It says `open URL` where a browser is to be opened, `type CODE` where somebody is to type a code (and waits for a line), and
-else what came of each step.
+It prints `open URL` when a browser must be opened, `type CODE` when a user must type a code (then waits for a line), and
+otherwise the result of each step.
 """
 import os
 import sys
@@ -39,7 +39,7 @@ for check in ["validate_authorization_endpoint", "validate_token_endpoint", "val
     try:
         getattr(document, check)()
     except ValueError as error:
-        # Authlib wants https, which a test on this very machine does not have.
+        # Authlib requires https, which a local test does not have.
         assert "https" in str(error), error
 assert metadata["issuer"] == issuer
 say("metadata ok")
@@ -61,7 +61,7 @@ fresh = session.refresh_token(metadata["token_endpoint"], refresh_token=former)
 assert fresh["refresh_token"] != former
 say(f"refresh {session.get(metadata['userinfo_endpoint']).status_code}")
 
-other = OAuth2Session("nobody", token_endpoint_auth_method="none")
+other = OAuth2Session("unknown", token_endpoint_auth_method="none")
 try:
     other.refresh_token(metadata["token_endpoint"], refresh_token=former)
     say("former taken")
@@ -69,7 +69,7 @@ except OAuthError as error:
     assert error.error == "invalid_client", error
     say("former refused")
 
-# The same code once more ends the session that came of it; the next steps use another one.
+# Using the same code again ends its session; the next steps use another one.
 again = OAuth2Session("app", redirect_uri=redirect, token_endpoint_auth_method="none")
 try:
     again.fetch_token(metadata["token_endpoint"], authorization_response=answer, state=state, code_verifier=verifier)
@@ -94,7 +94,7 @@ try:
 except OAuthError as error:
     assert error.error == "authorization_pending", error
     say("device pending")
-# A device that asks for the first time after somebody answered needs not wait.
+# A device whose first poll follows the user's answer does not need to wait.
 codes = device_codes()
 say("type " + codes["user_code"])
 sys.stdin.readline()

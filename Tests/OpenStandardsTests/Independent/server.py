@@ -1,8 +1,8 @@
-"""An OAuth 2 and OpenID Connect server of Authlib, which knows nothing of Handstamp. For tests.
+"""An OAuth 2 and OpenID Connect server built with Authlib, independent of Handstamp. For tests.
 
     python3 server.py [--rotate | --replace] [--agree] [--life SECONDS] [--delay SECONDS] [--broken COUNT] [...]
 
-It prints its address, has one person (ada, who agrees to everything), and ends when its standard input does.
+It prints its address, has one user (ada, who consents to everything), and exits when its standard input closes.
 """
 import argparse
 import base64
@@ -28,22 +28,22 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 options = argparse.ArgumentParser()
 options.add_argument("--rotate", action="store_true")
-options.add_argument("--replace", action="store_true", help="a refresh ends the access tokens before it")
-options.add_argument("--delay", type=float, default=0, help="between a refresh and its answer")
-options.add_argument("--broken", type=int, default=0, help="so many refreshes are done, and answered by a 500")
-options.add_argument("--agree", action="store_true", help="devices are let in at once")
-options.add_argument("--bare-401", action="store_true", help="the answer to every revocation, which is not done")
+options.add_argument("--replace", action="store_true", help="a refresh ends earlier access tokens")
+options.add_argument("--delay", type=float, default=0, help="between a refresh and its response")
+options.add_argument("--broken", type=int, default=0, help="that many refreshes are carried out, but answered with 500")
+options.add_argument("--agree", action="store_true", help="devices are allowed at once")
+options.add_argument("--bare-401", action="store_true", help="answer every revocation with it, and ignore the request")
 options.add_argument("--life", type=int, default=600)
-options.add_argument("--redirect", help="the whole redirect URI, and the only one")
-options.add_argument("--catch-all", action="store_true", help="any unknown path is answered with a page of HTML and 200")
+options.add_argument("--redirect", help="the only redirect URI, compared in full")
+options.add_argument("--catch-all", action="store_true", help="every unknown path returns an HTML page with 200")
 options.add_argument("--userinfo", action="store_true")
 options.add_argument("--introspect", action="store_true", help="for public clients as well")
 options.add_argument("--no-revocation", action="store_true")
 options.add_argument("--no-refresh-token", action="store_true")
-options.add_argument("--same-token", action="store_true", help="a refresh brings the access token that was there")
+options.add_argument("--same-token", action="store_true", help="a refresh returns the same access token")
 options.add_argument("--refuse-refresh", help="the error of every refresh")
-options.add_argument("--refuse-code", help="the error of every authorization, which goes back to the redirect")
-options.add_argument("--post", action="store_true", help="secrets go into the form, and nowhere else")
+options.add_argument("--refuse-code", help="the error of every authorization, sent to the redirect URI")
+options.add_argument("--post", action="store_true", help="secrets are accepted only in the form")
 options = options.parse_args()
 
 lock = threading.RLock()
@@ -95,7 +95,7 @@ class Token(TokenMixin):
 
     def check_client(self, client): return self.client is client
     def get_scope(self): return self.scope
-    # Authlib gives the successor as much: what is left of this one would be less with each refresh, and nothing in the end.
+    # Authlib gives this lifetime to the successor: the remaining time would shrink with each refresh, to zero in the end.
     def get_expires_in(self): return options.life
     def is_expired(self): return time.time() > self.ends
     def is_revoked(self): return self.revoked

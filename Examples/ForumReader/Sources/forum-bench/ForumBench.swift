@@ -1,12 +1,12 @@
 import Foundation
 import ForumReader
 import HandstampCookies
-import HandstampCore
+import Handstamp
 import HandstampData
 
-/// `forum-bench [rows]`: how fast an account's store is with a forum in it, and a scraper with a page of 100 kB. Rows: how
-/// many posts the large store holds, a million without a word. Figures to stdout; all files are in one folder that goes
-/// afterwards.
+/// `forum-bench [rows]`: measures an account's store that contains a forum, and a scraper with a page of 100 kB. `rows`
+/// is the number of posts in the large store, one million by default. Prints the figures to stdout; all files are in
+/// one folder that is removed afterwards.
 @main
 struct ForumBench {
   static func main() async throws {
@@ -18,14 +18,14 @@ struct ForumBench {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("forum-bench-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
     #if DEBUG
-    say("this is a debug build", "its figures mean nothing")
+    say("this is a debug build", "its figures are meaningless")
     #endif
     try scrape()
     try await upsert(in: StorePlace(folder: folder.appendingPathComponent("small")))
     try await large(rows, in: StorePlace(folder: folder.appendingPathComponent("large")))
   }
 
-  /// A page of 40 posts and 100 kB, as the forum writes them.
+  /// A page of 40 posts and 100 kB, in the forum's style.
   private static func scrape() throws {
     var text =
       "<body data-forum=1 data-thread=2><div class=pages data-current-page=1 data-total-pages=9></div><div id=thread>"
@@ -48,7 +48,7 @@ struct ForumBench {
     say("scrape of a page of \(bytes.count / 1000) kB, 40 posts", "\(ms(times.sorted()[25])) (median of 50)")
   }
 
-  /// 10,000 posts, as 250 pages would bring them: new, unchanged, changed.
+  /// Upserts 10,000 posts on 250 pages: new, unchanged, changed.
   private static func upsert(in place: StorePlace) async throws {
     let store = try ForumStore(place)
     for (name, text) in [("new", "one"), ("unchanged", "one"), ("changed", "two")] {
@@ -62,7 +62,7 @@ struct ForumBench {
     say("upsert of 10,000 posts, new, in one write", ms(ContinuousClock.now - start))
   }
 
-  /// A store of many rows, all too old: opened, then pruned while somebody reads.
+  /// Opens a store of many rows, all of them too old, then prunes it while it is being read.
   private static func large(_ rows: Int, in place: StorePlace) async throws {
     let start = ContinuousClock.now
     try await fill(rows, place)
@@ -98,7 +98,7 @@ struct ForumBench {
     let pruning = ContinuousClock.now - before
     isDone.set()
     let times = try await reading.value
-    guard report.removed["post"] == rows else { throw BenchFault("not all went: \(report)") }
+    guard report.removed["post"] == rows else { throw BenchFault("rows remain: \(report)") }
     say(
       "prune of \(rows) posts and \(report.removed["thread"] ?? 0) threads, space given back",
       "\(ms(pruning)), \(Int(Double(rows) / (pruning / .seconds(1)))) rows/s")
@@ -106,7 +106,7 @@ struct ForumBench {
       "\(times.count) reads meanwhile", "median \(ms(times[times.count / 2])), slowest \(ms(times.last ?? .zero))")
   }
 
-  /// Asks the system to forget the files, so that opening reads from the disk.
+  /// Drops the files from the system's cache, so that opening reads from the disk.
   private static func forget(_ place: StorePlace) {
     #if os(Linux)
     for name in (try? FileManager.default.contentsOfDirectory(atPath: place.folder.path)) ?? [] {
@@ -120,7 +120,7 @@ struct ForumBench {
   }
 
   private static func fill(_ rows: Int, _ place: StorePlace) async throws {
-    let store = try ForumStore(place, clock: LongAgo())
+    let store = try ForumStore(place, clock: longAgo)
     for thread in 0..<rows / 40 { try await store.keep(page(thread, of: "a post of some words, as people write them")) }
     try await store.store.flush()
   }
@@ -153,19 +153,10 @@ struct BenchFault: Error {
   init(_ text: String) { self.text = text }
 }
 
-/// A month ago.
-struct LongAgo: SessionClock {
-  private let clock = WallClock()
-  func now() -> Moment {
-    var moment = clock.now()
-    moment.wall = moment.wall.advanced(by: .seconds(-30 * 86_400))
-    return moment
-  }
-  func uptime() -> Duration { clock.uptime() }
-  @concurrent func sleep(for duration: Duration) async throws { try await clock.sleep(for: duration) }
-}
+/// The time one month ago.
+@Sendable func longAgo() -> UnixTime { ForumStore.now().advanced(by: .seconds(-30 * 86_400)) }
 
-/// Set once.
+/// A flag that is set once.
 // Unchecked: all access is under the lock.
 final class Flag: @unchecked Sendable {
   private let lock = NSLock()

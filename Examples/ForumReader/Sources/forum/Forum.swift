@@ -3,9 +3,8 @@ import ForumReader
 import Handstamp
 import HandstampCookies
 import HandstampData
-import HandstampVaults
 
-/// `forum`: reads a forum in a plain terminal, also without a network.
+/// `forum`: reads a forum in a plain terminal, online and offline.
 @main
 struct Forum {
   static let name = "org.handstamp.forum"
@@ -31,7 +30,7 @@ struct Forum {
     let backend = CookieBackend(.forum(server), transport: transport, clock: clock)
     let open = OpenStore { try StorePlace(name, account: $0) }
     let controller = SessionController(
-      vault: .platform(name), backend: backend, policy: .onRejection, clock: clock,
+      backend: backend, vault: .platform(name), policy: .onRejection, clock: clock,
       cleanups: [CleanupStep("database", .database) { ended in try open.remove(of: ended.account) }])
     let client = try ForumClient(backend.site.baseURL, controller: controller, backend: backend, transport: transport)
     return Reader(client, open, console: Terminal())

@@ -1,16 +1,16 @@
 import Foundation
 import ForumReader
 
-/// Lines in and lines out: nothing else is asked of a terminal.
+/// Reads and writes lines, and requires nothing else of the terminal.
 // Unchecked: all access is under the lock.
 final class Terminal: Console, @unchecked Sendable {
   private let lock = NSLock()
   private var waiting: CheckedContinuation<String?, Never>?
   private var prompt = ""
-  /// Whether the cursor stands behind the prompt.
+  /// Whether the cursor follows the prompt.
   private var isPrompted = false
   private var isReading = false
-  /// Lines that nobody waited for any more when they came.
+  /// Lines that arrived after their question was cancelled.
   private var lines: [String?] = []
 
   let isInteractive = isatty(STDIN_FILENO) == 1
@@ -18,7 +18,7 @@ final class Terminal: Console, @unchecked Sendable {
   func say(_ text: String) {
     lock.lock()
     defer { lock.unlock() }
-    // What is typed already stays where it stands.
+    // Text already typed stays on its line.
     write((isPrompted ? "\n" : "") + Terminal.clean(text) + "\n")
     isPrompted = false
   }
@@ -53,7 +53,7 @@ final class Terminal: Console, @unchecked Sendable {
   private func wait(_ continuation: CheckedContinuation<String?, Never>, _ prompt: String) {
     lock.lock()
     defer { lock.unlock() }
-    // What a person typed at a former prompt is no answer to this one.
+    // A line typed at an earlier prompt does not answer this one.
     if isInteractive { lines.removeAll { $0 != nil } }
     if Task.isCancelled || !lines.isEmpty {
       return continuation.resume(returning: Task.isCancelled ? nil : lines.removeFirst())
@@ -65,7 +65,7 @@ final class Terminal: Console, @unchecked Sendable {
     showPrompt()
     guard !isReading else { return }
     isReading = true
-    // To read blocks a thread.
+    // Reading blocks a thread.
     Thread.detachNewThread { [self] in received(readLine()) }
   }
 
@@ -92,13 +92,13 @@ final class Terminal: Console, @unchecked Sendable {
   // Unsafe: written before the handler that reads it is set.
   nonisolated(unsafe) private static var asItWas = termios()
 
-  /// The settings to go back to; nothing where there is no terminal.
+  /// Turns off echo. Returns the previous settings, or `nil` if there is no terminal.
   private func hideTyping() -> termios? {
     var settings = termios()
     guard tcgetattr(STDIN_FILENO, &settings) == 0 else { return nil }
     Terminal.asItWas = settings
     settings.c_lflag &= ~tcflag_t(ECHO)
-    // Whoever gives up here gets a terminal back that shows what they type.
+    // Restores echo if the user interrupts the program here.
     signal(SIGINT) { number in
       tcsetattr(STDIN_FILENO, TCSANOW, &Terminal.asItWas)
       signal(number, SIG_DFL)
@@ -117,7 +117,7 @@ final class Terminal: Console, @unchecked Sendable {
     write("\n")
   }
 
-  /// What a forum's members write must not steer the terminal.
+  /// Removes control characters, so that text from the forum cannot control the terminal.
   private static func clean(_ text: String) -> String {
     String(
       String.UnicodeScalarView(

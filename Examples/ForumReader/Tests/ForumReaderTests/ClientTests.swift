@@ -20,7 +20,7 @@ import Testing
     let clock = ManualClock()
     store = try place.store(clock)
     let backend = CookieBackend(.forum(Site.base), transport: site, clock: clock)
-    let controller = SessionController(vault: MemoryVault(), backend: backend, policy: .onRejection, clock: clock)
+    let controller = SessionController(backend: backend, vault: MemoryVault(), policy: .onRejection, clock: clock)
     client = try ForumClient(Site.base, controller: controller, backend: backend, transport: site)
   }
 
@@ -45,13 +45,13 @@ import Testing
   }
 
   @Test(arguments: [
-    (0, SessionError.unreachable(retryAfter: nil)), (1, .unreachable(retryAfter: nil)),
+    (0, SessionError.requestFailed(.server(.init(status: 200)))), (1, .requestFailed(.server(.init(status: 200)))),
     (2, .refused(code: "banned", detail: "you are banned until 2027: Puns")),
     (3, .refused(code: "wrong_credentials", detail: nil)),
     (4, .refused(code: "refused", detail: "Gone: Nothing")),
     (5, .refused(code: "wrong_credentials", detail: "No: That name and that password do not fit")),
   ])
-  func `keeps nothing of a sign-in that the forum refuses, though a cookie came along`(
+  func `keeps nothing of a refused sign-in, even with a cookie`(
     index: Int, wanted: SessionError
   ) async throws {
     site.answer(
@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test(arguments: [200, 403, 503])
-  func `tells a refusal whatever its status, keeps the session and what is in the store`(status: Int) async throws {
+  func `reports a refusal of any status, and keeps the session and the store`(status: Int) async throws {
     try await signIn()
     site.answer("index.php", Sample.index)
     try await client.refresh(.forums, in: store)
@@ -79,7 +79,7 @@ import Testing
     #expect(try store.now(.forums).count == 2)
   }
 
-  @Test func `takes a page for members alone for no sign-out while the start page still names who is signed in`()
+  @Test func `stays signed in if a page is for members only but the start page names the member`()
     async throws
   {
     try await signIn()
@@ -94,7 +94,7 @@ import Testing
   }
 
   @Test(arguments: ["challenge", "messages-none", "thread"])
-  func `takes no page for a sign-out that does not say that a guest looks at it`(start: String) async throws {
+  func `stays signed in unless the start page identifies a guest`(start: String) async throws {
     try await signIn()
     site.answer("index.php", Sample.index)
     try await client.refresh(.forums, in: store)
@@ -102,20 +102,20 @@ import Testing
     site.answer("index.php", try OldPage.text(start))
     await #expect(throws: ScrapeError.missing("table of forums")) { try await client.refresh(.messages, in: store) }
     #expect(isSignedIn)
-    // The start page as a member sees it whose number is not on it.
+    // The start page of a member, without the member's number.
     site.answer("private.php", try OldPage.text("register"))
     site.answer("index.php", try OldPage.text("index").replacingOccurrences(of: "data-user=\"42\"", with: ""))
     await #expect(throws: ForumRefusal.mustRegister) { try await client.refresh(.messages, in: store) }
     #expect(isSignedIn)
     #expect(try store.now(.forums).count == 2)
-    // And as a guest sees it.
+    // The start page of a guest.
     site.answer("private.php", try OldPage.text("register"))
     site.answer("index.php", try OldPage.text("index-guest"))
     await #expect(throws: ForumRefusal.mustRegister) { try await client.refresh(.messages, in: store) }
     #expect(client.controller.state == .signedOut(.rejected))
   }
 
-  @Test func `looks up why and until when a member is banned, and keeps the session and what is in the store`()
+  @Test func `looks up the reason and end of a ban, and keeps the session and the store`()
     async throws
   {
     try await signIn()
@@ -130,7 +130,7 @@ import Testing
     #expect(
       await refused() == Ban(reason: "Posted a bad pun. User has been banned until Nov 3, 2026.", end: end))
     #expect(site.requests.last?.url == Site.base + "banlist.php?userid=42&actfilt=-1")
-    // The list is refused to banned members, is another page, names another member only, or cannot be reached.
+    // The list is refused to banned members, is another page, names only another member, or is unreachable.
     site.answer("private.php", try OldPage.text("ban-link"))
     site.answer("banlist.php", try OldPage.text("ban-link"))
     #expect(await refused() == Ban(listed: "42"))
@@ -148,10 +148,10 @@ import Testing
 
   @Test(arguments: [
     ("ban", "you are banned until November 3, 2026 8:45 p.m. CST: Posted a bad pun. Twice."),
-    ("ban-permanent", "you are banned for good: Sold the forum's tea"),
+    ("ban-permanent", "you are banned permanently: Sold the forum's tea"),
     ("ban-link", "you are banned; the reason is at https://forum.example.org/banlist.php?userid=42"),
   ])
-  func `says at a sign-in why and until when the member is banned`(page: String, words: String) async throws {
+  func `states the reason and end of a ban at sign-in`(page: String, words: String) async throws {
     site.answer("account.php", try OldPage.text(page), headers: [HeaderField("Set-Cookie", "bbuserid=secret; path=/")])
     await #expect(throws: SessionError.refused(code: "banned", detail: words)) {
       try await client.controller.signIn { try await client.backend.signIn("ada", Secret("lovelace")) }
@@ -159,7 +159,7 @@ import Testing
     #expect(!isSignedIn)
   }
 
-  @Test func `tells of a probation with the page that names it`() async throws {
+  @Test func `reports a probation along with the page`() async throws {
     try await signIn()
     site.answer("forumdisplay.php", try OldPage.text("probation"))
     let list = Listing.threads(forum: "27", page: 1)
@@ -169,9 +169,9 @@ import Testing
     #expect(try store.now(list).map(\.text) == ["Alone"])
   }
 
-  /// Each list as it was kept, and then a page in its place that is another or none.
+  /// Each list is stored, then replaced with another page or none.
   @Test(arguments: ["challenge", "profile", "refusal"])
-  func `keeps what is in the store when another page comes than was asked for`(other: String) async throws {
+  func `keeps the store if the response is another page`(other: String) async throws {
     try await signIn()
     let pages: [(Listing, String, String)] = [
       (.forums, "index.php", "index"), (.threads(forum: "26", page: 1), "forumdisplay.php", "threads"),
@@ -193,7 +193,7 @@ import Testing
     #expect(isSignedIn)
   }
 
-  @Test func `goes nowhere else with the forum`() async throws {
+  @Test func `follows no redirect to another site`() async throws {
     try await signIn()
     site.answer("index.php", "", status: 302, headers: [HeaderField("Location", "https://portal.example.com/")])
     await #expect(throws: ForumFailure.elsewhere) { try await client.refresh(.forums, in: store) }
@@ -208,7 +208,7 @@ import Testing
     site.answer("showthread.php", Sample.refusals[0].text, status: 503)
     await #expect(throws: ForumRefusal.databaseDown) { try await client.markRead("26001", to: 2, in: store) }
     #expect(try store.now(list).last?.isNew == true)
-    // Success, says the page of a network that wants a sign-in of its own.
+    // A network's own sign-in page, which reports success.
     for page in [try OldPage.text("challenge"), "", "<body data-user=0><a href='account.php?action=logout'>out</a>"] {
       site.answer("showthread.php", page)
       await #expect(throws: ScrapeError.missing("name of the member")) {
@@ -229,7 +229,7 @@ import Testing
     #expect(try store.now(list).last?.isNew == false)
     let body = site.requests.last.map { String(decoding: $0.body, as: UTF8.self) }
     #expect(body == "action=setseen&threadid=26001&index=2")
-    // The session is over: that is found out here, too.
+    // The session has ended, which is noticed here as well.
     site.answer("showthread.php", try OldPage.text("register"))
     site.answer("index.php", try OldPage.text("index-guest"))
     await #expect(throws: ForumRefusal.mustRegister) { try await client.markRead("26001", to: 2, in: store) }

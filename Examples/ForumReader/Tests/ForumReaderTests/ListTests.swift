@@ -6,7 +6,7 @@ import Testing
 
 @testable import ForumReader
 
-@Suite struct `A list that was kept` {
+@Suite struct `A stored list` {
   private let place: Place
   private let clock = ManualClock()
   private let store: ForumStore
@@ -20,7 +20,7 @@ import Testing
 
   // MARK: Order
 
-  @Test func `has what is sticky first, then the latest post, then what has no date that is understood`() async throws {
+  @Test func `sorts sticky threads first, then by latest post, then those without a known date`() async throws {
     let dates: [(String, String, Bool)] = [
       ("old", "Jan 1, 2026 9:00 AM", false), ("rules", "Jan 1, 2020", true), ("unclear", "last Tuesday", false),
       ("new", "Jan 3, 2026 10:00", false), ("none", "", false), ("more rules", "Jan 9, 2026", true),
@@ -41,7 +41,7 @@ import Testing
     ("Jan 9, 2026", "Jan 9, 2026", 1_767_916_800), ("", "Jan 1, 2026", 1_767_225_600),
     ("a while ago", "a while ago", nil),
   ])
-  func `never has a moment beside a text that means another`(text: String, wanted: String, moment: Int?) async throws {
+  func `never pairs a date's text with another date's moment`(text: String, wanted: String, moment: Int?) async throws {
     for date in ["Jan 1, 2026", text] {
       try await store.keep(
         MessagePage(
@@ -51,11 +51,11 @@ import Testing
     #expect(try store.store.read { try Int.fetchOne($0, sql: "SELECT time FROM message") } == moment)
   }
 
-  @Test func `knows of a thread's last post from its last page`() async throws {
+  @Test func `takes a thread's last post from its last page`() async throws {
     try await store.keep(HTMLPage(Sample.threads).scrape(ThreadList.self))
     try await store.keep(HTMLPage(Sample.ignoring).scrape(PostsPage.self))
     #expect(try text("SELECT lastpost FROM thread WHERE number = '26001'") == "Jan 4, 2026 21:16")
-    // It is the only one with a date.
+    // The only one with a date.
     #expect(try store.now(Self.threads).map(\.id) == ["26000", "26001", "26003"])
     #expect(try store.listed(.posts(thread: "26001", page: 2)).pages == 2)
     #expect(
@@ -63,7 +63,7 @@ import Testing
         == "ada, 43 replies, 1 unread, closed, last post Jan 4, 2026 21:16 by ada")
   }
 
-  @Test func `never has an author of the last post beside another post's date`() async throws {
+  @Test func `never pairs the last post's author with another post's date`() async throws {
     let list = Listing.threads(forum: "26", page: 1)
     func note() throws -> String? { try store.now(list).first { $0.id == "26001" }?.note }
     try await store.keep(OldPage.read("threads", as: ThreadList.self))
@@ -76,7 +76,7 @@ import Testing
     page.pages = PageNumbers(current: 3, total: 3)
     try await store.keep(page)
     #expect(try note()?.hasSuffix("last post Nov 7, 2011 17:27 by ada") == true)
-    // A last post without a date says nothing of who wrote the one that is known.
+    // A last post without a date does not reveal the author of the known one.
     page.posts[2].date = ""
     page.posts[2].author.name = "Mallory"
     try await store.keep(page)
@@ -89,7 +89,7 @@ import Testing
 
   // MARK: Posts
 
-  @Test func `marks as new what stands after the last post that was read`() async throws {
+  @Test func `marks posts after the last one read as new`() async throws {
     try await store.keep(HTMLPage(Sample.ignoring).scrape(PostsPage.self))
     let list = Listing.posts(thread: "26001", page: 2)
     #expect(try store.now(list).map(\.isNew) == [false, false, false, true])
@@ -97,7 +97,7 @@ import Testing
     #expect(try store.now(list).map(\.note)[2] == "#43 Mallory, ignored")
   }
 
-  @Test func `loses a post that its page shows no longer`() async throws {
+  @Test func `loses a post that is no longer on its page`() async throws {
     var page: PostsPage = try HTMLPage(Sample.posts).scrape()
     try await store.keep(page)
     page.posts.removeFirst()
@@ -110,7 +110,7 @@ import Testing
   @Test(arguments: [
     (Listing.forums, 6 * 3600), (.threads(forum: "26", page: 2), 900), (.bookmarks(page: 1), 600), (.messages, 600),
   ])
-  func `is left alone for a while`(list: Listing, rest: Int) async throws {
+  func `is not fetched again for a while`(list: Listing, rest: Int) async throws {
     #expect(try store.isDue(list))
     try await keepAll()
     #expect(try !store.isDue(list))
@@ -120,22 +120,22 @@ import Testing
     #expect(try store.isDue(list))
     try await keepAll()
     #expect(try !store.isDue(list))
-    // The clock is put back.
+    // The clock is set back.
     clock.advance(by: .seconds(-1))
     #expect(try store.isDue(list))
   }
 
   @Test(arguments: [Listing.posts(thread: "26001", page: 1), .message("421"), .person("7")])
-  func `is fetched at every visit when it is read and no list`(list: Listing) async throws {
+  func `is fetched at every visit if it is content rather than a list`(list: Listing) async throws {
     try await keepAll()
     #expect(try !store.now(list).isEmpty)
     #expect(try store.isDue(list))
   }
 
-  @Test func `is fetched again when nothing of it is left, and by the next account`() async throws {
+  @Test func `is fetched again if it was pruned, and for another account`() async throws {
     try await keepAll()
     #expect(try store.isDue(.threads(forum: "26", page: 1)))
-    let others = try ForumStore(StorePlace(folder: place.folder.appendingPathComponent("zoë")), clock: clock)
+    let others = try StorePlace(folder: place.folder.appendingPathComponent("zoë")).forumStore(clock)
     #expect(try others.isDue(.forums))
     try await store.store.write { try $0.execute(sql: "UPDATE thread SET page = 0") }
     #expect(try store.isDue(Self.threads))
@@ -144,14 +144,14 @@ import Testing
     #expect(try again.isDue(.forums) && again.isDue(.messages))
   }
 
-  @Test func `counts as fetched under the number that was asked for, too`() async throws {
+  @Test func `counts as fetched under the requested number, too`() async throws {
     let beyond = Listing.threads(forum: "26", page: 99)
     try await store.keep(HTMLPage(Sample.threads).scrape(ThreadList.self), for: beyond)
     #expect(try store.listed(beyond).fetch != nil)
     #expect(try store.listed(Self.threads).fetch != nil)
   }
 
-  @Test func `is forgotten to have been fetched after a week`() async throws {
+  @Test func `forgets after a week that it was fetched`() async throws {
     try await keepAll()
     clock.advance(by: .seconds(7 * 86_400 + 1))
     try await store.keep(HTMLPage(Sample.profile).scrape(ProfilePage.self))
@@ -172,7 +172,7 @@ import Testing
 
   // MARK: Versions
 
-  @Test func `outlives the program's next version, with what was read of it`() async throws {
+  @Test func `survives an upgrade of the program, including the read position`() async throws {
     let folder = place.folder.appendingPathComponent("old")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
     let pool = try DatabasePool(path: folder.appendingPathComponent("store-1.sqlite").path)
@@ -187,7 +187,7 @@ import Testing
           """)
     }
     try pool.close()
-    let store = try ForumStore(StorePlace(folder: folder), clock: clock)
+    let store = try StorePlace(folder: folder).forumStore(clock)
     #expect(store.store.rebuilds == 0)
     #expect(
       try store.now(.threads(forum: "26", page: 1)).map(\.note) == [

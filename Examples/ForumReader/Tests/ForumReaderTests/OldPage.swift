@@ -2,12 +2,12 @@ import Foundation
 
 @testable import ForumReader
 
-/// Pages in the shape of a site that has grown for twenty years. They are the fuzzer's seeds as well.
+/// Pages in the style of a site that has grown over twenty years. They also serve as the fuzzer's seeds.
 enum OldPage {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("Fuzz/seeds")
 
-  /// As it comes from the site, in windows-1252.
+  /// The raw page, in windows-1252.
   static func bytes(_ name: String) throws -> [UInt8] {
     Array(try Data(contentsOf: folder.appendingPathComponent("old-\(name).html")))
   }

@@ -24,10 +24,10 @@ import Testing
       ("text<body data-user=\"7\"/>", "7"),
       ("<div></div><body title=\"1 > 0\" data-user=7>", "7"), ("<div></div><body title='a\"b' data-user=7>", "7"),
       ("<div></div><body data-user=&#55;>", "7"), ("<table><tr><td><body data-user=7>", "7"),
-      // The first that says it holds.
+      // The first value counts.
       ("<div></div><body class=x><body data-user=7 class=y><body data-user=8>", "7"),
       ("<body data-user=7><body data-user=8>", "7"),
-      // None of these is a tag of a body.
+      // None of these is a body tag.
       ("<div></div><!-- <body data-user=7> -->", nil), ("<div></div><!--[if IE]><body data-user=7><![endif]-->", nil),
       ("<div></div><script>'<body data-user=7>'</script>", nil), ("<div></div><title><body data-user=7></title>", nil),
       ("<div></div><textarea></text><body data-user=7></textarea>", nil),
@@ -36,24 +36,24 @@ import Testing
       ("<div></div><body data-user=7", nil),
       ("<div></div><body title='x data-user=7>", nil), ("<div></div>&lt;body data-user=7>", nil),
       ("<div></div><!doctype x '<body data-user=7'>", nil),
-      // A comment that ends at once, an end tag and a script's end do not hide what follows.
+      // An empty comment, an end tag and the end of a script do not hide the following tag.
       ("<div></div><!--><body data-user=7>", "7"), ("<div></div></a title='>'><body data-user=7>", "7"),
       ("<script>a < b </scripts> </SCRIPT ><div></div><body data-user=7>", "7"),
       ("<div></div>1 < 2 <? x ?></ ><body data-user=7>", "7"),
     ] as [(String, String?)])
-  func `has of its body what browsers find there`(text: String, user: String?) throws {
+  func `has the body attributes that browsers find`(text: String, user: String?) throws {
     #expect(try HTMLPage(text).first("//body")?["data-user"] == user)
     #expect(try HTMLPage("<html><head></head>" + text).first("//body")?["data-user"] == user)
   }
 
-  @Test func `has a body whose first tag is no better than the last`() throws {
+  @Test func `merges the attributes of several body tags`() throws {
     let body = try #require(try HTMLPage("<body class=x><p><body class=y data-user='&lt;&amp;&quot;'>").first("//body"))
     #expect(body["class"] == "x" && body["data-user"] == "<&\"")
   }
 
   // MARK: Threads
 
-  @Test func `lists threads: what is sticky, and of the last post both date and author`() throws {
+  @Test func `lists threads with sticky ones, and date and author of the last post`() throws {
     let list: ThreadList = try OldPage.read("threads")
     #expect(list.forum == "26" && list.title == "Engines & Looms")
     #expect(list.threads.map(\.id) == ["26010", "26000", "26001"])
@@ -68,7 +68,7 @@ import Testing
     #expect(list.pages == PageNumbers(current: 1, total: 13))
   }
 
-  @Test func `is one of one where it has no bar of pages, whatever bars its threads have`() throws {
+  @Test func `is page one of one without a bar of its own, whatever bars its threads have`() throws {
     let list: ThreadList = try OldPage.read("threads-one")
     #expect(list.threads.map(\.title) == ["Alone"] && list.pages == PageNumbers(current: 1, total: 1))
   }
@@ -79,7 +79,7 @@ import Testing
     ("<a href=#>Jan 2, 2026</a>", "Jan 2, 2026"), ("# ? Jan\u{BF} 2, 2026", "Jan 2, 2026"), ("yesterday", "yesterday"),
     ("", ""),
   ])
-  func `has of a last post its date alone`(cell: String, date: String) throws {
+  func `reads only the date of a last post`(cell: String, date: String) throws {
     let list: ThreadList = try HTMLPage(
       "<body data-forum=1><table id=forum><tr class=thread id=thread1><td><a class=thread_title>x</a><td class=lastpost>\(cell)"
     ).scrape()
@@ -91,7 +91,7 @@ import Testing
     #expect(list.threads.map(\.id) == ["26001"] && list.pages == PageNumbers(current: 1, total: 3))
   }
 
-  @Test func `lists forums with those below them`() throws {
+  @Test func `lists forums and subforums`() throws {
     let index: ForumIndex = try OldPage.read("index")
     #expect(index.categories.map(\.name) == ["Main"])
     #expect(index.categories.flatMap(\.forums).map(\.id) == ["1", "26", "27"])
@@ -119,7 +119,7 @@ import Testing
       ("<div class=pages data-current-page=9 data-total-pages=7></div>", 7, 7),
       ("<div class=pages data-current-page=-1 data-total-pages=99999999999999999999></div>", 1, 1),
     ] as [(String, Int, Int)])
-  func `knows which page it is`(bar: String, current: Int, total: Int) throws {
+  func `identifies its page number`(bar: String, current: Int, total: Int) throws {
     let numbers = try PageBar.numbers(HTMLPage("<body>\(bar)"))
     #expect(numbers == PageNumbers(current: current, total: total))
   }
@@ -128,14 +128,14 @@ import Testing
     "<a href=?pagenumber=2>2</a> <a href=?pagenumber=3>3</a>", "data", "Pages (12)", "Pages (12): 3 4",
     "<select><option>1<option>2</select>",
   ])
-  func `is taken for no other page where it does not say which one it is`(bar: String) throws {
+  func `is an error if it does not identify its page number`(bar: String) throws {
     let bar = bar == "data" ? "<div class=pages data-total-pages=7></div>" : "<div class=pages>\(bar)</div>"
     #expect(throws: ScrapeError.missing("number of the page")) { try PageBar.numbers(HTMLPage("<body>\(bar)")) }
   }
 
   // MARK: Posts
 
-  @Test func `reads a thread: dates without the marks beside them, and what is ignored`() throws {
+  @Test func `reads a thread: dates without their marks, and ignored posts`() throws {
     let page: PostsPage = try OldPage.read("thread")
     #expect(page.thread == "26001" && page.forum == "26" && page.title == "Punched cards, then and now")
     #expect(page.pages == PageNumbers(current: 2, total: 3))
@@ -153,7 +153,7 @@ import Testing
     "<body class='showthread thread_5'><div id=thread>", "<body><div id=thread class='x thread:5'>",
     "<body><a class=bclast href='showthread.php?threadid=5&goto=1'>x</a><div id=thread>",
   ])
-  func `tells its thread by other marks, too`(head: String) throws {
+  func `identifies its thread in other ways, too`(head: String) throws {
     let page: PostsPage = try HTMLPage(head + "<table class=post id=post1><td class=postbody>x</table>").scrape()
     #expect(page.thread == "5")
   }
@@ -184,7 +184,7 @@ import Testing
 
   // MARK: Bans
 
-  @Test func `tells why and until when a member is banned`() throws {
+  @Test func `states the reason and end of a ban`() throws {
     let end: ForumDate = "November 3, 2026 8:45 p.m. CST"
     #expect(end.seconds != nil)
     #expect(try OldPage.page("ban").refusal == .banned(Ban(reason: "Posted a bad pun. Twice.", end: end)))
@@ -208,7 +208,7 @@ import Testing
     // A link to the reason is not the reason.
     ("<div id=content><h1>BANNED</h1><a href='/banlist.php?userid=7'>Why?</a></div>", Ban(listed: "7")),
   ])
-  func `tells of a ban what it says in so many words`(text: String, ban: Ban) throws {
+  func `reads a ban from prose`(text: String, ban: Ban) throws {
     #expect(try HTMLPage("<body class=banned>\(text)").refusal == .banned(ban))
   }
 
@@ -223,21 +223,21 @@ import Testing
     }
   }
 
-  @Test func `tells of a probation, and is read all the same`() throws {
+  @Test func `reports a probation, and is read nevertheless`() throws {
     let page = try OldPage.page("probation")
     #expect(page.probation == Ban(.probation, end: "September 21, 2026 8:45 PM CST", listed: "42"))
     #expect(try page.scrape(ThreadList.self).threads == [])
     #expect(try OldPage.page("thread").probation == nil)
   }
 
-  // MARK: What is not understood
+  // MARK: Unparseable pages
 
-  @Test func `names who looks at it only where it does`() throws {
+  @Test func `identifies its visitor only if it names one`() throws {
     #expect(try OldPage.page("thread").visitor == .member(ForumUser(id: "42", name: "ada")))
     #expect(try OldPage.page("index-guest").visitor == .guest)
     #expect(try OldPage.page("register").visitor == .guest)
     #expect(try HTMLPage("<body data-user=0>").visitor == .guest)
-    // A member whose number is not on the page, and pages of others.
+    // A member without a number on the page, and pages of other sites.
     #expect(try HTMLPage("<body><a href='/account.php?action=logout&ma=1'>Log Out</a>").visitor == .unknown)
     #expect(
       try HTMLPage("<body><a href='/account.php?action=logout'>x</a><form action=account.php></form>").visitor
@@ -245,7 +245,7 @@ import Testing
     #expect(try OldPage.page("challenge").visitor == .unknown)
   }
 
-  @Test func `is an error and no empty list when it is not understood`() throws {
+  @Test func `is an error rather than an empty list if it cannot be parsed`() throws {
     func read<Page: Scraped>(_ text: String, _ type: Page.Type) throws { let _: Page = try HTMLPage(text).scrape() }
     let row = "<tr class=row><td><a href='showthread.php?threadid=1'>x</a>"
     #expect(throws: ScrapeError.missing("forums")) { try read("<table id=forums><tr><td>x</table>", ForumIndex.self) }
@@ -274,8 +274,8 @@ import Testing
     }
   }
 
-  /// Where a page has one of its parts cut out, what is kept of it is right or there is an error: never a shorter list.
-  @Test func `loses no row with a part of it`() throws {
+  /// With any part removed, a page is read correctly or is an error, but never a shorter list.
+  @Test func `loses no row along with a missing part`() throws {
     let whole = try OldPage.text("messages")
     for id in ["4601204", "4601162"] {
       let cut = whole.replacingOccurrences(of: "action=show&amp;privatemessageid=\(id)", with: "privatemessageid=")

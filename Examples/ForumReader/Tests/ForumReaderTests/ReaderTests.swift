@@ -12,7 +12,7 @@ import Testing
   /// The first page of Engines & Looms.
   private static let page = Sample.threads.replacingOccurrences(of: "data-current-page=2", with: "data-current-page=1")
 
-  @Test func `shows at once what is known, and what the fetch brings when it is there`() async throws {
+  @Test func `shows the stored list immediately, and the fetched one when it arrives`() async throws {
     let scene = try Scene()
     let running = await scene.arrive()
     let gate = Gate()
@@ -22,13 +22,13 @@ import Testing
     await gate.isReached()
     #expect(!scene.console.said.contains("Special"))
     gate.open()
-    // One line changed: it alone is said.
+    // Only the changed line is printed.
     await scene.console.sees("changed:\n1. Special Nonsense (All about nonsense)")
     #expect(!scene.console.said.contains("Special Nonsense (All about nonsense)\n2."))
     try await scene.leave(running)
   }
 
-  @Test func `shows what changes in the store, whoever changed it`() async throws {
+  @Test func `shows every change of the store`() async throws {
     let scene = try Scene()
     let running = await scene.arrive()
     scene.site.answer("forumdisplay.php", Self.page)
@@ -41,7 +41,7 @@ import Testing
     try await scene.leave(running)
   }
 
-  @Test func `says that nothing is there before it is fetched, and when nothing came`() async throws {
+  @Test func `announces an empty list before and after the fetch`() async throws {
     let scene = try Scene()
     let running = await scene.arrive()
     let gate = Gate()
@@ -53,7 +53,7 @@ import Testing
     try await scene.leave(running)
   }
 
-  @Test func `tells why it shows what it remembers`() async throws {
+  @Test func `explains why it shows stored content`() async throws {
     let scene = try Scene()
     let running = await scene.arrive()
     scene.console.type("r")
@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `lets no late answer into another page, be it good or bad`(isGood: Bool) async throws {
+  func `shows no late response on another page, be it good or bad`(isGood: Bool) async throws {
     let scene = try Scene()
     let running = await scene.arrive()
     let gate = Gate()
@@ -82,7 +82,7 @@ import Testing
     await scene.console.sees("1. Hi (Zoë, Feb 1, new)")
     gate.open()
     if isGood {
-      // It is kept for the next visit.
+      // It is stored for the next visit.
       for try await listed in try scene.ada.values(Self.threads) where listed.fetch != nil { break }
     }
     await scene.catchUp()
@@ -97,7 +97,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `shows nothing of a former account to the next one`(isErased: Bool) async throws {
+  func `shows nothing of the previous account to the next one`(isErased: Bool) async throws {
     let scene = try Scene()
     let running = await scene.arrive()
     let gate = Gate()
@@ -112,10 +112,10 @@ import Testing
       scene.console.type("out")
       await scene.console.sees("signed out")
     } else if case .signedIn(let facts) = scene.client.controller.state {
-      await scene.client.controller.sessionEnded(facts.session, reason: .rejected)
-      await scene.console.sees("you were signed out: the forum has ended it")
+      await scene.client.controller.endSession(facts.session, reason: .rejected)
+      await scene.console.sees("you were signed out: the forum ended the session")
     }
-    // A change in her store is for nobody's eyes, either.
+    // A change in her store is not shown, either.
     try? await former.keep(HTMLPage(Sample.messages).scrape(MessageList.self))
     scene.signIn("Zoë", 7)
     await scene.console.sees("Zoë's Nonsense")
@@ -129,7 +129,7 @@ import Testing
     try await scene.leave(running)
   }
 
-  @Test func `fetches a list that it fetched lately only when it is asked to`() async throws {
+  @Test func `fetches a recent list again only on request`() async throws {
     let scene = try Scene()
     let running = await scene.arrive()
     scene.site.answer("forumdisplay.php", Self.page)
@@ -159,7 +159,7 @@ import Testing
     try await scene.leave(running)
   }
 
-  @Test func `bookmarks the open thread or one of a list, and takes it off again`() async throws {
+  @Test func `adds and removes a bookmark for the open thread or one in a list`() async throws {
     let scene = try Scene()
     let running = await scene.arrive()
     scene.site.answer("forumdisplay.php", Self.page)
@@ -170,7 +170,7 @@ import Testing
     await scene.console.sees("bookmarked")
     let body = scene.site.requests.last.map { String(decoding: $0.body, as: UTF8.self) }
     #expect(body == "action=add&threadid=26001")
-    // It shows before the forum is asked for the list.
+    // It is visible before the list is fetched.
     let gate = Gate()
     scene.site.answer("bookmarkthreads.php", Sample.bookmarks, behind: gate)
     scene.console.type("marks")
@@ -187,7 +187,7 @@ import Testing
     await scene.console.sees("bookmark kept: the forum's database is down")
     scene.site.answer("bookmarkthreads.php", "<body data-user=42>ok")
     scene.console.type("unmark")
-    await scene.console.sees("no bookmark any more")
+    await scene.console.sees("bookmark removed")
     scene.console.type("b")
     await scene.console.sees("1. Elsewhere (Zoë, 41 replies, 2 unread, last post Jan 5, 2026 08:00)\npage 1 of 2")
     scene.console.type("unmark 7")
@@ -195,7 +195,7 @@ import Testing
     try await scene.leave(running)
   }
 
-  @Test func `shows what is sticky, the last post's author, the author of a post, and messages`() async throws {
+  @Test func `shows sticky threads, the last post's author, a post's author, and messages`() async throws {
     let scene = try Scene()
     let running = await scene.arrive()
     scene.site.answer("forumdisplay.php", try OldPage.text("threads"))
@@ -228,7 +228,7 @@ import Testing
     try await scene.leave(running)
   }
 
-  @Test func `says why and until when one is banned, and of each probation once`() async throws {
+  @Test func `states the reason and end of a ban, and each probation once`() async throws {
     let scene = try Scene()
     let running = await scene.arrive()
     scene.site.answer("index.php", try OldPage.text("ban-link"))
@@ -236,14 +236,14 @@ import Testing
     scene.console.type("r")
     await scene.console.sees(
       "from memory: you are banned until Nov 3, 2026: Posted a bad pun. User has been banned until Nov 3, 2026.")
-    let words = "you are on probation until September 21, 2026 8:45 PM CST: read on, but do not write"
+    let words = "you are on probation until September 21, 2026 8:45 PM CST: you can read, but not write"
     for _ in 0..<2 {
       scene.site.answer("forumdisplay.php", try OldPage.text("probation"))
       scene.console.type("2")
       await scene.console.sees("nothing here yet")
       scene.console.type("b")
       await scene.console.sees("1. General Nonsense")
-      // A page that says nothing of it does not make it new.
+      // A page that does not mention it does not make it new.
       scene.site.answer("index.php", Sample.index)
       scene.console.type("r")
       await scene.console.sees("nothing new")
@@ -253,7 +253,7 @@ import Testing
     try await scene.leave(running)
   }
 
-  @Test func `does what was asked before it ends`() async throws {
+  @Test func `completes pending requests before it ends`() async throws {
     let scene = try Scene()
     let running = await scene.arrive()
     scene.site.answer("forumdisplay.php", Self.page)
@@ -270,7 +270,7 @@ import Testing
     #expect(try scene.ada.now(.bookmarks(page: 1)).map(\.id) == ["26001"])
   }
 
-  @Test func `lets a script's words wait for the pages that they are about`() async throws {
+  @Test func `makes a script's commands wait for their pages`() async throws {
     let scene = try Scene(isInteractive: false)
     scene.site.answer("index.php", Sample.index)
     scene.site.answer("forumdisplay.php", Self.page)

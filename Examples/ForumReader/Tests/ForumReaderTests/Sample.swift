@@ -27,7 +27,7 @@ enum Sample {
     <tr><td class=postdate>Jan 2, 2026</table>
     <table class=post id=post902 data-idx=2><tr class=altcolor1><td class="userinfo userid-42"><dl><dt class=author>ada</dl><td class=postbody>red ☃ <img src=x title=":)"></table></div>
     """
-  /// Two posts that are ignored: the first of the page and one in its middle.
+  /// Two ignored posts: the first of the page and one in the middle.
   static let ignoring = """
     <body data-forum=26 data-thread=26001 data-user=42><a class=bclast href=#>Old</a>
     <div class="pages" data-current-page=2 data-total-pages=2></div><div id=thread>

@@ -9,7 +9,7 @@ import Testing
 
 @testable import ForumReader
 
-/// A reader, the forum that it reads, and somebody who types.
+/// A reader, its forum, and a typing user.
 struct Scene {
   let site = Site()
   let clock = ManualClock()
@@ -22,16 +22,18 @@ struct Scene {
     let place = try Place()
     self.place = place
     console = Typist(isInteractive: isInteractive)
-    let open = OpenStore(clock: clock) { StorePlace(folder: place.folder.appendingPathComponent($0.rawValue)) }
+    let open = OpenStore(open: { [clock] in try $0.forumStore(clock) }) {
+      StorePlace(folder: place.folder.appendingPathComponent($0.rawValue))
+    }
     self.open = open
     let backend = CookieBackend(.forum(Site.base), transport: site, clock: clock)
     let controller = SessionController(
-      vault: MemoryVault(), backend: backend, policy: .onRejection, clock: clock,
+      backend: backend, vault: MemoryVault(), policy: .onRejection, clock: clock,
       cleanups: [CleanupStep("database", .database) { ended in try open.remove(of: ended.account) }])
     client = try ForumClient(Site.base, controller: controller, backend: backend, transport: site)
   }
 
-  /// Runs until somebody leaves.
+  /// Runs until the user leaves.
   func start() -> Task<Void, any Error> {
     Task { [client, open, console] in try await Reader(client, open, console: console).run() }
   }
@@ -46,7 +48,7 @@ struct Scene {
     console.type("password")
   }
 
-  /// From the start to the list of forums, as `ada` sees it.
+  /// Starts the reader, signs in `ada`, and waits for the list of forums.
   func arrive() async -> Task<Void, any Error> {
     site.answer("index.php", Sample.index)
     let running = start()
@@ -55,7 +57,7 @@ struct Scene {
     return running
   }
 
-  /// Until everything that happened before has been dealt with.
+  /// Waits until all earlier events have been handled.
   func catchUp() async {
     console.type("offline")
     await console.sees("offline: nothing is fetched")
@@ -69,7 +71,7 @@ struct Scene {
   }
 }
 
-/// A console whose lines a test types, and sees.
+/// A console for tests to type on and to read.
 // Unchecked: all access is under the lock.
 final class Typist: Console, @unchecked Sendable {
   let isInteractive: Bool
@@ -81,7 +83,7 @@ final class Typist: Console, @unchecked Sendable {
 
   init(isInteractive: Bool) { self.isInteractive = isInteractive }
 
-  /// All that was said.
+  /// The output so far.
   var said: String { lock.withLock { lines.joined(separator: "\n") } }
 
   func type(_ line: String) {
@@ -94,7 +96,7 @@ final class Typist: Console, @unchecked Sendable {
     given?.resume(returning: line)
   }
 
-  /// Until that is said, after what was typed last.
+  /// Waits until the text is printed after the last line typed.
   func sees(_ text: String, at place: SourceLocation = #_sourceLocation) async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -105,8 +107,8 @@ final class Typist: Console, @unchecked Sendable {
         if isSaid { continuation.resume() }
       }
     } onCancel: {
-      // The test's time is over.
-      Issue.record("never said: \(text); but:\n\(said)", sourceLocation: place)
+      // The test has timed out.
+      Issue.record("never printed: \(text); output:\n\(said)", sourceLocation: place)
       lock.lock()
       let looking = looking
       self.looking = []

@@ -15,7 +15,7 @@ import Testing
     #expect(index.categories.first?.forums.first?.about == "All about nonsense")
   }
 
-  @Test func `reads threads, and leaves out what has no id`() throws {
+  @Test func `reads threads, and skips those without an ID`() throws {
     let list: ThreadList = try page(Sample.threads)
     #expect(list.forum == "26" && list.title == "Engines & Looms" && list.pages == PageNumbers(current: 2, total: 7))
     #expect(list.threads.map(\.id) == ["26000", "26001", "26003"])
@@ -34,7 +34,7 @@ import Testing
     #expect(posts.posts.last?.text == "red ☃ [:)]")
   }
 
-  @Test func `numbers what is ignored by the posts around it, and counts it as read along with them`() throws {
+  @Test func `numbers ignored posts by those around them, and counts them as read likewise`() throws {
     let page: PostsPage = try page(Sample.ignoring)
     #expect(page.posts.map(\.index) == [41, 42, 43, 44])
     #expect(page.posts.map(\.isIgnored) == [true, false, true, false])
@@ -45,7 +45,7 @@ import Testing
     ([0, 0, 0], [81, 82, 83]), ([0, 90, 0, 0], [89, 90, 91, 92]), ([5, 0, 9, 0], [5, 6, 9, 10]),
     ([0, 0, 1], [1, 1, 1]),
   ])
-  func `numbers every post, whatever the page says of it`(said: [Int], wanted: [Int]) throws {
+  func `numbers every post, whatever the page states`(said: [Int], wanted: [Int]) throws {
     let posts = said.enumerated().map { place, index in
       "<table class=post id=post\(place + 1) \(index > 0 ? "data-idx=\(index)" : "")><td class=postbody>x</table>"
     }
@@ -55,7 +55,7 @@ import Testing
     #expect(page.posts.map(\.index) == wanted)
   }
 
-  @Test func `reads bookmarks, and takes no other list for them`() throws {
+  @Test func `reads bookmarks, and rejects other lists`() throws {
     let list: BookmarkList = try page(Sample.bookmarks)
     #expect(list.threads.map(\.id) == ["26003", "1007"] && list.pages == PageNumbers(current: 1, total: 2))
     #expect(list.threads.map(\.unread) == [nil, 2])
@@ -79,13 +79,13 @@ import Testing
     #expect(message.subject == "Hi" && message.text == "For your eyes" && message.sender.id == "7")
   }
 
-  @Test(arguments: Sample.refusals.indices) func `tells what a page refuses`(index: Int) throws {
+  @Test(arguments: Sample.refusals.indices) func `identifies a refusal`(index: Int) throws {
     let (text, wanted) = Sample.refusals[index]
     #expect(try HTMLPage(text).refusal == wanted)
     #expect(throws: wanted) { let _: ForumIndex = try page(text) }
   }
 
-  @Test func `names the part that is missing`() {
+  @Test func `names the missing part`() {
     #expect(throws: ScrapeError.missing("table of forums")) { let _: ForumIndex = try page("<body>hotel WiFi") }
     #expect(throws: ScrapeError.missing("forum")) { let _: ThreadList = try page("<body data-forum=''>") }
     #expect(throws: ScrapeError.missing("thread")) { let _: PostsPage = try page(Sample.index) }
@@ -99,8 +99,8 @@ import Testing
     #expect(page.user?.name == "€“ï\u{81}”")
   }
 
-  /// Every page, cut, doubled and spoilt byte by byte: a value or a typed error, never anything else.
-  @Test(arguments: 0..<40 as Range<UInt64>) func `never traps on a spoilt page`(seed: UInt64) {
+  /// Every page, cut, doubled and corrupted byte by byte, yields a value or a typed error.
+  @Test(arguments: 0..<40 as Range<UInt64>) func `never traps on a corrupted page`(seed: UInt64) {
     var random = Dice(state: seed)
     for page in Sample.pages.map(Windows1252.encode) + OldPage.all {
       var bytes = page
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  @Test func `takes a page that is nested without end`() {
+  @Test func `accepts an endlessly nested page`() {
     let deep = String(repeating: "<div><blockquote>", count: 20_000)
     let head = "<body data-thread=1><div id=thread><table class=post id=post1><td class=postbody>"
     Everything.read(Array((head + deep).utf8))

@@ -4,7 +4,7 @@ import HandstampCookies
 
 @testable import ForumReader
 
-/// A forum that answers what a test has said, once each.
+/// A forum with scripted responses, each given once.
 // Unchecked: all access is under the lock.
 final class Site: Transport, @unchecked Sendable {
   static let base = "https://forum.example.org/"
@@ -14,7 +14,7 @@ final class Site: Transport, @unchecked Sendable {
 
   var requests: [TransportRequest] { lock.withLock { seen } }
 
-  /// How often a page was asked for.
+  /// The number of requests for a page.
   func count(_ path: String) -> Int { requests.count { $0.url.hasPrefix(Site.base + path) } }
 
   func answer(_ path: String, _ text: String, status: Int = 200, headers: [HeaderField] = [], behind gate: Gate? = nil)
@@ -24,11 +24,11 @@ final class Site: Transport, @unchecked Sendable {
   }
 
   @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-    throw .unreachable("no streams")
+    throw .notConnected("no streams")
   }
 
   @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-    // A sign-out is told in its own time: it must not take what is meant for a sign-in.
+    // A sign-out is delivered at any time, and must not consume the response meant for a sign-in.
     if request.url.hasSuffix("action=logout") { return TransportResponse(status: 200, headers: [], body: []) }
     let path = String(request.url.dropFirst(Site.base.count).prefix { $0 != "?" })
     let answer = lock.withLock { () -> (TransportResponse, Gate?)? in
@@ -37,13 +37,13 @@ final class Site: Transport, @unchecked Sendable {
       answers[path]?.removeFirst()
       return first
     }
-    guard let answer else { throw .unreachable("nothing was said of \(path)") }
+    guard let answer else { throw .notConnected("no response was scripted for \(path)") }
     await answer.1?.pass()
     return answer.0
   }
 }
 
-/// Holds whoever comes until it is opened, whatever becomes of who sent them.
+/// Holds arriving tasks until it is opened, even if they are cancelled.
 // Unchecked: all access is under the lock.
 final class Gate: @unchecked Sendable {
   private let lock = NSLock()
@@ -66,7 +66,7 @@ final class Gate: @unchecked Sendable {
     }
   }
 
-  /// Until somebody stands at it.
+  /// Waits until a task has arrived.
   func isReached() async {
     await withCheckedContinuation { continuation in
       lock.lock()

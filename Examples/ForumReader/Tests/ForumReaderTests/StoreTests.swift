@@ -7,7 +7,7 @@ import Testing
 
 @testable import ForumReader
 
-@Suite struct `What an account has read` {
+@Suite struct `An account's store` {
   private let place: Place
   private let clock = ManualClock()
   private let store: ForumStore
@@ -19,26 +19,26 @@ import Testing
 
   private func page<Value: Scraped>(_ text: String) throws -> Value { try HTMLPage(text).scrape() }
 
-  @Test func `reaches whoever looks at it, page by page`() async throws {
+  @Test func `notifies observers, page by page`() async throws {
     var seen = store.values(.threads(forum: "26", page: 2)).makeAsyncIterator()
     #expect(try await seen.next() == ForumStore.Listed(lines: []))
     try await store.keep(page(Sample.threads) as ThreadList)
     let first = try #require(try await seen.next())
     #expect(first.lines.map(\.id) == ["26000", "26001", "26003"] && first.pages == 7)
-    // The same page again says nothing new, but that it was fetched.
+    // The same page again is no change, except for the fetch.
     try await store.keep(page(Sample.threads) as ThreadList)
     let again = try #require(try await seen.next())
     #expect(again.lines == first.lines)
     #expect(try #require(again.fetch) > #require(first.fetch))
     try await store.markRead("26000", to: 1100)
     #expect(try await seen.next()?.lines.first?.note == "Zoë, 1099 replies, read, sticky, last post Jan 1")
-    // What changes elsewhere is none of its matter.
+    // Changes elsewhere do not concern it.
     try await store.keep(page(Sample.messages) as MessageList)
     try await store.markRead("26003", to: 1)
     #expect(try await seen.next()?.lines.last?.note == ", 3 replies, 3 unread")
   }
 
-  @Test func `is listed as the forum lists it`() async throws {
+  @Test func `lists content in the forum's order`() async throws {
     try await store.keep(page(Sample.index) as ForumIndex)
     #expect(try store.now(.forums).map(\.text) == ["General Nonsense", "Engines & Looms"])
     #expect(try store.now(.forums).map(\.section) == ["Main", "Main"])
@@ -50,7 +50,7 @@ import Testing
     #expect(try store.now(posts).map(\.isNew) == [false, true])
     try await store.markRead("26001", to: 2)
     #expect(try store.now(posts).map(\.isNew) == [false, false])
-    // Its author is known from the post alone.
+    // The author is known only from the post.
     #expect(try store.now(.person("7")).map(\.section) == ["Zoë"])
     try await store.keep(page(Sample.profile) as ProfilePage)
     #expect(try store.now(.person("7")).first?.note == "Countess, 1815 posts, since Dec 10, 2001")
@@ -61,7 +61,7 @@ import Testing
     #expect(try store.now(.messages).map(\.id) == ["421", "422"])
   }
 
-  @Test func `is not lost to a page that says less`() async throws {
+  @Test func `loses nothing to a page with less content`() async throws {
     try await store.keep(page(Sample.posts) as PostsPage)
     try await store.keep(page(Sample.threads) as ThreadList)
     try await store.keep(
@@ -74,7 +74,7 @@ import Testing
     #expect(try store.now(.threads(forum: "26", page: 2)).contains { $0.text == "Old" })
   }
 
-  @Test func `leaves a list when the forum takes it off`() async throws {
+  @Test func `removes from a list what the forum removed`() async throws {
     try await store.keep(page(Sample.threads) as ThreadList)
     var list: ThreadList = try page(Sample.threads)
     list.threads.removeFirst()
@@ -85,16 +85,16 @@ import Testing
     #expect(try store.now(.messages) == [])
   }
 
-  @Test func `goes with age, but not what is shown, one's own name, the messages and the layout`() async throws {
+  @Test func `prunes by age, except rows in use, the own name, messages and structure`() async throws {
     try await store.keep(page(Sample.index) as ForumIndex)
     try await store.keep(page(Sample.threads) as ThreadList)
     try await store.keep(page(Sample.posts) as PostsPage)
     try await store.keep(page(Sample.messages) as MessageList)
     clock.advance(by: .seconds(8 * 86_400))
     let list = Listing.posts(thread: "26001", page: 1)
-    var lease: Lease? = store.use(Array(try store.now(list).prefix(1)), of: list)
+    var lease: RowsInUse? = store.use(Array(try store.now(list).prefix(1)), of: list)
     try await store.store.prune()
-    // With the post stay its thread and its author.
+    // The post's thread and author stay with it.
     #expect(try store.now(list).map(\.id) == ["901"])
     #expect(try store.now(.threads(forum: "26", page: 2)).map(\.id) == ["26001"])
     #expect(try !store.now(.person("7")).isEmpty && !store.now(.person("42")).isEmpty)
@@ -106,7 +106,7 @@ import Testing
     #expect(try store.now(.forums).count == 2 && store.now(.messages).count == 2)
   }
 
-  @Test func `remembers when it last spoke of the cookie's end`() async throws {
+  @Test func `remembers the last reminder of the cookie's expiry`() async throws {
     var reminder = try store.reminder()
     let now = clock.now().wall
     let first = reminder.due(expiry: now.advanced(by: .seconds(86_400)), at: now)

@@ -4,7 +4,7 @@ import HandstampData
 
 @testable import ForumReader
 
-/// A folder that goes with its test.
+/// A folder that is deleted after its test.
 final class Place: Sendable {
   let folder: URL
 
@@ -13,10 +13,16 @@ final class Place: Sendable {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
   }
 
-  /// A store in it.
+  /// Opens a store in the folder.
   func store(_ clock: any SessionClock) throws -> ForumStore {
-    try ForumStore(StorePlace(folder: folder.appendingPathComponent("ada")), clock: clock)
+    try StorePlace(folder: folder.appendingPathComponent("ada")).forumStore(clock)
   }
 
   deinit { try? FileManager.default.removeItem(at: folder) }
+}
+
+extension StorePlace {
+  func forumStore(_ clock: any SessionClock) throws -> ForumStore {
+    ForumStore(try DataStore(self, schema: .forum, clock: clock)) { clock.now().wall }
+  }
 }

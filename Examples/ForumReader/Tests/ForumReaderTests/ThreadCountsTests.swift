@@ -2,9 +2,9 @@ import Testing
 
 @testable import ForumReader
 
-@Suite struct `How long a thread is, and how much of it was read` {
+@Suite struct `The length and read position of a thread` {
   @Test(arguments: 0..<200 as Range<UInt64>)
-  func `stays possible whatever pages say, in whatever order`(seed: UInt64) {
+  func `stay consistent whatever pages state, in any order`(seed: UInt64) {
     var random = Dice(state: seed)
     var counts = ThreadCounts()
     for _ in 0..<30 {
@@ -30,20 +30,20 @@ import Testing
 
   /// A page with posts 41 to 50.
   @Test(arguments: [
-    // Nothing of it was read: what was read before stays, but none of this.
+    // None of it was read: earlier reading counts, but nothing on this page.
     (0, 0, 0), (0, 40, 40), (0, 50, 40), (0, 12, 12),
-    // It was read in part: the reading stopped here.
+    // Read in part: reading stopped here.
     (3, 0, 43), (3, 43, 43), (3, 99, 43),
-    // It was read to its end: and perhaps beyond.
+    // Read to the end, and perhaps beyond.
     (10, 0, 50), (10, 50, 50), (10, 70, 70),
   ])
-  func `is where a page shows that the reading stopped`(seen: Int, before: Int, wanted: Int) {
+  func `are taken from where the page shows that reading stopped`(seen: Int, before: Int, wanted: Int) {
     var counts = ThreadCounts(replies: 100, pages: 3, seen: before)
     counts.see(posts(41...50, seen: seen))
     #expect(counts.seen == wanted)
   }
 
-  @Test func `is not known of a thread that was never opened`() {
+  @Test func `leave an unopened thread without an unread count`() {
     #expect(ThreadCounts(replies: 9).unread == nil)
     #expect(ThreadCounts(replies: 9, seen: 4).unread == 6)
     #expect(ThreadCounts(replies: 9, seen: 10).unread == 0)

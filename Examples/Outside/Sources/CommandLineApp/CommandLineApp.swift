@@ -6,7 +6,7 @@ import HandstampData
 import HandstampLoopback
 import HandstampOAuth
 
-/// `CommandLineApp URL FOLDER`: sign-in through a browser at any OAuth server, and a database for what belongs to the account.
+/// `CommandLineApp URL FOLDER`: browser sign-in at any OAuth server, and a database for the account's data.
 @main struct CommandLineApp {
   static func main() async throws {
     let arguments = CommandLine.arguments.dropFirst()
@@ -27,7 +27,7 @@ import HandstampOAuth
     await receiver.close()
   }
 
-  /// At once, also when the output is no terminal.
+  /// Writes without buffering, even if the output is not a terminal.
   private static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 }
 #else

@@ -3,7 +3,7 @@ import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
 
-/// `EmbeddedServer FOLDER PORT`: sessions served by a program of one's own, on this machine alone.
+/// `EmbeddedServer FOLDER PORT`: sessions served by your own program, on this machine only.
 @main struct EmbeddedServer {
   static func main() async throws {
     let arguments = CommandLine.arguments.dropFirst()

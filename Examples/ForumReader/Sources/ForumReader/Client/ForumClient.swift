@@ -1,9 +1,8 @@
 import Foundation
 public import Handstamp
 public import HandstampCookies
-import HandstampCore
 
-/// Fetches the forum's pages on behalf of the session, and keeps what they say.
+/// Fetches the forum's pages on behalf of the session, and stores their content.
 public struct ForumClient: Sendable {
   public let backend: CookieBackend
   public let api: APIClient
@@ -13,14 +12,14 @@ public struct ForumClient: Sendable {
   {
     guard let url = URL(string: baseURL) else { throw ForumFailure.address(baseURL) }
     self.backend = backend
-    api = APIClient(baseURL: url, controller: controller, transport: transport, failures: .once)
+    api = APIClient(baseURL: url, controller: controller, transport: transport, options: .init(retryPolicy: .once))
   }
 
-  /// Fetches what is to be listed and keeps it in `store`: in that one alone, whoever signs in meanwhile.
+  /// Fetches a list and keeps it in `store`, and only there, even if another account signs in meanwhile.
   ///
-  /// - Returns: the probation that the page tells of; `nil` for a member who may write.
-  /// - Throws: ``ForumRefusal`` for what the forum says instead, ``ScrapeError`` for a page that is not understood, ``ForumFailure``
-  ///   and the errors of ``APIClient``. What the store has stays.
+  /// - Returns: The probation mentioned on the page; `nil` for a member who may write.
+  /// - Throws: ``ForumRefusal`` if the forum refuses, ``ScrapeError`` if the page cannot be parsed, ``ForumFailure``,
+  ///   and the errors of ``APIClient``. The store keeps its content.
   @discardableResult
   public func refresh(_ list: Listing, in store: ForumStore) async throws -> Ban? {
     switch list {
@@ -46,14 +45,14 @@ public struct ForumClient: Sendable {
     return probation
   }
 
-  /// Tells the forum that everything of a thread up to that post has been read.
+  /// Marks a thread as read up to a post, at the forum and in the store.
   public func markRead(_ thread: String, to index: Int, in store: ForumStore) async throws {
     try await tell(
       "showthread.php", [.init("action", "setseen"), .init("threadid", thread), .init("index", String(index))])
     try await store.markRead(thread, to: index)
   }
 
-  /// Puts a thread among the account's bookmarks at the forum, or takes it off.
+  /// Adds a thread to the account's bookmarks at the forum, or removes it.
   public func bookmark(_ thread: String, _ isBookmarked: Bool, in store: ForumStore) async throws {
     try await tell(
       "bookmarkthreads.php", [.init("action", isBookmarked ? "add" : "remove"), .init("threadid", thread)])
@@ -67,7 +66,7 @@ public struct ForumClient: Sendable {
       let page = try? HTMLPage(windows1252: response.body)
       if let refusal = page?.refusal { throw refusal }
       guard response.status < 400 else { throw ForumFailure.status(response.status) }
-      // A network's own sign-in page answers everything with success, and has done none of it.
+      // A network's own sign-in page responds to everything with success, without having done anything.
       guard page?.isForMember == true else { throw ScrapeError.missing("name of the member") }
     }
   }
@@ -76,13 +75,13 @@ public struct ForumClient: Sendable {
     let session = session
     return try await explaining {
       let page = try await page(path)
-      // A redirection is followed with the cookie of then: what comes back may be for the next who signed in.
+      // A redirect is followed with the cookie of that moment, so the page may belong to the next account.
       guard self.session == session else { throw ForumFailure.over }
       return (try page.scrape(), page.probation)
     }
   }
 
-  /// Finds out what a refusal means: whether the session is over, or why and until when the member is banned.
+  /// Clarifies a refusal: whether the session has ended, or why and until when the member is banned.
   private func explaining<Value>(_ work: () async throws -> Value) async throws -> Value {
     do { return try await work() } catch ForumRefusal.mustRegister {
       try await makeSure()
@@ -92,7 +91,7 @@ public struct ForumClient: Sendable {
     }
   }
 
-  /// The ban with its reason and end, where only the forum's list of bans has them.
+  /// Completes a ban with its reason and end, if only the forum's list of bans states them.
   private func explained(_ ban: Ban) async -> Ban {
     guard ban.reason.isEmpty, let user = ban.listed,
       let list = try? await page("banlist.php?userid=\(user)&actfilt=-1").scrape(BanList.self),
@@ -101,7 +100,7 @@ public struct ForumClient: Sendable {
     return entry.ban
   }
 
-  /// Whose page it is. No session comes back once it has ended.
+  /// The session that requests a page. A session never resumes once it has ended.
   private var session: SessionID? {
     guard case .signedIn(let facts) = controller.state else { return nil }
     return facts.session
@@ -112,14 +111,14 @@ public struct ForumClient: Sendable {
     for _ in 0..<5 {
       let response = try await api.respond(to: request)
       if let next = request.following(response) {
-        // Nobody else's page is taken for the forum's.
+        // A page from another site must not be taken for the forum's.
         guard let there = WebAddress(next.url), let home = WebAddress(backend.site.baseURL),
           there.isSameOrigin(as: home)
         else { throw ForumFailure.elsewhere }
         request = next
         continue
       }
-      // A page of refusal may come with any status.
+      // A refusal may come with any status.
       let page = try? HTMLPage(windows1252: response.body)
       if let refusal = page?.refusal, refusal != .mustRegister { throw refusal }
       guard let page, response.status < 500 else { throw ForumFailure.status(response.status) }
@@ -128,28 +127,28 @@ public struct ForumClient: Sendable {
     throw ForumFailure.status(302)
   }
 
-  /// A page says that only members may see it, and the cookie is still there. Whether the session is over the start page
-  /// tells: it names who is signed in, or asks to sign in. One that does neither ends nothing.
+  /// Checks whether the session has ended, after a page claimed to be for members only while the cookie is still there.
+  /// The start page decides: it names the member, or asks to sign in. If it does neither, the session continues.
   private func makeSure() async throws {
     guard case .signedIn(let facts) = controller.state else { return }
     let index = try await page("index.php")
     guard try index.scrape(ForumIndex.self).user == nil, index.visitor == .guest,
       case .signedIn(let now) = controller.state, now.session == facts.session
     else { return }
-    await controller.sessionEnded(facts.session, reason: .rejected)
-    // Until everybody knows: whoever asked for the page must not go on as if signed in.
+    await controller.endSession(facts.session, reason: .rejected)
+    // Waits for the end to take effect: the caller must not continue as if signed in.
     for await state in controller.states {
       guard case .signedIn(let now) = state, now.session == facts.session else { return }
     }
   }
 }
 
-/// Why a page could not be had.
+/// A failure to fetch a page.
 public enum ForumFailure: Error, Sendable, Hashable {
   case address(String)
   case status(Int)
-  /// The forum's address leads to another site: the network's own sign-in page, perhaps.
+  /// The forum redirects to another site, perhaps the network's own sign-in page.
   case elsewhere
-  /// The session that asked for it ended before it came.
+  /// The session that requested the page ended before it arrived.
   case over
 }

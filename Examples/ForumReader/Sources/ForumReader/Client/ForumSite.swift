@@ -1,8 +1,8 @@
 public import HandstampCookies
-import HandstampCore
+import Handstamp
 
 extension CookieSite {
-  /// A forum of the old kind, below `baseURL`.
+  /// A forum with old-style pages, below `baseURL`.
   public static func forum(_ baseURL: String) -> CookieSite {
     let base = baseURL.hasSuffix("/") ? baseURL : baseURL + "/"
     return CookieSite(
@@ -20,7 +20,7 @@ extension CookieSite {
         case .banned(let ban): return .refused(code: "banned", detail: Words.describe(ban, at: base))
         case .mustRegister: return .refused(code: "wrong_credentials", detail: nil)
         case .refused(let title, let text):
-          // The one sign that all such pages share: they speak of the password.
+          // The only sign that all such pages share: they mention the password.
           let isPassword = text.lowercased().contains("password")
           return .refused(code: isPassword ? "wrong_credentials" : "refused", detail: "\(title): \(text)")
         case nil: break

@@ -1,18 +1,18 @@
-/// Why a member may not read or write, and until when, in the forum's words.
+/// Why and until when a member may not read or write, in the forum's words.
 public struct Ban: Sendable, Hashable {
   public enum Kind: Sendable, Hashable {
     /// May read, but not write.
     case probation
     case ban
-    /// A ban that no day ends.
+    /// A ban without an end.
     case permanent
   }
   public var kind: Kind
-  /// Empty where the forum gives none.
+  /// Empty if the forum states no reason.
   public var reason: String
-  /// `nil`: the forum names no end.
+  /// `nil` if the forum states no end.
   public var end: ForumDate?
-  /// The member whose entry in the forum's list of bans says more. `nil`: the page leads to none.
+  /// The member whose entry in the forum's list of bans has details; `nil` if the page links to none.
   public var listed: String?
 
   public init(_ kind: Kind = .ban, reason: String = "", end: ForumDate? = nil, listed: String? = nil) {
@@ -22,15 +22,15 @@ public struct Ban: Sendable, Hashable {
     self.listed = listed
   }
 
-  /// What a banned member's page says. The forum has more than one: some name reason and end in so many words, some only lead to the
-  /// list of bans.
+  /// Reads the page of a banned member. The forum has several kinds: some state reason and end in prose, others only
+  /// link to the list of bans.
   init(_ page: HTMLPage) {
     let lines = page.first("//body")?.lines.split(separator: "\n").map { Line($0) } ?? []
     let listed = page.first("//a[contains(@href, 'banlist.php')][contains(@href, 'userid=')]")?.id("userid")
     let marked = page.first("//*[\(having("reason"))]")?.text
     let said = Line.reason(in: lines)
     let until = page.first("//*[\(having("until"))]").map { ForumDate($0.dateText) } ?? Line.end(in: lines)
-    // What a member did for good is no end: the reason is not read for it.
+    // The reason is not searched for an end: it may say that a member did something "forever".
     let others = lines.enumerated().filter { $0.offset != said?.line && $0.element.text != marked }.map(\.element)
     let isPermanent = others.contains(where: \.isPermanent) || until.map { Line($0.text[...]).isPermanent } ?? false
     self.init(
@@ -40,7 +40,7 @@ public struct Ban: Sendable, Hashable {
       listed: listed)
   }
 
-  /// A line of prose, in words.
+  /// A line of prose, split into words.
   struct Line {
     private let words: [Substring]
 
@@ -58,7 +58,7 @@ public struct Ban: Sendable, Hashable {
 
     var isPermanent: Bool { words.contains { Line.permanent.contains(Line.plain($0)) } }
 
-    /// What follows `until`: as much of it as makes a date, or else the rest of the sentence.
+    /// The text after `until`, as far as it is a date, or else to the end of the sentence.
     var end: ForumDate? {
       guard let place = words.firstIndex(where: { Line.plain($0) == "until" }) else { return nil }
       let rest = words[(place + 1)...].prefix(12)
@@ -75,7 +75,7 @@ public struct Ban: Sendable, Hashable {
       return text
     }
 
-    /// What follows a word such as `Reason:`; `nil` for a line that names none, empty where the next line has it.
+    /// The text after a word such as `Reason:`; `nil` if the line has none, empty if it continues on the next line.
     private var reason: String? {
       guard let place = words.firstIndex(where: { Line.plain($0).hasPrefix("reason") }),
         let colon = words[place...].firstIndex(where: { $0.hasSuffix(":") })
@@ -100,14 +100,14 @@ public struct Ban: Sendable, Hashable {
 }
 
 extension HTMLPage {
-  /// What the page says of a member who may read, but not write for a while.
+  /// The probation mentioned on the page, for members who may read but not write for a while.
   public var probation: Ban? {
     guard let box = first("//*[@id='probation_warn']") else { return nil }
     return Ban(.probation, end: Ban.Line(box.text[...]).end, listed: box.first(".//a[@href]")?.id("userid"))
   }
 }
 
-/// The forum's list of bans and probations, the latest first.
+/// The forum's list of bans and probations, latest first.
 public struct BanList: Sendable, Hashable {
   public struct Entry: Sendable, Hashable {
     public var user: ForumUser
@@ -127,7 +127,7 @@ extension BanList: Scraped {
 }
 
 extension BanList.Entry {
-  /// Type, date, member, reason: in that order on every such page.
+  /// Type, date, member, reason, in the order of all such pages.
   fileprivate init?(_ row: HTMLNode) {
     let cells = row.all("./td")
     guard cells.count >= 4, let link = cells[2].first(".//a[@href]"), let id = link.id("userid") else { return nil }

@@ -1,13 +1,15 @@
-/// Where a page's source has its `<body …>` tags.
+/// The `<body …>` tags in the source of a page.
 ///
-/// Pages of old forums show something before that tag: a hidden name, a picture, some text. Then the body has begun without it, and
-/// the late tag's attributes belong to the body that is there (WHATWG HTML, 13.2.6.4.7). Browsers do that; libxml2 drops the tag
-/// with all that it says. So the tags are found here, and ``HTMLPage`` has libxml2 read each of them alone.
+/// Pages of old forums have content before that tag: a hidden name, an image, some text. The body then starts without
+/// it, and the late tag's attributes are added to that body (WHATWG HTML, 13.2.6.4.7). Browsers do so, but libxml2
+/// drops the tag with its attributes. So the tags are found here, and ``HTMLPage`` has libxml2 parse each of them
+/// separately.
 enum BodyTags {
-  /// More of them are no page, and reading each costs time.
+  /// A page with more tags is not a real page, and parsing each takes time.
   static let limit = 8
 
-  /// The first ``limit`` tags, each from its `<` to its `>`. Those in comments, scripts and titles do not count.
+  /// Returns the first ``limit`` tags, each from its `<` to its `>`. Those in comments, scripts and titles do not
+  /// count.
   static func find(in page: [UInt8]) -> [Range<Int>] {
     var scanner = Scanner(page: page)
     var tags: [Range<Int>] = []
@@ -23,11 +25,11 @@ enum BodyTags {
 
     init(page: [UInt8]) { self.page = page }
 
-    /// Elements whose content is text, whatever it looks like (WHATWG HTML, 13.2.6.2).
+    /// Elements whose content is always text (WHATWG HTML, 13.2.6.2).
     private static let texts = Set(
       ["script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes"].map { Array($0.utf8) })
 
-    /// The next start tag, its name in small letters.
+    /// Returns the next start tag, its name in lower case.
     mutating func next() -> (name: [UInt8], range: Range<Int>)? {
       while let start = page[place...].firstIndex(of: UInt8(ascii: "<")) {
         place = start + 1
@@ -43,7 +45,7 @@ enum BodyTags {
           if place < page.count, Scanner.isLetter(page[place]) { _ = endTag() } else { skip(past: ">", from: place) }
         case let byte where Scanner.isLetter(byte):
           let name = page[place...].prefix { !Scanner.endsName($0) }.map { $0 | 0x20 }
-          // A tag without an end does not count, and no other can follow it.
+          // A tag without an end does not count, and no other tag can follow it.
           guard endTag() else { return nil }
           let range = start..<place
           if Scanner.texts.contains(name) { skipText(of: name) }
@@ -62,7 +64,7 @@ enum BodyTags {
 
     private enum Part { case name, equals, quoted(UInt8), value }
 
-    /// To behind the `>` of the tag: one between quotes is part of a value. False where the page ends before.
+    /// Moves past the `>` of the tag, skipping those in quoted values. Returns `false` if the page ends before.
     private mutating func endTag() -> Bool {
       var part = Part.name
       while place < page.count {

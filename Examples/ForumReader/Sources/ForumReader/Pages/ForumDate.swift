@@ -1,7 +1,7 @@
-/// A date as the forum writes it, and the moment that it means, where that can be told.
+/// A date as written by the forum, and its moment, if it can be determined.
 ///
-/// Members choose how dates are written, so whatever names a day is read: in English, with the time before or after the day, in 12
-/// hours or in 24, or without one.
+/// Members choose their date format, so any format that identifies a day is accepted: in English, with or without a
+/// time, before or after the day, on a 12-hour or 24-hour clock.
 ///
 /// | text | moment |
 /// |---|---|
@@ -10,10 +10,10 @@
 /// | `December 10, 2001` | that day, 00:00 |
 /// | `Jan 2`, `yesterday`, `Feb 30, 2026` | `nil`; the text stays |
 public struct ForumDate: Sendable, Hashable, ExpressibleByStringLiteral {
-  /// As it stands on the page.
+  /// The text on the page.
   public let text: String
-  /// Since 1970, as if the forum's clock showed universal time. It does not say which one it shows: this is for putting things in
-  /// order, not for telling the time.
+  /// Seconds since 1970, as if the forum's clock showed UTC. Its time zone is unknown, so use this only for sorting,
+  /// not for telling the time.
   public let seconds: Int?
 
   public init(_ text: String) {
@@ -24,7 +24,7 @@ public struct ForumDate: Sendable, Hashable, ExpressibleByStringLiteral {
   public init(stringLiteral text: String) { self.init(text) }
 }
 
-/// The parts of a date, taken from a text in whatever order they come.
+/// The parts of a date, taken from a text in any order.
 private struct Reading {
   private var year: Int?
   private var month: Int?
@@ -42,15 +42,15 @@ private struct Reading {
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
   ]
-  /// Words beside a date that say nothing more.
+  /// Words beside a date that add no information.
   private static let others: Set<String> = [
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "mon", "tue", "wed", "thu", "fri",
     "sat", "sun", "st", "nd", "rd", "th", "at", "on",
-    // The clock that it shows: see ``ForumDate/seconds``.
+    // Time zones: see ``ForumDate/seconds``.
     "utc", "gmt", "est", "edt", "cst", "cdt", "mst", "mdt", "pst", "pdt",
   ]
 
-  /// `nil` for what is no date, or names one part twice.
+  /// Returns `nil` for a text that is not a date, or has one part twice.
   init?(_ text: String) {
     guard text.utf8.count <= 100 else { return nil }
     var parts = Reading.parts(text)[...]
@@ -66,11 +66,11 @@ private struct Reading {
     }
   }
 
-  /// `nil` for a day that the calendar does not have.
+  /// `nil` for a day that does not exist.
   var seconds: Int? {
     guard let year, let month, let day, year >= 1900, day >= 1, day <= Reading.days(month, of: year) else { return nil }
     var (hour, minute, second) = time ?? (0, 0, 0)
-    // Beyond twelve there is nothing to choose.
+    // Above twelve, AM and PM make no difference.
     if let isAfternoon, hour <= 12 { hour = hour % 12 + (isAfternoon ? 12 : 0) }
     guard hour < 24, minute < 60, second < 60 else { return nil }
     return ((Reading.dayNumber(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
@@ -84,7 +84,7 @@ private struct Reading {
       rest = rest[run.endIndex...]
       switch kind(scalar) {
       case .letter: parts.append(.word(String(run)))
-      // So many digits are no part of a date, and need not fit.
+      // This many digits are not part of a date, and do not need to fit.
       case .digit: parts.append(.number(Int(String(run.prefix(9))) ?? 0, digits: run.count))
       case .other: if run.contains(":") { parts.append(.colon) }
       }
@@ -97,8 +97,8 @@ private struct Reading {
     switch scalar {
     case "a"..."z": .letter
     case "0"..."9": .digit
-    // A letter of another language is part of a word that is not understood; a space or a mark of another one, such as the `¿` of a
-    // page that was once written in another charset, is no part of anything.
+    // A letter of another script is part of an unknown word. A space or a sign, such as the `¿` of a page that was once
+    // converted from another charset, is ignored.
     case "\u{80}"...: scalar.properties.isAlphabetic || scalar.properties.numericType != nil ? .letter : .other
     default: .other
     }
@@ -137,7 +137,7 @@ private struct Reading {
     return true
   }
 
-  /// The hour is known; what follows is a colon.
+  /// Reads the rest of a time after the hour; the next part is a colon.
   private mutating func read(hour: Int, _ parts: inout ArraySlice<Part>) -> Bool {
     var numbers = [hour]
     while Reading.startsTime(parts), numbers.count < 3 {
@@ -155,7 +155,8 @@ private struct Reading {
     return month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
   }
 
-  /// Days since 1970 in the Gregorian calendar: Hinnant, chrono-compatible low-level date algorithms, `days_from_civil`.
+  /// Returns the days since 1970 in the Gregorian calendar: Hinnant, chrono-compatible low-level date algorithms,
+  /// `days_from_civil`.
   private static func dayNumber(_ year: Int, _ month: Int, _ day: Int) -> Int {
     let shifted = month <= 2 ? year - 1 : year
     let (era, yearOfEra) = (shifted / 400, shifted % 400)

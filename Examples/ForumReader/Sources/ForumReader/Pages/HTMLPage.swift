@@ -1,19 +1,19 @@
 import CHTML
 import HandstampCookies
 
-/// A page as libxml2 reads it: tag soup in, a tree out. The one place that knows libxml2.
+/// A page parsed by libxml2: tag soup in, a tree out. All uses of libxml2 are in this file.
 public final class HTMLPage {
   private let document: htmlDocPtr
 
-  /// More bytes than this are no page of a forum.
+  /// A larger page is not a forum's.
   static let sizeLimit = 8 << 20
 
-  /// - Parameter bytes: in windows-1252. Every byte is a character: no page is refused for one.
+  /// - Parameter bytes: In windows-1252. Every byte is a valid character.
   public convenience init(windows1252 bytes: [UInt8]) throws { try self.init(Windows1252.decode(bytes)) }
 
-  /// - Throws: ``ScrapeError`` for what is no page at all.
+  /// - Throws: ``ScrapeError`` if the text is not a page at all.
   public init(_ text: String) throws {
-    // libxml2 stops at a zero byte, and would take what follows for lost.
+    // libxml2 stops at a zero byte, and would ignore the rest.
     let utf8 = Array(text.utf8).map { $0 == 0 ? 0x20 : $0 }
     guard !utf8.isEmpty, utf8.count <= HTMLPage.sizeLimit else { throw ScrapeError.missing("page") }
     let parsed = HTMLPage.parse(utf8)
@@ -36,7 +36,7 @@ public final class HTMLPage {
     }
   }
 
-  /// Gives the body what a tag of its own says that came too late for it. What it has already stays.
+  /// Adds the attributes of a `body` tag that came too late. Existing attributes stay.
   private func add(attributesOf tag: [UInt8]) {
     guard let body = first("//body")?.node, let alone = HTMLPage.parse(tag) else { return }
     defer { xmlFreeDoc(alone) }
@@ -59,10 +59,10 @@ public final class HTMLPage {
     return nil
   }
 
-  /// Everything that the expression finds, in the page's order.
+  /// Returns all matches of the XPath expression, in document order.
   public func all(_ path: String) -> [HTMLNode] { find(path, below: nil) }
 
-  /// The search ends with it.
+  /// Returns the first match of the XPath expression, and searches no further.
   public func first(_ path: String) -> HTMLNode? { find("(\(path))[1]", below: nil).first }
 
   fileprivate func find(_ path: String, below node: xmlNodePtr?) -> [HTMLNode] {
@@ -76,7 +76,7 @@ public final class HTMLPage {
   }
 }
 
-/// One element, or one attribute. Keeps its page alive.
+/// An element or an attribute. Keeps its page alive.
 public struct HTMLNode {
   let page: HTMLPage
   let node: xmlNodePtr
@@ -84,7 +84,7 @@ public struct HTMLNode {
   public func all(_ path: String) -> [HTMLNode] { page.find(path, below: node) }
   public func first(_ path: String) -> HTMLNode? { page.find("(\(path))[1]", below: node).first }
 
-  /// The text of it and of all in it, with single spaces.
+  /// The text of this node and its descendants, with single spaces.
   public var text: String {
     guard let content = xmlNodeGetContent(node) else { return "" }
     defer { chtml_free(content) }
@@ -100,7 +100,7 @@ public struct HTMLNode {
 
   public var classes: [Substring] { (self["class"] ?? "").split(whereSeparator: \.isWhitespace) }
 
-  /// Its lines as plain text: breaks and paragraphs are lines, quotes begin with `> `.
+  /// The content as plain text: breaks and paragraphs become lines, and quotes start with `> `.
   public var lines: String {
     var writer = LineWriter()
     writer.write(node, depth: 0)
@@ -108,14 +108,14 @@ public struct HTMLNode {
   }
 }
 
-/// Writes a post's HTML as lines.
+/// Converts a post's HTML to lines.
 private struct LineWriter {
   private var lines: [String] = []
   private var line = String.UnicodeScalarView()
-  /// Whether there is more in the line than the marks of a quote.
+  /// Whether the line contains more than quote marks.
   private var hasText = false
   private var quotes = 0
-  /// Deeper pages are cut: recursion must end before the stack does.
+  /// The maximum nesting, so that recursion ends before the stack overflows.
   private static let depthLimit = 200
 
   var text: String {

@@ -1,9 +1,9 @@
-/// The bar by which a list's pages are reached, in the many ways in which forums draw it.
+/// The page navigation of a list, in the many ways that forums draw it.
 ///
 /// | bar | page |
 /// |---|---|
 /// | `data-current-page=2 data-total-pages=7` | 2 of 7 |
-/// | a menu of 13 numbers, the second chosen | 2 of 13 |
+/// | a menu of 13 numbers, the second selected | 2 of 13 |
 /// | links to 1, 3 and the last, 7, titled "Previous page", "Next page", "Last page" | 2 of 7 |
 /// | `Pages (12): [3]`, `Page 3 of 12` | 3 of 12 |
 /// | no bar | 1 of 1 |
@@ -12,8 +12,8 @@ struct PageBar {
   private var current: Int?
   private static let limit = 1_000_000
 
-  /// - Throws: ``ScrapeError`` where there are several pages and the bar does not say which one this is: taken for another one, it
-  ///   would take that one's place in the store.
+  /// - Throws: ``ScrapeError`` if there are several pages and the bar does not identify this one: mistaken for another
+  ///   page, it would replace that one in the store.
   static func numbers(_ page: HTMLPage) throws -> PageNumbers {
     guard let box = page.first("//div[\(having("pages"))]") else { return PageNumbers() }
     let bar = PageBar(box)
@@ -46,7 +46,7 @@ struct PageBar {
     return min(number, limit)
   }
 
-  /// What stands in the bar beside links and menus.
+  /// The text of the bar outside of links and menus.
   private struct Words {
     private(set) var total: Int?
     private(set) var current: Int?
@@ -63,7 +63,7 @@ struct PageBar {
           if word == "of" || word == "/" { total = number } else { others.append(number) }
         }
       }
-      // The current page's number is not a link; where several are not, it cannot be told.
+      // The current page's number is not a link. If several numbers are not, it cannot be determined.
       if Set(others).count == 1 { current = others.first }
     }
   }

@@ -1,4 +1,4 @@
-/// What the forum's pages say, as values. Ids are opaque texts.
+/// The content of the forum's pages as values. IDs are opaque.
 public struct ForumIndex: Sendable, Hashable {
   public struct Category: Sendable, Hashable {
     public var id: String
@@ -11,7 +11,7 @@ public struct ForumIndex: Sendable, Hashable {
     public var about: String
   }
   public var categories: [Category]
-  /// Who is signed in; `nil` where the page does not say.
+  /// The signed-in member; `nil` if the page names none.
   public var user: ForumUser?
 }
 
@@ -25,7 +25,7 @@ public struct ForumUser: Sendable, Hashable {
   }
 }
 
-/// Where in a list of pages this one is. Counted from 1.
+/// The position of a page in a list, counted from 1.
 public struct PageNumbers: Sendable, Hashable {
   public var current: Int
   public var total: Int
@@ -42,12 +42,12 @@ public struct ThreadList: Sendable, Hashable {
     public var title: String
     public var author: String
     public var replies: Int
-    /// `nil`: never read.
+    /// `nil` if the thread was never opened.
     public var unread: Int?
     public var isSticky: Bool
     public var isClosed: Bool
     public var lastPost: ForumDate
-    /// Who wrote the last post; empty where the list does not say.
+    /// The author of the last post; empty if the list names none.
     public var lastAuthor = ""
   }
   public var forum: String
@@ -56,7 +56,7 @@ public struct ThreadList: Sendable, Hashable {
   public var pages: PageNumbers
 }
 
-/// A page of the threads that the account has bookmarked.
+/// A page of the account's bookmarked threads.
 public struct BookmarkList: Sendable, Hashable {
   public var threads: [ThreadList.Item]
   public var pages: PageNumbers
@@ -65,13 +65,13 @@ public struct BookmarkList: Sendable, Hashable {
 public struct PostsPage: Sendable, Hashable {
   public struct Post: Sendable, Hashable {
     public var id: String
-    /// From 1, across the thread's pages.
+    /// Counted from 1, across the thread's pages.
     public var index: Int
     public var author: ForumUser
     public var date: ForumDate
     public var text: String
     public var isSeen: Bool
-    /// By a member whom the account ignores. ``text`` is what the forum shows instead.
+    /// Whether the account ignores the author. ``text`` is then the forum's placeholder.
     public var isIgnored: Bool
 
     public init(

@@ -1,16 +1,16 @@
-/// Why a page could not be read.
+/// A failure to read a page.
 public enum ScrapeError: Error, Sendable, Hashable {
-  /// A required part is not there; its name.
+  /// A required part is missing, with its name.
   case missing(String)
 }
 
-/// What a page says instead of what was asked for.
+/// A page that the forum returned instead of the requested one.
 public enum ForumRefusal: Error, Sendable, Hashable {
   case databaseDown
-  /// The forums are closed; what they say about it.
+  /// The forums are closed, with the forum's explanation.
   case closed(String)
   case banned(Ban)
   case mustRegister
-  /// Any other refusal: its title and text.
+  /// Any other refusal, with its title and text.
   case refused(title: String, text: String)
 }

@@ -7,7 +7,7 @@ extension ForumIndex: Scraped {
         categories.append(Category(id: id, name: link.text, forums: []))
         continue
       }
-      // A forum and, in the same row, those below it.
+      // A forum and, in the same row, its subforums.
       for link in row.all(".//a[contains(@class, 'forum')]") {
         guard let id = link.id("forumid"), link.classes.contains(where: { $0 == "forum" || $0.hasPrefix("forum_") })
         else { continue }
@@ -16,7 +16,7 @@ extension ForumIndex: Scraped {
         categories[categories.count - 1].forums.append(forum)
       }
     }
-    // Without one the store would be told that all are gone.
+    // An empty list would remove all forums from the store.
     guard categories.contains(where: { !$0.forums.isEmpty }) else { throw ScrapeError.missing("forums") }
     self.init(categories: categories, user: page.user)
   }
@@ -27,7 +27,7 @@ extension ThreadList: Scraped {
     guard let forum = try page.forum else { throw ScrapeError.missing("forum") }
     let table = try page.required("//table[@id='forum']", "table of threads")
     let threads = Item.all(in: table)
-    // A forum may be empty; one whose threads are not understood is not.
+    // A forum may be empty, but not if it has threads that cannot be parsed.
     if threads.isEmpty, table.first(".//a[contains(@href, 'threadid=')]") != nil {
       throw ScrapeError.missing("threads")
     }
@@ -38,14 +38,14 @@ extension ThreadList: Scraped {
 
 extension BookmarkList: Scraped {
   public init(_ page: HTMLPage) throws {
-    // Any list of threads looks like it; taken for this one it would undo all bookmarks.
+    // Any list of threads looks similar, and mistaken for this one would remove all bookmarks.
     guard
       try page.required("//body", "body").classes.contains("bookmark_threads")
         || page.first("//form[@name='bookmarks']") != nil
     else { throw ScrapeError.missing("page of bookmarks") }
     let table = try page.required("//table[@id='forum']", "table of threads")
     let threads = ThreadList.Item.all(in: table)
-    // One that is not understood would be taken for a bookmark that is no more.
+    // A row that cannot be parsed would be mistaken for a removed bookmark.
     let rows = table.all(".//tr[.//a[contains(@href, 'threadid=') or \(having("thread_title"))]]")
     guard rows.count <= threads.count else { throw ScrapeError.missing("thread in each row") }
     self.init(threads: threads, pages: try PageBar.numbers(page))
@@ -83,7 +83,7 @@ extension PostsPage: Scraped {
     guard let box else { throw ScrapeError.missing("posts") }
     let tables = box.all(".//table[\(having("post"))]")
     let posts = tables.compactMap(Post.init)
-    // A thread has posts; one that is not understood would be taken for one that is no more.
+    // A thread has posts, and one that cannot be parsed would be mistaken for a removed one.
     guard !posts.isEmpty, posts.count == tables.count else { throw ScrapeError.missing("posts") }
     self.init(
       thread: thread, forum: try page.forum ?? "", title: page.breadcrumb?.text ?? "", posts: posts,
@@ -91,7 +91,7 @@ extension PostsPage: Scraped {
     fillGaps()
   }
 
-  /// The forum neither numbers a post that is ignored nor marks it as seen: both follow from the posts around it.
+  /// Completes ignored posts, which the forum neither numbers nor marks as seen, from the posts around them.
   private mutating func fillGaps() {
     let first = posts.firstIndex { $0.index > 0 }
     if let first {
@@ -103,7 +103,7 @@ extension PostsPage: Scraped {
       posts[place].index = posts[place - 1].index + 1
     }
     for place in posts.indices where posts[place].isIgnored {
-      // Whoever read on beyond it has passed it, too.
+      // Reading beyond an ignored post passes it, too.
       let others = place > 0 ? posts[place - 1] : posts.first { !$0.isIgnored }
       posts[place].isSeen = others?.isSeen ?? false
     }
@@ -118,14 +118,14 @@ extension PostsPage.Post {
     self.init(
       id: id, index: count(table["data-idx"]), author: ForumUser(author: table),
       date: ForumDate(table.first(".//td[\(having("postdate"))]")?.dateText ?? ""),
-      // An empty text would leave what was kept before the member was ignored.
+      // An empty text would keep the text stored before the member was ignored.
       text: text.isEmpty && isIgnored ? "You ignore this member." : text,
       isSeen: table.first(".//tr[\(having("seen1")) or \(having("seen2"))]") != nil, isIgnored: isIgnored)
   }
 }
 
 extension ForumUser {
-  /// The author whom a post or a message shows beside it.
+  /// The author shown beside a post or a message.
   fileprivate init(author box: HTMLNode) {
     let name = box.first(".//*[\(having("author"))]")
     let id =
@@ -139,7 +139,7 @@ extension ProfilePage: Scraped {
   public init(_ page: HTMLPage) throws {
     let box = try page.required("//*[@id='profile'] | //table[.//td[\(having("info"))]][.//dl]", "profile")
     let about = box.first(".//td[\(having("info"))]")
-    // Whose it is: the forms to befriend or ignore the member say it, and the links to their posts.
+    // The member is named by the forms to befriend or ignore them, and by the links to their posts.
     guard
       let id = box["data-user"].flatMap({ HTMLNode.id($0) })
         ?? box.first(".//input[@name='userid']")?["value"].flatMap({ HTMLNode.id($0) })
@@ -171,7 +171,7 @@ extension MessageList: Scraped {
         date: ForumDate(row.first(".//td[\(having("date"))]")?.dateText ?? ""),
         isSeen: !row.classes.contains("new") && !icon.contains("newpm"))
     }
-    // One that is not understood would be taken for one that is no more.
+    // A row that cannot be parsed would be mistaken for a removed message.
     let rows = table.all(".//tr[.//a[contains(@href, 'privatemessageid=')]]")
     guard rows.count <= messages.count else { throw ScrapeError.missing("message in each row") }
   }
@@ -187,7 +187,7 @@ extension MessagePage: Scraped {
         ?? page.first("//div[\(having("buttons"))]//a[contains(@href, 'privatemessageid=')]")?.id("privatemessageid")
     else { throw ScrapeError.missing("message id") }
     guard let body = box.first(".//td[\(having("postbody"))]") else { throw ScrapeError.missing("text of the message") }
-    // The last of the words that say where this page is.
+    // The last text of the breadcrumbs.
     let path = page.all("//div[\(having("breadcrumbs"))]//text()[not(ancestor::a)]").last?.text ?? ""
     self.init(
       id: id, subject: own == nil ? MessagePage.subject(path) : box.first(".//*[\(having("subject"))]")?.text ?? "",
@@ -195,17 +195,17 @@ extension MessagePage: Scraped {
       date: ForumDate(box.first(".//td[\(having("postdate"))]")?.dateText ?? ""), text: body.lines)
   }
 
-  /// What follows the `>` behind the last link.
+  /// Returns the text after the `>` that follows the last link.
   private static func subject(_ path: String) -> String {
     String(path.drop { $0 == ">" || $0 == " " })
   }
 }
 
 extension HTMLPage {
-  /// The link to what the page shows, last in the row of links to what that is a part of.
+  /// The last link in the breadcrumbs, which leads to the content of the page.
   fileprivate var breadcrumb: HTMLNode? { first("//a[\(having("bclast"))]") }
 
-  /// The forum that the page is of.
+  /// The forum to which the page belongs.
   fileprivate var forum: String? {
     get throws {
       let body = try required("//body", "body")

@@ -1,19 +1,19 @@
-/// A page that can be read into a value.
+/// A value that can be read from a page.
 public protocol Scraped {
-  /// - Throws: ``ScrapeError`` when a required part is missing.
+  /// - Throws: ``ScrapeError`` if a required part is missing.
   init(_ page: HTMLPage) throws
 }
 
 extension HTMLPage {
-  /// The page as `Value`, unless it says something else.
+  /// Reads the page as `Value`.
   ///
-  /// - Throws: ``ForumRefusal`` for a page of refusal, ``ScrapeError`` for one that is not understood.
+  /// - Throws: ``ForumRefusal`` for a page of refusal, ``ScrapeError`` for one that cannot be parsed.
   public func scrape<Value: Scraped>(_ type: Value.Type = Value.self) throws -> Value {
     if let refusal { throw refusal }
     return try Value(self)
   }
 
-  /// What it says instead of what was asked for.
+  /// The refusal on the page, if it is one.
   public var refusal: ForumRefusal? {
     guard let body = first("//body") else { return nil }
     let classes = body.classes
@@ -27,7 +27,7 @@ extension HTMLPage {
     return .refused(title: title, text: text)
   }
 
-  /// What a page without a list has to say.
+  /// The text of a page without a list.
   var message: String { (first("//*[\(having("inner"))]") ?? first("//*[@id='content']"))?.line ?? "" }
 
   func required(_ path: String, _ name: String) throws -> HTMLNode {
@@ -35,11 +35,11 @@ extension HTMLPage {
     return node
   }
 
-  /// Whose page it is.
+  /// The visitor for whom the page was made.
   public enum Visitor: Sendable, Hashable {
     case member(ForumUser)
     case guest
-    /// The page does not say. Nothing follows from it, and least of all that a session has ended.
+    /// The page does not say. No conclusions follow, least of all that a session has ended.
     case unknown
   }
 
@@ -51,26 +51,26 @@ extension HTMLPage {
     }
   }
 
-  /// Whether it is the forum's, as a member sees it: it names them, or has a way to sign out.
+  /// Whether the page is the forum's, as shown to members: it names the member, or has a link to sign out.
   var isForMember: Bool { user != nil || (visitor != .guest && asksToSignOut) }
 
   var user: ForumUser? { if case .member(let user) = visitor { user } else { nil } }
 
   private var asksToSignOut: Bool { first("//a[contains(@href, 'action=logout')]") != nil }
 
-  /// Whether it shows the sign-in form, or the way to it.
+  /// Whether the page shows the sign-in form, or a link to it.
   private var asksToSignIn: Bool {
     first("//form[contains(@action, 'account.php')]") != nil
       || first("//a[contains(@href, 'account.php')][contains(@href, 'action=loginform')]") != nil
   }
 }
 
-/// The condition that an element has that class among its own.
+/// Returns the XPath condition that an element has this class.
 func having(_ name: String) -> String { "contains(concat(' ', normalize-space(@class), ' '), ' \(name) ')" }
 
 extension HTMLNode {
-  /// The value of `name` in the query of its `href`; only letters, digits, `-` and `_`, so that it goes into an address
-  /// as it is.
+  /// Returns the value of `name` in the query of the `href`, if it consists of letters, digits, `-` and `_`, so that it
+  /// can be used in a URL as it is.
   func id(_ name: String) -> String? {
     guard let href = self["href"] else { return nil }
     for part in href.split(whereSeparator: { "?&#;".contains($0) }) where part.hasPrefix(name + "=") {
@@ -79,16 +79,16 @@ extension HTMLNode {
     return nil
   }
 
-  /// Its lines as one.
+  /// The lines joined to one.
   var line: String { lines.replacing("\n", with: " ") }
 
-  /// The part of a class such as `thread_12` that follows `thread_`.
+  /// Returns the part of a class such as `thread_12` after `thread_`.
   func id(afterClass prefix: String) -> String? {
     classes.first { $0.hasPrefix(prefix) }.flatMap { Self.id($0.dropFirst(prefix.count)) }
   }
 
-  /// The date in it, as people shall see it. The forum sets marks beside dates, which are links (`#`, `¿`), and has `¿` also in the
-  /// place of a space.
+  /// The date in this node, as shown to users. The forum puts marks beside dates, which are links (`#`, `¿`), and
+  /// sometimes `¿` in place of a space.
   var dateText: String {
     let own = all(".//text()[not(ancestor::a)]").map(\.text).joined(separator: " ")
     let text = own.contains(where: \.isNumber) ? own : text
@@ -111,15 +111,15 @@ extension HTMLNode {
   }
 }
 
-/// The digits of a text as a number: `1,204` is 1204.
+/// Returns the digits of a text as a number: `1,204` is 1204.
 func count(_ text: String?) -> Int {
   let digits = (text ?? "").filter { $0.isASCII && $0.isNumber }.prefix(9)
   return Int(digits) ?? 0
 }
 
-/// All scrapers at once, to look for a page that breaks one.
+/// All scrapers at once, for the fuzzer.
 public enum Everything {
-  /// Reads the page as whatever it may be. What cannot be read is an error, which says nothing here.
+  /// Reads the page as every type in turn. Errors are ignored.
   public static func read(_ bytes: [UInt8]) {
     guard let page = try? HTMLPage(windows1252: bytes) else { return }
     _ = (page.refusal, page.visitor, page.probation)

@@ -1,13 +1,12 @@
-/// How long a thread is, and how much of it was read. Each page tells a part of it: what one says raises what the others cannot be
-/// less than.
+/// The length of a thread, and how much of it was read. Each page reveals a part, and raises the minimum of the others.
 struct ThreadCounts: Sendable, Hashable {
-  /// Posts on a page.
+  /// The number of posts per page.
   static let pageSize = 40
 
-  /// Without the first post.
+  /// Not counting the first post.
   private(set) var replies: Int
   private(set) var pages: Int
-  /// Posts up to the last one that was read; 0 for a thread that was never opened.
+  /// The number of posts up to the last one read; 0 if the thread was never opened.
   private(set) var seen: Int
 
   init(replies: Int = 0, pages: Int = 1, seen: Int = 0) {
@@ -16,7 +15,7 @@ struct ThreadCounts: Sendable, Hashable {
     self.seen = max(0, seen)
   }
 
-  /// Posts that wait to be read; nothing for a thread that was never opened.
+  /// The number of unread posts; `nil` if the thread was never opened.
   var unread: Int? { seen > 0 ? max(0, replies + 1 - seen) : nil }
 
   mutating func set(pages: Int) {
@@ -34,7 +33,8 @@ struct ThreadCounts: Sendable, Hashable {
     reach(self.seen)
   }
 
-  /// What a page of posts says: how many there are at least, and between which two posts the reading stopped.
+  /// Updates the counts from a page of posts: the minimum number of posts, and the two posts between which reading
+  /// stopped.
   mutating func see(_ posts: [PostsPage.Post]) {
     reach(posts.map(\.index).max() ?? 0)
     let unseen = posts.firstIndex { !$0.isSeen } ?? posts.endIndex
@@ -42,7 +42,7 @@ struct ThreadCounts: Sendable, Hashable {
     if unseen < posts.endIndex { set(seen: min(seen, posts[unseen].index - 1)) }
   }
 
-  /// There is a post of that number.
+  /// Records that there is a post with this number.
   private mutating func reach(_ post: Int) {
     guard post > 0 else { return }
     replies = max(replies, post - 1)

@@ -1,14 +1,15 @@
-/// Where the reader's lines go, and where words come from.
+/// The input and output of the reader.
 public protocol Console: Sendable {
-  /// Whether a person types: they may go on while a page is still to come. What a script says is taken when it is there.
+  /// Whether a human types, who may go on while a page is still loading. A script's commands are taken once the page is
+  /// there.
   var isInteractive: Bool { get }
 
   func say(_ text: String)
 
-  /// Asks for one line; nothing at the end of the input, or when the task is cancelled. Then the line that is still to come is
-  /// for whoever asks next.
+  /// Asks for one line. Returns `nil` at the end of the input, or if the task is cancelled; a line that arrives later
+  /// answers the next question.
   func line(_ prompt: String, secretly: Bool) async -> String?
 
-  /// Asks again for the line that somebody waits for, if anything was said after the prompt.
+  /// Repeats the pending prompt, if there was output after it.
   func repeatPrompt()
 }

@@ -1,19 +1,24 @@
 import Foundation
-public import HandstampCore
+public import Handstamp
 public import HandstampData
 
-/// The store of whoever is signed in.
+/// The store of the signed-in account.
 // Unchecked: all access is under the lock.
 public final class OpenStore: @unchecked Sendable {
   private let place: @Sendable (AccountID) throws -> StorePlace
-  private let clock: any SessionClock
+  private let open: @Sendable (StorePlace) throws -> ForumStore
   private let lock = NSLock()
   private var account: AccountID?
   private var store: ForumStore?
 
-  /// - Parameter place: where each account's store is.
-  public init(clock: any SessionClock = WallClock(), _ place: @escaping @Sendable (AccountID) throws -> StorePlace) {
-    self.clock = clock
+  /// - Parameters:
+  ///   - open: Opens the store at a location.
+  ///   - place: Returns the location of an account's store.
+  public init(
+    open: @escaping @Sendable (StorePlace) throws -> ForumStore = { try ForumStore($0) },
+    _ place: @escaping @Sendable (AccountID) throws -> StorePlace
+  ) {
+    self.open = open
     self.place = place
   }
 
@@ -21,12 +26,12 @@ public final class OpenStore: @unchecked Sendable {
     lock.lock()
     defer { lock.unlock() }
     if let store, self.account == account { return store }
-    let opened = try ForumStore(place(account), clock: clock)
+    let opened = try open(place(account))
     (self.account, store) = (account, opened)
     return opened
   }
 
-  /// Erases what is kept of that account, open or not.
+  /// Erases an account's store, open or not.
   public func remove(of ended: AccountID?) throws {
     lock.lock()
     defer { lock.unlock() }

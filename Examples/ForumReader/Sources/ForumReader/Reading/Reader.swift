@@ -1,18 +1,17 @@
 import Foundation
 import Handstamp
 import HandstampCookies
-import HandstampCore
 import HandstampData
 
-/// Reads a forum in a terminal: asks who is there, then shows what they may see, until they leave.
+/// Reads a forum in a terminal: asks the user to sign in, then shows the forum until the user leaves.
 public final class Reader {
   private let client: ForumClient
   private let open: OpenStore
   private let console: any Console
-  /// How much of the forum is kept.
+  /// The limits of the store.
   private static let limits = PruneLimits(bytes: 64 << 20)
 
-  /// - Parameter open: the stores that the client's session empties at a sign-out.
+  /// - Parameter open: The stores that a sign-out of the client's session erases.
   public init(_ client: ForumClient, _ open: OpenStore, console: any Console) {
     self.client = client
     self.open = open
@@ -35,7 +34,7 @@ public final class Reader {
     }
   }
 
-  /// Until it works; false at the end of the input.
+  /// Repeats until the sign-in succeeds. Returns `false` at the end of the input.
   private func signIn() async -> Bool {
     while true {
       console.say("sign in to \(client.backend.site.baseURL)")
@@ -54,14 +53,15 @@ public final class Reader {
   }
 
   private func read(_ facts: SignedIn) async throws -> Sitting.End {
-    let store = try open.store(of: facts.profile.id)
-    console.say("signed in as \(facts.profile.name)")
+    guard let user = facts.profile else { throw ScrapeError.missing("name of the member") }
+    let store = try open.store(of: user.id)
+    console.say("signed in as \(user.name)")
     await remind(store)
     let life = StoreLife(store.store, limits: Reader.limits)
     life.cameToFront()
     do {
       let end = try await Sitting(facts, client, store, console).run()
-      // Whoever leaves may be back much later.
+      // The next start may be much later.
       await life.wentToBackground().value
       return end
     } catch {
@@ -73,9 +73,10 @@ public final class Reader {
   private func remind(_ store: ForumStore) async {
     guard let token = try? await client.controller.token(), var reminder = try? store.reminder() else { return }
     let end = client.backend.loginCookieExpiryDate(token)
-    guard let left = reminder.due(expiry: end, at: SystemClock().now().wall) else { return }
+    guard let left = reminder.due(expiry: end, at: ForumStore.now()) else { return }
     let days = Int(left / .seconds(86_400))
-    console.say("your sign-in ends in \(days < 1 ? "less than a day" : "\(days + 1) days"): sign in anew before that")
+    console.say(
+      "your sign-in expires in \(days < 1 ? "less than a day" : "\(days + 1) days"): sign in again before then")
     try? await store.keep(reminder)
   }
 }

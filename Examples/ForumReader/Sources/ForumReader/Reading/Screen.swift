@@ -1,16 +1,16 @@
-/// What is said of one list in a plain terminal, where nothing that stands there can be changed: the whole of it at first, and later
-/// what became of it.
+/// The output for one list on a plain terminal, where earlier output cannot be changed: first the whole list, then its
+/// changes.
 struct Screen {
   let list: Listing
   private var shown: ForumStore.Listed?
 
   init(_ list: Listing) { self.list = list }
 
-  /// What to say now that this is known.
+  /// Returns the output for the updated list.
   mutating func update(_ listed: ForumStore.Listed) -> [String] {
     defer { shown = listed }
     guard let shown else { return whole(listed) }
-    // The numbers are what people type: when they mean other rows, all are said anew.
+    // Users type the numbers, so if they refer to other rows now, the whole list is printed again.
     guard shown.lines.map(\.id) == listed.lines.map(\.id) else {
       return listed.lines.isEmpty ? ["nothing here any more"] : whole(listed)
     }
@@ -21,7 +21,7 @@ struct Screen {
     return lines
   }
 
-  /// That something was read is no news to who has read it.
+  /// Whether the change is news. That a post was read is not news to its reader.
   private func isNews(_ before: ForumStore.Line, _ now: ForumStore.Line) -> Bool {
     (before.text, before.note, before.section) != (now.text, now.note, now.section)
   }

@@ -1,45 +1,45 @@
 import Foundation
 import Handstamp
-import HandstampCore
 import HandstampData
 
-/// What one account reads between its sign-in and the session's end.
+/// The reading of one account between sign-in and the end of the session.
 ///
-/// A page goes one way: fetched, kept in the store, seen there by whoever looks. So a list is shown at once as far as it is known,
-/// and again when that changes, whatever changed it; what a fetch brings for a list that nobody looks at any more is kept and not
-/// shown. Every sitting has a store and a stream of events of its own: nothing of it reaches the next one.
+/// Pages take one path: fetched, stored, and displayed from the store. A list is therefore shown immediately as far as
+/// it is known, and updated whenever it changes for any reason; the result of a fetch for a list no longer on display
+/// is stored but not shown. Every sitting has its own store and event stream, so nothing carries over to the next one.
 final class Sitting {
   enum End { case quit, over }
 
   private enum Event: Sendable {
     case word(String?)
-    /// What the visit of that number sees.
+    /// The list as seen by the visit with this number.
     case listed(Int, ForumStore.Listed)
     case unreadable(Int, any Error)
     case fetched(Listing, (any Error)?)
-    /// A page told of a probation.
+    /// A page mentioned a probation.
     case probation(Ban)
-    /// What became of something that was asked for.
+    /// The outcome of a request to the forum.
     case told(String)
     case over
   }
 
-  /// One look at one list.
+  /// One visit to one list.
   private struct Visit {
     var number = 0
     var list = Listing.forums
-    /// Whether the person asked for it to be fetched, and wants to hear of it.
+    /// Whether the user asked for the fetch and expects a result.
     var isAsked = false
     var screen: Screen
     var looking: Task<Void, Never>?
     var listed: ForumStore.Listed?
-    /// What is on the screen stays in the store.
-    var lease: Lease?
+    /// Protects the rows on display from pruning.
+    var lease: RowsInUse?
     var hasChanged = false
-    /// The fetch that the store knew of when the last one ended: the list is up to date when it shows that one.
+    /// The number of the last fetch, as known to the store when it ended. The list is up to date once it shows this
+    /// fetch.
     var fetch: Int64?
     var failure: (any Error)?
-    /// Whether it has been said how the fetch ended.
+    /// Whether the result of the fetch has been announced.
     var isSettled = false
   }
 
@@ -55,7 +55,7 @@ final class Sitting {
   private var deeds: [Task<Void, Never>] = []
   private var openDeeds = 0
   private var word: Task<Void, Never>?
-  /// The one that the person was told of.
+  /// The probation last announced.
   private var probation: Ban?
   private var isOffline = false
   private var isLeaving = false
@@ -80,12 +80,12 @@ final class Sitting {
     }
     look(isAsked: false)
     for await event in stream {
-      // Whatever came after the end is for nobody.
+      // Events after the end are dropped.
       guard isGoingOn else { return .over }
       try await handle(event)
       guard isGoingOn else { return .over }
       if isLeaving {
-        // What was asked of the forum is done before the program ends.
+        // Requests to the forum are completed before the program ends.
         if openDeeds == 0 { return .quit }
         continue
       }
@@ -130,7 +130,7 @@ final class Sitting {
 
   // MARK: Looking
 
-  /// Shows the list at the end of the path, and has it fetched if it is time for that or somebody asks.
+  /// Shows the list at the end of the path, and fetches it if it is due or the user asks.
   private func look(isAsked: Bool) {
     guard let list = path.last else { return }
     visit.looking?.cancel()
@@ -144,7 +144,7 @@ final class Sitting {
         events.yield(.unreadable(number, error))
       }
     }
-    // One at a time is enough for everybody who looks.
+    // One fetch at a time serves all visits.
     guard isFetched, fetches[list] == nil else { return }
     fetches[list] = Task { [events, client, store] in
       do {
@@ -167,7 +167,7 @@ final class Sitting {
     settle()
   }
 
-  /// Says how the fetch ended, once that is known and the list shows what it brought.
+  /// Announces the result of the fetch, once it has ended and the list shows it.
   private func settle() {
     guard !visit.isSettled, let listed = visit.listed, fetches[visit.list] == nil else { return }
     if let failure = visit.failure {
@@ -180,13 +180,13 @@ final class Sitting {
     visit.isSettled = true
   }
 
-  /// Waits for the next word: at any time for a person's, for a script's when everything before it is done.
+  /// Waits for the next command: a human's at any time, a script's once everything before it is done.
   private func awaitWord() {
     guard word == nil, console.isInteractive || (visit.isSettled && openDeeds == 0) else { return }
     word = Task { [events, console] in events.yield(.word(await console.line("> ", secretly: false))) }
   }
 
-  // MARK: Words
+  // MARK: Commands
 
   private func obey(_ word: String) async throws {
     let parts = word.split(separator: " ", maxSplits: 1).map(String.init)
@@ -240,7 +240,7 @@ final class Sitting {
     return lines[number - 1]
   }
 
-  /// A member by their number, or by that of a post that is on the screen: `7`, `#12`.
+  /// Returns a member by ID, or by the number of a post on display: `7`, `#12`.
   private func person(_ text: String) -> String? {
     if text.hasPrefix("#") {
       guard case .posts = visit.list, let index = Int(text.dropFirst()) else { return nil }
@@ -278,7 +278,7 @@ final class Sitting {
     }
   }
 
-  /// The thread of that number in a list of threads, or the one that is open.
+  /// Returns the thread with this number in a list of threads, or the open thread.
   private func bookmark(_ number: String?, _ isBookmarked: Bool) {
     let thread: String? =
       switch (visit.list, number) {
@@ -287,12 +287,12 @@ final class Sitting {
       default: nil
       }
     guard let thread else { return help() }
-    ask(isBookmarked ? "bookmarked" : "no bookmark any more", or: isBookmarked ? "not bookmarked" : "bookmark kept") {
+    ask(isBookmarked ? "bookmarked" : "bookmark removed", or: isBookmarked ? "not bookmarked" : "bookmark kept") {
       [client, store] in try await client.bookmark(thread, isBookmarked, in: store)
     }
   }
 
-  /// Has something done at the forum while the reading goes on.
+  /// Makes a request to the forum while reading continues.
   private func ask(_ done: String, or failed: String, _ deed: @escaping @Sendable () async throws -> Void) {
     guard !isOffline else { return console.say("\(failed): offline") }
     openDeeds += 1

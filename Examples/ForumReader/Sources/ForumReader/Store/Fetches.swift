@@ -1,13 +1,13 @@
 import GRDB
-import HandstampCore
+import Handstamp
 
-/// Which lists were fetched, and when. Kept with what was fetched: it goes with the account's store.
+/// The times at which lists were fetched. Stored with the content, so they are erased with the account's store.
 enum Fetches {
-  /// Older notes say nothing any more.
+  /// Older records are useless.
   private static let life = Duration.seconds(7 * 86_400)
 
   static func note(_ list: Listing, at now: UnixTime, in database: Database) throws {
-    // A new row with a new number, so that whoever looks sees also a fetch that changed nothing else.
+    // A new row with a new number, so that observers also notice a fetch that changed nothing else.
     try database.execute(
       sql: "INSERT OR REPLACE INTO fetched (list, time) VALUES (?, ?)", arguments: [list.name, now.milliseconds])
     try database.execute(

@@ -1,25 +1,35 @@
 import Foundation
 import GRDB
 public import HandstampCookies
-public import HandstampCore
+public import Handstamp
 public import HandstampData
 
-/// What one account has read of the forum, for reading on without a network.
+/// The content of the forum that one account has read, for reading offline.
 public struct ForumStore: Sendable {
   public let store: DataStore
-  let clock: any SessionClock
+  private let clock: @Sendable () -> UnixTime
 
-  public init(_ place: StorePlace, clock: any SessionClock = WallClock()) throws {
-    store = try DataStore(place, schema: .forum, clock: clock)
+  /// - Parameter clock: The time that is stored with each page.
+  public init(_ place: StorePlace, clock: @escaping @Sendable () -> UnixTime = ForumStore.now) throws {
+    self.init(try DataStore(place, schema: .forum), clock: clock)
+  }
+
+  init(_ store: DataStore, clock: @escaping @Sendable () -> UnixTime) {
+    self.store = store
     self.clock = clock
+  }
+
+  /// The device's wall-clock time.
+  @Sendable public static func now() -> UnixTime {
+    UnixTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
   }
 
   // MARK: Pages in
 
-  /// Keeps what a page says, and that its list was fetched.
+  /// Stores the content of a page, and records that its list was fetched.
   ///
-  /// - Parameter asked: the list that it was fetched for, where that is another: a forum answers with its last page when asked for
-  ///   one beyond.
+  /// - Parameter asked: The list that was requested, if different: a forum returns its last page for a number beyond
+  ///   it.
   public func keep(_ page: some Kept, for asked: Listing? = nil) async throws {
     try await store.write { [now] database in
       try page.keep(in: database, at: now)
@@ -27,7 +37,7 @@ public struct ForumStore: Sendable {
     }
   }
 
-  /// Everything of a thread up to that post has been read.
+  /// Marks a thread as read up to a post.
   public func markRead(_ thread: String, to index: Int) async throws {
     try await store.write { database in
       var counts = try ThreadCounts(of: thread, in: database)
@@ -38,7 +48,7 @@ public struct ForumStore: Sendable {
     }
   }
 
-  /// The thread is bookmarked now, or is so no longer.
+  /// Sets whether a thread is bookmarked.
   public func bookmark(_ thread: String, _ isBookmarked: Bool) async throws {
     try await store.write { database in
       try database.execute(
@@ -49,7 +59,7 @@ public struct ForumStore: Sendable {
     }
   }
 
-  /// When the account was last told that its cookie will end.
+  /// When the user was last reminded that the cookie will expire.
   public func reminder() throws -> ExpiryReminder {
     let text = try store.read { try String.fetchOne($0, sql: "SELECT text FROM note WHERE name = 'reminder'") }
     return text.flatMap { try? JSONDecoder().decode(ExpiryReminder.self, from: Data($0.utf8)) } ?? ExpiryReminder()
@@ -62,33 +72,33 @@ public struct ForumStore: Sendable {
     }
   }
 
-  private var now: UnixTime { clock.now().wall }
+  private var now: UnixTime { clock() }
 
   // MARK: Lists out
 
-  /// One row as a list shows it.
+  /// One row of a list.
   public struct Line: Sendable, Equatable {
     public var id: String
     public var text: String
     public var note: String
-    /// The heading above it.
+    /// The heading above the line.
     public var section = ""
-    /// Its row.
+    /// The row in the database.
     public var row: Int64 = 0
-    /// Whether it waits to be read.
+    /// Whether it is unread.
     public var isNew = false
-    /// A post's number in its thread.
+    /// The number of a post in its thread.
     public var index = 0
-    /// The id of who wrote it; `nil` where that is not known.
+    /// The author's ID; `nil` if unknown.
     public var person: String?
   }
 
-  /// What is known of a list, read at one moment.
+  /// The known part of a list, read at one moment.
   public struct Listed: Sendable, Equatable {
     public var lines: [Line]
-    /// Of how many pages it is one, as far as is known.
+    /// The number of pages of the list, as far as known.
     public var pages: Int
-    /// Which fetch brought it: greater after every one. `nil`: it never was.
+    /// The number of the last fetch, which increases with every fetch; `nil` if the list was never fetched.
     public var fetch: Int64?
 
     public init(lines: [Line], pages: Int = 1, fetch: Int64? = nil) {
@@ -98,25 +108,25 @@ public struct ForumStore: Sendable {
     }
   }
 
-  /// What is known of a list, now and after every change and every fetch of it.
+  /// Returns the known part of a list, now and after every change and every fetch.
   public func values(_ list: Listing) -> AsyncThrowingStream<Listed, any Error> { store.values(list.fetch) }
 
   public func listed(_ list: Listing) throws -> Listed { try store.read(list.fetch) }
 
   public func now(_ list: Listing) throws -> [Line] { try listed(list).lines }
 
-  /// Keeps what is shown from being pruned, until the lease goes away.
-  public func use(_ lines: [Line], of list: Listing) -> Lease { store.use(list.shelf, lines.map(\.row)) }
+  /// Protects the lines from pruning until the lease is released.
+  public func use(_ lines: [Line], of list: Listing) -> RowsInUse { store.use(list.shelf, lines.map(\.row)) }
 
-  /// Whether to fetch it when somebody comes to look: unless it was fetched a short while ago.
+  /// Whether to fetch the list on a visit, because the last fetch is not recent.
   public func isDue(_ list: Listing) throws -> Bool {
     guard let rest = list.rest else { return true }
     let fetched = try store.read { database in
-      // What was pruned is to be fetched again.
+      // A list that was pruned is fetched again.
       try list.fetch(database).lines.isEmpty ? nil : Fetches.time(of: list, in: database)
     }
     guard let fetched else { return true }
-    // A clock that was put back makes no list last longer.
+    // If the clock was set back, the list is due as well.
     return !(fetched..<fetched.advanced(by: rest)).contains(now)
   }
 }

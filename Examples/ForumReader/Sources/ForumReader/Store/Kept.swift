@@ -1,12 +1,12 @@
 public import GRDB
-public import HandstampCore
+public import Handstamp
 import HandstampData
 
-/// A page that an account's store keeps.
+/// A page whose content is stored.
 public protocol Kept: Scraped, Sendable {
-  /// What it lists.
+  /// The list on the page.
   var listing: Listing { get }
-  /// Writes what it says. Nothing is written for a part that it leaves out.
+  /// Stores the content of the page. Parts missing from the page are left unchanged.
   func keep(in database: Database, at now: UnixTime) throws
 }
 
@@ -14,20 +14,20 @@ extension ForumIndex: Kept {
   public var listing: Listing { .forums }
 
   public func keep(in database: Database, at now: UnixTime) throws {
-    // What the forum no longer shows keeps its row, and has no place.
+    // Forums no longer on the page keep their row, without a place.
     try database.execute(
       sql: "UPDATE forum SET place = NULL WHERE place IS NOT NULL AND number NOT IN (SELECT value FROM json_each(?))",
       arguments: [json(categories.flatMap(\.forums).map(\.id))])
     for (place, category) in categories.enumerated() {
-      try Shelf.category.upsert(database, [category.id], ["name": category.name, "place": place], at: now)
+      try CachedTable.category.upsert(database, [category.id], ["name": category.name, "place": place], at: now)
       for (place, forum) in category.forums.enumerated() {
-        try Shelf.forum.upsert(
+        try CachedTable.forum.upsert(
           database, [forum.id],
           ["category": category.id, "name": forum.name, "about": forum.about, "place": place], at: now)
       }
     }
     if let user {
-      try Shelf.person.upsert(database, [user.id], ["name": user.name, "own": true], at: now)
+      try CachedTable.person.upsert(database, [user.id], ["name": user.name, "own": true], at: now)
     }
   }
 }
@@ -36,7 +36,7 @@ extension ThreadList: Kept {
   public var listing: Listing { .threads(forum: forum, page: pages.current) }
 
   public func keep(in database: Database, at now: UnixTime) throws {
-    // What stood on this page before and does so no longer has gone elsewhere; pages beyond the last are none.
+    // Threads no longer on this page have moved; pages beyond the last one do not exist.
     try database.execute(
       sql: """
         UPDATE thread SET page = 0
@@ -45,7 +45,7 @@ extension ThreadList: Kept {
     for (place, thread) in threads.enumerated() {
       try thread.keep(in: database, ["forum": forum, "page": pages.current, "place": place], at: now)
     }
-    try Shelf.forum.upsert(database, [forum], ["pages": pages.total], at: now)
+    try CachedTable.forum.upsert(database, [forum], ["pages": pages.total], at: now)
   }
 }
 
@@ -53,7 +53,7 @@ extension BookmarkList: Kept {
   public var listing: Listing { .bookmarks(page: pages.current) }
 
   public func keep(in database: Database, at now: UnixTime) throws {
-    // One that was taken off moves all that follow: from this page on, only what is listed is known.
+    // Removing a bookmark moves all that follow: from this page on, only the listed ones are known.
     try database.execute(
       sql: """
         UPDATE thread SET bookmarkpage = 0 WHERE bookmarkpage >= ? AND number NOT IN (SELECT value FROM json_each(?))
@@ -62,7 +62,7 @@ extension BookmarkList: Kept {
       try thread.keep(
         in: database, ["bookmarked": true, "bookmarkpage": pages.current, "bookmarkplace": place], at: now)
     }
-    // Until the last page has been seen, what has no page may stand on one that is to come, and stays pinned.
+    // Until the last page has been seen, bookmarks without a page may be on a later one, and stay pinned.
     if pages.current == pages.total {
       try database.execute(sql: "UPDATE thread SET bookmarked = 0 WHERE bookmarked AND bookmarkpage = 0")
     }
@@ -72,7 +72,7 @@ extension BookmarkList: Kept {
 }
 
 extension ThreadList.Item {
-  /// - Parameter place: where it is listed.
+  /// - Parameter place: The position in the list.
   fileprivate func keep(
     in database: Database, _ place: [String: (any DatabaseValueConvertible)?], at now: UnixTime
   ) throws {
@@ -84,7 +84,7 @@ extension ThreadList.Item {
       "sticky": isSticky, "closed": isClosed, "lastpost": lastPost.text, "time": lastPost.seconds,
       "lastauthor": lastAuthor,
     ]
-    try Shelf.thread.upsert(
+    try CachedTable.thread.upsert(
       database, [id], values.merging(place) { $1 }, clearing: lastPost.clearing("time", "lastauthor"), at: now)
   }
 }
@@ -98,20 +98,20 @@ extension PostsPage: Kept {
     counts.see(posts)
     let last = pages.current == pages.total ? posts.last : nil
     let date = last?.date ?? ""
-    try Shelf.thread.upsert(
+    try CachedTable.thread.upsert(
       database, [thread],
       [
         "forum": forum, "title": title, "pages": counts.pages, "replies": counts.replies, "seen": counts.seen,
         "lastpost": date.text, "time": date.seconds, "lastauthor": date.text.isEmpty ? nil : last?.author.name,
       ], clearing: date.clearing("time", "lastauthor"), at: now)
     for author in Set(posts.map(\.author)).sorted(by: { $0.id < $1.id }) where !author.id.isEmpty {
-      try Shelf.person.upsert(database, [author.id], ["name": author.name], at: now)
+      try CachedTable.person.upsert(database, [author.id], ["name": author.name], at: now)
     }
     try database.execute(
       sql: "UPDATE post SET page = 0 WHERE thread = ? AND page = ? AND number NOT IN (SELECT value FROM json_each(?))",
       arguments: [thread, pages.current, json(posts.map(\.id))])
     for post in posts {
-      try Shelf.post.upsert(
+      try CachedTable.post.upsert(
         database, [post.id],
         [
           "thread": thread, "place": post.index, "page": pages.current,
@@ -126,7 +126,7 @@ extension ProfilePage: Kept {
   public var listing: Listing { .person(user.id) }
 
   public func keep(in database: Database, at now: UnixTime) throws {
-    try Shelf.person.upsert(
+    try CachedTable.person.upsert(
       database, [user.id],
       [
         "name": user.name, "title": title, "joined": joined.text, "joinedtime": joined.seconds, "posts": posts,
@@ -143,7 +143,7 @@ extension MessageList: Kept {
       sql: "UPDATE message SET place = NULL WHERE place IS NOT NULL AND number NOT IN (SELECT value FROM json_each(?))",
       arguments: [json(messages.map(\.id))])
     for (place, message) in messages.enumerated() {
-      try Shelf.message.upsert(
+      try CachedTable.message.upsert(
         database, [message.id],
         [
           "subject": message.subject, "sender": message.sender, "date": message.date.text,
@@ -157,7 +157,7 @@ extension MessagePage: Kept {
   public var listing: Listing { .message(id) }
 
   public func keep(in database: Database, at now: UnixTime) throws {
-    try Shelf.message.upsert(
+    try CachedTable.message.upsert(
       database, [id],
       [
         "subject": subject, "sender": sender.name, "date": date.text, "time": date.seconds, "text": text, "seen": true,
@@ -166,12 +166,12 @@ extension MessagePage: Kept {
 }
 
 extension ForumDate {
-  /// What belongs to the date: a new text without it takes the former one away; no text at all leaves both.
+  /// The columns to clear with the date: a new date without them removes the old ones; without a date, all stay.
   fileprivate func clearing(_ columns: String...) -> Set<String> { text.isEmpty ? [] : Set(columns) }
 }
 
 extension ThreadCounts {
-  /// What is known of a thread.
+  /// Loads the counts of a thread.
   init(of thread: String, in database: Database) throws {
     let row = try Row.fetchOne(
       database, sql: "SELECT replies, pages, seen FROM thread WHERE number = ?", arguments: [thread])
@@ -179,5 +179,5 @@ extension ThreadCounts {
   }
 }
 
-/// Ids, which are letters, digits, `-` and `_`, as one argument of a statement, however many there are.
+/// Joins IDs, which consist of letters, digits, `-` and `_`, to a single SQL argument, however many there are.
 private func json(_ ids: [String]) -> String { "[" + ids.map { "\"\($0)\"" }.joined(separator: ",") + "]" }

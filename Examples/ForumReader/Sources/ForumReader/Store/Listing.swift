@@ -1,7 +1,7 @@
 import GRDB
 import HandstampData
 
-/// What can be listed.
+/// A list or an item of the forum.
 public enum Listing: Sendable, Hashable {
   case forums
   case threads(forum: String, page: Int)
@@ -11,7 +11,7 @@ public enum Listing: Sendable, Hashable {
   case message(String)
   case person(String)
 
-  var shelf: Shelf {
+  var shelf: CachedTable {
     switch self {
     case .forums: .forum
     case .threads, .bookmarks: .thread
@@ -21,7 +21,7 @@ public enum Listing: Sendable, Hashable {
     }
   }
 
-  /// How long a list that was fetched is left alone, unless somebody asks. What has no such time is fetched at every visit.
+  /// How long a fetched list is considered fresh, unless the user asks; `nil` if it is fetched at every visit.
   public var rest: Duration? {
     switch self {
     case .forums: .seconds(6 * 3600)
@@ -31,7 +31,7 @@ public enum Listing: Sendable, Hashable {
     }
   }
 
-  /// Its name in the database.
+  /// The name in the database.
   var name: String {
     switch self {
     case .forums: "forums"
@@ -143,7 +143,7 @@ public enum Listing: Sendable, Hashable {
 
   private static let lastNote = "\(optional(", last post ", "lastpost")) || \(optional(" by ", "lastauthor"))"
 
-  /// A column with something before it, or nothing where it is empty.
+  /// Returns SQL for a column with a prefix, or an empty text if the column is empty.
   private static func optional(_ head: String, _ column: String) -> String {
     "coalesce('\(head)' || nullif(\(column), ''), '')"
   }

@@ -1,15 +1,15 @@
 import GRDB
 import HandstampData
 
-extension Shelf {
-  // The forum's own layout is small and goes only with the account.
-  static let category = Shelf("category", key: ["number"], keeps: nil, pinned: "1")
-  static let forum = Shelf("forum", key: ["number"], keeps: nil, pinned: "1")
-  static let thread = Shelf("thread", key: ["number"], pinned: "bookmarked")
-  static let post = Shelf("post", key: ["number"])
-  // Whoever is signed in stays; so do those whose posts are there, since a post refers to its author.
-  static let person = Shelf("person", key: ["number"], pinned: "own")
-  static let message = Shelf("message", key: ["number"], pinned: "place IS NOT NULL")
+extension CachedTable {
+  // The forum's own structure is small, and deleted only with the account.
+  static let category = CachedTable("category", key: ["number"], keeps: nil, pinned: "1")
+  static let forum = CachedTable("forum", key: ["number"], keeps: nil, pinned: "1")
+  static let thread = CachedTable("thread", key: ["number"], pinned: "bookmarked")
+  static let post = CachedTable("post", key: ["number"])
+  // The signed-in member stays, and so do the authors of stored posts, since posts refer to them.
+  static let person = CachedTable("person", key: ["number"], pinned: "own")
+  static let message = CachedTable("message", key: ["number"], pinned: "place IS NOT NULL")
 }
 
 extension StoreSchema {

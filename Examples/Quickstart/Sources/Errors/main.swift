@@ -1,0 +1,16 @@
+import Foundation
+import Handstamp
+
+nonisolated struct Me: Decodable { let name: String }
+
+let url = URL(string: CommandLine.arguments.dropFirst().first ?? "http://127.0.0.1:8080")!
+let session = SessionManager(server: url)
+do {
+  try await session.signIn(email: "ada@example.org", password: "wrong horse")
+  let me: Me = try await session.api.get("/v1/me")
+  print("Hello, \(me.name)")
+} catch let error as SessionError {  // signing in, refreshing, the vault
+  print("\(error) [\(error.code)], next step: \(error.recovery)")
+} catch let error as APIError {  // the request
+  print("\(error) [\(error.code)], next step: \(error.recovery)")
+}

@@ -1,0 +1,205 @@
+#if Programs
+import ArgumentParser
+import HandstampCore
+import HandstampSecretService
+import HandstampVaults
+
+/// `handstamp key`.
+struct Key: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "show or move the vault encryption key",
+    discussion: """
+      the vaults are encrypted files; their key is kept in one of three places:
+      file: beside the vaults, protected only by its file mode
+      secret-service: in the desktop's secret store (GNOME, KDE, KeePassXC), which protects it while you are logged out
+      passphrase: in a file sealed with a passphrase, which every command reads from the terminal or from the file
+      named by HANDSTAMP_PASSPHRASE_FILE
+      """,
+    subcommands: [Show.self, Migrate.self, Lock.self, Unlock.self], defaultSubcommand: Show.self)
+
+  /// A place for the key.
+  enum Place: String, ExpressibleByArgument, CaseIterable {
+    case file
+    case secretService = "secret-service"
+    case passphrase
+  }
+
+  struct Show: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "show where the key is stored and whether it is available")
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var manner: Manner
+
+    struct Answer: Document {
+      var schemaVersion = 1
+      /// `file`, `secret-service`, `passphrase`, or a value written by a newer version.
+      var store: String
+      /// The name of the entry in the secret store; `nil` for other places.
+      var name: String?
+      /// `open`, `locked`, `unavailable`, or `none` if there is no key yet.
+      var state: String
+      var trouble: String?
+      var folder: String
+    }
+
+    func run() async throws {
+      let home = try Home.current()
+      let store = try home.keyStore()
+      var answer = Answer(store: store.name, state: "open", folder: home.vaultFolder)
+      if case .secretService(let name) = store { answer.name = name }
+      if case .passphrase = store {
+        // Showing the state must not prompt for the passphrase.
+        answer.state = "locked"
+      } else if let keeper = store.keeper {
+        do throws(VaultError) {
+          if try await keeper.load() == nil { answer.state = "none" }
+        } catch {
+          answer.state = error == .locked ? "locked" : "unavailable"
+          answer.trouble = error.detail
+        }
+      } else if FileFacts(home.keyFile) == nil {
+        answer.state = "none"
+      }
+      if output.json { return answer.print() }
+      let place =
+        switch store {
+        case .file: home.keyFile
+        case .secretService(let name): "the secret store, as \(name)"
+        case .passphrase: "sealed with a passphrase"
+        case .unknown(let note): note
+        }
+      Terminal.out(
+        Table(rows: [
+          ["key", place], ["state", [answer.state, answer.trouble].compactMap(\.self).joined(separator: ": ")],
+        ])
+        .lines.joined(separator: "\n"))
+    }
+  }
+
+  struct Migrate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "move the key to another place without signing out",
+      discussion:
+        "an interrupted move leaves the vaults usable; run the same command again to finish it")
+    @Option(help: "new place of the key") var to: Place
+    @OptionGroup var manner: Manner
+
+    func run() async throws {
+      let home = try Home.current()
+      let store = try home.keyStore()
+      let place = VaultKeyPlace(folder: home.vaultFolder)
+      // Ask before moving anything.
+      var new: Secret?
+      if case .passphrase = to, store.name != KeyStore.passphrase(folder: "").name {
+        new = try PassphrasePrompt.newOne()
+      }
+      do throws(VaultError) {
+        switch (to, store) {
+        case (_, .unknown(let note)):
+          throw .unavailable("the key is kept in a place unknown to this version: \(note)")
+        case (.file, .file): Terminal.say("the key is already in a file")
+        case (.file, _):
+          try await toFile(from: store, place)
+          Terminal.say("the key is in \(home.keyFile)")
+        case (.secretService, .secretService(let name)):
+          // Clean up after an interrupted move.
+          try await place.move(to: SecretServiceKey(name: name), noting: store.note ?? "")
+          Terminal.say("the key is already in the secret store, as \(name)")
+        case (.secretService, _):
+          let target = KeyStore.newSecretService()
+          guard case .secretService(let name) = target, let note = target.note else { return }
+          // Check that the secret store is available before moving anything.
+          _ = try await SecretServiceKey(name: name).load()
+          try await toFile(from: store, place)
+          try await place.move(to: SecretServiceKey(name: name), noting: note)
+          Terminal.say("the key is in the secret store, as \(name)")
+        case (.passphrase, .passphrase(let folder)):
+          _ = try await KeyStore.sealed(in: folder).load()
+          try await place.move(to: KeyStore.sealed(in: folder), noting: store.note ?? "")
+          Terminal.say("the key is already sealed with a passphrase")
+        case (.passphrase, _):
+          try await toFile(from: store, place)
+          let target = KeyStore.sealed(in: home.vaultFolder, with: new)
+          // Left by an interrupted move, perhaps with another passphrase; the key file is still there.
+          if FileFacts(home.keyFile) != nil { try await target.remove() }
+          try await place.move(to: target, noting: KeyStore.passphrase(folder: home.vaultFolder).note ?? "")
+          Terminal.say("the key is sealed with the passphrase; if you forget it, you have to sign in again")
+        }
+      } catch {
+        throw Refusal(store: error)
+      }
+    }
+
+    private func toFile(from store: KeyStore, _ place: VaultKeyPlace) async throws(VaultError) {
+      guard let keeper = store.keeper else { return }
+      // Any prompt must appear before the lock is taken, so that no other process waits for it.
+      _ = try await keeper.load()
+      try await place.moveBack(from: keeper)
+      // Only once the file is on disk.
+      switch store {
+      case .secretService(let name): try await SecretServiceKey(name: name).remove()
+      case .passphrase(let folder): try await KeyStore.sealed(in: folder).remove()
+      case .file, .unknown: break
+      }
+    }
+  }
+
+  struct Lock: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "lock the desktop's secret store for every program that uses it")
+    @OptionGroup var manner: Manner
+
+    func run() async throws {
+      let name = try Key.lockable(try Home.current())
+      do throws(VaultError) { try await SecretServiceKey(name: name).lock() } catch { throw Refusal(store: error) }
+      Terminal.say("the secret store and the vaults are locked")
+    }
+  }
+
+  struct Unlock: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "unlock the desktop's secret store; waits up to a minute for its password dialog")
+    @OptionGroup var manner: Manner
+
+    func run() async throws {
+      let name = try Key.lockable(try Home.current())
+      do throws(VaultError) { try await SecretServiceKey(name: name).unlock() } catch { throw Refusal(store: error) }
+      Terminal.say("the secret store is unlocked")
+    }
+  }
+
+  private static func lockable(_ home: Home) throws(Refusal) -> String {
+    let store = try home.keyStore()
+    guard case .secretService(let name) = store else {
+      if case .passphrase = store {
+        throw Refusal(
+          .failure, "the key is sealed with a passphrase, which is never kept: it is always locked",
+          hint: "set HANDSTAMP_PASSPHRASE_FILE to a file with the passphrase, for unattended commands")
+      }
+      throw Refusal(
+        .failure, "the key is in a file, which cannot be locked",
+        hint: "run: handstamp key migrate --to secret-service")
+    }
+    return name
+  }
+}
+
+extension Refusal {
+  /// Describes a key store's error for the terminal.
+  fileprivate init(store trouble: VaultError) {
+    switch trouble {
+    case .locked:
+      self.init(
+        .vault, "the key is locked",
+        hint: "run handstamp key unlock, enter the passphrase at the terminal, or set HANDSTAMP_PASSPHRASE_FILE")
+    case .passphrase(let text):
+      self.init(
+        .usage, text, hint: "choose another and run the same command again; nothing was moved", code: trouble.code)
+    case .unavailable(let text):
+      self.init(
+        .vault, plain(text), hint: "check that a keyring is running, then see: handstamp key show; nothing was moved")
+    case .corrupt, .full, .permissions, .newerFormat, .wrongKey: self.init(trouble)
+    }
+  }
+}
+#endif

@@ -1,0 +1,21 @@
+/// The client's list of accounts, and the active one. Contains no secrets: those are in one vault per account.
+public struct AccountsList: Sendable, Hashable {
+  /// The accounts, in the order in which they were added.
+  public package(set) var accounts: [ListedAccount]
+  /// The account that is used when none is specified; `nil` if none is active.
+  public package(set) var active: AccountID?
+  /// Removed accounts with pending work: a revocation or a clean-up step. Every program that reads the list resumes it.
+  public package(set) var leaving: [AccountID]
+
+  public init(accounts: [ListedAccount] = [], active: AccountID? = nil, leaving: [AccountID] = []) {
+    var seen: Set<AccountID> = []
+    self.accounts = accounts.filter { seen.insert($0.id).inserted }
+    self.active = active.flatMap { seen.contains($0) ? $0 : nil }
+    self.leaving = leaving.filter { seen.insert($0).inserted }
+  }
+
+  public subscript(id: AccountID) -> ListedAccount? { accounts.first { $0.id == id } }
+
+  /// Returns the account with this tag; tags are case-sensitive.
+  public func account(tagged tag: String) -> ListedAccount? { accounts.first { $0.tag == tag } }
+}

@@ -1,0 +1,29 @@
+/// An open connection that carries messages both ways, such as a WebSocket (RFC 6455).
+public protocol MessageConnection: Sendable {
+  /// The incoming messages, heartbeats included. Ends with the connection, and throws if it broke.
+  var incoming: AsyncThrowingStream<IncomingMessage, any Error> { get }
+  /// Sends one message.
+  ///
+  /// - Throws: ``TransportError`` if the connection has ended.
+  @concurrent func send(_ message: WireMessage) async throws(TransportError)
+  /// Asks the other side for a sign of life, which arrives as ``IncomingMessage/heartbeat``.
+  @concurrent func ping() async throws(TransportError)
+  /// Closes the connection; nothing arrives after that. Calling it again has no effect.
+  func close()
+}
+
+/// Opens ``MessageConnection``s.
+public protocol MessageConnector: Sendable {
+  /// Opens a connection; the request carries the token, and its URL begins with `ws:` or `wss:`.
+  ///
+  /// - Throws: ``MessageRefusal``.
+  @concurrent func open(_ request: TransportRequest) async throws(MessageRefusal) -> any MessageConnection
+}
+
+/// Why no connection was opened.
+@nonexhaustive
+public enum MessageRefusal: Error, Sendable, Hashable {
+  /// The server answered the upgrade with this status instead of 101.
+  case status(Int, retryAfter: Duration?)
+  case transport(TransportError)
+}

@@ -1,0 +1,39 @@
+/// An error with a stable code, a readable description and the recovery step that can help.
+public protocol HandstampError: Error, Sendable, CustomStringConvertible {
+  /// A machine-readable code in `snake_case`, stable between releases.
+  var code: String { get }
+  /// The step that an app can offer: a button, a hint, a wait.
+  var recovery: Recovery { get }
+}
+
+/// The step that can help after an error.
+@nonexhaustive
+public enum Recovery: Sendable, Hashable {
+  /// Sign in again.
+  case signIn
+  /// Repeat the call, after the delay at the earliest; `nil` if the server gave no delay.
+  case retry(after: Duration?)
+  /// Unlock the device or its secret store; the session resumes by itself.
+  case unlockDevice
+  /// Confirm the user's presence: repeating the call asks for it.
+  case confirmPresence
+  /// Free storage, then repeat the call.
+  case freeStorage
+  /// Give the program access to its files or its keychain group.
+  case grantAccess
+  /// Update the app: a newer version wrote the data.
+  case updateApp
+  /// Restore the key, or the passphrase, that opens the vault.
+  case restoreKey
+  /// Correct the configuration of the client or the server: retrying does not help.
+  case fixConfiguration
+  /// Set the device's clock.
+  case setClock
+  /// The session cannot offer a step.
+  case none
+
+  /// The recovery of any error; ``none`` if it is not a ``HandstampError``. For closures with untyped errors.
+  public init(_ error: any Error) {
+    self = (error as? any HandstampError)?.recovery ?? .none
+  }
+}

@@ -1,0 +1,110 @@
+/// Why a request to the session's server has no usable response. None of these ends a session.
+@nonexhaustive
+public enum RequestFailure: Error, Sendable, Hashable {
+  /// There was no response; the error contains the system's message and code.
+  case network(TransportError)
+  /// The server, or a gateway, a proxy or a captive portal in front of it, answered with an error or with something other than
+  /// a response of its protocol: a 429, a 5xx, an HTML page.
+  case server(ServerResponse)
+  /// The server does not accept the configuration of this client or its request: `invalid_client`, `invalid_request`,
+  /// `unauthorized_client`, `unsupported_grant_type`, `invalid_scope`, `use_dpop_nonce` (RFC 6749 section 5.2, RFC 9449 section
+  /// 8). The same request fails until either side is changed.
+  case configuration(ServerResponse)
+  /// A token response whose access token cannot be used, for this reason. A new refresh token in it is stored.
+  case unusableTokens(String, successor: RefreshToken?)
+  /// The server rejects something that depends on the time, and the device's clock differs from the server's by this much;
+  /// positive if the device is ahead.
+  case clock(Duration)
+  /// The request was not sent because a step before it failed: fetching the server's metadata, or signing with the DPoP key.
+  indirect case preparation(SessionError)
+
+  /// The facts of an error response.
+  public struct ServerResponse: Sendable, Hashable {
+    /// The HTTP status.
+    public var status: Int
+    /// The error code: `error` of RFC 6749 section 5.2, or `code` of a problem document (RFC 9457); `nil` if there is none.
+    public var error: String?
+    /// The server's message for humans: `error_description`, or `detail`; cut to 200 characters.
+    public var details: String?
+
+    public init(status: Int, error: String? = nil, details: String? = nil) {
+      self.status = status
+      self.error = error.map { String($0.prefix(100)) }
+      self.details = details.map { String($0.prefix(200)) }
+    }
+  }
+}
+
+extension RequestFailure {
+  /// Classifies the error response of a token endpoint: `configuration` if its code says so, otherwise `server`.
+  package init(_ response: ServerResponse) {
+    self =
+      response.error.map(RequestFailure.configurationErrors.contains) == true
+      ? .configuration(response) : .server(response)
+  }
+
+  /// The codes that a retry does not change.
+  package static let configurationErrors: Set = [
+    "invalid_client", "invalid_request", "unauthorized_client", "unsupported_grant_type", "unsupported_response_type",
+    "invalid_scope", "invalid_target", "invalid_dpop_proof", "use_dpop_nonce", "unsupported_token_type",
+  ]
+
+  /// Whether the server may have acted on the request. It has not if no byte of it was sent, or if the response is an error of
+  /// RFC 6749 section 5.2.
+  package var mayHaveTakenEffect: Bool {
+    switch self {
+    case .network(.notConnected), .network(.invalidRequest), .preparation: false
+    case .network, .unusableTokens, .clock: true
+    case .server(let response), .configuration(let response):
+      response.error == nil || !(400..<500).contains(response.status)
+    }
+  }
+}
+
+extension RequestFailure: HandstampError {
+  public var code: String {
+    switch self {
+    case .network(let error): error.code
+    case .server(let response): response.status == 429 ? "rate_limited" : "server_error"
+    case .configuration(let response): response.error ?? "invalid_request"
+    case .unusableTokens: "unusable_tokens"
+    case .clock: "clock_skew"
+    case .preparation(let error): error.code
+    }
+  }
+
+  public var recovery: Recovery {
+    switch self {
+    case .network(let error): error.recovery
+    case .server: .retry(after: nil)
+    case .configuration, .unusableTokens: .fixConfiguration
+    case .clock: .setClock
+    case .preparation(let error): error.recovery
+    }
+  }
+}
+
+extension RequestFailure: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .network(let error): error.description
+    case .server(let response): "the server answered \(response)"
+    case .configuration(let response): "the server does not accept this client's requests: \(response)"
+    case .unusableTokens(let reason, _): "the server's tokens cannot be used: \(reason)"
+    case .clock(let difference):
+      "the clock of this device is \(abs(Int64(difference.inSeconds))) s "
+        + "\(difference > .zero ? "ahead of" : "behind") the server's"
+    case .preparation(let error): error.description
+    }
+  }
+}
+
+extension RequestFailure.ServerResponse: CustomStringConvertible {
+  /// `503`, `400 invalid_client` or `400 invalid_client: the client is disabled`.
+  public var description: String {
+    var text = "\(status)"
+    if let error { text += " \(error)" }
+    if let words = details { text += ": \(words)" }
+    return text
+  }
+}

@@ -1,0 +1,85 @@
+/// Why a vault could not be read or written. A vault error never erases anything.
+///
+/// The text of a case is for users and logs: it names the file, the process or the system's error, never a secret, and may
+/// change between releases.
+@nonexhaustive
+public enum VaultError: Error, Sendable, Hashable {
+  /// The device or its secret store is locked.
+  case locked
+  /// There is no space left for a write: a full disk, a quota, a full keychain.
+  case full(String)
+  /// The program lacks permission to read or write: file modes and owners, a read-only disk, a missing entitlement.
+  case permissions(String)
+  /// A newer version of the program wrote the vault.
+  case newerFormat(String)
+  /// The key that opens the vault is missing, or belongs to another vault.
+  case wrongKey(String)
+  /// The passphrase that seals the key is not set, too short, or not usable.
+  case passphrase(String)
+  /// The stored bytes are not a valid vault. They are set aside before the next write.
+  case corrupt
+  /// The vault is unavailable for another reason: an I/O error, an unmounted disk, a lock held by another process.
+  case unavailable(String)
+
+  /// The associated text; `nil` for ``locked`` and ``corrupt``.
+  public var detail: String? {
+    switch self {
+    case .locked, .corrupt: nil
+    case .full(let text), .permissions(let text), .newerFormat(let text), .wrongKey(let text), .passphrase(let text),
+      .unavailable(let text):
+      text
+    }
+  }
+}
+
+extension VaultError: HandstampError {
+  public var code: String {
+    switch self {
+    case .locked: "storage_locked"
+    case .full: "storage_full"
+    case .permissions: "storage_permissions"
+    case .newerFormat: "storage_newer_format"
+    case .wrongKey: "storage_wrong_key"
+    case .passphrase: "storage_passphrase"
+    case .corrupt: "storage_corrupt"
+    case .unavailable: "storage_unavailable"
+    }
+  }
+
+  public var recovery: Recovery {
+    switch self {
+    case .locked: .unlockDevice
+    case .full: .freeStorage
+    case .permissions: .grantAccess
+    case .newerFormat: .updateApp
+    case .wrongKey, .passphrase: .restoreKey
+    case .corrupt: .signIn
+    case .unavailable: .retry(after: nil)
+    }
+  }
+}
+
+extension VaultError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .locked: "the device or its secret store is locked"
+    case .corrupt: "the stored session is damaged"
+    case .full(let text), .permissions(let text), .newerFormat(let text), .wrongKey(let text), .passphrase(let text),
+      .unavailable(let text):
+      text
+    }
+  }
+
+  /// The same error with `fact` appended to its text, if it has one.
+  package func adding(_ fact: String) -> VaultError {
+    switch self {
+    case .locked, .corrupt: self
+    case .full(let text): .full("\(text); \(fact)")
+    case .permissions(let text): .permissions("\(text); \(fact)")
+    case .newerFormat(let text): .newerFormat("\(text); \(fact)")
+    case .wrongKey(let text): .wrongKey("\(text); \(fact)")
+    case .passphrase(let text): .passphrase("\(text); \(fact)")
+    case .unavailable(let text): .unavailable("\(text); \(fact)")
+    }
+  }
+}

@@ -1,0 +1,41 @@
+/// Maps the response of a revocation endpoint (RFC 7009 section 2.2).
+///
+/// | status | body | result |
+/// |---|---|---|
+/// | 200 | empty, or a JSON object without `error` | ended |
+/// | 400, 401 | `error` `invalid_token` | ended: the server knows no such token |
+/// | 400, 401 | `error` `invalid_client`, `invalid_grant`, `invalid_request`, `unauthorized_client` | refused permanently |
+/// | 400, 401 | `error` `unsupported_token_type` | refused permanently |
+/// | anything else: a redirect, a captive portal, a gateway error, a bare 401, 403, 429, 5xx, DPoP errors | | no decision |
+extension RevocationResult {
+  /// - Parameters:
+  ///   - isJSONObject: whether the body is a JSON object.
+  ///   - error: the object's member `error`, if it is a string.
+  package init(_ response: TransportResponse, isJSONObject: Bool, error: String?, retryAfter: Duration?) {
+    let isEmpty = response.body.allSatisfy { [9, 10, 13, 32].contains($0) }
+    switch (response.status, error) {
+    case (200, nil) where isEmpty || isJSONObject: self = .ended
+    case (400, "invalid_token"?), (401, "invalid_token"?): self = .ended
+    case (400, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
+    case (401, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
+    default: self = .noDecision(RequestFailure(.init(status: response.status, error: error)), retryAfter: retryAfter)
+    }
+  }
+
+  /// The codes of RFC 6749 section 5.2 and RFC 7009 section 2.2.1 that a retry does not change.
+  private static let final: Set = [
+    "invalid_client", "invalid_grant", "invalid_request", "unauthorized_client", "unsupported_token_type",
+  ]
+}
+
+extension RequestFailure {
+  /// Whether the server itself refused the request without a reason: the next attempt is delayed, longer each time
+  /// (``DeliveryDelay``). Proxies also answer 403 and 407.
+  package var isRefusalWithoutReason: Bool {
+    switch self {
+    case .server(let response), .configuration(let response):
+      (400..<500).contains(response.status) && ![403, 407, 408, 425, 429].contains(response.status)
+    case .network, .unusableTokens, .clock, .preparation: false
+    }
+  }
+}

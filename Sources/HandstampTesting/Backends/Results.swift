@@ -1,0 +1,23 @@
+public import HandstampCore
+
+extension RefreshResult {
+  /// The new tokens.
+  ///
+  /// - Throws: ``BrokenPromise`` for any other result.
+  public func get() throws(BrokenPromise) -> TokenResponse {
+    guard case .granted(let tokens) = self else {
+      throw BrokenPromise("a refresh returns new tokens", found: "\(self)")
+    }
+    return tokens
+  }
+}
+
+extension SignUpResponse {
+  /// The tokens of a sign-up without confirmation.
+  ///
+  /// - Throws: ``BrokenPromise`` if the server wants the address confirmed first.
+  public func get() throws(BrokenPromise) -> TokenResponse {
+    guard case .signedIn(let tokens) = self else { throw BrokenPromise("a sign-up signs in", found: "a mail") }
+    return tokens
+  }
+}

@@ -1,0 +1,107 @@
+#if Programs
+#if os(Linux)
+import Foundation
+import Testing
+
+@testable import HandstampCommand
+
+extension Processes {
+  @Suite struct `handstamp key` {
+    /// Runs `handstamp` with access to the keyring.
+    private func run(
+      _ arguments: String..., on stage: Stage, with keyring: Keyring?, expecting status: ExitReason = .ok
+    ) async throws -> Child.Outcome {
+      let outcome = try await Rig.handstamp(
+        arguments, home: stage.first.path,
+        variables: keyring?.variables ?? ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"])
+      #expect(outcome.status == status.rawValue, "\(arguments): \(outcome.words)")
+      return outcome
+    }
+
+    private func state(_ stage: Stage, _ keyring: Keyring?) async throws -> [String?] {
+      let answer = try object(try await run("key", "show", "--json", on: stage, with: keyring).out)
+      return [answer["store"] as? String, answer["state"] as? String]
+    }
+
+    @Test func `moves the key into the desktop's secret store and back without signing out`() async throws {
+      try await Rig.run { stage in
+        let keyring = try await Keyring(in: stage.folder)
+        try await keyring.open()
+        #expect(try await state(stage, keyring) == ["file", "none"])
+        try await stage.signUp(stage.first)
+        let token = try await run("token", on: stage, with: nil).out
+        #expect(try await state(stage, keyring) == ["file", "open"])
+
+        _ = try await run("key", "migrate", "--to", "secret-service", on: stage, with: keyring)
+        #expect(!FileManager.default.fileExists(atPath: stage.first.keyFile))
+        #expect(try await state(stage, keyring) == ["secret-service", "open"])
+        #expect(try await run("token", on: stage, with: keyring).out == token)
+        _ = try await run("refresh", on: stage, with: keyring)
+        _ = try await run("doctor", on: stage, with: keyring)
+        #expect(try await keyring.keys() == 1)
+
+        _ = try await run("key", "migrate", "--to", "file", on: stage, with: keyring)
+        #expect(try await state(stage, nil) == ["file", "open"])
+        #expect(try await keyring.keys() == 0)
+        _ = try await run("request", "/v1/me", on: stage, with: nil)
+      }
+    }
+
+    @Test func `signs out no account while the secret store is locked or missing`() async throws {
+      try await Rig.run { stage in
+        let keyring = try await Keyring(in: stage.folder)
+        try await keyring.open()
+        _ = try await run("key", "migrate", "--to", "secret-service", on: stage, with: keyring)
+        let outcome = try await Rig.handstamp(
+          ["signup", stage.email, "--server", stage.address.text], home: stage.first.path,
+          input: stage.password + "\n", variables: keyring.variables)
+        #expect(outcome.status == 0, "\(outcome.words)")
+
+        _ = try await run("key", "lock", on: stage, with: keyring)
+        #expect(try await state(stage, keyring) == ["secret-service", "locked"])
+        expectRefusal(
+          try await run("token", on: stage, with: keyring, expecting: .vault), .vault, saying: "locked",
+          hint: "unlock")
+        try await keyring.restart()
+        #expect(try await state(stage, keyring) == ["secret-service", "locked"])
+        expectRefusal(
+          try await run("token", on: stage, with: keyring, expecting: .vault), .vault, saying: "locked",
+          hint: "unlock")
+        expectRefusal(
+          try await run("key", "migrate", "--to", "file", on: stage, with: keyring, expecting: .vault), .vault,
+          saying: "locked", hint: "key unlock")
+        #expect(try await state(stage, nil) == ["secret-service", "unavailable"])
+        expectRefusal(
+          try await run("token", on: stage, with: nil, expecting: .vault), .vault, saying: "secret store", hint: "")
+        let examined = try await run("doctor", on: stage, with: nil, expecting: .failure)
+        #expect(examined.out.contains("key_store"), "\(examined.out)")
+
+        try await keyring.open()
+        _ = try await run("request", "/v1/me", on: stage, with: keyring)
+      }
+    }
+
+    @Test func `refuses impossible operations`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        expectRefusal(
+          try await run("key", "lock", on: stage, with: nil, expecting: .failure), .failure, saying: "in a file",
+          hint: "key migrate")
+        expectRefusal(
+          try await run("key", "migrate", "--to", "secret-service", on: stage, with: nil, expecting: .vault),
+          .vault,
+          saying: "secret store", hint: "nothing was moved")
+        _ = try await run("key", "migrate", "--to", "file", on: stage, with: nil)
+        _ = try await run("token", on: stage, with: nil)
+        // A newer version stored it in an unknown place.
+        try Data("the moon\n".utf8).write(to: URL(fileURLWithPath: stage.first.vaultFolder + "/vault.key-store"))
+        expectRefusal(
+          try await run("token", on: stage, with: nil, expecting: .vault), .vault,
+          saying: "unknown to this version: the moon",
+          hint: "run: handstamp doctor --set-aside")
+      }
+    }
+  }
+}
+#endif
+#endif

@@ -1,0 +1,141 @@
+import Handstamp
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Logging
+import Testing
+
+/// Log lines, as `message key=value …` with the keys in order.
+private struct Lines: LogHandler {
+  let lines: Locked<[String]>
+  var metadata: Logger.Metadata = [:]
+  var logLevel = Logger.Level.trace
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) {
+    let values = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0)=\($1)" }
+    lines.withLock { $0.append(([event.message.description] + values).joined(separator: " ")) }
+  }
+}
+
+@Suite struct `The log of a session` {
+  private let clock = ManualClock()
+  private let lines = Locked<[String]>([])
+  private var logger: Logger { Logger(label: "test") { [lines] _ in Lines(lines: lines) } }
+
+  private func controller(_ backend: ScriptedBackend, _ vault: any Vault = MemoryVault()) -> SessionController {
+    SessionController(
+      backend: backend, vault: vault, policy: SessionPolicy(retry: RetryPolicy(attempts: 2, base: .zero)), clock: clock,
+      logger: logger)
+  }
+
+  private var messages: [String] { lines.withLock { $0 } }
+
+  @Test func `says why a user was signed out`() async throws {
+    let backend = ScriptedBackend { call, _, _ in
+      call == 1
+        ? .noDecision(.server(.init(status: 503, error: "busy", details: "the-servers-own-words")), retryAfter: .zero)
+        : .rejected(.revoked)
+    }
+    let session = controller(backend)
+    try await session.signIn { .sample(0) }
+    clock.advance(by: .seconds(3600))
+    await #expect(throws: SessionError.sessionEnded(.revoked)) { try await session.token() }
+    let told = messages.filter { $0.contains("refresh") || $0.contains("session ended") }
+    #expect(
+      told.map { $0.replacing("handstamp_", with: "") }.filter { !$0.contains("delayed") } == [
+        "refresh begun attempt=1", "refresh undecided cause=server_error retry_after=0.0 seconds status=503",
+        "refresh begun attempt=2", "refresh rejected reason=revoked", "session ended outcome=revoked session=s1",
+      ])
+  }
+
+  @Test func `holds no secret, and not the server's own words`() async throws {
+    let backend = ScriptedBackend { _, _, _ in
+      .noDecision(.configuration(.init(status: 401, error: "invalid_client", details: "the-servers-own-words")))
+    }
+    let session = controller(backend)
+    let tokens = TokenResponse.sample(0)
+    try await session.signIn(with: tokens)
+    clock.advance(by: .seconds(3600))
+    await #expect(throws: SessionError.self) { try await session.token() }
+    await session.signOut()
+    #expect(await session.flushRevocations(timeout: .seconds(60)))
+    let text = messages.joined(separator: "\n")
+    #expect(text.contains("refresh undecided handstamp_cause=invalid_client handstamp_status=401"))
+    #expect(text.contains("revocation delivered"))
+    for secret in [tokens.tokens.access.secret, tokens.tokens.refresh?.secret, tokens.revocation?.secret] {
+      #expect(secret.map { secret in secret.withExposed { !text.contains($0) } } ?? false)
+    }
+    #expect(!text.contains("the-servers-own-words"))
+  }
+
+  @Test func `reports a vault that cannot be written`() async throws {
+    let vault = FaultyVault(MemoryVault())
+    let session = controller(ScriptedBackend.rotating(), vault)
+    try await session.signIn { .sample(0) }
+    await vault.set { $0.editing = .full("disk full") }
+    clock.advance(by: .seconds(3600))
+    await #expect(throws: SessionError.storage(.full("disk full"))) { try await session.token() }
+    #expect(messages.contains("vault not writable handstamp_cause=storage_full"))
+  }
+}
+
+@Suite struct `Refreshes as events` {
+  private let clock = ManualClock()
+
+  @Test func `report success, failure with its cause, and another process`() async throws {
+    let vault = MemoryVault()
+    let failure = RequestFailure.network(.notConnected("refused"))
+    let backend = ScriptedBackend { call, _, _ in call == 1 ? .granted(.sample(1)) : .noDecision(failure) }
+    let session = SessionController(
+      backend: backend, vault: vault, policy: SessionPolicy(retry: RetryPolicy(attempts: 1)), clock: clock)
+    try await session.signIn { .sample(0) }
+    var events = session.refreshes().makeAsyncIterator()
+    clock.advance(by: .seconds(3600))
+    _ = try await session.token()
+    #expect(await events.next() == RefreshEvent(session: "s1"))
+    clock.advance(by: .seconds(3600))
+    await #expect(throws: SessionError.requestFailed(failure)) { try await session.token() }
+    #expect(await events.next() == RefreshEvent(session: "s1", error: .requestFailed(failure)))
+  }
+}
+
+@Suite struct `A sign-in's own result` {
+  private struct WrongCaptcha: Error, Equatable { var attempts: Int }
+  private let clock = ManualClock()
+
+  @Test func `is thrown as it was if the app's own code fails`() async throws {
+    let session = SessionController(backend: ScriptedBackend.rotating(), vault: MemoryVault(), clock: clock)
+    await #expect(throws: WrongCaptcha(attempts: 3)) { try await session.signIn { throw WrongCaptcha(attempts: 3) } }
+    #expect(session.state == .signedOut(nil))
+  }
+
+  @Test func `may lack a profile, and is not taken for another account`() async throws {
+    let vault = MemoryVault()
+    let cleared = Locked<[String]>([])
+    let session = SessionController(
+      backend: ScriptedBackend.rotating(), vault: vault, clock: clock,
+      cleanups: [CleanupStep("database", .always) { _ in cleared.withLock { $0.append("database") } }])
+    try await session.signIn(with: .sample(0))
+    var unknown = TokenResponse.sample(0, session: "s2")
+    unknown.profile = nil
+    let facts = try await session.signIn(with: unknown)
+    #expect(facts.profile == nil && facts.session == "s2")
+    #expect(cleared.withLock { $0 }.isEmpty)
+    // Stored and restored without one.
+    let relaunched = SessionController(backend: ScriptedBackend.rotating(), vault: vault, clock: clock)
+    for await state in relaunched.states where state != .restoring {
+      #expect(state == .signedIn(facts))
+      break
+    }
+    // Another account's sign-in clears what a known one left.
+    var eve = TokenResponse.sample(0, session: "s3")
+    eve.profile = Profile(id: "eve", name: "Eve")
+    try await session.signIn(with: eve)
+    #expect(cleared.withLock { $0 }.isEmpty)
+  }
+}
