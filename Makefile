@@ -1,108 +1,112 @@
-# One command for everything. `make` alone lists the targets.
+# `make` alone lists the targets.
 SWIFT ?= swift
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
-# Everything that is optional is built and tested: libraries, programs and tests share one .build.
+# All optional parts are built and tested: libraries, programs and tests share one .build.
 BUILD := -j $(JOBS) --enable-all-traits
 DEBUG = "$$($(SWIFT) build $(BUILD) --show-bin-path)"
 RELEASE = "$$($(SWIFT) build $(BUILD) -c release --show-bin-path)"
-# Tests wait for real servers and processes; all of them at once, on few cores, keep each other waiting.
+# Tests wait for real servers and processes; on few cores, running all of them at once slows each of them down.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
-# SwiftPM 6.3 passes a package's traits to the compiler in the order of a set: in another one whenever it plans anew, and
-# then compiles everything anew. Tests keep the hashing that programs have.
+# SwiftPM 6.3 passes a package's traits to the compiler in the order of a set, which changes with every build plan and causes a full
+# rebuild. Tests run with the usual random hashing.
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore simulate server examples lint format bench clean apple docs
+.PHONY: help deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore simulate server examples lint format bench clean apple docs api
 
-help: ## this list
+help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-deps: ## installs the system libraries that the build needs (Debian), or names them
+deps: ## installs the system libraries needed to build (Debian), or lists them
 	@sh scripts/deps
 
-test-deps: ## the same, and what the tests talk to: a keyring, an OAuth server of others, a terminal, a browser
+test-deps: ## the same, plus the programs the tests use: a keyring, a third-party OAuth server, a terminal, a browser
 	@sh scripts/deps --tests
 
 build: deps ## builds the libraries, the programs and the tests
 	$(SWIFT) build $(BUILD) --build-tests
 
-run: deps ## signs someone in and proves that they stay signed in
+run: deps ## starts a server, signs in, and proves step by step that the session stays signed in
 	@$(SWIFT) build $(BUILD) --product handstamp
 	@$(DEBUG)/handstamp tour
 
-test: test-deps ## all tests
+test: test-deps ## runs all tests
 	$(SWIFT) build $(BUILD) --build-tests
 	env -u SWIFT_DETERMINISTIC_HASHING $(SWIFT) test $(BUILD) --skip-build
 	$(SWIFT) test --package-path Examples/ForumReader -j $(JOBS)
 
-explore: ## every order of events within bounds, client and server together (release; some minutes)
+explore: ## explores every order of events within bounds, client and server together (release; some minutes)
 	$(SWIFT) run $(BUILD) -c release HandstampExplorer
 
-simulate: ## SEEDS=n histories of client, server, user and thief, on all cores; SEED=n shows one
+simulate: ## runs SEEDS=n histories of client, server, user and thief on all cores; SEED=n shows one
 	@$(SWIFT) build $(BUILD) -c release --product HandstampSimulator
 	@$(RELEASE)/HandstampSimulator \
 	  $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),20000))
 
-server: deps ## a server for trying things out, on http://127.0.0.1:8080
+server: deps ## runs a test server on http://127.0.0.1:8080
 	@$(SWIFT) build $(BUILD) --product handstamp
 	@$(DEBUG)/handstamp serve --data .build/server --port 8080
 
-forum: deps ## a forum on loopback, and a program that reads it in the terminal
+forum: deps ## runs a forum on loopback, and a terminal reader for it
 	@JOBS=$(JOBS) sh scripts/forum
 
-forum-tour: test-deps ## a whole life of an account in the forum reader, played in tmux
+forum-tour: test-deps ## plays the life of an account in the forum reader, in tmux
 	@JOBS=$(JOBS) sh scripts/forum --tour
 
-forum-bench: deps ## measures the store and the scrapers with a million posts, in release (ROWS=n: with fewer)
+forum-bench: deps ## measures the store and the scrapers with a million posts (release; ROWS=n for fewer)
 	$(SWIFT) build --package-path Examples/ForumReader -j $(JOBS) -c release --product forum-bench
 	@"$$($(SWIFT) build --package-path Examples/ForumReader -c release --show-bin-path)/forum-bench" $(ROWS)
 
-fuzz: deps ## fuzzes the scrapers for SECONDS=60
+fuzz: deps ## fuzzes the scrapers (SECONDS=60)
 	sh scripts/fuzz $(SECONDS)
 
-examples: deps ## builds the examples, whose code is the README's
+examples: deps ## builds the examples, compares README and guides with them, and runs the README's
 	sh scripts/readme --check
-	sh scripts/examples
+	@SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/examples
 
-apple: deps ## type-checks what is for Apple's systems alone
+apple: deps ## type-checks the package for Apple platforms
 	@JOBS=$(JOBS) sh scripts/apple
 
-docs: deps ## builds the guides, and compiles what is Swift in them
+docs: deps ## builds the guides, compiles their Swift code, and checks that their counterexamples do not compile
 	@sh scripts/docs
 
-lint: ## the format, and a few rules that no compiler knows
+lint: ## checks the format and a few rules that no compiler checks
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
 	@sh scripts/rules
 
-format: ## puts the format right
+format: ## formats the sources
 	$(SWIFT) format --in-place --recursive --parallel $(SOURCES)
 
-plain: ## builds the package without traits, and sees that a forgotten trait is named
+plain: ## builds the package without traits, and checks that a forgotten trait is named
 	$(SWIFT) build -j $(JOBS) --traits Strict --scratch-path .build/plain
 	@sh scripts/forgotten
 
-outside: test-deps ## builds and runs a package of a stranger on a clone of this one: without traits, and with all
+api: ## counts what `import Handstamp` shows, and compares it with docs/api.txt (UPDATE=1 writes it)
+	@$(SWIFT) build $(BUILD) --target HandstampUI
+	@python3 scripts/api $(DEBUG)/Modules $$($(SWIFT) -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["target"]["unversionedTriple"])') $(if $(UPDATE),--update)
+
+outside: test-deps ## builds and runs an external package against a clone of this one, without traits and with all
 	@SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/outside
 
-CHECKS := test-deps lint plain test apple docs examples outside run forum-tour release
-check: ## what CI runs; says what each step took
+CHECKS := test-deps lint plain test api apple docs examples outside run forum-tour release
+check: ## runs the same checks as CI, and shows the time of each step
 	@MAKE="$(MAKE)" sh scripts/check $(CHECKS)
 
-check-deep: test-deps ## ThreadSanitizer, each trait alone, 40 processes under SIGKILL, every damaged home, the long explorations and simulations
+check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations
 	TSAN_OPTIONS=suppressions=scripts/tsan-suppressions \
 	  $(SWIFT) test $(BUILD) --sanitize=thread --scratch-path .build/tsan \
 	  --filter 'HandstampTests|HandstampCoreTests|HandstampVaultsTests'
-	HANDSTAMP_DEEP=1 $(SWIFT) test $(BUILD) --filter 'fifty expiries|has one way out'
+	HANDSTAMP_DEEP=1 $(SWIFT) test $(BUILD) --filter 'fifty expiries|is fixed by the command'
 	SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/outside --deep
 	$(MAKE) explore
 	$(MAKE) simulate SEEDS=$(or $(SEEDS),200000)
 
-release: deps ## builds handstamp and the bench as they are deployed: the optimiser sees a module whole, and says more
+release: deps ## builds handstamp and the bench as deployed: whole-module optimization reports more warnings
 	$(SWIFT) build $(BUILD) -c release --product handstamp
 	$(SWIFT) build $(BUILD) -c release --product HandstampBench
 
-bench: release ## measures, in release
+bench: release ## runs the benchmarks (release)
 	@$(RELEASE)/HandstampBench
 
-clean: ## removes what was built
+clean: ## removes all build products
 	rm -rf .build Examples/*/.build
