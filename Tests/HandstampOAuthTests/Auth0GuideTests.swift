@@ -56,11 +56,11 @@ import Testing
   /// Deletes the vault afterwards.
   private func forum(_ body: (Auth0Forum) async throws -> Void) async throws {
     let name = "handstamp-auth0-guide-\(UUID().uuidString)"
+    let home = FileManager.default.homeDirectoryForCurrentUser
+    let state = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].map { URL(fileURLWithPath: $0) }
+    let places = [state ?? home.appending(path: ".local/state"), home.appending(path: "Library/Application Support")]
     defer {
-      for folder in [".local/state", "Library/Application Support"] {
-        try? FileManager.default.removeItem(
-          at: FileManager.default.homeDirectoryForCurrentUser.appending(path: "\(folder)/\(name)"))
-      }
+      for place in places { try? FileManager.default.removeItem(at: place.appending(path: name)) }
     }
     // Without the least age of a token that is refreshed: the test refreshes at once.
     let policy = SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: .zero))

@@ -10,7 +10,7 @@ do {
   let me: Me = try await session.api.get("/v1/me")
   print("Hello, \(me.name)")
 } catch let error as SessionError {  // signing in, refreshing, the vault
-  print("\(error) [\(error.code)], next step: \(error.recovery)")
+  print("\(error)\ncode: \(error.code), next step: \(error.recovery)")
 } catch let error as APIError {  // the request
-  print("\(error) [\(error.code)], next step: \(error.recovery)")
+  print("\(error)\ncode: \(error.code), next step: \(error.recovery)")
 }
