@@ -67,11 +67,11 @@ public struct OAuthBackend: Backend {
       else { throw PostFailure(failure: .preparation(.unsupported("revocation"))) }
       response = try await send([("token", handle.secret)], to: endpoint, timeout: .seconds(20))
     } catch {
-      return .noDecision(error.failure, retryAfter: error.retryAfter)
+      return .noDecision(error.failure)
     }
     let object = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any]
     return RevocationResult(
-      response, isJSONObject: object != nil, error: object?["error"] as? String, retryAfter: response.retryAfter)
+      response, isJSONObject: object != nil, error: object?["error"] as? String)
   }
 
   // MARK: The token endpoint

@@ -84,7 +84,7 @@ import Testing
     case .restoreKey: "restore the key"
     case .fixConfiguration: "correct the configuration"
     case .setClock: "set the clock"
-    case .none: ""
+    case .noStep: ""
     }
   }
 

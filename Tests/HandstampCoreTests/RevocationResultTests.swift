@@ -38,11 +38,11 @@ import Testing
   ])
   func `counts as delivered only if the server ended the session`(_ one: Case) {
     let response = TransportResponse(status: one.status, body: Array(one.body.utf8))
-    let result = RevocationResult(response, isJSONObject: one.isObject, error: one.error, retryAfter: .seconds(7))
+    let result = RevocationResult(response, isJSONObject: one.isObject, error: one.error)
     switch result {
     case .ended, .refused: #expect(result == one.means)
-    case .noDecision(let failure, let delay):
-      #expect(one.means == nil && delay == .seconds(7))
+    case .noDecision(let failure):
+      #expect(one.means == nil)
       let response = RequestFailure.ServerResponse(status: one.status, error: one.error)
       #expect(failure == .server(response) || failure == .configuration(response))
     }

@@ -118,7 +118,7 @@ final class StubTransport: Transport {
   }
   @Test(arguments: [
     (TransportError.connectionLost("connection refused"), Recovery.retry(after: nil)), (.timedOut, .retry(after: nil)),
-    (.cancelled, .none), (.tooLarge, .none), (.invalidRequest("a header contains a line break"), .none),
+    (.cancelled, .noStep), (.tooLarge, .noStep), (.invalidRequest("a header contains a line break"), .noStep),
   ])
   func `reports why there was no response, and keeps the session`(
     error: TransportError, recovery: Recovery

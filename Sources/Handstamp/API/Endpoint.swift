@@ -69,7 +69,7 @@ public enum APIError: HandstampError, Hashable {
     case .unauthorized(let error): error.recovery
     case .network(let error): error.recovery
     case .status(let status, _) where TransportResponse(status: status).failsInPassing: .retry(after: nil)
-    case .status, .unreadable, .invalidRequest: .none
+    case .status, .unreadable, .invalidRequest: .noStep
     }
   }
 }

@@ -38,7 +38,7 @@ extension Recovery {
     case .restoreKey: "Restore the key or the passphrase of the vault."
     case .fixConfiguration: "Correct the configuration of the client or the server."
     case .setClock: "Set the clock of the device."
-    case .none: nil
+    case .noStep: nil
     }
   }
 }

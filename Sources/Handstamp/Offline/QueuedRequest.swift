@@ -53,7 +53,7 @@ public enum QueueError: HandstampError, Hashable {
 
   public var recovery: Recovery {
     switch self {
-    case .full, .invalidRequest: .none
+    case .full, .invalidRequest: .noStep
     case .storage(let error): error.recovery
     }
   }

@@ -70,7 +70,7 @@ public struct ServerBackend: AccountBackend {
       let response = try await post("/oauth/revoke", form: FormBody([("token", handle.secret)]))
       let object = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any]
       return RevocationResult(
-        response, isJSONObject: object != nil, error: object?["error"] as? String, retryAfter: response.retryAfter)
+        response, isJSONObject: object != nil, error: object?["error"] as? String)
     } catch {
       return .noDecision(.network(error))
     }

@@ -49,8 +49,15 @@ extension SessionManager where Server == ServerBackend {
 
 extension SessionManager where Server == ServerBackend, Content == Void {
   /// The same for an app without content of its own.
-  public convenience init(server url: URL, name: String = ServerBackend.programName) {
-    self.init(server: url, name: name) { _ in }
+  public convenience init(
+    server url: URL, name: String = ServerBackend.programName, transport: any Transport = URLSessionTransport(),
+    policy: SessionPolicy = SessionPolicy(), presence: PresenceLock? = nil, cleanups: [CleanupStep] = [],
+    logger: Logger? = nil, apiOptions: APIClient.Options = APIClient.Options()
+  ) {
+    self.init(
+      server: url, name: name, transport: transport, policy: policy, presence: presence, cleanups: cleanups, logger: logger,
+      apiOptions: apiOptions
+    ) { _ in }
   }
 }
 

@@ -149,7 +149,7 @@ extension SessionController {
         // It is written to a log, which may contain only a code.
         let isWord = code.utf8.count <= 40 && code.utf8.allSatisfy { $0 == 0x5f || (0x61...0x7a).contains($0) }
         refusal = isWord ? code : "refused"
-      case .noDecision(let failure, _):
+      case .noDecision(let failure):
         delivered = false
         isAnswered = failure.isRefusalWithoutReason
       }
@@ -165,7 +165,7 @@ extension SessionController {
   }
 
   static func randomSessionID() -> SessionID {
-    SessionID((0..<16).map { _ in String(UInt8.random(in: .min ... .max), radix: 16) }.joined())
+    SessionID(Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max) }))
   }
 }
 

@@ -26,7 +26,7 @@ final class DeliveryWatch: Backend {
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult {
     let result = await base.revoke(handle)
     // A refusal without a reason is recorded as answered; there is nothing to wait for here, either.
-    if case .noDecision(let failure, _) = result, !failure.isRefusalWithoutReason { failed.yield() }
+    if case .noDecision(let failure) = result, !failure.isRefusalWithoutReason { failed.yield() }
     return result
   }
 

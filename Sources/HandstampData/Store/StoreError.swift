@@ -24,7 +24,7 @@ public enum StoreError: HandstampError, Hashable {
 
   public var recovery: Recovery {
     switch self {
-    case .noPlace, .statement: .none
+    case .noPlace, .statement: .noStep
     case .unusable: .retry(after: nil)
     case .removed: .signIn
     }

@@ -23,7 +23,7 @@ public enum PresenceError: HandstampError, Hashable {
     switch self {
     case .declined, .cancelled: .confirmPresence
     case .lockedOut(let delay): .retry(after: delay)
-    case .unavailable: .none
+    case .unavailable: .noStep
     }
   }
 }

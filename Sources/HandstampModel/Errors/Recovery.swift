@@ -30,10 +30,10 @@ public enum Recovery: Sendable, Hashable {
   /// Set the device's clock.
   case setClock
   /// The session cannot offer a step.
-  case none
+  case noStep
 
-  /// The recovery of any error; ``none`` if it is not a ``HandstampError``. For closures with untyped errors.
+  /// The recovery of any error; ``noStep`` if it is not a ``HandstampError``. For closures with untyped errors.
   public init(_ error: any Error) {
-    self = (error as? any HandstampError)?.recovery ?? .none
+    self = (error as? any HandstampError)?.recovery ?? .noStep
   }
 }

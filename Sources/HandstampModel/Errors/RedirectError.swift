@@ -15,7 +15,7 @@ public enum RedirectError: HandstampError, Hashable {
 
   public var recovery: Recovery {
     switch self {
-    case .cancelled: .none
+    case .cancelled: .noStep
     case .unavailable: .retry(after: nil)
     }
   }

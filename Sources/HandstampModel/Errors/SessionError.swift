@@ -58,7 +58,7 @@ extension SessionError {
       if case .retry = failure.recovery { .retry(after: delay) } else { failure.recovery }
     case .storage(let error): error.recovery
     case .presence(let error): error.recovery
-    case .tokenRejected, .refused, .invalidResponse, .unsupported, .cancelled: .none
+    case .tokenRejected, .refused, .invalidResponse, .unsupported, .cancelled: .noStep
     }
   }
 

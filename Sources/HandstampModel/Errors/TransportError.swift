@@ -28,7 +28,7 @@ public enum TransportError: HandstampError, Hashable {
   public var recovery: Recovery {
     switch self {
     case .notConnected, .connectionLost, .timedOut: .retry(after: nil)
-    case .cancelled, .tooLarge, .invalidRequest: .none
+    case .cancelled, .tooLarge, .invalidRequest: .noStep
     }
   }
 }

@@ -18,7 +18,7 @@ public protocol Backend: Sendable {
   @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult
 
   /// Ends one session at the server (RFC 7009). Called again later until it returns anything but
-  /// ``RevocationResult/noDecision(_:retryAfter:)``.
+  /// ``RevocationResult/noDecision(_:)``.
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult
 }
 

@@ -19,7 +19,6 @@ public enum RevocationResult: Sendable, Hashable {
   /// The server refuses permanently, with its error code, such as `unsupported_token_type`. Recorded in the audit log and in
   /// `SessionController.refusedRevocations`.
   case refused(code: String)
-  /// Anything else: retried after `retryAfter` at the earliest. After a refusal without an error code, such as a bare 401, the
-  /// retry comes much later.
-  case noDecision(RequestFailure, retryAfter: Duration? = nil)
+  /// Anything else: retried later. After a refusal without an error code, such as a bare 401, the retry comes much later.
+  case noDecision(RequestFailure)
 }

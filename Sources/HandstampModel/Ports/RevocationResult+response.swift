@@ -11,14 +11,14 @@ extension RevocationResult {
   /// - Parameters:
   ///   - isJSONObject: whether the body is a JSON object.
   ///   - error: the object's member `error`, if it is a string.
-  package init(_ response: TransportResponse, isJSONObject: Bool, error: String?, retryAfter: Duration?) {
+  package init(_ response: TransportResponse, isJSONObject: Bool, error: String?) {
     let isEmpty = response.body.allSatisfy { [9, 10, 13, 32].contains($0) }
     switch (response.status, error) {
     case (200, nil) where isEmpty || isJSONObject: self = .ended
     case (400, "invalid_token"?), (401, "invalid_token"?): self = .ended
     case (400, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (401, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
-    default: self = .noDecision(RequestFailure(.init(status: response.status, error: error)), retryAfter: retryAfter)
+    default: self = .noDecision(RequestFailure(.init(status: response.status, error: error)))
     }
   }
 

@@ -190,7 +190,7 @@ public final class AuthViewModel {
     // The failed action was a sign-in, so trying again is the remedy.
     case .signIn: .tryAgain
     case .freeStorage, .grantAccess, .updateApp, .restoreKey, .fixConfiguration, .setClock: .tryAgain
-    case .none: nil
+    case .noStep: nil
     }
   }
 

@@ -29,7 +29,7 @@ public enum PassphraseError: HandstampError, Hashable {
     case .lockedOut(let delay): .retry(after: delay)
     case .storage(let error): error.recovery
     case .damaged, .otherKey: .restoreKey
-    case .notSet, .alreadySet, .tooShort, .unusable: .none
+    case .notSet, .alreadySet, .tooShort, .unusable: .noStep
     }
   }
 }

@@ -34,10 +34,10 @@ struct SupabaseBackend: Backend {
     let answer = await post(
       "token?grant_type=refresh_token", ["refresh_token": handle.secret], timeout: .seconds(90))
     if let code = answer.refusal, SupabaseBackend.ends.contains(code) { return .ended }
-    guard let tokens = answer.body?.tokens else { return .noDecision(answer.failure, retryAfter: answer.retryAfter) }
+    guard let tokens = answer.body?.tokens else { return .noDecision(answer.failure) }
     let logout = await post("logout?scope=local", [:], token: tokens.tokens.access, timeout: .seconds(20))
     let hasEnded = logout.status == 204 || logout.refusal == "session_not_found"
-    return hasEnded ? .ended : .noDecision(logout.failure, retryAfter: logout.retryAfter)
+    return hasEnded ? .ended : .noDecision(logout.failure)
   }
 
   /// The error codes after which a refresh token is never accepted again. A repeat is accepted for 10 seconds by default; a
