@@ -55,7 +55,8 @@ extension SessionManager where Server == ServerBackend, Content == Void {
     logger: Logger? = nil, apiOptions: APIClient.Options = APIClient.Options()
   ) {
     self.init(
-      server: url, name: name, transport: transport, policy: policy, presence: presence, cleanups: cleanups, logger: logger,
+      server: url, name: name, transport: transport, policy: policy, presence: presence, cleanups: cleanups,
+      logger: logger,
       apiOptions: apiOptions
     ) { _ in }
   }
