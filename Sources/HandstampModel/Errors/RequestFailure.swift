@@ -6,9 +6,14 @@ public enum RequestFailure: Error, Sendable, Hashable {
   /// The server, or a gateway, a proxy or a captive portal in front of it, answered with an error or with something other than
   /// a response of its protocol: a 429, a 5xx, an HTML page.
   case server(ServerResponse)
-  /// The server does not accept the configuration of this client or its request: `invalid_client`, `invalid_request`,
-  /// `unauthorized_client`, `unsupported_grant_type`, `invalid_scope`, `use_dpop_nonce` (RFC 6749 section 5.2, RFC 9449 section
-  /// 8). The same request fails until either side is changed.
+  /// The server does not accept the configuration of this client or its request. The same request fails until either side is
+  /// changed. The codes:
+  /// - RFC 6749 sections 4.1.2.1 and 5.2: `invalid_client`, `invalid_request`, `unauthorized_client`, `unsupported_grant_type`,
+  ///   `unsupported_response_type`, `invalid_scope`
+  /// - RFC 7009 section 2.2.1: `unsupported_token_type`
+  /// - RFC 8707 section 2: `invalid_target`
+  /// - RFC 9449 sections 5 and 8: `invalid_dpop_proof`; `use_dpop_nonce` only if the server asks for a nonce again after it was
+  ///   supplied
   case configuration(ServerResponse)
   /// A token response whose access token cannot be used, for this reason. A new refresh token in it is stored.
   case unusableTokens(String, successor: RefreshToken?)

@@ -8,16 +8,17 @@ public enum SessionError: HandstampError, Hashable {
   case signedOut(EndReason?)
   /// The server has just ended this session, for this reason. Only signing in again helps.
   case sessionEnded(EndReason)
-  /// The access token has expired, and the server issued no refresh token. The session is kept.
+  /// The access token has expired, and the server issued no refresh token. The state stays `signedIn`: offer to sign in again.
   case noRefreshToken
-  /// A refresh, a sign-in or another request got no decision from the server. The session and its tokens are kept, and the same
-  /// call may succeed later, after `retryAfter` at the earliest.
+  /// The server neither granted nor refused a refresh, a sign-in or another request. The session and its tokens are kept, and
+  /// the same call may succeed later, after `retryAfter` at the earliest.
   case requestFailed(RequestFailure, retryAfter: Duration? = nil)
   /// The vault that stores the session cannot be used now. Nothing was erased.
   case storage(VaultError)
-  /// The stored session is older than the server's, as after restoring a back-up. Nothing was erased.
+  /// The stored session is older than the server's, as after restoring a backup. Nothing was erased.
   case storageOutdated
-  /// The API rejects an access token that the server has just issued: compare the clocks and the issuer of the two servers.
+  /// The API rejects an access token that the server has just issued: check that the API's clock and expected `iss`/`aud` match
+  /// the authorization server's.
   case tokenRejected
   /// The server refused the sign-in or the request, with its own code, such as `wrong_credentials`, and its message, if any.
   case refused(code: String, detail: String?)
@@ -87,7 +88,7 @@ extension SessionError: CustomStringConvertible {
     case .noRefreshToken: "the access token has expired, and this session has no refresh token"
     case .requestFailed(let failure, _): failure.description
     case .storage(let error): "the session's storage cannot be used: \(error)"
-    case .storageOutdated: "the stored session is older than the server's: it was restored from a back-up"
+    case .storageOutdated: "the stored session is older than the server's: it was restored from a backup"
     case .tokenRejected: "the API rejects an access token that the server has just issued"
     case .refused(let code, let detail):
       detail.map { "refused by the server: \($0) (\(code))" } ?? "refused by the server: \(code)"

@@ -8,9 +8,10 @@ public protocol Backend: Sendable {
 
   /// Requests new tokens.
   ///
-  /// With ``BackendAbilities/rotationKeys`` the same pair may be sent any number of times. Without, one call sends the token at
-  /// most once and allows more time than ``RefreshPolicy/answerLimit``: the caller measures that limit in time during which the
-  /// program runs, and cancels the task when it has passed. A transport time-out that fires earlier only lengthens the wait.
+  /// If the server supports rotation keys, this call may retry with the same token and key. If not, it sends the token at most
+  /// once, with a transport time-out longer than ``RefreshPolicy/answerLimit`` (default 60 s): the controller cancels the call
+  /// after that limit, not counting time in which the program was suspended. A time-out that fires earlier only lengthens the
+  /// wait.
   ///
   /// - Parameters:
   ///   - token: the current refresh token.
@@ -24,13 +25,16 @@ public protocol Backend: Sendable {
 
 /// The optional features of a backend, as one value.
 public struct BackendAbilities: Sendable {
-  /// Whether the server accepts ``RotationKey``s. If not, a refresh token is presented only under the vault's refresh lock, and
-  /// never again before ``RefreshPolicy/answerLimit`` has passed. Default `false`.
+  /// Whether the server accepts a ``RotationKey``: an idempotency key for one rotation of the refresh token, not a
+  /// cryptographic key. If not, a refresh token is presented only under the vault's refresh lock, and never again before
+  /// ``RefreshPolicy/answerLimit`` has passed. Default `false`.
   public var rotationKeys: Bool
-  /// The URL of the server that issues the tokens: only its 401 responses with the code `session_ended` end the session, those
-  /// of other APIs do not. `nil` (the default) if no API's response ends the session.
+  /// The URL of the server that issues the tokens. Its 401 responses end the session if the `code` of the problem document (RFC
+  /// 9457) is `session_ended`. Matched as an origin (scheme, host, port); responses of other origins do not end the session.
+  /// `nil` (the default) if no API's response ends it.
   public var sessionAuthority: String?
-  /// How requests carry the credential; `nil` (the default) for a bearer token (RFC 6750).
+  /// How requests carry the credential; `nil` (the default) for a bearer token (RFC 6750), and for a DPoP-bound token, to whose
+  /// requests the transport adds the proof.
   public var credential: (any RequestCredential)?
 
   public init(

@@ -23,8 +23,8 @@ public struct RevocationHandle: Sendable, Hashable {
   public init(_ text: String) { secret = Secret(text) }
 }
 
-/// The client's nonce for one rotation: 16 random bytes, stored before the refresh token is sent, and repeated with every
-/// retry. It distinguishes an honest retry from a replayed token.
+/// An idempotency key for one rotation of the refresh token, not a cryptographic key: 16 random bytes, stored before the token
+/// is sent, and repeated with every retry. It distinguishes an honest retry from a replayed token.
 public struct RotationKey: Sendable, Hashable {
   /// The length of a key: 16 bytes.
   public static let byteCount = 16
