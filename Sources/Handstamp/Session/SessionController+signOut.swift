@@ -5,12 +5,19 @@ extension SessionController {
   /// How long a sign-out waits for clean-up steps before it reports them as unfinished.
   static let cleanupPatience: Duration = .seconds(10)
 
-  /// Signs out. Always succeeds on this device, also without a network: from the first moment on no token is available, the
-  /// tombstone is written before this returns, and the revocation is sent as soon as the server can be reached, after a restart
-  /// if necessary.
+  /// Signs out, even without a network.
+  ///
+  /// No token is available from the first moment. If the vault can be written, the sign-out is recorded before this returns;
+  /// otherwise `report.notDurable` is set, the write is retried while the process runs, and a crash before that restores the
+  /// session.
+  ///
+  /// The session is revoked at the server at once, or at the next retry that reaches it, even after a restart. While the server
+  /// cannot be reached, retries follow at most ``RetryPolicy/cap`` (default 30 s) apart, while the program runs; after a
+  /// response that decides nothing, a minute later, doubled each time up to a day. ``retryPendingWork()`` retries those at once
+  /// that the server has not answered.
   ///
   /// - Parameters:
-  ///   - plan: the data to erase besides. The steps run after the end is published; this waits at most 10 s for them.
+  ///   - plan: the additional data to erase. The steps run after the end is published; this waits at most 10 s for them.
   ///   - reason: the reason that is published and stored. Default ``EndReason/signedOut``.
   /// - Returns: the results of the clean-up steps, and any error of the vault.
   @discardableResult

@@ -123,11 +123,16 @@ public actor SessionController {
 
   /// Returns an access token that is valid for at least `validity`.
   ///
-  /// Returns at once if the current token is, otherwise after the one refresh that all callers share. A validity above four
-  /// fifths of the token's lifetime is clamped. Cancelling the task ends only this wait.
+  /// Returns at once if the current token is, otherwise after the one refresh that all callers share. Cancelling the task ends
+  /// only this wait.
   ///
-  /// - Parameter validity: the minimum remaining lifetime. Default zero.
-  /// - Throws: ``SessionError``; its ``SessionError/recovery`` is the step to offer.
+  /// A valid token is also refreshed in the background shortly before it expires: by default 5 min before, at most a fifth of
+  /// its lifetime (``RefreshPolicy/margin``). A token without `expires_in` counts as valid until an API rejects it.
+  ///
+  /// - Parameter validity: the minimum remaining lifetime, at most four fifths of the token's lifetime: a greater value is
+  ///   clamped. Default zero.
+  /// - Throws: ``SessionError``, whose ``SessionError/recovery`` is the step to offer: `signedOut`, `sessionEnded`,
+  ///   `noRefreshToken`, `requestFailed`, `storage`, `storageOutdated` or `cancelled`; with a ``PresenceLock`` also `presence`.
   public nonisolated func token(minimumValidity validity: Duration = .zero) async throws(SessionError) -> AccessToken {
     guard let presence else { return try await unguarded(validity) }
     return try await guarded(by: presence) { () async throws(SessionError) in try await unguarded(validity) }
@@ -156,11 +161,17 @@ public actor SessionController {
     return try await guarded(by: presence) { () async throws(SessionError) in try await demand(need).get().token }
   }
 
-  /// `Bearer …` with the current access token; `nil` if no session is in use. Never waits, no I/O, from any thread.
+  /// `Bearer …` with the current access token, which may have expired: ``token(minimumValidity:)`` avoids that. Never waits, no
+  /// I/O, from any thread.
   ///
-  /// It is `nil` for a backend whose sessions do not use bearer tokens, such as cookies. The token may have expired;
-  /// ``token(minimumValidity:)`` avoids that. It is `nil` from the first moment of a sign-out on, also of one by another
-  /// process that the vault has reported, while a ``PresenceLock`` is closed, and with a lock that asks for every use.
+  /// It is `nil`
+  /// - if no session is in use,
+  /// - from the first moment of a sign-out on, even of one by another process, once the vault has reported it,
+  /// - for a backend whose sessions do not use bearer tokens, such as cookies,
+  /// - while a ``PresenceLock`` is closed, and with a lock that asks for every use.
+  ///
+  /// For a DPoP-bound token it is `Bearer …`, too, without a proof: an API refuses that. Send such requests with ``APIClient``
+  /// through a `DPoPTransport`.
   public nonisolated var authorizationHeader: String? {
     if let presence, !presence.isOpen { return nil }
     return abilities.usesBearerTokens ? snapshot.withLock { $0.header } : nil
@@ -177,7 +188,9 @@ public actor SessionController {
   /// session that `perform` may still obtain is revoked at the server.
   ///
   /// - Parameters:
-  ///   - remember: `false` keeps the session in memory; it ends with the program. Default `true`.
+  ///   - remember: whether the session is stored in the vault. `false`: never written to the vault; lost when the program
+  ///     exits, and valid at the server until it expires. A sign-out before that is written, and revokes the session. Default
+  ///     `true`.
   ///   - perform: obtains the tokens.
   /// - Throws: the error of `perform`, unchanged; otherwise a ``SessionError``.
   @discardableResult
@@ -201,7 +214,7 @@ public actor SessionController {
 
   /// Signs in with tokens that were obtained elsewhere.
   ///
-  /// - Parameter remember: `false` keeps the session in memory; it ends with the program. Default `true`.
+  /// - Parameter remember: `false` keeps the session out of the vault, see ``signIn(remember:_:)``. Default `true`.
   /// - Throws: ``SessionError/invalidResponse(_:)`` for tokens that no request can carry: empty ones, ones of more than 256
   ///   KiB, bearer tokens that are not printable ASCII (RFC 6750 section 2.1); ``SessionError/storage(_:)`` if they cannot be
   ///   stored.
@@ -238,8 +251,10 @@ public actor SessionController {
     }
   }
 
-  /// Ends a session that has ended at the server, as its live feed or another channel reported. Has no effect unless it is the
-  /// current one.
+  /// Tells the controller that the server has ended a session, as its live feed or another channel reported. No effect unless
+  /// it is the current session.
+  ///
+  /// The session ends here as with a sign-out: a tombstone is written, and a revocation is sent if there is a handle for it.
   public func endSession(_ session: SessionID, reason: EndReason) {
     post(.ended(session, reason))
   }

@@ -4,7 +4,8 @@ import HandstampCore
 extension SessionManager where Server: AccountBackend {
   /// Creates an account and signs in, unless the address must be confirmed first.
   ///
-  /// - Parameter remember: `false` keeps the session in memory; it ends with the program. Default `true`.
+  /// - Parameter remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default
+  ///   `true`.
   /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses, such as with `email_taken` or `weak_password`.
   @discardableResult
   public func signUp(
@@ -18,7 +19,8 @@ extension SessionManager where Server: AccountBackend {
 
   /// Signs in with an email address and a password.
   ///
-  /// - Parameter remember: `false` keeps the session in memory; it ends with the program. Default `true`.
+  /// - Parameter remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default
+  ///   `true`.
   /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses the sign-in, such as with `wrong_credentials`.
   public func signIn(email: String, password: String, remember: Bool = true) async throws(SessionError) {
     try await signIn(remember) { () async throws(SessionError) in
@@ -82,7 +84,8 @@ extension SessionManager where Server: AccountBackend {
   /// Deletes the account at the server, then all its data on this device.
   ///
   /// - Parameter password: `nil` for an account without a password.
-  /// - Throws: a ``SessionError`` if the server did not delete the account; the session continues then.
+  /// - Throws: ``SessionError`` if the server refused, or its response was lost; the session continues. In the second case the
+  ///   account may be deleted, and the session then ends at the next refresh.
   @discardableResult
   public func deleteAccount(password: String? = nil) async throws(SessionError) -> SignOutReport {
     try await working { () async throws(SessionError) in
@@ -97,8 +100,11 @@ extension SessionManager where Server: AccountBackend {
     }
   }
 
-  /// Ends every session of the account, this one last. On this device it always ends; the report says whether the others did.
-  /// Waits at most 10 s for the server.
+  /// Ends the account's sessions on all devices: first the others, for which it waits at most 10 s, then this one, as
+  /// ``signOut(_:reason:)`` does, even if the others could not be ended.
+  ///
+  /// - Returns: the report of this device's sign-out. Its ``SignOutReport/others`` is set if the server did not confirm the end
+  ///   of the others; they may continue then, and nothing retries it.
   @discardableResult
   public func signOutEverywhere(_ plan: SignOutPlan = .standard) async -> SignOutReport {
     begin()

@@ -17,7 +17,7 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
     public var content: Loadable<Content> = .notInitiated
     /// Why the last session ended, while signed out.
     public var endReason: EndReason?
-    /// Whether a sign-in or a sign-out is in progress. It always ends.
+    /// Whether a call to this manager (sign-in, sign-out, an account function) is in progress. It always ends.
     public var isWorking = false
   }
 
@@ -46,7 +46,8 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
   ///   - cleanups: the steps that erase the app's data when a session ends, in this order.
   ///   - logger: gets one line for every decision of the session; `nil` for none. No line contains a secret.
   ///   - load: loads the app's content after sign-in (`me`, `appConfig`). It runs independently of the session: a slow or
-  ///     failing load neither delays nor ends the session.
+  ///     failing load neither delays nor ends the session. An error that is not one of the package's becomes
+  ///     ``SessionError/invalidResponse(_:)`` with its type's name.
   public init(
     backend: Server, vault: any Vault, baseURL: URL, transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil,
@@ -78,7 +79,7 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
 
   /// The signed-in user; `nil` if signed out, or if the server did not name the user.
   public var currentUser: Profile? { signedIn?.profile }
-  /// Whether a session is in use.
+  /// Whether a session is in use; `false` while it is being restored.
   public var isAuthenticated: Bool { signedIn != nil }
   /// Whether the session belongs to a guest account.
   public var isAnonymous: Bool { currentUser?.isAnonymous ?? false }
@@ -91,7 +92,7 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
   /// Signs in with the tokens that `perform` returns. When this returns, ``snapshot`` shows the new session.
   ///
   /// - Parameters:
-  ///   - remember: `false` keeps the session in memory; it ends with the program. Default `true`.
+  ///   - remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default `true`.
   ///   - perform: obtains the tokens.
   /// - Throws: the error of `perform`, unchanged; otherwise a ``SessionError``.
   public func signIn(remember: Bool = true, _ perform: () async throws -> TokenResponse) async throws {
@@ -107,7 +108,8 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
 
   /// Signs in with tokens that were obtained elsewhere.
   ///
-  /// - Parameter remember: `false` keeps the session in memory; it ends with the program. Default `true`.
+  /// - Parameter remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default
+  ///   `true`.
   /// - Throws: ``SessionError``, as ``SessionController/signIn(with:remember:)`` does.
   public func signIn(with tokens: TokenResponse, remember: Bool = true) async throws(SessionError) {
     try await signIn(remember) { () async throws(SessionError) in tokens }
@@ -130,8 +132,11 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
     return report
   }
 
-  /// Waits until it is known whether a user is signed in, also without a network, and returns the result. A vault that cannot
-  /// be used is a `failure`; it is read again by this function, whenever a token is requested, and when it is unlocked.
+  /// Waits until the stored session, if any, has been read; needs no network. If the vault could not be used, reads it once
+  /// more.
+  ///
+  /// - Returns: `success(nil)` if signed out; `failure` if the vault cannot be used. It is read again whenever a token is
+  ///   requested, and when it is unlocked.
   @discardableResult
   public func restoreSession() async -> Loadable<SignedIn?> {
     if case .failure = snapshot.session { await controller.retryPendingWork() }
