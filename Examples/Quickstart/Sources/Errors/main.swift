@@ -9,8 +9,8 @@ do {
   try await session.signIn(email: "ada@example.org", password: "wrong horse")
   let me: Me = try await session.api.get("/v1/me")
   print("Hello, \(me.name)")
-} catch let error as SessionError {  // signing in, refreshing, the vault
+} catch let error as SessionError {  // from signIn
   print("\(error)\ncode: \(error.code), next step: \(error.recovery)")
-} catch let error as APIError {  // the request
+} catch let error as APIError {  // from api.get; .unauthorized wraps the error of a failed refresh
   print("\(error)\ncode: \(error.code), next step: \(error.recovery)")
 }
