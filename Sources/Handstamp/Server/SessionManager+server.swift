@@ -30,8 +30,8 @@ extension SessionManager where Server == ServerBackend {
   ///   - name: the program's name, such as `org.example.forum`. Default: the bundle identifier, otherwise the name of the
   ///     executable.
   ///   - load: loads the app's content after sign-in. It runs independently of the session: a slow or failing load neither
-  ///     delays nor ends the session. An error that is not one of the package's becomes ``SessionError/invalidResponse(_:)`` with
-  ///     its type's name.
+  ///     delays nor ends the session. An error that is not one of the package's becomes
+  ///     ``SessionError/invalidResponse(_:)`` with its type's name.
   public convenience init(
     server url: URL, name: String = ServerBackend.programName, transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), presence: PresenceLock? = nil, cleanups: [CleanupStep] = [],

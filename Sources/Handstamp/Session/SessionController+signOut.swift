@@ -11,10 +11,10 @@ extension SessionController {
   /// otherwise `report.notDurable` is set, the write is retried while the process runs, and a crash before that restores the
   /// session.
   ///
-  /// The session is revoked at the server at once, or at the next retry that reaches it, even after a restart. While the server
-  /// cannot be reached, retries follow at most ``RetryPolicy/cap`` (default 30 s) apart, while the program runs; after a
-  /// response that decides nothing, a minute later, doubled each time up to a day. ``retryPendingWork()`` retries those at once
-  /// that the server has not answered.
+  /// The session is revoked at the server at once, or at the next retry that reaches it, even after a restart. While the
+  /// program runs, retries are at most ``RetryPolicy/cap`` (default 30 s) apart, and ``retryPendingWork()`` retries at once.
+  /// After a refusal without an error code, such as a bare 401, a retry follows only after a minute, doubled each time up to a
+  /// day.
   ///
   /// - Parameters:
   ///   - plan: the additional data to erase. The steps run after the end is published; this waits at most 10 s for them.

@@ -133,6 +133,7 @@ public actor SessionController {
   ///   clamped. Default zero.
   /// - Throws: ``SessionError``, whose ``SessionError/recovery`` is the step to offer: `signedOut`, `sessionEnded`,
   ///   `noRefreshToken`, `requestFailed`, `storage`, `storageOutdated` or `cancelled`; with a ``PresenceLock`` also `presence`.
+  ///   If a step before the refresh failed, such as fetching the server's metadata, its error.
   public nonisolated func token(minimumValidity validity: Duration = .zero) async throws(SessionError) -> AccessToken {
     guard let presence else { return try await unguarded(validity) }
     return try await guarded(by: presence) { () async throws(SessionError) in try await unguarded(validity) }
@@ -189,8 +190,8 @@ public actor SessionController {
   ///
   /// - Parameters:
   ///   - remember: whether the session is stored in the vault. `false`: never written to the vault; lost when the program
-  ///     exits, and valid at the server until it expires. A sign-out before that is written, and revokes the session. Default
-  ///     `true`.
+  ///     exits, and valid at the server until it expires. A sign-out before then is still recorded, and revokes the
+  ///     session. Default `true`.
   ///   - perform: obtains the tokens.
   /// - Throws: the error of `perform`, unchanged; otherwise a ``SessionError``.
   @discardableResult
