@@ -88,38 +88,49 @@ let package = Package(
   ],
   targets: [
     // MARK: For apps
+    // Targets that depend on HandstampCore name HandstampModel, which it exports: SwiftPM 6.3 rebuilds a target for changes of the
+    // modules that it names, and of no others.
     .target(name: "HandstampModel", swiftSettings: strict),
     .target(name: "HandstampCore", dependencies: ["HandstampModel"], swiftSettings: strict),
-    .target(name: "HandstampRegistry", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
-    .target(name: "HandstampOAuth", dependencies: ["HandstampCore", crypto], swiftSettings: strict),
-    .target(name: "HandstampVaults", dependencies: ["HandstampCore", crypto, scrypt], swiftSettings: strict),
+    .target(
+      name: "HandstampRegistry", dependencies: ["HandstampCore", "HandstampModel", crypto], swiftSettings: strict),
+    .target(name: "HandstampOAuth", dependencies: ["HandstampCore", "HandstampModel", crypto], swiftSettings: strict),
+    .target(
+      name: "HandstampVaults", dependencies: ["HandstampCore", "HandstampModel", crypto, scrypt], swiftSettings: strict),
     .target(name: "CHandstampSecret"),
     .target(
-      name: "HandstampSecretService", dependencies: ["HandstampCore", "HandstampVaults", "CHandstampSecret"],
+      name: "HandstampSecretService",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampVaults", "CHandstampSecret"],
       swiftSettings: strict),
     .target(
       name: "Handstamp", dependencies: ["HandstampCore", "HandstampModel", "HandstampVaults", crypto, logging],
       swiftSettings: strict),
-    .target(name: "HandstampCookies", dependencies: ["HandstampCore"], swiftSettings: strict),
-    .target(name: "HandstampData", dependencies: ["HandstampCore"] + grdb("Data"), swiftSettings: strict),
-    .target(name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore", openCombine], swiftSettings: strict),
+    .target(name: "HandstampCookies", dependencies: ["HandstampCore", "HandstampModel"], swiftSettings: strict),
+    .target(
+      name: "HandstampData", dependencies: ["HandstampCore", "HandstampModel"] + grdb("Data"), swiftSettings: strict),
+    .target(
+      name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore", "HandstampModel", openCombine],
+      swiftSettings: strict),
     .target(
       name: "HandstampAsyncHTTP",
-      dependencies: ["HandstampCore"] + products("AsyncHTTPClient", of: "async-http-client", with: "AsyncHTTPClient")
+      dependencies: ["HandstampCore", "HandstampModel"]
+        + products("AsyncHTTPClient", of: "async-http-client", with: "AsyncHTTPClient")
         + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient"),
       swiftSettings: strict),
     .target(
       name: "HandstampLoopback",
-      dependencies: ["HandstampCore"] + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "LoopbackRedirect"),
+      dependencies: ["HandstampCore", "HandstampModel"]
+        + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "LoopbackRedirect"),
       swiftSettings: strict),
     .target(
       name: "HandstampWebSocket",
-      dependencies: ["HandstampCore", "Handstamp"] + products("NIOSSL", of: "swift-nio-ssl", with: "WebSocket")
+      dependencies: ["HandstampCore", "HandstampModel", "Handstamp"]
+        + products("NIOSSL", of: "swift-nio-ssl", with: "WebSocket")
         + nio("NIOCore", "NIOHTTP1", "NIOPosix", "NIOWebSocket", with: "WebSocket"),
       swiftSettings: strict),
     .target(
       name: "HandstampTesting",
-      dependencies: ["HandstampCore", "HandstampVaults", "Handstamp", "HandstampRegistry"],
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampVaults", "Handstamp", "HandstampRegistry"],
       swiftSettings: strict),
 
     // MARK: For servers
@@ -128,7 +139,7 @@ let package = Package(
     .target(
       name: "HandstampServer",
       dependencies: [
-        "HandstampCore", "HandstampRegistry", crypto,
+        "HandstampCore", "HandstampModel", "HandstampRegistry", crypto,
         // Without the condition every app would be told to install libargon2.
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
       ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
@@ -136,14 +147,14 @@ let package = Package(
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server"),
       swiftSettings: strict),
     .target(
-      name: "HandstampSQLite", dependencies: ["HandstampCore", "HandstampRegistry"] + grdb("SQLite"),
+      name: "HandstampSQLite", dependencies: ["HandstampCore", "HandstampModel", "HandstampRegistry"] + grdb("SQLite"),
       swiftSettings: strict),
 
     // MARK: Programs
     .executableTarget(
       name: "HandstampCommand",
       dependencies: [
-        "HandstampCore", "Handstamp", "HandstampOAuth", "HandstampVaults", "HandstampRegistry",
+        "HandstampCore", "HandstampModel", "Handstamp", "HandstampOAuth", "HandstampVaults", "HandstampRegistry",
         "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampLoopback",
         crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
@@ -152,7 +163,8 @@ let package = Package(
     .executableTarget(
       name: "HandstampBench",
       dependencies: [
-        "HandstampCore", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting", "HandstampServer",
+        "HandstampCore", "HandstampModel", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting",
+        "HandstampServer",
         "HandstampSQLite",
       ] + hummingbird("Programs") + products("JWTKit", of: "jwt-kit", with: "Programs")
         + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
@@ -161,75 +173,93 @@ let package = Package(
       swiftSettings: strict),
     // A forum to try Examples/ForumReader on.
     .executableTarget(
-      name: "HandstampForumServer", dependencies: ["HandstampCore", "HandstampServer"] + hummingbird("Programs"),
+      name: "HandstampForumServer",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampServer"] + hummingbird("Programs"),
       swiftSettings: strict),
     .executableTarget(
-      name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampTesting"],
+      name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampModel", "HandstampTesting"],
       path: "Tests/HandstampExplorer", swiftSettings: strict),
     .executableTarget(
       name: "HandstampSimulator", dependencies: ["HandstampTesting"],
       path: "Tests/HandstampSimulator", swiftSettings: strict),
     // Processes that tests start, watch and kill.
     .executableTarget(
-      name: "VaultProbe", dependencies: ["HandstampVaults", "HandstampCore", "HandstampTesting"],
+      name: "VaultProbe", dependencies: ["HandstampVaults", "HandstampCore", "HandstampModel", "HandstampTesting"],
       path: "Tests/VaultProbe", swiftSettings: strict),
     .executableTarget(
       name: "SecretProbe",
-      dependencies: ["HandstampSecretService", "HandstampVaults", "HandstampCore", "HandstampTesting"],
+      dependencies: [
+        "HandstampSecretService", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampTesting",
+      ],
       path: "Tests/SecretProbe", swiftSettings: strict),
     .executableTarget(
-      name: "DataProbe", dependencies: ["HandstampData", "HandstampCore"] + grdb("Data"), path: "Tests/DataProbe",
+      name: "DataProbe", dependencies: ["HandstampData", "HandstampCore", "HandstampModel"] + grdb("Data"),
+      path: "Tests/DataProbe",
       swiftSettings: strict),
 
     .executableTarget(
       name: "SessionProbe",
-      dependencies: ["Handstamp", "HandstampCore", "HandstampOAuth", "HandstampVaults", "HandstampAsyncHTTP"],
+      dependencies: [
+        "Handstamp", "HandstampCore", "HandstampModel", "HandstampOAuth", "HandstampVaults", "HandstampAsyncHTTP",
+      ],
       path: "Tests/SessionProbe", swiftSettings: strict),
 
     // MARK: Tests
     .testTarget(
       name: "HandstampExplorationTests",
-      dependencies: ["HandstampCore", "HandstampRegistry", "HandstampVaults", "HandstampTesting"],
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampRegistry", "HandstampVaults", "HandstampTesting"],
       swiftSettings: strict),
     .testTarget(
-      name: "HandstampCoreTests", dependencies: ["HandstampCore", "HandstampTesting"], swiftSettings: strict),
+      name: "HandstampCoreTests", dependencies: ["HandstampCore", "HandstampModel", "HandstampTesting"],
+      swiftSettings: strict),
     .testTarget(
       name: "HandstampOAuthTests",
-      dependencies: ["HandstampOAuth", "HandstampCore", "HandstampVaults", "HandstampTesting", "Handstamp", crypto],
+      dependencies: [
+        "HandstampOAuth", "HandstampCore", "HandstampModel", "HandstampVaults", "HandstampTesting", "Handstamp", crypto,
+      ],
       swiftSettings: strict),
     .testTarget(
-      name: "HandstampRegistryTests", dependencies: ["HandstampRegistry", "HandstampCore", "HandstampTesting"],
+      name: "HandstampRegistryTests",
+      dependencies: ["HandstampRegistry", "HandstampCore", "HandstampModel", "HandstampTesting"],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampVaultsTests",
-      dependencies: ["HandstampVaults", "HandstampCore", "HandstampTesting", "VaultProbe"],
+      dependencies: ["HandstampVaults", "HandstampCore", "HandstampModel", "HandstampTesting", "VaultProbe"],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampSecretServiceTests", dependencies: ["SecretProbe"], swiftSettings: strict),
     .testTarget(
       name: "HandstampCookiesTests",
-      dependencies: ["HandstampCookies", "Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting"],
+      dependencies: [
+        "HandstampCookies", "Handstamp", "HandstampCore", "HandstampModel", "HandstampVaults", "HandstampTesting",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampDataTests",
-      dependencies: ["HandstampData", "HandstampCore", "HandstampTesting", "DataProbe"] + grdb("Data"),
+      dependencies: ["HandstampData", "HandstampCore", "HandstampModel", "HandstampTesting", "DataProbe"]
+        + grdb("Data"),
       swiftSettings: strict),
     .testTarget(
       name: "HandstampTests",
-      dependencies: ["Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting", logging],
+      dependencies: ["Handstamp", "HandstampCore", "HandstampModel", "HandstampVaults", "HandstampTesting", logging],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampUITests",
-      dependencies: ["HandstampUI", "Handstamp", "HandstampCore", "HandstampVaults", "HandstampTesting", openCombine],
+      dependencies: [
+        "HandstampUI", "Handstamp", "HandstampCore", "HandstampModel", "HandstampVaults", "HandstampTesting",
+        openCombine,
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampSQLiteTests",
-      dependencies: ["HandstampSQLite", "HandstampCore", "HandstampRegistry", "HandstampTesting"] + grdb("SQLite"),
+      dependencies: ["HandstampSQLite", "HandstampCore", "HandstampModel", "HandstampRegistry", "HandstampTesting"]
+        + grdb("SQLite"),
       swiftSettings: strict),
     .testTarget(
       name: "HandstampServerTests",
       dependencies: [
-        "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore", "HandstampRegistry",
+        "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore", "HandstampModel",
+        "HandstampRegistry",
         "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("HummingbirdCore", of: "hummingbird", with: "Programs")
         + products("JWTKit", of: "jwt-kit", with: "Programs")
@@ -240,7 +270,8 @@ let package = Package(
     .testTarget(
       name: "ClientServerTests",
       dependencies: [
-        "HandstampServer", "HandstampAsyncHTTP", "HandstampWebSocket", "HandstampCore", "Handstamp", "HandstampVaults",
+        "HandstampServer", "HandstampAsyncHTTP", "HandstampWebSocket", "HandstampCore", "HandstampModel", "Handstamp",
+        "HandstampVaults",
         "HandstampRegistry", "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("CryptoExtras", of: "swift-crypto", with: "Programs")
         + nio("NIOHTTP1", "NIOPosix", "NIOWebSocket", with: "Programs"),
@@ -249,14 +280,16 @@ let package = Package(
     .testTarget(
       name: "OpenStandardsTests",
       dependencies: [
-        "HandstampCommand", "HandstampServer", "HandstampAsyncHTTP", "HandstampLoopback", "HandstampCore", "Handstamp",
+        "HandstampCommand", "HandstampServer", "HandstampAsyncHTTP", "HandstampLoopback", "HandstampCore",
+        "HandstampModel", "Handstamp",
         "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
       ] + hummingbird("Programs") + nio("NIOPosix", with: "Programs"),
       exclude: ["Independent"], swiftSettings: strict),
     .testTarget(
       name: "HandstampCommandTests",
       dependencies: [
-        "HandstampCommand", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore", "Handstamp",
+        "HandstampCommand", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore",
+        "HandstampModel", "Handstamp",
         "HandstampVaults", "HandstampRegistry", "HandstampTesting",
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs"),
       swiftSettings: strict),
