@@ -37,3 +37,23 @@ public enum Recovery: Sendable, Hashable {
     self = (error as? any HandstampError)?.recovery ?? .noStep
   }
 }
+
+extension Recovery: CustomStringConvertible {
+  /// The step in a few words, such as `sign in`; `none` for ``noStep``.
+  public var description: String {
+    switch self {
+    case .signIn: "sign in"
+    case .retry(nil): "try again later"
+    case .retry(let delay?): "try again in \(delay)"
+    case .unlockDevice: "unlock the device"
+    case .confirmPresence: "confirm presence"
+    case .freeStorage: "free some storage"
+    case .grantAccess: "give access to the files"
+    case .updateApp: "update the app"
+    case .restoreKey: "restore the key"
+    case .fixConfiguration: "correct the configuration"
+    case .setClock: "set the clock"
+    case .noStep: "none"
+    }
+  }
+}
