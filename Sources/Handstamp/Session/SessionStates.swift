@@ -23,52 +23,18 @@ struct Versioned: Sendable {
   var state: SessionState
 }
 
-/// Passes every state to every subscriber.
+/// Passes every state to every subscriber, the current one first.
 final class StateHub: Sendable {
-  private struct Content: Sendable {
-    var current = Versioned(version: 0, state: .restoring)
-    var subscribers: [UInt64: AsyncStream<Versioned>.Continuation] = [:]
-    var lastSubscriber: UInt64 = 0
-    var isFinished = false
-  }
-  private let content = Locked(Content())
+  private static let first = Versioned(version: 0, state: .restoring)
+  private let hub = EventHub(startingWith: first)
 
-  var current: Versioned { content.withLock { $0.current } }
+  var current: Versioned { hub.latest ?? StateHub.first }
 
-  func subscribe() -> AsyncStream<Versioned> {
-    let (stream, continuation) = AsyncStream.makeStream(of: Versioned.self)
-    let number: UInt64? = content.withLock { content in
-      continuation.yield(content.current)
-      guard !content.isFinished else { return nil }
-      content.lastSubscriber += 1
-      content.subscribers[content.lastSubscriber] = continuation
-      return content.lastSubscriber
-    }
-    guard let number else {
-      continuation.finish()
-      return stream
-    }
-    continuation.onTermination = { [weak self] _ in
-      self?.content.withLock { $0.subscribers[number] = nil }
-    }
-    return stream
-  }
+  func subscribe() -> AsyncStream<Versioned> { hub.subscribe() }
 
-  /// Yields inside the lock, so that two states keep their order for each subscriber.
   func publish(_ state: SessionState) {
-    content.withLock { content in
-      content.current = Versioned(version: content.current.version + 1, state: state)
-      for subscriber in content.subscribers.values { subscriber.yield(content.current) }
-    }
+    hub.publish { Versioned(version: ($0?.version ?? 0) + 1, state: state) }
   }
 
-  func finish() {
-    let subscribers = content.withLock { content in
-      content.isFinished = true
-      defer { content.subscribers = [:] }
-      return Array(content.subscribers.values)
-    }
-    // Outside the lock, which `onTermination` acquires.
-    for subscriber in subscribers { subscriber.finish() }
-  }
+  func finish() { hub.finish() }
 }

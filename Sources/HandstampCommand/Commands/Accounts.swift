@@ -55,7 +55,7 @@ struct Accounts: SessionCommand {
     }
     let hidden = await Refusal.hidden(in: home)
     if output.json {
-      Answer(active: book.active?.rawValue, here: rule?.account.rawValue, accounts: items).print()
+      Answer(active: book.active?.rawValue, here: rule?.account.rawValue, accounts: items).writeLine()
     } else if items.isEmpty {
       if hidden == nil { Terminal.say("no accounts on this device") }
     } else {

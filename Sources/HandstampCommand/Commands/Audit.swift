@@ -47,7 +47,7 @@ struct Audit: AsyncParsableCommand {
       let (trail, _) = try await Audit.trail(account)
       let items = trail.items.suffix(last.map { max(0, $0) } ?? trail.items.count)
       if output.json {
-        Answer(intact: trail.isIntact, records: items.compactMap { Answer.Item($0) }).print()
+        Answer(intact: trail.isIntact, records: items.compactMap { Answer.Item($0) }).writeLine()
       } else {
         var rows: [[String]] = []
         for item in items {
@@ -92,7 +92,7 @@ struct Audit: AsyncParsableCommand {
 
     func run() async throws {
       let (trail, account) = try await Audit.trail(account)
-      if output.json { Answer(trail).print() }
+      if output.json { Answer(trail).writeLine() }
       guard let what = trail.damage else {
         if !output.json { Terminal.out("intact, \(trail.items.count) record(s)") }
         return

@@ -41,7 +41,7 @@ struct Doctor: AsyncParsableCommand {
       Answer(
         home: home.path, version: HandstampTool.version, problems: problems, repaired: repaired, findings: findings
       )
-      .print()
+      .writeLine()
     } else {
       for line in repaired { Terminal.out("repaired  \(line.onOneLine)") }
       let rows = findings.map { finding in

@@ -60,7 +60,7 @@ struct Key: AsyncParsableCommand {
       } else if FileFacts(home.keyFile) == nil {
         answer.state = "none"
       }
-      if output.json { return answer.print() }
+      if output.json { return answer.writeLine() }
       let place =
         switch store {
         case .file: home.keyFile

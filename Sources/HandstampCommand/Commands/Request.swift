@@ -48,7 +48,7 @@ struct Request: SessionCommand {
       Answer(
         status: response.status, headers: response.headers.map { Answer.Field(name: $0.name, value: $0.value) },
         body: text, bodyBase64: text == nil ? Data(response.body).base64EncodedString() : nil
-      ).print()
+      ).writeLine()
     } else {
       Terminal.out(bytes: response.body)
       if !response.body.isEmpty, response.body.last != 10, isatty(STDOUT_FILENO) == 1 { Terminal.out("") }

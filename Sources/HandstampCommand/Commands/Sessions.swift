@@ -29,7 +29,7 @@ struct Sessions: SessionCommand {
     let caller = try await Caller.current(account)
     let sessions = try await caller.call("GET", "/v1/sessions", as: SessionList.self, for: "listing sessions").sessions
     if output.json {
-      Answer(sessions: sessions.map(Answer.Item.init)).print()
+      Answer(sessions: sessions.map(Answer.Item.init)).writeLine()
     } else {
       var rows = [["", "SESSION", "DEVICE", "PLATFORM", "SIGNED IN", "LAST SEEN"]]
       for session in sessions {

@@ -230,7 +230,7 @@ struct StatusReport: Document {
 
   /// Prints the report as text or as JSON.
   func show(_ output: OutputOptions) {
-    if output.json { print() } else { for line in lines { Terminal.out(line) } }
+    if output.json { writeLine() } else { for line in lines { Terminal.out(line) } }
     if isMisconfigured {
       Terminal.say("hint: check this client's registration at \(server ?? "the server"), then run the command again")
     } else if refusal != nil {

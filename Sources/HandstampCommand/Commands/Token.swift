@@ -37,7 +37,7 @@ struct Token: SessionCommand {
   private func show(_ token: AccessToken, source: String, endsAt: UnixTime?) {
     token.secret.withExposed { text in
       guard output.json else { return Terminal.out(text) }
-      Answer(token: text, source: source, expiresAt: endsAt?.description, expiresAtEpoch: endsAt?.seconds).print()
+      Answer(token: text, source: source, expiresAt: endsAt?.description, expiresAtEpoch: endsAt?.seconds).writeLine()
     }
   }
 }

@@ -51,7 +51,7 @@ struct Watch: SessionCommand {
       return Answer(
         event: event.name, id: event.id, session: event.session?.rawValue, current: event.isCurrent, reason: reason,
         at: event.at?.description, atEpoch: event.at?.seconds
-      ).print()
+      ).writeLine()
     }
     let time = (event.at ?? SystemClock().now().wall).description
     let whose = event.session.map { $0.rawValue + (event.isCurrent ? " (this one)" : "") } ?? "-"

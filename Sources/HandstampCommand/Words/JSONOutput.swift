@@ -16,7 +16,7 @@ protocol Document: Encodable {
 
 extension Document {
   /// Prints the document as one line of JSON.
-  func print() {
+  func writeLine() {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     guard let data = try? encoder.encode(self) else { return }
