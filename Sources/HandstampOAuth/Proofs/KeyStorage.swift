@@ -20,18 +20,31 @@ enum KeyStorage {
     let files = FileManager.default
     let draft = "\(path).\(UUID().uuidString)"
     let data = key.withExposedBytes { Data($0) }
-    guard files.createFile(atPath: draft, contents: data, attributes: [.posixPermissions: 0o600]) else {
-      throw .unavailable("\(path) cannot be created")
-    }
     defer { try? files.removeItem(atPath: draft) }
     do {
+      // Only its owner can open the file before the key is in it.
+      try Data().write(to: URL(fileURLWithPath: draft), options: .withoutOverwriting)
+      try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: draft)
       let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: draft))
+      try handle.write(contentsOf: data)
       try handle.synchronize()
       try handle.close()
-    } catch { throw .unavailable("\(path) cannot be written") }
-    // A hard link never replaces a file.
-    try? files.linkItem(atPath: draft, toPath: path)
+      // A hard link never replaces a file.
+      do { try files.linkItem(atPath: draft, toPath: path) } catch CocoaError.fileWriteFileExists {}
+    } catch { throw VaultError(writing: path, error) }
     guard let stored = try read(path) else { throw .unavailable("\(path) cannot be created") }
     return stored
+  }
+}
+
+extension VaultError {
+  /// Classifies Foundation's error for a file that could not be written.
+  fileprivate init(writing path: String, _ error: any Error) {
+    self =
+      switch (error as? CocoaError)?.code {
+      case .fileWriteOutOfSpace?: .full("disk full (writing \(path))")
+      case .fileWriteNoPermission?, .fileWriteVolumeReadOnly?: .permissions("\(path) cannot be written: no permission")
+      default: .unavailable("\(path) cannot be written (error \((error as NSError).code))")
+      }
   }
 }

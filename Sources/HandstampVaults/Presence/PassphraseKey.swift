@@ -68,7 +68,8 @@ public final class PassphraseKey: VaultKeyStore {
       switch error {
       case .tooShort(let minimum): throw .passphrase("a passphrase has at least \(minimum) characters")
       case .unusable: throw .passphrase("a passphrase has no control characters, and at most 1024 bytes")
-      case .alreadySet: throw .passphrase("the key is already sealed with a passphrase")
+      // Another process was faster: the next attempt reads its key.
+      case .alreadySet: throw .unavailable("another process has just sealed a key with a passphrase")
       case .storage(let trouble): throw trouble
       default: throw .unavailable("the key cannot be sealed: \(error)")
       }
