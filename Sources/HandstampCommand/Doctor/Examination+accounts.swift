@@ -61,8 +61,10 @@ extension Examination {
       if let session = entry.session {
         examine(session, of: name, now)
         if let note = home.refusedRefresh(of: account.id, session: session.id) {
-          let words = "\(account.server.text) \(note.words(at: now.wall))"
-          add(.problem("refresh", words, account: name, hint: "run: handstamp login --account \(shellWord(handle))"))
+          let refusal = note.refusal(at: now.wall, server: account.server)
+          let login = "run: handstamp login --account \(shellWord(handle))"
+          let hint = refusal.exit == .signInNeeded ? login : refusal.hint
+          add(.problem("refresh", refusal.message, account: name, hint: hint))
         }
       }
       let undelivered = entry.tombstones.count { $0.revocation != nil }
