@@ -34,7 +34,7 @@ public final class AsyncHTTPTransport: Transport {
   @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
     let deadline = ContinuousClock.now + request.timeout
     let response = try await head(of: request)
-    let body = try await response.collected(upTo: request.answerLimit, by: deadline)
+    let body = try await response.collected(upTo: request.maximumResponseSize, by: deadline)
     return TransportResponse(status: Int(response.status.code), headers: response.fields, body: body)
   }
 

@@ -47,7 +47,7 @@ public struct OAuthBackend: Backend {
 
   // MARK: Backend
 
-  public var abilities: BackendAbilities { BackendAbilities(sessionAuthority: client.issuer) }
+  public var abilities: BackendAbilities { BackendAbilities(sessionEndingOrigin: client.issuer) }
 
   @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
     do throws(RefreshProblem) {
@@ -138,7 +138,7 @@ public struct OAuthBackend: Backend {
         method: "GET", url: endpoint,
         headers: [
           HeaderField("Accept", "application/json"), HeaderField("Authorization", "Bearer \(answer.access_token)"),
-        ], answerLimit: 1 << 20)
+        ], maximumResponseSize: 1 << 20)
       let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
       let response: TransportResponse
       do throws(TransportError) { response = try await sender.send(bare) } catch { throw SessionError(error) }
@@ -198,7 +198,7 @@ public struct OAuthBackend: Backend {
             try await prepared { () async throws(SessionError) in try prover.proof(method: "POST", url: endpoint) }))
       }
       let request = TransportRequest(
-        method: "POST", url: endpoint, headers: headers, body: body, timeout: timeout, answerLimit: 1 << 20,
+        method: "POST", url: endpoint, headers: headers, body: body, timeout: timeout, maximumResponseSize: 1 << 20,
         mayReuseConnection: false)
       if SendingTime.isOver() {
         throw PostFailure(failure: .network(.notConnected("the program was suspended before the request was sent")))

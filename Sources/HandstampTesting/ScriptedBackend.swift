@@ -18,7 +18,7 @@ public final class ScriptedBackend: Backend {
   public let abilities: BackendAbilities
 
   public init(supportsRotationKeys: Bool = true, _ script: @escaping Script) {
-    abilities = BackendAbilities(rotationKeys: supportsRotationKeys)
+    abilities = BackendAbilities(supportsRotationKeys: supportsRotationKeys)
     self.script = script
   }
 

@@ -22,7 +22,7 @@ public final class SessionTest: Sendable {
   /// - Parameter policy: By default without timers, and with immediate retries, so that the test controls the clock.
   public init(
     policy: SessionPolicy = SessionPolicy(
-      refresh: RefreshPolicy(aheadOfExpiry: false), retry: RetryPolicy(base: .zero))
+      refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(base: .zero))
   ) throws {
     clock = ManualClock()
     server = try TestServer(clock: clock)

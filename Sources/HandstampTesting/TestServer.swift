@@ -72,7 +72,7 @@ public actor TestServer: Backend {
 
   // MARK: Backend
 
-  public nonisolated var abilities: BackendAbilities { BackendAbilities(rotationKeys: true) }
+  public nonisolated var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true) }
 
   public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
     let trouble = troubles.isEmpty ? nil : troubles.removeFirst()

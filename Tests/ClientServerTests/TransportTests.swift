@@ -103,9 +103,10 @@ import Testing
         try await transport.send(TransportRequest(method: "GET", url: url + "/slow", timeout: .milliseconds(300)))
       }
       await #expect(throws: TransportError.tooLarge) {
-        try await transport.send(TransportRequest(method: "GET", url: url + "/large", answerLimit: 4999))
+        try await transport.send(TransportRequest(method: "GET", url: url + "/large", maximumResponseSize: 4999))
       }
-      let whole = try await transport.send(TransportRequest(method: "GET", url: url + "/large", answerLimit: 5000))
+      let whole = try await transport.send(
+        TransportRequest(method: "GET", url: url + "/large", maximumResponseSize: 5000))
       #expect(whole.body.count == 5000)
       gate.open()
     }

@@ -1,4 +1,5 @@
 #if Programs
+import Foundation
 import Handstamp
 import HandstampCore
 import HandstampTesting
@@ -139,14 +140,14 @@ private final class AnswersPings: ChannelInboundHandler {
   private func session() async throws -> SessionController {
     let controller = SessionController(
       backend: ScriptedBackend { call, _, _ in .granted(.sample(call)) }, vault: MemoryVault(),
-      policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)), clock: clock)
+      policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false)), clock: clock)
     try await controller.signIn { .sample(0) }
     return controller
   }
 
-  private func stream(_ url: String, _ controller: SessionController) -> MessageStream {
+  private func stream(_ url: String, _ controller: SessionController) throws -> MessageStream {
     MessageStream(
-      url, controller: controller, connector: WebSocketConnector(),
+      try #require(URL(string: url)), controller: controller, connector: WebSocketConnector(),
       form: MessageStream.Form(id: { message in if case .text(let text) = message { text } else { nil } }),
       // No pause, so that the clock does not need to move.
       options: StreamOptions(retry: RetryPolicy(base: .zero)))
@@ -170,7 +171,7 @@ private final class AnswersPings: ChannelInboundHandler {
   @Test func `arrive in order, authenticated, and replies are sent back`() async throws {
     let controller = try await session()
     try await NumberServer.run { url, server in
-      let stream = stream(url, controller)
+      let stream = try stream(url, controller)
       var messages = read(stream)
       let visit = try #require(await server.next())
       #expect(visit.authorization == "Bearer access-s1-0")
@@ -186,7 +187,7 @@ private final class AnswersPings: ChannelInboundHandler {
   @Test func `are not lost if they arrive together with the upgrade response`() async throws {
     let controller = try await session()
     try await NumberServer.run(isSlow: true) { url, server in
-      var messages = read(stream(url, controller))
+      var messages = read(try stream(url, controller))
       let visit = try #require(await server.next())
       visit.send(1)
       #expect(try await messages.next() == .text("1"))
@@ -196,7 +197,7 @@ private final class AnswersPings: ChannelInboundHandler {
   @Test func `resume after a broken connection, after the last message`() async throws {
     let controller = try await session()
     try await NumberServer.run { url, server in
-      var messages = read(stream(url, controller))
+      var messages = read(try stream(url, controller))
       var visit = try #require(await server.next())
       visit.send(1)
       #expect(try await messages.next() == .text("1"))
@@ -215,7 +216,7 @@ private final class AnswersPings: ChannelInboundHandler {
     try await NumberServer.run { url, server in
       clock.advance(by: .seconds(60))
       server.refuse(.unauthorized)
-      var messages = read(stream(url, controller))
+      var messages = read(try stream(url, controller))
       let visit = try #require(await server.next())
       #expect(visit.authorization == "Bearer access-s1-1")
       visit.send(1)
@@ -226,7 +227,7 @@ private final class AnswersPings: ChannelInboundHandler {
   @Test func `end with the session`() async throws {
     let controller = try await session()
     try await NumberServer.run { url, server in
-      var messages = read(stream(url, controller))
+      var messages = read(try stream(url, controller))
       let visit = try #require(await server.next())
       visit.send(1)
       _ = try await messages.next()

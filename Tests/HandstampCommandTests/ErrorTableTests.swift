@@ -18,8 +18,11 @@ import Testing
   private static let samples: [SessionError] =
     [
       .signedOut(.revoked), .sessionEnded(.revoked), .noRefreshToken, .storageOutdated, .tokenRejected,
-      .refused(code: "wrong_credentials", detail: nil), .invalidResponse("text"), .unsupported("guests"), .cancelled,
+      .refused(code: "wrong_credentials", detail: nil), .invalidResponse("text"), .unsupported("guests"),
+      .contentFailed("x"),
+      .cancelled,
     ] + failures.map { .requestFailed($0) } + vaults.map { .storage($0) } + presences.map { .presence($0) }
+    + [.redirect(.unavailable("x"))]
 
   private static let failures: [RequestFailure] =
     [TransportError.notConnected("x"), .connectionLost("x"), .timedOut, .tooLarge, .invalidRequest("x")].map {
@@ -47,8 +50,10 @@ import Testing
     case .refused: "SessionError.refused"
     case .invalidResponse: "SessionError.invalidResponse"
     case .unsupported: "SessionError.unsupported"
+    case .contentFailed: "SessionError.contentFailed"
     case .cancelled: "SessionError.cancelled"
     case .presence(let error): "PresenceError.\(caseName(error))"
+    case .redirect(let error): "RedirectError.\(caseName(error))"
     case .storage(let error): "VaultError.\(caseName(error))"
     case .requestFailed(.network(let error), _): "TransportError.\(caseName(error))"
     case .requestFailed(let failure, _): "RequestFailure.\(caseName(failure))"

@@ -90,7 +90,7 @@ extension TransportResponse {
 
 extension CookieSite {
   static let small = CookieSite(
-    baseURL: SmallForum.base, loginCookie: "bbuserid", signInPath: "account.php",
+    baseURL: URL(string: SmallForum.base)!, loginCookie: "bbuserid", signInPath: "account.php",
     form: { name, password in
       WebForm([.init("username", name), .init("password", password)], charset: .windows1252)
     },
@@ -183,7 +183,7 @@ extension CookieSite {
     let vault = MemoryVault()
     let (controller, client) = try await signedIn(vault)
     forum.forgetEverybody()
-    await #expect(throws: APIError.unauthorized(.sessionEnded(.rejected))) { try await client.respond(to: get()) }
+    await #expect(throws: APIError.session(.sessionEnded(.rejected))) { try await client.respond(to: get()) }
     #expect(controller.state == .signedOut(.rejected))
     guard case .value(let entry) = await vault.read() else { throw TestFailure("no tombstone") }
     #expect(entry.session == nil && entry.tombstones.last?.reason == .rejected)
@@ -208,7 +208,7 @@ extension CookieSite {
     #expect(try await client.respond(to: get()).text == "hello u1")
     clock.advance(by: .milliseconds(1))
     let count = forum.requests.count
-    await #expect(throws: APIError.unauthorized(.signedOut(.expired))) { try await client.respond(to: get()) }
+    await #expect(throws: APIError.session(.signedOut(.expired))) { try await client.respond(to: get()) }
     #expect(controller.state == .signedOut(.expired))
     // Only the sign-out request was sent.
     #expect(forum.requests.dropFirst(count).allSatisfy { $0.url.hasSuffix("logout.php") })
@@ -233,13 +233,13 @@ extension CookieSite {
     let (controller, _) = try await signedIn()
     forum.goDown(true)
     let report = await controller.signOut()
-    #expect(report.notDurable == nil)
+    #expect(report.storageError == nil)
     #expect(forum.sessions == ["u1"])
     // The next attempt is scheduled for later.
     await clock.sleepers(1)
     forum.goDown(false)
     await controller.retryPendingWork()
-    #expect(await controller.flushRevocations(timeout: .seconds(1_000_000)))
+    #expect(await controller.waitForRevocations(timeout: .seconds(1_000_000)))
     #expect(forum.sessions == [])
   }
 
@@ -249,7 +249,7 @@ extension CookieSite {
     let (_, bob) = try await signedIn(second)
     await ada.signOut()
     // Otherwise the sign-out might reach the forum only after the next request.
-    #expect(await ada.flushRevocations(timeout: .seconds(1_000_000)))
+    #expect(await ada.waitForRevocations(timeout: .seconds(1_000_000)))
     #expect(try await bob.respond(to: get()).text == "hello u2")
     #expect(forum.requests.last?.headers.first(named: "Cookie")?.contains("u1") == false)
   }

@@ -41,7 +41,7 @@ private struct Storm {
     random = SplitMix(state: seed)
     hangs = seed % 7 == 0
     let policy = SessionPolicy(
-      refresh: RefreshPolicy(aheadOfExpiry: seed % 3 != 0), retry: RetryPolicy(attempts: 2),
+      refresh: RefreshPolicy(usesTimer: seed % 3 != 0), retry: RetryPolicy(attempts: 2),
       idleLimit: seed % 4 == 0 ? .seconds(2000) : nil, absoluteLimit: seed % 5 == 0 ? .seconds(9000) : nil)
     machine = SessionMachine(
       policy: policy, supportsRotationKeys: seed % 2 == 0,

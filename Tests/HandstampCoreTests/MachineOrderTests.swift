@@ -212,7 +212,7 @@ import Testing
   }
 
   @Test func `hands out neither a refused nor an expired token once the vault is writable`() {
-    var bench = signedIn(policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
+    var bench = signedIn(policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false)))
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.demand()
     bench.vaultTrouble = .unavailable("full")

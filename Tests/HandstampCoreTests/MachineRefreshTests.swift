@@ -152,7 +152,7 @@ import Testing
   }
 
   @Test func `does not rotate if new tokens arrived while it waited for the lock`() {
-    var bench = signedIn(policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
+    var bench = signedIn(policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false)))
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.waiter()
     let effects = bench.handle(.demand(caller, .init()))

@@ -5,7 +5,7 @@ import Testing
   @Test func `matches its table`() {
     #expect(SessionPolicy.aheadOfExpiry == SessionPolicy())
     let all: [SessionPolicy] = [.onRejection, .aheadOfExpiry, .background, .offlineFirst, .highSecurity]
-    #expect(all.map(\.refresh.aheadOfExpiry) == [false, true, true, true, false])
+    #expect(all.map(\.refresh.usesTimer) == [false, true, true, true, false])
     #expect(
       all.map { $0.refresh.margin(forLifetime: .seconds(36_000)) } == [0, 300, 600, 1800, 0].map { .seconds($0) })
     #expect(all.map { $0.refresh.margin(forLifetime: .seconds(60)) } == [0, 12, 12, 12, 0].map { .seconds($0) })

@@ -63,7 +63,7 @@ import Testing
       for place in places { try? FileManager.default.removeItem(at: place.appending(path: name)) }
     }
     // Without the least age of a token that is refreshed: the test refreshes at once.
-    let policy = SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: .zero))
+    let policy = SessionPolicy(refresh: RefreshPolicy(usesTimer: false, minimumAge: .zero))
     try await body(Auth0Forum(name: name, transport: server, policy: policy))
   }
 
@@ -84,7 +84,7 @@ import Testing
         server.requests(to: "/messages").map { $0.headers.first(named: "Authorization") }
           == ["Bearer eyJ.access.1", "Bearer eyJ.access.2"])
       await forum.signOut()
-      #expect(await forum.session.controller.flushRevocations(timeout: .seconds(10)))
+      #expect(await forum.session.controller.waitForRevocations(timeout: .seconds(10)))
       #expect(server.forms(to: "/oauth/revoke").map { $0["token"] } == ["v1.refresh2"])
       #expect(!forum.session.isAuthenticated)
     }

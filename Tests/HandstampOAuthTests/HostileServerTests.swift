@@ -107,7 +107,7 @@ import Testing
       }
       #expect(isInvalid(error), "\(body.prefix(20))")
       for path in ["/token", "/.well-known/oauth-authorization-server"] {
-        #expect(later.requests(to: path).allSatisfy { $0.answerLimit <= 1 << 20 })
+        #expect(later.requests(to: path).allSatisfy { $0.maximumResponseSize <= 1 << 20 })
       }
     }
     let server = StubServer()

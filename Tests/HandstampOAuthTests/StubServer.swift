@@ -62,7 +62,7 @@ final class StubServer: Transport {
     guard let answering else { return TransportResponse(status: 404) }
     let answer = answering(request, StubServer.form(request))
     if answer.status == 0 { throw .timedOut }
-    if answer.body.count > request.answerLimit { throw .tooLarge }
+    if answer.body.count > request.maximumResponseSize { throw .tooLarge }
     return answer
   }
 

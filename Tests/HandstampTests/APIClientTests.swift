@@ -80,7 +80,7 @@ final class StubTransport: Transport {
 
   @Test func `gives up after the second refusal`() async throws {
     let (api, transport) = try await client { _ in .init(status: 401) }
-    await #expect(throws: APIError.unauthorized(.tokenRejected)) { try await api.send(Anything()) }
+    await #expect(throws: APIError.session(.tokenRejected)) { try await api.send(Anything()) }
     #expect(await transport.requests().count == 2)
     #expect(backend.calls.count == 1)
   }
@@ -88,7 +88,7 @@ final class StubTransport: Transport {
   @Test func `sends only public calls without a session`() async throws {
     let (api, transport) = try await client { _ in .init(status: 200, body: Array("{}".utf8)) }
     await api.controller.signOut()
-    await #expect(throws: APIError.unauthorized(.signedOut(.signedOut))) { try await api.send(Anything()) }
+    await #expect(throws: APIError.session(.signedOut(.signedOut))) { try await api.send(Anything()) }
     #expect(await transport.requests().isEmpty)
     _ = try await api.send(Anything(requiresAuth: false))
     #expect(await transport.requests().first?.headers.first(named: "Authorization") == nil)

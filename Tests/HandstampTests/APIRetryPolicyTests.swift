@@ -175,7 +175,7 @@ private final class Script: Sendable {
     let call = Task { try await api.send(Call()) }
     await clock.sleepers(1)
     await api.controller.signOut()
-    await #expect(throws: APIError.unauthorized(.signedOut(.signedOut))) { try await call.value }
+    await #expect(throws: APIError.session(.signedOut(.signedOut))) { try await call.value }
     #expect(script.calls == 1)
   }
 

@@ -110,7 +110,7 @@ import Testing
     await controller.signOut()
     gate.open()
     await #expect(throws: SessionError.signedOut(.signedOut)) { try await caller.value }
-    #expect(await controller.flushRevocations(timeout: .seconds(60)))
+    #expect(await controller.waitForRevocations(timeout: .seconds(60)))
     #expect(backend.revoked == [RevocationHandle("handle-s1")])
     guard case .value(let entry) = await vault.read() else {
       Issue.record("the tombstone is gone")
@@ -128,7 +128,7 @@ import Testing
     backend.answerRevocations(with: .ended)
     let relaunched = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock)
     await first(relaunched.states) { $0.isSignedOut }
-    #expect(await relaunched.flushRevocations(timeout: .seconds(60)))
+    #expect(await relaunched.waitForRevocations(timeout: .seconds(60)))
     #expect(backend.revoked.contains(RevocationHandle("handle-s1")))
   }
 
@@ -142,14 +142,14 @@ import Testing
     await slow.set { $0.gate = reading }
     let relaunched = SessionController(backend: backend, vault: slow, policy: quiet, clock: clock)
     await reading.arrivals(1)
-    #expect(await !relaunched.flushRevocations(timeout: .zero), "the pending revocations are not known yet")
+    #expect(await !relaunched.waitForRevocations(timeout: .zero), "the pending revocations are not known yet")
     await slow.set { $0.gate = noting }
     reading.open()
     await noting.arrivals(1)
     #expect(backend.revoked.contains(RevocationHandle("handle-s1")))
-    #expect(await !relaunched.flushRevocations(timeout: .zero), "a later process would notify the server again")
+    #expect(await !relaunched.waitForRevocations(timeout: .zero), "a later process would notify the server again")
     noting.open()
-    #expect(await relaunched.flushRevocations(timeout: .seconds(3600)))
+    #expect(await relaunched.waitForRevocations(timeout: .seconds(3600)))
     guard case .value(let entry) = await vault.read() else {
       Issue.record("the tombstone is gone")
       return
@@ -162,10 +162,10 @@ import Testing
     backend.answerRevocations(with: .noDecision(.network(.timedOut)))
     let controller = try await signedIn(backend)
     await controller.signOut()
-    let cancelled = Task { await controller.flushRevocations(timeout: .seconds(3600)) }
-    let patient = Task { await controller.flushRevocations(timeout: .seconds(3600)) }
+    let cancelled = Task { await controller.waitForRevocations(timeout: .seconds(3600)) }
+    let patient = Task { await controller.waitForRevocations(timeout: .seconds(3600)) }
     for _ in 0..<200 { await othersFirst() }
-    #expect(await !controller.flushRevocations(timeout: .zero))
+    #expect(await !controller.waitForRevocations(timeout: .zero))
     cancelled.cancel()
     #expect(await !cancelled.value)
     backend.answerRevocations(with: .ended)
@@ -205,7 +205,7 @@ import Testing
     await gate.arrivals(1)
     await controller.signOut()
     gate.open()
-    await #expect(throws: APIError.unauthorized(.signedOut(.signedOut))) { try await call.value }
+    await #expect(throws: APIError.session(.signedOut(.signedOut))) { try await call.value }
   }
 
   @Test func `is released with its last reference, and ends its streams`() async throws {
@@ -242,7 +242,7 @@ import Testing
     await controller.signOut()
     gate.open()
     await #expect(throws: SessionError.cancelled) { try await signIn.value }
-    #expect(await controller.flushRevocations(timeout: .seconds(60)))
+    #expect(await controller.waitForRevocations(timeout: .seconds(60)))
     #expect(backend.revoked == [RevocationHandle("handle-s1")])
     #expect(controller.state.isSignedOut)
   }

@@ -88,11 +88,11 @@ import Testing
     }
     vault.fails.withLock { $0 = { _ in false } }
     await session.retryPendingWork()
-    #expect(await session.flushRevocations(timeout: .seconds(60)))
+    #expect(await session.waitForRevocations(timeout: .seconds(60)))
     #expect(session.state == .signedIn(facts))
     // Another program that shares the vault would end it as well.
     let other = controller(base)
-    #expect(await other.flushRevocations(timeout: .seconds(60)))
+    #expect(await other.waitForRevocations(timeout: .seconds(60)))
     #expect(backend.revoked == [RevocationHandle("handle-s2")])
     clock.advance(by: .seconds(60))
     _ = try await session.token(replacing: AccessToken("access-s1-0"))
@@ -102,9 +102,9 @@ import Testing
     let session = controller(vault)
     _ = try await session.signIn { .sample(0) }
     let facts = try await session.signIn(remember: false) { .sample(0) }
-    #expect(await session.flushRevocations(timeout: .seconds(60)))
+    #expect(await session.waitForRevocations(timeout: .seconds(60)))
     let other = controller(base)
-    #expect(await other.flushRevocations(timeout: .seconds(60)))
+    #expect(await other.waitForRevocations(timeout: .seconds(60)))
     #expect(backend.revoked.isEmpty)
     #expect(session.state == .signedIn(facts))
     #expect(await stored().session == nil)

@@ -9,7 +9,7 @@ import Testing
 @Suite struct `A guide's backend` {
   /// Without timers, and without the least age of a token that is refreshed: the tests refresh at once.
   private static let eager = SessionPolicy(
-    refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: .zero), retry: RetryPolicy(attempts: 1, base: .zero))
+    refresh: RefreshPolicy(usesTimer: false, minimumAge: .zero), retry: RetryPolicy(attempts: 1, base: .zero))
 
   @Test func `for your own server keeps the promises of a backend`() async throws {
     let api = JSONAPI()
@@ -48,7 +48,7 @@ import Testing
     #expect(me.name == "ada@example.org")
     #expect(api.paths == ["/sign-in", "/sign-in", "/me", "/refresh", "/me"])
     await session.signOut()
-    #expect(await session.controller.flushRevocations(timeout: .seconds(10)))
+    #expect(await session.controller.waitForRevocations(timeout: .seconds(10)))
     #expect(api.paths.last == "/sign-out")
     #expect(api.sessions == 0)
   }
@@ -77,7 +77,7 @@ import Testing
     #expect(todos.map(\.title) == ["Buy milk"])
     #expect(try await session.controller.token(replacing: AccessToken("eyJ.access.1")).text == "eyJ.access.2")
     await session.signOut()
-    #expect(await session.controller.flushRevocations(timeout: .seconds(10)))
+    #expect(await session.controller.waitForRevocations(timeout: .seconds(10)))
     let requests = supabase.requests
     #expect(
       requests.map(\.body).map { String(decoding: $0, as: UTF8.self) }.suffix(3) == [

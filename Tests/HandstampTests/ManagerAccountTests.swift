@@ -28,7 +28,7 @@ private final class Desk: AccountBackend {
     return grant
   }
 
-  var abilities: BackendAbilities { BackendAbilities(rotationKeys: true) }
+  var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true) }
   func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult { .granted(.sample(1)) }
   func revoke(_ handle: RevocationHandle) async -> RevocationResult { .ended }
 
@@ -158,11 +158,11 @@ private final class Desk: AccountBackend {
   @Test func `is signed out everywhere, and here even if the server is unreachable`() async throws {
     let session = manager()
     try await session.signIn(email: "a@example.org", password: "a")
-    #expect(await session.signOutEverywhere().others == nil)
+    #expect(await session.signOutEverywhere().otherSessionsError == nil)
     #expect(desk.calls.last == "end-others")
     try await session.signIn(email: "a@example.org", password: "a")
     desk.fail(with: .requestFailed(.network(.timedOut)))
-    #expect(await session.signOutEverywhere().others == .requestFailed(.network(.timedOut)))
+    #expect(await session.signOutEverywhere().otherSessionsError == .requestFailed(.network(.timedOut)))
     #expect(!session.isAuthenticated)
   }
 

@@ -1,3 +1,4 @@
+import Foundation
 import Handstamp
 import HandstampCore
 import HandstampTesting
@@ -70,7 +71,8 @@ final class TestWires: MessageConnector {
     try await controller.signIn { .sample(0) }
     let options = StreamOptions(heartbeat: .seconds(10), missedHeartbeats: 1_000_000, retry: RetryPolicy(base: .zero))
     let stream = MessageStream(
-      "wss://api.example.org/live", controller: controller, connector: wires, form: form, options: options)
+      try #require(URL(string: "wss://api.example.org/live")), controller: controller, connector: wires, form: form,
+      options: options)
     return (stream, controller)
   }
 

@@ -49,11 +49,11 @@ import Testing
     }
     let session = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock)
     try await session.signIn { .sample(0) }
-    #expect(await session.refreshSettled())
+    #expect(await session.waitForRefresh())
     clock.advance(by: .seconds(601))
     let caller = Task { try? await session.token() }
     await gate.arrivals(1)
-    let waiting = Task { await session.refreshSettled() }
+    let waiting = Task { await session.waitForRefresh() }
     gate.open()
     #expect(await waiting.value)
     #expect(await refreshToken() == RefreshToken("refresh-s1-1"))

@@ -59,7 +59,7 @@ import Testing
     await session.signOut()
     gate.open()
     await #expect(throws: SessionError.signedOut(.signedOut)) { try await caller.value }
-    #expect(await session.flushRevocations(timeout: .seconds(60)))
+    #expect(await session.waitForRevocations(timeout: .seconds(60)))
     #expect(session.state == .signedOut(.signedOut))
     #expect(await vault.storedSession == nil)
     let relaunched = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock)
@@ -84,7 +84,7 @@ import Testing
     gate.open()
     await #expect(throws: SessionError.self) { try await caller.value }
     #expect(try await session.token().text == "access-s2-0")
-    #expect(await session.flushRevocations(timeout: .seconds(60)))
+    #expect(await session.waitForRevocations(timeout: .seconds(60)))
     #expect(await vault.storedSession?.id == SessionID("s2"))
     #expect(await vault.storedSession?.refresh == RefreshToken("refresh-s2-0"))
   }
@@ -97,13 +97,13 @@ import Testing
     let session = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock)
     try await session.signIn { .sample(0) }
     backend.answerRevocations(with: .noDecision(.network(.timedOut)))
-    #expect(await session.signOut().notDurable == nil)
+    #expect(await session.signOut().storageError == nil)
     #expect(session.state == .signedOut(.signedOut))
     #expect(session.authorizationHeader == nil)
     backend.answerRevocations(with: .ended)
     let relaunched = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock)
     await first(relaunched.states) { $0.isSignedOut }
-    #expect(await relaunched.flushRevocations(timeout: .seconds(60)))
+    #expect(await relaunched.waitForRevocations(timeout: .seconds(60)))
     #expect(backend.revoked.contains(RevocationHandle("handle-s1")))
   }
 
@@ -125,7 +125,7 @@ import Testing
     try Data("for ada".utf8).write(to: draft)
     let report = await session.signOut()
     #expect(report.cleanup.cleared == ["draft"])
-    #expect(await session.flushRevocations(timeout: .seconds(60)))
+    #expect(await session.waitForRevocations(timeout: .seconds(60)))
     #expect(!FileManager.default.fileExists(atPath: draft.path))
     // Returns after everything that was queued for the vault before it.
     await session.signOut(SignOutPlan())

@@ -7,7 +7,7 @@ import Testing
 /// A backend that knows its server's address.
 private struct AuthorityBackend: Backend {
   var authority: String?
-  var abilities: BackendAbilities { BackendAbilities(rotationKeys: true, sessionAuthority: authority) }
+  var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true, sessionEndingOrigin: authority) }
   var issuer = ScriptedBackend.rotating()
 
   @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
@@ -34,7 +34,7 @@ private struct AuthorityBackend: Backend {
   @Test(arguments: [Duration.seconds(1), .seconds(60)])
   func `ends it with the server's reason, even seconds after the token was issued`(age: Duration) async throws {
     let (api, transport) = try await client(authority: "https://API.example.org:443/auth", age: age)
-    await #expect(throws: APIError.unauthorized(.sessionEnded(.revoked))) { try await api.send(Anything()) }
+    await #expect(throws: APIError.session(.sessionEnded(.revoked))) { try await api.send(Anything()) }
     #expect(api.controller.state == .signedOut(.revoked))
     #expect(await transport.requests().count == (age < .seconds(5) ? 1 : 2))
   }
@@ -42,20 +42,20 @@ private struct AuthorityBackend: Backend {
   @Test(arguments: [nil, "https://id.example.org", "http://api.example.org", "https://api.example.org:8443"])
   func `is trusted only from the session's own server`(authority: String?) async throws {
     let (api, _) = try await client(authority: authority)
-    await #expect(throws: APIError.unauthorized(.tokenRejected)) { try await api.send(Anything()) }
+    await #expect(throws: APIError.session(.tokenRejected)) { try await api.send(Anything()) }
     #expect(api.controller.state.isSignedIn)
   }
 
   @Test(arguments: ["", "<html>", "{}", #"{"code":"token_invalid","reason":"revoked"}"#])
   func `must be explicit`(body: String) async throws {
     let (api, _) = try await client(authority: base.absoluteString, body: Array(body.utf8))
-    await #expect(throws: APIError.unauthorized(.tokenRejected)) { try await api.send(Anything()) }
+    await #expect(throws: APIError.session(.tokenRejected)) { try await api.send(Anything()) }
     #expect(api.controller.state.isSignedIn)
   }
 
   @Test func `with an unknown reason ends it all the same`() async throws {
     let (api, _) = try await client(
       authority: base.absoluteString, body: Array(#"{"code":"session_ended","reason":"tea time"}"#.utf8))
-    await #expect(throws: APIError.unauthorized(.sessionEnded(.rejected))) { try await api.send(Anything()) }
+    await #expect(throws: APIError.session(.sessionEnded(.rejected))) { try await api.send(Anything()) }
   }
 }

@@ -38,7 +38,7 @@ private struct Lines: LogHandler {
   @Test func `says why a user was signed out`() async throws {
     let backend = ScriptedBackend { call, _, _ in
       call == 1
-        ? .noDecision(.server(.init(status: 503, error: "busy", details: "the-servers-own-words")), retryAfter: .zero)
+        ? .noDecision(.server(.init(status: 503, error: "busy", detail: "the-servers-own-words")), retryAfter: .zero)
         : .rejected(.revoked)
     }
     let session = controller(backend)
@@ -55,7 +55,7 @@ private struct Lines: LogHandler {
 
   @Test func `holds no secret, and not the server's own words`() async throws {
     let backend = ScriptedBackend { _, _, _ in
-      .noDecision(.configuration(.init(status: 401, error: "invalid_client", details: "the-servers-own-words")))
+      .noDecision(.configuration(.init(status: 401, error: "invalid_client", detail: "the-servers-own-words")))
     }
     let session = controller(backend)
     let tokens = TokenResponse.sample(0)
@@ -63,7 +63,7 @@ private struct Lines: LogHandler {
     clock.advance(by: .seconds(3600))
     await #expect(throws: SessionError.self) { try await session.token() }
     await session.signOut()
-    #expect(await session.flushRevocations(timeout: .seconds(60)))
+    #expect(await session.waitForRevocations(timeout: .seconds(60)))
     let text = messages.joined(separator: "\n")
     #expect(text.contains("refresh undecided handstamp_cause=invalid_client handstamp_status=401"))
     #expect(text.contains("revocation delivered"))

@@ -86,7 +86,7 @@ private struct Device: Sendable {
     isWatching.withLock { $0 = true }
     let report = await session.signOut(.everything)
     #expect(report.cleanup.cleared.sorted() == ["downloads", "jar", "preferences"])
-    #expect(await session.flushRevocations(timeout: .seconds(60)))
+    #expect(await session.waitForRevocations(timeout: .seconds(60)))
     #expect(try await device.leaks() == [])
 
     var isBuried = false

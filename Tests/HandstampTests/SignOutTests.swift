@@ -25,7 +25,7 @@ import Testing
     let report = await session.signOut()
     #expect(report.cleanup.cleared == ["jar"])
     #expect(report.failed == ["settings": "Full"])
-    #expect(report.notDurable == nil)
+    #expect(report.storageError == nil)
   }
 
   @Test func `does not wait forever for a step`() async throws {
@@ -58,7 +58,7 @@ import Testing
         await othersFirst()
       }
     }
-    #expect(await report.notDurable == .unavailable("the vault did not answer within 15 seconds"))
+    #expect(await report.storageError == .unavailable("the vault did not answer within 15 seconds"))
     #expect(session.state == .signedOut(.signedOut))
     moving.cancel()
     gate.open()
@@ -129,7 +129,7 @@ import Testing
     guard case .value(let entry) = await test.vault.read() else { throw CancellationError() }
     #expect(entry.session == nil)
     #expect(entry.tombstones.map(\.session) == [facts.session])
-    #expect(await test.session.flushRevocations(timeout: .seconds(60)))
+    #expect(await test.session.waitForRevocations(timeout: .seconds(60)))
     #expect(try await !test.server.isLive(facts.session))
     #expect(test.session.state == .signedOut(.signedOut))
   }

@@ -55,7 +55,7 @@ final class FeedTransport: Transport {
 
   private func controller(aheadOfExpiry: Bool = false) async throws -> SessionController {
     let policy = SessionPolicy(
-      refresh: RefreshPolicy(aheadOfExpiry: aheadOfExpiry), retry: RetryPolicy(attempts: 1, base: .zero))
+      refresh: RefreshPolicy(usesTimer: aheadOfExpiry), retry: RetryPolicy(attempts: 1, base: .zero))
     let controller = SessionController(
       backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: policy, clock: clock)
     try await controller.signIn { .sample(0) }

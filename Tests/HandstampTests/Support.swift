@@ -23,7 +23,7 @@ extension AccessToken {
 
 /// A policy without timers, for tests that advance the clock themselves.
 let quiet = SessionPolicy(
-  refresh: RefreshPolicy(aheadOfExpiry: false), retry: RetryPolicy(attempts: 1, base: .zero))
+  refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(attempts: 1, base: .zero))
 
 /// Waits for the first state that `isWanted`, and returns it.
 @discardableResult

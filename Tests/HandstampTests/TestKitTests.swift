@@ -51,7 +51,7 @@ private struct Gullible: Backend {
   let transport: any Transport
   let server: TestServer
 
-  var abilities: BackendAbilities { BackendAbilities(rotationKeys: true) }
+  var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true) }
 
   @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
     do throws(TransportError) {
@@ -147,7 +147,7 @@ private struct Gullible: Backend {
     let backend = ServerBackend(
       baseURL: base, device: ServerBackend.Device(id: DeviceID("d"), name: "d"), transport: network)
     let patient = SessionPolicy(
-      refresh: RefreshPolicy(aheadOfExpiry: false), retry: RetryPolicy(attempts: 100, base: .zero))
+      refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(attempts: 100, base: .zero))
     let session = SessionController(backend: backend, vault: MemoryVault(), policy: patient, clock: clock)
     try await session.signIn { try await server.signIn("ada") }
     for _ in 0..<30 {

@@ -41,7 +41,7 @@ import Testing
       for _ in 0..<10 {
         let calls = (0..<16).map { _ in
           Task { [transport] in
-            try await transport.send(TransportRequest(method: "GET", url: server.url + path, answerLimit: 1000))
+            try await transport.send(TransportRequest(method: "GET", url: server.url + path, maximumResponseSize: 1000))
           }
         }
         for call in calls { await #expect(throws: TransportError.tooLarge) { try await call.value } }

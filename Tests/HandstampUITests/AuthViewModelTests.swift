@@ -54,8 +54,9 @@ import Testing
     let model = filled(apple: apple)
     #expect(model.offersApple && !AuthViewModel(service).offersApple)
     await model.signInWithApple()?.value
+    model.remembers = false
     await model.signInWithApple()?.value
-    #expect(service.calls == ["apple jwt 43", "apple jwt 43"])
+    #expect(service.calls == ["apple jwt 43 true", "apple jwt 43 false"])
     let hashes = apple.hashes.withLock { $0 }
     #expect(Set(hashes).count == 2 && hashes.allSatisfy { $0.count == 64 })
     #expect(AuthViewModel(service).signInWithApple() == nil)
@@ -160,7 +161,7 @@ import Testing
       (SessionError.refused(code: "weak_password", detail: nil), nil), (.storage(.locked), .tryAgain),
       (.storage(.corrupt), .tryAgain), (.storage(.unavailable("x")), .tryAgain), (.unsupported("guests"), nil),
       (.invalidResponse("x"), nil), (.requestFailed(.network(.timedOut), retryAfter: .seconds(3)), .tryAgain),
-      (.tokenRejected, nil),
+      (.tokenRejected, .tryAgain), (.contentFailed("x"), nil), (.redirect(.unavailable("x")), .tryAgain),
       (.presence(.declined), .tryAgain), (.signedOut(nil), .tryAgain), (.sessionEnded(.revoked), .tryAgain),
     ] as [(SessionError, AuthViewModel.Remedy?)])
   func `explains every failure, with a button where there is a remedy`(
@@ -199,7 +200,7 @@ import Testing
 
 /// Signs Ada in, and supports nothing else.
 struct NoAccounts: AccountBackend {
-  var abilities: BackendAbilities { BackendAbilities(rotationKeys: true) }
+  var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true) }
   @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
     .noDecision(.network(.timedOut))
   }

@@ -35,8 +35,8 @@ let base = URL(fileURLWithPath: "/nowhere")
 
   func signInAnonymously() async throws(SessionError) { try await answer("guest") }
 
-  func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) {
-    try await answer("apple \(idToken.withExposed { $0 }) \(nonce.count)")
+  func signInWithApple(idToken: Secret, nonce: String, remember: Bool) async throws(SessionError) {
+    try await answer("apple \(idToken.withExposed { $0 }) \(nonce.count) \(remember)")
   }
 
   func resetPassword(email: String) async throws(SessionError) { try await answer("reset \(email)") }

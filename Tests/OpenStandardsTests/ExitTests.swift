@@ -18,7 +18,7 @@ import Testing
       let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
       // By this program's clock, the tokens of later programs come from the future.
       let controller = SessionController(
-        backend: backend, vault: vault, policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
+        backend: backend, vault: vault, policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false)))
       try await controller.signIn(at: backend)
 
       // Each program asks while the token is valid but due for a refresh: between 480 and 600 s of its lifetime.
@@ -47,7 +47,7 @@ import Testing
       let vault = SealedFileVault(folder: folder, account: AccountID("user-1"))
       let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
       let controller = SessionController(
-        backend: backend, vault: vault, policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
+        backend: backend, vault: vault, policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false)))
       try await controller.signIn(at: backend)
       let scoped = try await Probe.run([server.url, folder, "0", "0", "60000", "scoped"])
       #expect(scoped.status == 0, "\(scoped.words)")

@@ -75,8 +75,8 @@ import Testing
       }
       #expect(try await rig.count("refresh") == 3)
       let report = await rig.controller.signOut()
-      #expect(report.notDurable == nil)
-      #expect(await rig.controller.flushRevocations(timeout: .seconds(60)))
+      #expect(report.storageError == nil)
+      #expect(await rig.controller.waitForRevocations(timeout: .seconds(60)))
       #expect(try await rig.count("revoke") == 1)
       #expect(try await rig.get("/me", token: last).status == 401)
     }

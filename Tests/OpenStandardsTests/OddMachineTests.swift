@@ -142,7 +142,7 @@ import Testing
     try await IndependentServer.run(["--rotate"]) { (server: IndependentServer) async throws -> Void in
       let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
       let vault = SealedFileVault(folder: folder, account: AccountID("user-1"))
-      let policy = SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: .zero))
+      let policy = SessionPolicy(refresh: RefreshPolicy(usesTimer: false, minimumAge: .zero))
       let controller = SessionController(backend: backend, vault: vault, policy: policy)
       try await controller.signIn(at: backend)
       let names = try FileManager.default.contentsOfDirectory(atPath: folder)
@@ -169,7 +169,7 @@ import Testing
     try await IndependentServer.run(["--rotate"]) { (server: IndependentServer) async throws -> Void in
       let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
       let vault = SealedFileVault(folder: base + "/home/vault", account: AccountID("user-1"))
-      let policy = SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: .zero))
+      let policy = SessionPolicy(refresh: RefreshPolicy(usesTimer: false, minimumAge: .zero))
       let cleared = Locked(0)
       let controller = SessionController(
         backend: backend, vault: vault, policy: policy,

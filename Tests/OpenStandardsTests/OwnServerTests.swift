@@ -70,7 +70,7 @@ import Testing
         last = next
       }
       _ = await rig.controller.signOut()
-      #expect(await rig.controller.flushRevocations(timeout: .seconds(60)))
+      #expect(await rig.controller.waitForRevocations(timeout: .seconds(60)))
       #expect(try await rig.me(last) == 401)
     }
   }

@@ -23,7 +23,7 @@ import Testing
         let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
         let vault = SealedFileVault(folder: folder, account: AccountID("user-1"))
         let controller = SessionController(
-          backend: backend, vault: vault, policy: SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false)))
+          backend: backend, vault: vault, policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false)))
         try await controller.signIn(at: backend)
         try await body(rig)
       }

@@ -18,7 +18,7 @@ import HandstampVaults
     }
     var policy = SessionPolicy()
     if arguments.count > 5, let limit = Int64(arguments[5]) {
-      policy.refresh = RefreshPolicy(answerLimit: .milliseconds(limit))
+      policy.refresh = RefreshPolicy(responseTimeout: .milliseconds(limit))
     }
     let transport = ProbeTransport(stops: arguments.last == "stop")
     let backend = OAuthBackend(OAuthClient(issuer: arguments[1], id: "app"), transport: transport)

@@ -29,13 +29,13 @@ extension APIClient {
       newer = try await self.token { () async throws(SessionError) in try await controller.token(replacing: token) }
     } catch {
       // Too young to be replaced, and rejected: the session may have ended in these seconds.
-      if case .final(.unauthorized(.tokenRejected)) = error { try await end(if: response, to: request, in: generation) }
+      if case .final(.session(.tokenRejected)) = error { try await end(if: response, to: request, in: generation) }
       throw error
     }
     let second = try await asked(request, with: newer, in: generation)
     guard second.status == 401 else { return second }
     try await end(if: second, to: request, in: generation)
-    throw .final(.unauthorized(.tokenRejected))
+    throw .final(.session(.tokenRejected))
   }
 
   private func asked(
@@ -58,7 +58,7 @@ extension APIClient {
     _ get: () async throws(SessionError) -> AccessToken
   ) async throws(AttemptFailure) -> AccessToken {
     do throws(SessionError) { return try await get() } catch {
-      throw .final(.unauthorized(error))
+      throw .final(.session(error))
     }
   }
 
@@ -79,7 +79,7 @@ extension APIClient {
 
   /// The error of a request that the fence stopped.
   var signedOut: APIError {
-    if case .signedOut(let reason) = controller.state { return .unauthorized(.signedOut(reason)) }
-    return .unauthorized(.signedOut(.replaced))
+    if case .signedOut(let reason) = controller.state { return .session(.signedOut(reason)) }
+    return .session(.signedOut(.replaced))
   }
 }

@@ -7,18 +7,19 @@ extension APIClient {
   func endIfToldSo(
     by response: TransportResponse, to request: TransportRequest, in generation: UInt64
   ) async throws(APIError) {
-    guard let authority = controller.abilities.sessionAuthority.flatMap(Origin.init), Origin(request.url) == authority,
+    guard let authority = controller.abilities.sessionEndingOrigin.flatMap(Origin.init),
+      Origin(request.url) == authority,
       let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body)), problem.code == "session_ended",
       case .signedIn(let facts) = controller.state
     else { return }
     // Read after the state: it is the state of the session that the request was sent for, not of a later one.
     guard controller.requests.generation == generation else { return }
     let reason = problem.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected
-    await controller.endSession(facts.session, reason: reason)
+    await controller.sessionDidEnd(facts.session, reason: reason)
     // Not before the end is stored and published.
     for await state in controller.states {
       guard case .signedIn(let now) = state, now.session == facts.session else { break }
     }
-    throw .unauthorized(.sessionEnded(reason))
+    throw .session(.sessionEnded(reason))
   }
 }

@@ -10,7 +10,7 @@ extension APIClient {
     case .ready(let request): return request
     case .ended(let reason):
       await end(reason, in: generation)
-      throw .final(.unauthorized(.signedOut(reason)))
+      throw .final(.session(.signedOut(reason)))
     }
   }
 
@@ -27,7 +27,7 @@ extension APIClient {
       case .unchanged: return
       case .ended(let reason):
         await end(reason, in: generation)
-        throw .final(.unauthorized(.sessionEnded(reason)))
+        throw .final(.session(.sessionEnded(reason)))
       case .renewed(let new):
         guard let newer = await controller.renew(facts.session, from: token, to: new) else { return }
         token = newer
@@ -37,7 +37,7 @@ extension APIClient {
 
   private func end(_ reason: EndReason, in generation: UInt64) async {
     guard case .signedIn(let facts) = controller.state, controller.requests.generation == generation else { return }
-    await controller.endSession(facts.session, reason: reason)
+    await controller.sessionDidEnd(facts.session, reason: reason)
     // Not before the end is stored and published.
     for await state in controller.states {
       guard case .signedIn(let now) = state, now.session == facts.session else { break }

@@ -52,12 +52,14 @@ public struct APIClient: Sendable {
   /// let me: Me = try await session.api.get("/v1/me")
   /// ```
   ///
-  /// - Parameter path: appended to ``baseURL``.
+  /// - Parameters:
+  ///   - path: appended to ``baseURL``.
+  ///   - query: the URL's query; it is percent-encoded.
   /// - Throws: ``APIError``, as ``send(_:)`` does.
   public func get<Response: Decodable & Sendable>(
-    _ path: String, as type: Response.Type = Response.self
+    _ path: String, query: [URLQueryItem] = [], as type: Response.Type = Response.self
   ) async throws(APIError) -> Response {
-    try await send(Call<Response>(method: "GET", path: path, body: nil))
+    try await send(Call<Response>(method: "GET", path: path, query: query, body: nil))
   }
 
   /// Sends a JSON body and decodes the response; use ``EmptyResponse`` to ignore it.
@@ -74,13 +76,14 @@ public struct APIClient: Sendable {
   private struct Call<Response: Decodable & Sendable>: Endpoint {
     var method: String
     var path: String
+    var query: [URLQueryItem] = []
     var body: Data?
   }
 
   /// Sends `endpoint` and decodes the response.
   ///
   /// After a 401 the token is replaced, with a newer one if there already is one, and the request is repeated once at most. A
-  /// sign-out in the meantime ends the call with ``APIError/unauthorized(_:)``.
+  /// sign-out in the meantime ends the call with ``APIError/session(_:)``.
   ///
   /// - Throws: ``APIError``; ``APIError/status(_:_:)`` for a status other than 2xx.
   public func send<E: Endpoint>(_ endpoint: E) async throws(APIError) -> E.Response {

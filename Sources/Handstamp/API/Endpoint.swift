@@ -43,8 +43,9 @@ public struct EmptyResponse: Decodable, Sendable, Hashable {
 /// Why an API call failed.
 @nonexhaustive
 public enum APIError: HandstampError, Hashable {
-  /// There is no valid token to send, or the API rejected it; the error of the session.
-  case unauthorized(SessionError)
+  /// The session has no token to send, or the API rejected it. The cause decides: an unreachable authorization server is here too,
+  /// and does not mean that the user is signed out.
+  case session(SessionError)
   /// The API answered with a status other than 2xx; its problem document (RFC 9457), if it sent one.
   case status(Int, Problem?)
   /// There was no response.
@@ -56,7 +57,7 @@ public enum APIError: HandstampError, Hashable {
 
   public var code: String {
     switch self {
-    case .unauthorized(let error): error.code
+    case .session(let error): error.code
     case .status(let status, let problem): problem?.code ?? "status_\(status)"
     case .network(let error): error.code
     case .unreadable: "unreadable_response"
@@ -66,7 +67,7 @@ public enum APIError: HandstampError, Hashable {
 
   public var recovery: Recovery {
     switch self {
-    case .unauthorized(let error): error.recovery
+    case .session(let error): error.recovery
     case .network(let error): error.recovery
     case .status(let status, _) where TransportResponse(status: status).failsInPassing: .retry(after: nil)
     case .status, .unreadable, .invalidRequest: .noStep
@@ -77,7 +78,7 @@ public enum APIError: HandstampError, Hashable {
 extension APIError: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .unauthorized(let error): error.description
+    case .session(let error): error.description
     case .status(let status, let problem):
       (problem?.detail ?? problem?.title).map { "the API answered \(status): \($0)" } ?? "the API answered \(status)"
     case .network(let error): error.description

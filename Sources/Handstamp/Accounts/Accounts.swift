@@ -173,7 +173,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
       let session = self.openSession(of: id)
       let report = await session.signOut(plan)
       // An account whose sign-out could not be stored stays in the list: its vault may still hold the session.
-      if let trouble = report.notDurable { throw .storage(trouble) }
+      if let trouble = report.storageError { throw .storage(trouble) }
       let record = self[id]
       try await self.change(.remove(id, isLeaving: true))
       // Another program may have signed in before the removal: a session that no list names would be lost.

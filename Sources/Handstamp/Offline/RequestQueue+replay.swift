@@ -107,8 +107,8 @@ private enum Verdict {
       case 300..<500 where !response.failsInPassing && response.status != 401: self = .refused(response)
       default: self = .stop(.unreachable(retryAfter: response.retryDelay(at: now)))
       }
-    case .failure(.unauthorized(.requestFailed(_, let retryAfter))): self = .stop(.unreachable(retryAfter: retryAfter))
-    case .failure(.unauthorized(let error)): self = .stop(.paused(error))
+    case .failure(.session(.requestFailed(_, let retryAfter))): self = .stop(.unreachable(retryAfter: retryAfter))
+    case .failure(.session(let error)): self = .stop(.paused(error))
     case .failure(.network(.tooLarge)), .failure(.network(.invalidRequest)), .failure(.invalidRequest):
       self = .refused(nil)
     case .failure: self = .stop(.unreachable(retryAfter: nil))

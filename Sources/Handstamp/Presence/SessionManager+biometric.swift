@@ -11,15 +11,15 @@ extension SessionManager {
   /// }
   /// ```
   /// - Parameter exchange: exchanges the secret for tokens.
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `no_biometric_secret` if none is stored, or it has become unusable:
-  ///   sign in by other means then, and store it again.
+  /// - Throws: ``SessionError/presence(_:)`` with ``PresenceError/unavailable(_:)`` if no secret is stored, or it has become
+  ///   unusable: sign in by other means then, and store it again. Otherwise the error of `exchange`.
   public func signIn(
     with biometric: BiometricSecret, reason: String, remember: Bool = true,
     exchange: (Secret) async throws -> TokenResponse
   ) async throws {
     try await signIn(remember: remember) {
       guard let secret = try await biometric.secret(reason) else {
-        throw SessionError.refused(code: "no_biometric_secret", detail: nil)
+        throw SessionError.presence(.unavailable("no secret is stored for it"))
       }
       return try await exchange(secret)
     }

@@ -70,14 +70,14 @@ extension RefreshResult {
         self = .noDecision(
           isObject
             ? .unusableTokens(error.reason, successor: nil)
-            : .server(.init(status: response.status, details: "not a token response")))
+            : .server(.init(status: response.status, detail: "not a token response")))
       }
       return
     }
     let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))
     guard response.status == 400 || response.status == 401, refusal?.error == "invalid_grant" else {
       let server = RequestFailure.ServerResponse(
-        status: response.status, error: refusal?.error, details: refusal?.error_description)
+        status: response.status, error: refusal?.error, detail: refusal?.error_description)
       self = .noDecision(RequestFailure(server), retryAfter: response.retryAfter)
       return
     }
@@ -96,7 +96,7 @@ extension SessionError {
     switch response.status {
     case 429, 500...:
       let server = RequestFailure.ServerResponse(
-        status: response.status, error: problem?.code, details: problem?.detail ?? problem?.title)
+        status: response.status, error: problem?.code, detail: problem?.detail ?? problem?.title)
       self = .requestFailed(.server(server), retryAfter: response.retryAfter)
     default:
       guard let problem, let code = problem.code else {

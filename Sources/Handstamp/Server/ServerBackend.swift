@@ -51,7 +51,7 @@ public struct ServerBackend: AccountBackend {
   // MARK: Backend
 
   public var abilities: BackendAbilities {
-    BackendAbilities(rotationKeys: true, sessionAuthority: baseURL.absoluteString)
+    BackendAbilities(supportsRotationKeys: true, sessionEndingOrigin: baseURL.absoluteString)
   }
 
   @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
@@ -140,7 +140,7 @@ public struct ServerBackend: AccountBackend {
     var headers = [HeaderField("Accept", "application/json")]
     if let type { headers.append(HeaderField("Content-Type", type)) }
     var request = TransportRequest(
-      method: method, url: address(path), headers: headers, body: body, answerLimit: 1 << 20)
+      method: method, url: address(path), headers: headers, body: body, maximumResponseSize: 1 << 20)
     if let token { request = request.authorized(by: token) }
     return try await transport.send(request)
   }

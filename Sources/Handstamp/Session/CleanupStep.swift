@@ -6,16 +6,17 @@ public import FoundationNetworking
 
 /// A step that erases an app's data when a session ends.
 ///
-/// It runs behind the fence, after the tombstone is written and the end is published; if the program exits before it is done,
-/// it runs at the next launch. So it may run twice, and must be harmless then.
+/// It runs after the end is stored and published; if the program exits before it is done, it runs at the next launch. So it may
+/// run twice, and must be harmless then.
 public struct CleanupStep: Sendable {
-  package let cleanup: Cleanup
+  package var cleanup: Cleanup
   let run: @Sendable (EndedSession) async throws -> Void
 
   /// Creates a step.
   ///
   /// - Parameters:
-  ///   - name: stored in the vault until the step is done; keep it the same between releases.
+  ///   - name: stored in the vault until the step is done; keep it the same between releases. Of several steps with the same
+  ///     name, such as two ``cookies(of:)``, the second is stored as `name 2`, and so on: keep their order, too.
   ///   - scope: decides which sign-out plans include the step.
   ///   - run: erases the data. If it throws, the step is retried.
   public init(
@@ -23,6 +24,22 @@ public struct CleanupStep: Sendable {
   ) {
     cleanup = Cleanup(name, scope)
     self.run = run
+  }
+}
+
+extension [CleanupStep] {
+  /// The steps, with a number after a name that an earlier step has, so that each runs.
+  var withUniqueNames: [CleanupStep] {
+    var names: Set<String> = []
+    return map { step in
+      var (step, name, number) = (step, step.cleanup.name, 2)
+      while !names.insert(name).inserted {
+        name = "\(step.cleanup.name) \(number)"
+        number += 1
+      }
+      step.cleanup.name = name
+      return step
+    }
   }
 }
 

@@ -7,12 +7,12 @@ public struct RefreshEvent: Sendable, Hashable {
   /// Why the refresh brought no tokens; `nil` if it did.
   public var error: SessionError?
   /// Whether another process refreshed, and this one adopted its tokens.
-  public var isByOtherProcess: Bool
+  public var wasByAnotherProcess: Bool
 
-  public init(session: SessionID, error: SessionError? = nil, isByOtherProcess: Bool = false) {
+  public init(session: SessionID, error: SessionError? = nil, wasByAnotherProcess: Bool = false) {
     self.session = session
     self.error = error
-    self.isByOtherProcess = isByOtherProcess
+    self.wasByAnotherProcess = wasByAnotherProcess
   }
 }
 
@@ -26,7 +26,7 @@ extension SessionController {
     case .refresh:
       let error = entry.outcome == "ok" ? nil : machine.refreshFailure
       refreshHub.publish { _ in RefreshEvent(session: session, error: error) }
-    case .adopt: refreshHub.publish { _ in RefreshEvent(session: session, isByOtherProcess: true) }
+    case .adopt: refreshHub.publish { _ in RefreshEvent(session: session, wasByAnotherProcess: true) }
     default: break
     }
   }

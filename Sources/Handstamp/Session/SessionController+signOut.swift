@@ -8,7 +8,7 @@ extension SessionController {
   /// Signs out, even without a network.
   ///
   /// No token is available from the first moment. If the vault can be written, the sign-out is recorded before this returns;
-  /// otherwise `report.notDurable` is set, the write is retried while the process runs, and a crash before that restores the
+  /// otherwise `report.storageError` is set, the write is retried while the process runs, and a crash before that restores the
   /// session.
   ///
   /// The session is revoked at the server at once, or at the next retry that reaches it, even after a restart. While the
@@ -30,7 +30,7 @@ extension SessionController {
     let before = await cleanupCount
     let result = await command(waiter, .signOut(waiter, reason, plan))
     var report = SignOutReport(cleanup: await cleanupReport(since: before, within: SessionController.cleanupPatience))
-    if case .success(.signedOutNotDurably(let trouble)) = result { report.notDurable = trouble }
+    if case .success(.signedOutNotDurably(let trouble)) = result { report.storageError = trouble }
     return report
   }
 
@@ -69,7 +69,7 @@ extension SessionController {
   ///
   /// - Parameter limit: the longest wait.
   /// - Returns: whether no revocation is pending.
-  public nonisolated func flushRevocations(timeout limit: Duration) async -> Bool {
+  public nonisolated func waitForRevocations(timeout limit: Duration) async -> Bool {
     guard await wait(nextWaiter(), until: .delivered, within: limit) else { return false }
     return await machine.outbox.isEmpty
   }
@@ -80,7 +80,7 @@ extension SessionController {
   ///
   /// - Parameter limit: the longest wait. Default 60 s.
   /// - Returns: whether no refresh is in flight and all tokens are stored.
-  public nonisolated func refreshSettled(within limit: Duration = .seconds(60)) async -> Bool {
+  public nonisolated func waitForRefresh(timeout limit: Duration = .seconds(60)) async -> Bool {
     await wait(nextWaiter(), until: .refreshed, within: limit)
   }
 
@@ -189,15 +189,15 @@ public struct SignOutReport: Sendable, Hashable {
   public var cleanup: CleanupReport
   /// Set if the sign-out could not be written to the vault. It is retried while the process runs; a crash before then restores
   /// the session.
-  public var notDurable: VaultError?
+  public var storageError: VaultError?
   /// Why the account's other sessions could not be ended, if that was requested.
-  public var others: SessionError?
+  public var otherSessionsError: SessionError?
 
   /// The clean-up steps that failed, with the types of their errors.
   public var failed: [String: String] { cleanup.failed }
 
-  public init(cleanup: CleanupReport = CleanupReport(), notDurable: VaultError? = nil) {
+  public init(cleanup: CleanupReport = CleanupReport(), storageError: VaultError? = nil) {
     self.cleanup = cleanup
-    self.notDurable = notDurable
+    self.storageError = storageError
   }
 }

@@ -118,12 +118,12 @@ extension SessionController {
 
   /// Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
   private func askRefresh(_ operation: SessionMachine.Operation, _ token: RefreshToken, _ key: RotationKey) {
-    if !abilities.rotationKeys, !delaysExit {
+    if !abilities.supportsRotationKeys, !delaysExit {
       // The program is exiting. The next launch finds the session as it is.
       guard UnsettledRefreshes.begin() else { return }
       delaysExit = true
     }
-    let (noted, limit) = (machine.attemptNotedAt, machine.policy.refresh.answerLimit)
+    let (noted, limit) = (machine.attemptNotedAt, machine.policy.refresh.responseTimeout)
     asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
       let result = await SendingTime.during(limit, since: noted, by: clock) {
         await backend.refresh(token, key: key)

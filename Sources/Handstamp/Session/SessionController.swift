@@ -76,7 +76,8 @@ public actor SessionController {
   ) {
     let vault = ProcessVault(audit.map { AuditedVault(vault, $0) } ?? vault)
     self.vault = vault
-    self.cleanups = Dictionary(cleanups.map { ($0.cleanup.name, $0) }) { first, _ in first }
+    let cleanups = cleanups.withUniqueNames
+    self.cleanups = Dictionary(uniqueKeysWithValues: cleanups.map { ($0.cleanup.name, $0) })
     self.backend = backend
     abilities = backend.abilities
     self.clock = clock
@@ -84,10 +85,10 @@ public actor SessionController {
     self.audit = audit
     self.presence = presence
     boot = clock.now().boot
-    if !abilities.rotationKeys { UnsettledRefreshes.watchExit() }
+    if !abilities.supportsRotationKeys { UnsettledRefreshes.watchExit() }
     activityStep = policy.idleLimit.map { min(.seconds(1), $0 / 20) }
     machine = SessionMachine(
-      policy: policy, supportsRotationKeys: abilities.rotationKeys, cleanups: cleanups.map(\.cleanup),
+      policy: policy, supportsRotationKeys: abilities.supportsRotationKeys, cleanups: cleanups.map(\.cleanup),
       process: ProcessInfo.processInfo.processIdentifier)
     let hub = StateHub()
     self.hub = hub
@@ -256,7 +257,7 @@ public actor SessionController {
   /// it is the current session.
   ///
   /// The session ends here as with a sign-out: a tombstone is written, and a revocation is sent if there is a handle for it.
-  public func endSession(_ session: SessionID, reason: EndReason) {
+  public func sessionDidEnd(_ session: SessionID, reason: EndReason) {
     post(.ended(session, reason))
   }
 

@@ -55,9 +55,12 @@ extension SessionManager where Server: AccountBackend {
   /// - Parameters:
   ///   - idToken: the identity token that Apple issued.
   ///   - nonce: the value whose SHA-256, in hexadecimal, was passed to Apple's request.
+  ///   - remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default `true`.
   /// - Throws: ``SessionError/unsupported(_:)`` if the server does not offer Sign in with Apple.
-  public func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) {
-    try await signIn(true) { () async throws(SessionError) in
+  public func signInWithApple(
+    idToken: Secret, nonce: String, remember: Bool = true
+  ) async throws(SessionError) {
+    try await signIn(remember) { () async throws(SessionError) in
       try await backend.signInWithApple(idToken: idToken, nonce: nonce)
     }
   }
@@ -103,7 +106,7 @@ extension SessionManager where Server: AccountBackend {
   /// Ends the account's sessions on all devices: first the others, for which it waits at most 10 s, then this one, as
   /// ``signOut(_:reason:)`` does, even if the others could not be ended.
   ///
-  /// - Returns: the report of this device's sign-out. Its ``SignOutReport/others`` is set if the server did not confirm the end
+  /// - Returns: the report of this device's sign-out. Its ``SignOutReport/otherSessionsError`` is set if the server did not confirm the end
   ///   of the others; they may continue then, and nothing retries it.
   @discardableResult
   public func signOutEverywhere(_ plan: SignOutPlan = .standard) async -> SignOutReport {
@@ -111,7 +114,7 @@ extension SessionManager where Server: AccountBackend {
     let failure = await endOthers(within: .seconds(10))
     var report = await controller.signOut(plan)
     await end()
-    report.others = failure
+    report.otherSessionsError = failure
     return report
   }
 

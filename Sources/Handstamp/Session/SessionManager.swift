@@ -240,15 +240,15 @@ extension SessionError {
   fileprivate init(loading error: any Error) {
     switch error {
     case let error as SessionError: self = error
-    case APIError.unauthorized(let error): self = error
+    case APIError.session(let error): self = error
     case APIError.network(let error): self = SessionError(error)
     case APIError.status(let status, let problem):
       let server = RequestFailure.ServerResponse(
-        status: status, error: problem?.code, details: problem?.detail ?? problem?.title)
+        status: status, error: problem?.code, detail: problem?.detail ?? problem?.title)
       self = .requestFailed(.server(server))
     case is CancellationError: self = .cancelled
-    case let error as any HandstampError: self = .invalidResponse(error.description)
-    default: self = .invalidResponse(String(describing: type(of: error)))
+    case let error as any HandstampError: self = .contentFailed(error.description)
+    default: self = .contentFailed(String(describing: type(of: error)))
     }
   }
 }

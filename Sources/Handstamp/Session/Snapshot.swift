@@ -30,7 +30,7 @@ struct Snapshot: Sendable {
     servesFrom = lifetime.start.uptime
     end = lifetime.start.uptime + lifetime.duration
     life = lifetime.duration
-    servesUntil = policy.aheadOfExpiry ? end - policy.margin(forLifetime: life) : end
+    servesUntil = policy.usesTimer ? end - policy.margin(forLifetime: life) : end
   }
 
   /// Takes over the machine's values, unless a fence is raised.

@@ -1,3 +1,4 @@
+public import Foundation
 public import HandstampCore
 
 /// Messages for a signed-in account over a ``MessageConnection``, such as a WebSocket, for as long as the session lasts.
@@ -38,11 +39,11 @@ public struct MessageStream: AsyncSequence, Sendable {
   ///
   /// - Parameter url: `ws:` or `wss:`, on a server that may receive the session's token; the token is sent to no other.
   public init(
-    _ url: String, controller: SessionController, connector: any MessageConnector, form: Form = Form(),
+    _ url: URL, controller: SessionController, connector: any MessageConnector, form: Form = Form(),
     options: StreamOptions = StreamOptions()
   ) {
     self.connector = MessageStreamConnector(
-      url: url, connector: connector, form: form, clock: controller.clock, heartbeat: options.heartbeat)
+      url: url.absoluteString, connector: connector, form: form, clock: controller.clock, heartbeat: options.heartbeat)
     self.controller = controller
     self.options = options
   }

@@ -59,7 +59,7 @@ public struct SessionEventFeed: AsyncSequence, Sendable {
       while let event = try await base.next() {
         guard let event = SessionEvent(event) else { continue }
         if event.name == "session-revoked", let session = event.session {
-          await controller.endSession(session, reason: event.reason ?? .revoked)
+          await controller.sessionDidEnd(session, reason: event.reason ?? .revoked)
         }
         return event
       }

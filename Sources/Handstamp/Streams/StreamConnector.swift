@@ -52,9 +52,9 @@ struct StreamRefusal: Error {
     switch error {
     case .signedOut, .sessionEnded, .noRefreshToken, .storageOutdated: closing = .refused(error)
     // A stream that retried would ask the user again and again.
-    case .presence: closing = .refused(error)
+    case .presence, .redirect: closing = .refused(error)
     case .requestFailed(_, let wait): closing = .unavailable(retryAfter: wait)
-    case .storage, .tokenRejected, .refused, .invalidResponse, .unsupported, .cancelled:
+    case .storage, .tokenRejected, .refused, .invalidResponse, .unsupported, .contentFailed, .cancelled:
       closing = .unavailable(retryAfter: nil)
     @unknown default: closing = .unavailable(retryAfter: nil)
     }

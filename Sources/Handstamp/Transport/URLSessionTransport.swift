@@ -46,7 +46,7 @@ public final class URLSessionTransport: Transport {
   ) async throws(TransportError) -> TransportResponse {
     let task = session.dataTask(with: try urlRequest(request))
     let (answers, continuation) = AsyncStream.makeStream(of: Result<TransportResponse, TransportError>.self)
-    receiver.expect(task, .whole(continuation, limit: request.answerLimit))
+    receiver.expect(task, .whole(continuation, limit: request.maximumResponseSize))
     let deadline = URLSessionTransport.deadline(request.timeout) {
       continuation.yield(.failure(.timedOut))
       continuation.finish()

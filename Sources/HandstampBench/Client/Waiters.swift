@@ -10,7 +10,7 @@ struct Waiters {
   private let delay: Duration = .milliseconds(20)
   private let rounds = 9
   /// Refreshes only on demand.
-  private let policy = SessionPolicy(refresh: RefreshPolicy(aheadOfExpiry: false))
+  private let policy = SessionPolicy(refresh: RefreshPolicy(usesTimer: false))
 
   @concurrent func measure(into report: inout Report) async throws {
     let answering = try await Sessions.controller(life: .seconds(3600), backend: Sessions.silent)

@@ -46,7 +46,7 @@ enum Caller: Sendable {
         await client.settle()
         return response
       } catch {
-        if case .unauthorized(let error) = error { throw await client.refusal(error) }
+        if case .session(let error) = error { throw await client.refusal(error) }
         throw Refusal(error, server: client.server).about(client.account)
       }
     case .environment(let token, let server, _):

@@ -38,7 +38,7 @@ struct Client: Sendable {
     watch = DeliveryWatch(backend) { [vault] result in await Client.note(result, of: account.id, in: home, vault) }
     // Short-lived: no refresh timer, and few retries.
     let policy = SessionPolicy(
-      refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: minimumAge),
+      refresh: RefreshPolicy(usesTimer: false, minimumAge: minimumAge),
       retry: RetryPolicy(attempts: 3, cap: .seconds(5)))
     let shared: any Vault = isShortLived ? UnwatchedVault(base: vault) : vault
     let log = CommandLog(base: FileAuditLog(vault, program: "handstamp"))
@@ -156,7 +156,7 @@ struct Client: Sendable {
     guard pending.contains(where: { $0.delay?.rest(at: now) ?? .zero <= .zero }) else { return pending.isEmpty }
     _ = await restored()
     return await withTaskGroup(of: Bool.self) { group in
-      group.addTask { await controller.flushRevocations(timeout: limit) }
+      group.addTask { await controller.waitForRevocations(timeout: limit) }
       group.addTask {
         await watch.failure()
         return false

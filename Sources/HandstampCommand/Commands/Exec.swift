@@ -49,7 +49,7 @@ struct Exec: AsyncParsableCommand {
     let client = try await Client.chosen(account)
     let token = try await client.token(minimumValidity: minValidity.duration)
     // The other program replaces this one; anything kept only in memory would be lost.
-    guard await client.controller.refreshSettled() else {
+    guard await client.controller.waitForRefresh() else {
       throw Refusal(
         .vault, "cannot save the new tokens, and running the program now would lose them",
         hint: "free disk space where the vault is, then run the same command again")

@@ -57,7 +57,7 @@ struct Logout: AsyncParsableCommand {
     let others = everywhere ? await endEverywhere(client, state) : nil
     let canBeTold = await client.canRevoke()
     let report = await client.controller.signOut(erase ? .everything : .standard)
-    if let trouble = report.notDurable {
+    if let trouble = report.storageError {
       let refusal = Refusal(trouble)
       throw Refusal(
         .vault, "cannot save the sign-out, so the session will return: \(refusal.message)",

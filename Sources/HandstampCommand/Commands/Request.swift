@@ -78,7 +78,7 @@ struct Request: SessionCommand {
     }
     return TransportRequest(
       method: method?.uppercased() ?? (body == nil ? "GET" : "POST"), url: try server.address(of: place),
-      headers: fields, body: body ?? [], timeout: timeout.duration, answerLimit: 64 << 20)
+      headers: fields, body: body ?? [], timeout: timeout.duration, maximumResponseSize: 64 << 20)
   }
 
   private static func bytes(of data: String) throws(Refusal) -> [UInt8] {

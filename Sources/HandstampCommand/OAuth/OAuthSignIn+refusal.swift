@@ -13,7 +13,7 @@ extension OAuthSignIn {
       return late(way, after: patience)
     case .refused(let code, let detail): return refused(code, detail, way) ?? Refusal(error, server: server)
     case .requestFailed(.configuration(let response), _):
-      guard let code = response.error, var refusal = refused(code, response.details, way) else {
+      guard let code = response.error, var refusal = refused(code, response.detail, way) else {
         return Refusal(error, server: server)
       }
       (refusal.exit, refusal.code) = (.configuration, code)

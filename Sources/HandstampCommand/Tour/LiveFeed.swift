@@ -33,7 +33,7 @@ final class LiveFeed: Sendable {
           let body = try? JSONDecoder().decode(Body.self, from: Data(event.data.utf8))
           if event.name == "session-revoked", let session = body?.sid {
             let reason = body?.reason.flatMap { EndReason(rawValue: $0) } ?? .revoked
-            await client.controller.endSession(SessionID(session), reason: reason)
+            await client.controller.sessionDidEnd(SessionID(session), reason: reason)
           }
           continuation.yield(Event(name: event.name, session: body?.sid, reason: body?.reason, at: now))
         }

@@ -22,7 +22,7 @@ extension Step {
     let caller = Task { try await client.controller.token() }
     try await within(.seconds(10), "a refresh in flight") { try await isHere.value() }
     let report = await client.controller.signOut()
-    try expect(report.notDurable == nil, "the sign-out is not durable")
+    try expect(report.storageError == nil, "the sign-out is not durable")
     goOn.set(())
     switch await caller.result {
     case .success: throw TourFailure("a token was returned after the sign-out")

@@ -43,8 +43,11 @@ extension Refusal {
       self.init(.failure, "unexpected response from \(server.text): \(plain(text))", hint: Refusal.isItOurs)
     case .unsupported(let what):
       self.init(.failure, "\(server.text) does not support this: \(plain(what))", hint: "ask its operator")
+    case .redirect(let error):
+      self.init(.failure, plain("\(error)"), hint: "use --device instead")
     case .presence:
       self.init(.failure, "presence was not confirmed", hint: "run the same command again at a terminal")
+    case .contentFailed(let type): self.init(.failure, "cannot load: \(plain(type))", hint: Refusal.isItOurs)
     case .cancelled: self.init(.cancelled, "cancelled", hint: "run the same command again")
     }
     if code == exit.code { code = error.code }
@@ -65,7 +68,7 @@ extension Refusal {
     case .configuration(let response):
       switch response.error {
       case let code? where ["invalid_client", "unauthorized_client", "invalid_scope"].contains(code):
-        self.init(code: code, detail: response.details)
+        self.init(code: code, detail: response.detail)
         exit = .configuration
       default:
         self.init(
@@ -114,7 +117,7 @@ extension Refusal {
 
   init(_ error: APIError, server: ServerAddress) {
     switch error {
-    case .unauthorized(let error): self.init(error, server: server)
+    case .session(let error): self.init(error, server: server)
     case .status(let status, let problem): self.init(status: status, problem, server: server)
     case .network(.cancelled): self.init(.cancelled, "cancelled", hint: "run the same command again")
     case .network(.timedOut):

@@ -8,7 +8,7 @@ extension CookieBackend {
   ///   if the site is down; ``SessionError/invalidResponse(_:)`` for an unknown page, and for a success without the login
   ///   cookie.
   public func signIn(_ username: String, _ password: Secret) async throws(SessionError) -> TokenResponse {
-    guard let address = WebAddress(site.baseURL)?.resolving(site.signInPath) else {
+    guard let address = WebAddress(site.base)?.resolving(site.signInPath) else {
       throw .invalidResponse("the site's URL is not valid")
     }
     return try await SignInTurn.take { () async throws(SessionError) in
@@ -28,7 +28,7 @@ extension CookieBackend {
       if page.status == 429 || page.status >= 500 { throw .requestFailed(.server(.init(status: page.status))) }
       throw .invalidResponse("an unknown page with status \(page.status)")
     case .success(let profile):
-      guard jar.cookie(site.loginCookie, for: site.baseURL, at: clock.now().wall) != nil else {
+      guard jar.cookie(site.loginCookie, for: site.base, at: clock.now().wall) != nil else {
         throw .invalidResponse("a successful sign-in without the cookie \(site.loginCookie)")
       }
       return TokenResponse(
@@ -42,7 +42,7 @@ extension CookieBackend {
 
   /// Sends a request with the jar's cookies, stores the cookies of the response, and follows redirects within the origin.
   func send(_ request: TransportRequest, _ jar: inout CookieJar) async throws(SessionError) -> TransportResponse {
-    guard let home = WebAddress(site.baseURL) else { throw .invalidResponse("the site's URL is not valid") }
+    guard let home = WebAddress(site.base) else { throw .invalidResponse("the site's URL is not valid") }
     var request = request
     for _ in 0...CookieBackend.redirectLimit {
       guard let address = WebAddress(request.url), address.isSameOrigin(as: home) else {

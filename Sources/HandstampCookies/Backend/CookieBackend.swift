@@ -33,7 +33,7 @@ public struct CookieBackend: Backend, RequestCredential {
   private func loginCookie(in token: AccessToken) -> Cookie? { jar(of: token).flatMap { loginCookie(in: $0, at: now) } }
 
   private func loginCookie(in jar: CookieJar, at now: UnixTime) -> Cookie? {
-    jar.cookie(site.loginCookie, for: site.baseURL, at: now)
+    jar.cookie(site.loginCookie, for: site.base, at: now)
   }
 
   private var now: UnixTime { clock.now().wall }

@@ -1,9 +1,10 @@
+public import Foundation
 public import HandstampCore
 
 /// Describes a site that signs users in with a form and recognises them by a cookie.
 public struct CookieSite: Sendable {
   /// The site's URL; cookies and forms are sent only to its origin.
-  public var baseURL: String
+  public var baseURL: URL
   /// The name of the cookie that is the session, such as `bbuserid`: a client that has it is signed in.
   public var loginCookie: String
   /// The path of the sign-in form's target, relative to ``baseURL``.
@@ -17,7 +18,7 @@ public struct CookieSite: Sendable {
   public var signOut: (@Sendable (_ jar: CookieJar) -> TransportRequest?)?
 
   public init(
-    baseURL: String, loginCookie: String, signInPath: String,
+    baseURL: URL, loginCookie: String, signInPath: String,
     form: @escaping @Sendable (String, Secret) -> WebForm,
     recognize: @escaping @Sendable (TransportResponse) -> SignInVerdict,
     signOut: (@Sendable (CookieJar) -> TransportRequest?)? = nil
@@ -29,6 +30,9 @@ public struct CookieSite: Sendable {
     self.recognize = recognize
     self.signOut = signOut
   }
+
+  /// ``baseURL`` as text.
+  var base: String { baseURL.absoluteString }
 }
 
 /// The meaning of the page after a sign-in.

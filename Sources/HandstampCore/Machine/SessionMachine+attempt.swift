@@ -13,7 +13,7 @@ extension SessionMachine {
     // Its outcome is known here.
     if found.isSame(as: live.attempt), !live.isAttemptOpen { return .goOn }
     guard let age = found.age(at: now) else { return .noteReading }
-    return age < policy.refresh.answerLimit ? .wait(policy.refresh.answerLimit - age) : .goOn
+    return age < policy.refresh.responseTimeout ? .wait(policy.refresh.responseTimeout - age) : .goOn
   }
 
   /// Waits until the limit of `found` has passed, without the lock: other processes wait for the same.
@@ -58,7 +58,7 @@ extension SessionMachine {
       live.cause = .network(.timedOut)
     }
     phase = .live(live)
-    let rest = hasPassed ? .zero : max(.zero, policy.refresh.answerLimit - (attempt.age(at: now) ?? .zero))
+    let rest = hasPassed ? .zero : max(.zero, policy.refresh.responseTimeout - (attempt.age(at: now) ?? .zero))
     let wait = max(rest, min(retryAfter ?? .zero, policy.retry.cap))
     guard live.flight?.unanswered ?? 0 < 2 else {
       live.failures += 1
@@ -70,7 +70,7 @@ extension SessionMachine {
   }
 
   /// The program has run for as long as a response is awaited.
-  mutating func answerLimitPassed(at now: Moment) -> [Effect] {
+  mutating func responseTimeoutPassed(at now: Moment) -> [Effect] {
     guard case .live(let live) = phase, live.flight?.step == .asking,
       let operation = work.first(where: { if case .ask = $0.value { true } else { false } })?.key
     else { return [.ignored] }

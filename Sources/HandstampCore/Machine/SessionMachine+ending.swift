@@ -259,7 +259,7 @@ extension SessionMachine {
         return [.lock(begin(.lock), within: SessionMachine.lockPatience)]
       }
       return prepare(at: now)
-    case .answer: return answerLimitPassed(at: now)
+    case .answer: return responseTimeoutPassed(at: now)
     case .save:
       if let later = buryLater {
         return [isBeginning ? startTimer(.save, after: .seconds(1)) : edit(later.edit, for: .endAgain)]

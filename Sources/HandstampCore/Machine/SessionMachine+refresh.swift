@@ -107,7 +107,7 @@ extension SessionMachine {
       return effects
     }
     if !isRefreshWanted(at: now) { return effects + endFlight(at: now) }
-    if let age = live.stored.attempt?.age(at: now), age < policy.refresh.answerLimit {
+    if let age = live.stored.attempt?.age(at: now), age < policy.refresh.responseTimeout {
       live.flight?.step = .locking
       phase = .live(live)
       return effects + [.lock(begin(.lock), within: SessionMachine.lockPatience)]
@@ -164,13 +164,14 @@ extension SessionMachine {
       }
       // Other processes count from the recorded moment: a process that was suspended since then records a new one.
       let noted = supportsRotationKeys ? .zero : session.attempt?.age(at: now)
-      guard let noted, noted <= policy.refresh.answerLimit / 2 else { return moved(to: entry, at: now) }
+      guard let noted, noted <= policy.refresh.responseTimeout / 2 else { return moved(to: entry, at: now) }
       live.adopt(session, in: now.boot)
       live.flight?.step = .asking
       live.isAttemptOpen = !supportsRotationKeys
       phase = .live(live)
       let asking = Effect.askRefresh(begin(.ask(token, since: now)), token, key)
-      return supportsRotationKeys ? [asking] : [asking, startTimer(.answer, after: policy.refresh.answerLimit - noted)]
+      return supportsRotationKeys
+        ? [asking] : [asking, startTimer(.answer, after: policy.refresh.responseTimeout - noted)]
     case .conflict(let entry):
       // The attempt was not recorded.
       live.attempt = nil

@@ -2,7 +2,7 @@
 extension SessionMachine {
   /// Sets the timer of the refresh ahead of expiry, at least `least` from now.
   mutating func scheduleRefresh(at now: Moment, atLeast least: Duration = .zero) -> [Effect] {
-    guard policy.refresh.aheadOfExpiry, case .live(let live) = phase, live.flight == nil, live.unsaved == nil,
+    guard policy.refresh.usesTimer, case .live(let live) = phase, live.flight == nil, live.unsaved == nil,
       live.stored.refresh != nil, let lifetime = live.access?.lifetime
     else { return [] }
     var wait = max(least, lifetime.remaining(at: now) - policy.refresh.margin(forLifetime: lifetime.duration))
@@ -23,7 +23,7 @@ extension SessionMachine {
 
   /// Whether the token is in the margin in which it is replaced before a caller asks.
   func isDueAhead(_ live: Live, at now: Moment) -> Bool {
-    guard policy.refresh.aheadOfExpiry, let lifetime = live.access?.lifetime else { return false }
+    guard policy.refresh.usesTimer, let lifetime = live.access?.lifetime else { return false }
     return lifetime.remaining(at: now) <= policy.refresh.margin(forLifetime: lifetime.duration)
   }
 

@@ -2,7 +2,7 @@
 /// yet. Such a server may have replaced the token, and may end the session when it sees the old one again.
 ///
 /// It is stored durably beside the token before the first byte is sent. A process that finds one waits until
-/// ``RefreshPolicy/answerLimit`` has passed before it presents the token again.
+/// ``RefreshPolicy/responseTimeout`` has passed before it presents the token again.
 public struct RefreshAttempt: Sendable, Hashable {
   /// When the attempt was recorded.
   public var since: Moment

@@ -24,7 +24,7 @@ public enum RedirectError: HandstampError, Hashable {
   public var sessionError: SessionError {
     switch self {
     case .cancelled: .cancelled
-    case .unavailable(let text): .unsupported(text)
+    case .unavailable: .redirect(self)
     }
   }
 }

@@ -30,12 +30,12 @@ public enum RequestFailure: Error, Sendable, Hashable {
     /// The error code: `error` of RFC 6749 section 5.2, or `code` of a problem document (RFC 9457); `nil` if there is none.
     public var error: String?
     /// The server's message for humans: `error_description`, or `detail`; cut to 200 characters.
-    public var details: String?
+    public var detail: String?
 
-    public init(status: Int, error: String? = nil, details: String? = nil) {
+    public init(status: Int, error: String? = nil, detail: String? = nil) {
       self.status = status
       self.error = error.map { String($0.prefix(100)) }
-      self.details = details.map { String($0.prefix(200)) }
+      self.detail = detail.map { String($0.prefix(200)) }
     }
   }
 }
@@ -109,7 +109,7 @@ extension RequestFailure.ServerResponse: CustomStringConvertible {
   public var description: String {
     var text = "\(status)"
     if let error { text += " \(error)" }
-    if let words = details { text += ": \(words)" }
+    if let detail { text += ": \(detail)" }
     return text
   }
 }

@@ -28,6 +28,10 @@ public enum SessionError: HandstampError, Hashable {
   case unsupported(String)
   /// The user's presence was not confirmed, for this reason.
   case presence(PresenceError)
+  /// The sign-in page could not be shown, for this reason. A page that the user closed is ``cancelled``.
+  case redirect(RedirectError)
+  /// The app's own `load` closure failed with an error that is not one of this package's; the text is the error's type.
+  case contentFailed(String)
   /// The waiting task was cancelled, or a later sign-in or sign-out took precedence.
   case cancelled
 }
@@ -48,6 +52,8 @@ extension SessionError {
     case .invalidResponse: "invalid_response"
     case .unsupported: "not_offered"
     case .presence(let error): error.code
+    case .redirect(let error): error.code
+    case .contentFailed: "content_failed"
     case .cancelled: "cancelled"
     }
   }
@@ -59,7 +65,9 @@ extension SessionError {
       if case .retry = failure.recovery { .retry(after: delay) } else { failure.recovery }
     case .storage(let error): error.recovery
     case .presence(let error): error.recovery
-    case .tokenRejected, .refused, .invalidResponse, .unsupported, .cancelled: .noStep
+    case .redirect(let error): error.recovery
+    case .tokenRejected: .fixConfiguration
+    case .refused, .invalidResponse, .unsupported, .contentFailed, .cancelled: .noStep
     }
   }
 
@@ -73,8 +81,8 @@ extension SessionError {
     }
   }
 
-  /// The error of a request whose transport failed.
-  package init(_ error: TransportError) {
+  /// The error of a request that got no response: ``requestFailed(_:retryAfter:)``, or ``cancelled``.
+  public init(_ error: TransportError) {
     self = error == .cancelled ? .cancelled : .requestFailed(.network(error))
   }
 }
@@ -95,6 +103,8 @@ extension SessionError: CustomStringConvertible {
     case .invalidResponse(let text): "unexpected response from the server: \(text)"
     case .unsupported(let feature): "not offered by this server: \(feature)"
     case .presence(let error): error.description
+    case .redirect(let error): error.description
+    case .contentFailed(let type): "the app's content could not be loaded: \(type)"
     case .cancelled: "cancelled"
     }
   }

@@ -9,7 +9,7 @@ public enum TransportError: HandstampError, Hashable {
   case timedOut
   /// The task was cancelled.
   case cancelled
-  /// The response is longer than ``TransportRequest/answerLimit``.
+  /// The response is longer than ``TransportRequest/maximumResponseSize``.
   case tooLarge
   /// The request cannot be sent: its URL is not valid, or a header contains a line break.
   case invalidRequest(String)

@@ -29,7 +29,7 @@ public struct RefreshPolicy: Sendable, Hashable {
   public var margin: Duration
   /// Whether a timer refreshes the token before a caller asks for one. Default `true`. Short-lived programs do not need the
   /// timer.
-  public var aheadOfExpiry: Bool
+  public var usesTimer: Bool
   /// The age below which a rejected token is not refreshed again, so that an API which rejects every token cannot force a
   /// refresh loop. Default 5 s.
   public var minimumAge: Duration
@@ -39,16 +39,16 @@ public struct RefreshPolicy: Sendable, Hashable {
   /// The sending process counts only time in which it was running, so a suspended program loses none of it. Other processes
   /// count from the moment the refresh was recorded in the vault. A server that accepts the old token for a while after it was
   /// replaced (a grace period, overlap or leeway) tolerates a repeat only if that period is longer than this limit.
-  public var answerLimit: Duration
+  public var responseTimeout: Duration
 
-  /// Creates a policy with ``SessionPolicy/aheadOfExpiry``'s defaults. An `answerLimit` below 1 s is raised to 1 s.
+  /// Creates a policy with ``SessionPolicy/aheadOfExpiry``'s defaults. A `responseTimeout` below 1 s is raised to 1 s.
   public init(
-    margin: Duration = .seconds(300), aheadOfExpiry: Bool = true, minimumAge: Duration = .seconds(5),
-    answerLimit: Duration = .seconds(60)
+    margin: Duration = .seconds(300), usesTimer: Bool = true, minimumAge: Duration = .seconds(5),
+    responseTimeout: Duration = .seconds(60)
   ) {
-    self.answerLimit = max(.seconds(1), answerLimit)
+    self.responseTimeout = max(.seconds(1), responseTimeout)
     self.margin = margin
-    self.aheadOfExpiry = aheadOfExpiry
+    self.usesTimer = usesTimer
     self.minimumAge = minimumAge
   }
 

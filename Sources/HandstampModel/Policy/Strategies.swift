@@ -39,7 +39,7 @@ extension SessionPolicy {
 
 extension RefreshPolicy {
   /// No timer, no margin.
-  public static var onRejection: RefreshPolicy { RefreshPolicy(margin: .zero, aheadOfExpiry: false) }
+  public static var onRejection: RefreshPolicy { RefreshPolicy(margin: .zero, usesTimer: false) }
   /// By timer, 5 min ahead.
   public static var aheadOfExpiry: RefreshPolicy { RefreshPolicy() }
   /// By timer, 10 min ahead.
@@ -47,5 +47,5 @@ extension RefreshPolicy {
   /// By timer, 30 min ahead.
   public static var offlineFirst: RefreshPolicy { RefreshPolicy(margin: .seconds(1800)) }
   /// No timer, no margin.
-  public static var highSecurity: RefreshPolicy { RefreshPolicy(margin: .zero, aheadOfExpiry: false) }
+  public static var highSecurity: RefreshPolicy { RefreshPolicy(margin: .zero, usesTimer: false) }
 }

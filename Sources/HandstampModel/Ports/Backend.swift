@@ -9,13 +9,13 @@ public protocol Backend: Sendable {
   /// Requests new tokens.
   ///
   /// If the server supports rotation keys, this call may retry with the same token and key. If not, it sends the token at most
-  /// once, with a transport time-out longer than ``RefreshPolicy/answerLimit`` (default 60 s): the controller cancels the call
+  /// once, with a transport time-out longer than ``RefreshPolicy/responseTimeout`` (default 60 s): the controller cancels the call
   /// after that limit, not counting time in which the program was suspended. A time-out that fires earlier only lengthens the
   /// wait.
   ///
   /// - Parameters:
   ///   - token: the current refresh token.
-  ///   - key: the rotation key to send with it; ignored without ``BackendAbilities/rotationKeys``.
+  ///   - key: the rotation key to send with it; ignored without ``BackendAbilities/supportsRotationKeys``.
   @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult
 
   /// Ends one session at the server (RFC 7009). Called again later until it returns anything but
@@ -27,21 +27,21 @@ public protocol Backend: Sendable {
 public struct BackendAbilities: Sendable {
   /// Whether the server accepts a ``RotationKey``: an idempotency key for one rotation of the refresh token, not a
   /// cryptographic key. If not, a refresh token is presented only under the vault's refresh lock, and never again before
-  /// ``RefreshPolicy/answerLimit`` has passed. Default `false`.
-  public var rotationKeys: Bool
+  /// ``RefreshPolicy/responseTimeout`` has passed. Default `false`.
+  public var supportsRotationKeys: Bool
   /// The URL of the server that issues the tokens. Its 401 responses end the session if the `code` of the problem document (RFC
   /// 9457) is `session_ended`. Matched as an origin (scheme, host, port); responses of other origins do not end the session.
   /// `nil` (the default) if no API's response ends it.
-  public var sessionAuthority: String?
+  public var sessionEndingOrigin: String?
   /// How requests carry the credential; `nil` (the default) for a bearer token (RFC 6750), and for a DPoP-bound token, to whose
   /// requests the transport adds the proof.
   public var credential: (any RequestCredential)?
 
   public init(
-    rotationKeys: Bool = false, sessionAuthority: String? = nil, credential: (any RequestCredential)? = nil
+    supportsRotationKeys: Bool = false, sessionEndingOrigin: String? = nil, credential: (any RequestCredential)? = nil
   ) {
-    self.rotationKeys = rotationKeys
-    self.sessionAuthority = sessionAuthority
+    self.supportsRotationKeys = supportsRotationKeys
+    self.sessionEndingOrigin = sessionEndingOrigin
     self.credential = credential
   }
 

@@ -2,7 +2,7 @@
 public enum RefreshResult: Sendable, Hashable {
   /// New tokens.
   case granted(TokenResponse)
-  /// The session has ended: the token endpoint answered 400 (some servers: 401) with a JSON body whose `error` is
+  /// The session has ended: the token endpoint answered 400 (some servers: 401 or 403) with a JSON body whose `error` is
   /// `invalid_grant` (RFC 6749 section 5.2), or a server with its own protocol answered with that protocol's equivalent. No
   /// other response to a refresh may be reported as `rejected`.
   ///

@@ -2,7 +2,7 @@
 public protocol Transport: Sendable {
   /// Sends a request and returns the complete response.
   ///
-  /// - Throws: ``TransportError``; ``TransportError/tooLarge`` if the body exceeds ``TransportRequest/answerLimit``.
+  /// - Throws: ``TransportError``; ``TransportError/tooLarge`` if the body exceeds ``TransportRequest/maximumResponseSize``.
   @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
 
   /// Sends a request and streams the response body as it arrives, for server-sent events. Cancelling the task that reads the
@@ -25,14 +25,14 @@ public struct TransportRequest: Sendable, Hashable {
   /// How long to wait for the complete response; for a stream, for its head. Default 20 s.
   public var timeout: Duration
   /// The largest body that is accepted, in bytes; a longer one throws ``TransportError/tooLarge``. Default 8 MiB.
-  public var answerLimit: Int
+  public var maximumResponseSize: Int
   /// Whether the request may use a kept-alive connection. The server may be closing such a connection at that moment, and then
   /// it is unknown whether the request arrived: a request that must not be sent twice uses a new connection. Default `true`.
   public var mayReuseConnection: Bool
 
   public init(
     method: String, url: String, headers: [HeaderField] = [], body: [UInt8] = [],
-    timeout: Duration = .seconds(20), answerLimit: Int = 8 << 20, mayReuseConnection: Bool = true
+    timeout: Duration = .seconds(20), maximumResponseSize: Int = 8 << 20, mayReuseConnection: Bool = true
   ) {
     self.mayReuseConnection = mayReuseConnection
     self.method = method
@@ -40,7 +40,7 @@ public struct TransportRequest: Sendable, Hashable {
     self.headers = headers
     self.body = body
     self.timeout = timeout
-    self.answerLimit = answerLimit
+    self.maximumResponseSize = maximumResponseSize
   }
 }
 

@@ -1,4 +1,5 @@
 /// Why a session ended. Tombstones, server responses and events carry the raw value.
+@nonexhaustive
 public enum EndReason: String, Sendable, Hashable, Codable, CaseIterable {
   /// The user signed out on this device.
   case signedOut = "signed_out"

@@ -34,7 +34,8 @@ final class MetadataSource: Sendable {
       do throws(TransportError) {
         answer = try await transport.send(
           TransportRequest(
-            method: "GET", url: place, headers: [HeaderField("Accept", "application/json")], answerLimit: 1 << 20))
+            method: "GET", url: place, headers: [HeaderField("Accept", "application/json")],
+            maximumResponseSize: 1 << 20))
       } catch {
         guard error == .tooLarge else { throw SessionError(error) }
         isAnyUnusable = true

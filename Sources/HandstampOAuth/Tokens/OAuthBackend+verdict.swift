@@ -33,7 +33,7 @@ extension OAuthBackend {
       headers: [
         HeaderField("Accept", "application/json"),
         HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 }),
-      ], answerLimit: 1 << 20)
+      ], maximumResponseSize: 1 << 20)
     let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
     let answer: TransportResponse
     do throws(TransportError) { answer = try await sender.send(bare) } catch { throw SessionError(error) }

@@ -22,18 +22,18 @@ public actor ScopedTokens {
   private let backend: OAuthBackend
   private let vault: any Vault
   private let clock: any SessionClock
-  private let answerLimit: Duration
+  private let responseTimeout: Duration
   private var held: [Aim: Held] = [:]
 
   /// - Parameters:
   ///   - vault: the session's vault, the same as its controller's.
   ///   - clock: the same as the controller's.
-  ///   - answerLimit: the same as in the controller's ``HandstampCore/RefreshPolicy``.
+  ///   - responseTimeout: the same as in the controller's ``HandstampCore/RefreshPolicy``.
   public init(
     backend: OAuthBackend, vault: any Vault, clock: any SessionClock,
-    answerLimit: Duration = RefreshPolicy().answerLimit
+    responseTimeout: Duration = RefreshPolicy().responseTimeout
   ) {
-    self.answerLimit = answerLimit
+    self.responseTimeout = responseTimeout
     self.backend = backend
     self.vault = vault
     self.clock = clock
@@ -96,7 +96,7 @@ public actor ScopedTokens {
   ) throws(SessionError) -> AccessToken {
     if let granted = answer.scope?.split(separator: " "), !aim.scopes.allSatisfy({ granted.contains(Substring($0)) }) {
       throw .requestFailed(
-        .configuration(.init(status: 200, error: "invalid_scope", details: "the server grants less than was requested"))
+        .configuration(.init(status: 200, error: "invalid_scope", detail: "the server grants less than was requested"))
       )
     }
     held[aim] = Held(
@@ -122,7 +122,7 @@ public actor ScopedTokens {
           _ = await vault.edit(.note(session.id, found, as: found.read(at: now)))
           continue
         }
-        if age < answerLimit { return .wait(answerLimit - age) }
+        if age < responseTimeout { return .wait(responseTimeout - age) }
       }
       let attempt = RefreshAttempt(since: now, process: ProcessInfo.processInfo.processIdentifier)
       var random = SystemRandomNumberGenerator()
@@ -143,8 +143,8 @@ public actor ScopedTokens {
   ) async throws(SessionError) -> (TokenAnswer, Moment) {
     let start = clock.now()
     let asking = Task.detached(priority: .userInitiated) {
-      [backend, clock, answerLimit] () -> Result<TokenAnswer, RefreshProblem> in
-      await SendingTime.during(answerLimit, since: attempt.since, by: clock) {
+      [backend, clock, responseTimeout] () -> Result<TokenAnswer, RefreshProblem> in
+      await SendingTime.during(responseTimeout, since: attempt.since, by: clock) {
         do throws(RefreshProblem) {
           return .success(try await backend.refreshed(token, scopes: aim.scopes, resource: aim.resource))
         } catch {
@@ -152,8 +152,8 @@ public actor ScopedTokens {
         }
       }
     }
-    let limit = Task.detached(priority: .utility) { [clock, answerLimit] in
-      do { try await clock.sleep(whileRunningFor: answerLimit) } catch { return }
+    let limit = Task.detached(priority: .utility) { [clock, responseTimeout] in
+      do { try await clock.sleep(whileRunningFor: responseTimeout) } catch { return }
       asking.cancel()
     }
     defer { limit.cancel() }

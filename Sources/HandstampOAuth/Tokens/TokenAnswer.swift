@@ -98,11 +98,11 @@ struct RefreshProblem: Error {
 }
 
 extension RefreshProblem {
-  /// Maps a response to a refresh other than 200: only `invalid_grant` in a JSON body with 400 or 401 ends the session, and
-  /// only an error of RFC 6749 section 5.2 means that the token is unchanged.
+  /// Maps a response to a refresh other than 200: only `invalid_grant` in a JSON body with 400, 401 or 403 ends the session,
+  /// and only an error of RFC 6749 section 5.2 means that the token is unchanged.
   init(_ response: TransportResponse, at now: UnixTime) {
     let refusal = TokenRefusal(response)
-    guard let refusal, response.status == 400 || response.status == 401, refusal.error == "invalid_grant" else {
+    guard let refusal, [400, 401, 403].contains(response.status), refusal.error == "invalid_grant" else {
       self.init(
         result: .noDecision(RequestFailure(response, refusal, at: now), retryAfter: response.retryAfter))
       return
@@ -123,7 +123,7 @@ extension RefreshProblem {
     }
     // An HTML page, such as a captive portal's.
     guard (try? JSONSerialization.jsonObject(with: Data(body))) is [String: Any] else {
-      self.init(result: .noDecision(.server(.init(status: 200, details: "not a token response"))))
+      self.init(result: .noDecision(.server(.init(status: 200, detail: "not a token response"))))
       return
     }
     var reason = "not a token response"
@@ -141,7 +141,7 @@ extension RequestFailure {
     {
       self = .clock(now.since(served))
     } else {
-      self.init(.init(status: response.status, error: refusal?.error, details: refusal?.error_description))
+      self.init(.init(status: response.status, error: refusal?.error, detail: refusal?.error_description))
     }
   }
 }

@@ -83,7 +83,7 @@ actor KeySet {
   private static func fetch(_ url: String, _ transport: any Transport) async -> Result<Fetched, IdentityTokenFault> {
     let request = TransportRequest(
       method: "GET", url: url, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(10),
-      answerLimit: maxBytes)
+      maximumResponseSize: maxBytes)
     do throws(TransportError) {
       let answer = try await transport.send(request)
       guard answer.status == 200 else { return .failure(.unavailable("the key server returned \(answer.status)")) }

@@ -51,7 +51,7 @@ struct BackendCheck<B: Backend> {
   }
 
   func repeatsArePossible(_ grant: TokenResponse) async throws {
-    guard backend.abilities.rotationKeys else { return }
+    guard backend.abilities.supportsRotationKeys else { return }
     let (token, key) = (try token(grant), RotationKey.drawn())
     let first = try await granted(token, key, "a refresh returns new tokens")
     for _ in 0..<3 {
@@ -65,7 +65,7 @@ struct BackendCheck<B: Backend> {
   func lostAnswersDecideNothing(_ grant: TokenResponse) async throws {
     let (token, key) = (try token(grant), RotationKey.drawn())
     let fates: [LossyTransport.Fate] =
-      backend.abilities.rotationKeys
+      backend.abilities.supportsRotationKeys
       ? [.requestLost, .answerLost, .answerLost, .doubled] : [.requestLost, .requestLost]
     for fate in fates {
       network.expect(fate)
@@ -81,7 +81,7 @@ struct BackendCheck<B: Backend> {
       network.expect(.answered(answer))
       try decidesNothing(await backend.refresh(token, key: key), "garbage decides nothing", about: name)
       // Without rotation keys the server has rotated by now, and the successor is lost.
-      guard backend.abilities.rotationKeys else { return }
+      guard backend.abilities.supportsRotationKeys else { return }
     }
     _ = try await granted(token, key, "after garbage the same pair returns tokens")
   }

@@ -2,7 +2,7 @@ import HandstampCore
 
 /// Moves and invariants at third-party servers, which have no rotation keys.
 extension World {
-  static let answerLimit = RefreshPolicy().answerLimit
+  static let responseTimeout = RefreshPolicy().responseTimeout
 
   func othersMoves(_ moves: inout [Move]) {
     func has(_ kind: Trouble) -> Bool { limits.kinds.contains(kind) && troublesLeft > 0 }
@@ -26,7 +26,7 @@ extension World {
     if has(.refused) {
       for index in network.indices where network[index].operation != nil { moves.append(.refuse(index)) }
     }
-    if life == nil, passesLeft > 0, mayPass(World.answerLimit) { moves.append(.limitPasses) }
+    if life == nil, passesLeft > 0, mayPass(World.responseTimeout) { moves.append(.limitPasses) }
     if goesBackLeft > 0, older != nil, older?.session?.id == vault.session?.id,
       allHoldTheNewest || limits.kinds.contains(.goesBackUnseen)
     {
@@ -85,8 +85,8 @@ extension World {
       perform(.gone(World.waiter), by: index)
     case .limitPasses:
       passesLeft -= 1
-      clock = clock.advanced(by: World.answerLimit)
-      serverTime = serverTime.advanced(by: World.answerLimit)
+      clock = clock.advanced(by: World.responseTimeout)
+      serverTime = serverTime.advanced(by: World.responseTimeout)
     case .goBack:
       goesBackLeft -= 1
       guard let older else { return }
@@ -172,7 +172,7 @@ extension World {
     // deadline passed.
     let isOvertaken = processes.indices.contains { $0 != index && processes[$0].machine.isRefreshUnsettled }
     if isOvertaken, limits.suspensionGivesUpLock { excuse(token) }
-    if let since = presented[token], clock.uptime - since < World.answerLimit, copy == nil,
+    if let since = presented[token], clock.uptime - since < World.responseTimeout, copy == nil,
       !excused.contains(where: { session in sessions.contains { $0.session == session && $0.issued(token) } })
         || life == nil
     {

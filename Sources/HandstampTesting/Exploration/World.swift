@@ -211,11 +211,11 @@ package struct World: Sendable, Hashable {
     let policy: SessionPolicy
     if let life {
       policy = SessionPolicy(
-        refresh: RefreshPolicy(aheadOfExpiry: life.refreshesAhead, minimumAge: .zero), retry: RetryPolicy(),
+        refresh: RefreshPolicy(usesTimer: life.refreshesAhead, minimumAge: .zero), retry: RetryPolicy(),
         idleLimit: life.idleLimit, absoluteLimit: life.absoluteLimit)
     } else {
       policy = SessionPolicy(
-        refresh: RefreshPolicy(aheadOfExpiry: false, minimumAge: .zero),
+        refresh: RefreshPolicy(usesTimer: false, minimumAge: .zero),
         retry: RetryPolicy(attempts: limits.server == nil ? 1000 : 2, base: .zero))
     }
     return Process(

@@ -8,7 +8,7 @@ import HandstampCore
     email: String, password: String, username: String, remember: Bool
   ) async throws(SessionError) -> SignUpResult
   func signInAnonymously() async throws(SessionError)
-  func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError)
+  func signInWithApple(idToken: Secret, nonce: String, remember: Bool) async throws(SessionError)
   func resetPassword(email: String) async throws(SessionError)
 }
 

@@ -163,7 +163,7 @@ final class PreviewAuth: AuthService {
     email: String, password: String, username: String, remember: Bool
   ) async throws(SessionError) -> SignUpResult { .confirmationSent }
   func signInAnonymously() async throws(SessionError) {}
-  func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) {}
+  func signInWithApple(idToken: Secret, nonce: String, remember: Bool) async throws(SessionError) {}
   func resetPassword(email: String) async throws(SessionError) {
     throw .requestFailed(.network(.timedOut), retryAfter: .seconds(30))
   }

@@ -116,9 +116,9 @@ public final class AuthViewModel {
   @discardableResult
   public func signInWithApple() -> Task<Void, Never>? {
     guard let apple else { return nil }
-    return start(.apple) { [service] () async throws(SessionError) in
+    return start(.apple) { [service, remembers] () async throws(SessionError) in
       let (credential, nonce) = try await apple.credential()
-      try await service.signInWithApple(idToken: credential.idToken, nonce: nonce)
+      try await service.signInWithApple(idToken: credential.idToken, nonce: nonce, remember: remembers)
       return nil
     }
   }

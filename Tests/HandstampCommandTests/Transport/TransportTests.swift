@@ -36,10 +36,10 @@ import Testing
   @Test(arguments: ["/long", "/chunked"])
   func `accepts no more than the request allows, announced or not`(path: String) async throws {
     try await Echo.run { base, _ in
-      let exact = TransportRequest(method: "GET", url: base + path, answerLimit: 1000)
+      let exact = TransportRequest(method: "GET", url: base + path, maximumResponseSize: 1000)
       let whole = try await transport.send(exact)
       #expect(whole.body.count == 1000)
-      let short = TransportRequest(method: "GET", url: base + path, answerLimit: 999)
+      let short = TransportRequest(method: "GET", url: base + path, maximumResponseSize: 999)
       await #expect(throws: TransportError.tooLarge) { try await transport.send(short) }
     }
   }

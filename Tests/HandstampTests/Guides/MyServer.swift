@@ -7,7 +7,7 @@ struct MyServer: Backend {
   let transport: any Transport
 
   /// No rotation keys; a 401 of this server with the code `session_ended` ends the session.
-  var abilities: BackendAbilities { BackendAbilities(sessionAuthority: url.absoluteString) }
+  var abilities: BackendAbilities { BackendAbilities(sessionEndingOrigin: url.absoluteString) }
 
   @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.take()  // one sign-in at a time, across all processes

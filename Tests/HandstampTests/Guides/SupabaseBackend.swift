@@ -80,7 +80,7 @@ struct SupabaseBackend: Backend {
     init(_ response: TransportResponse) {
       status = response.status
       body = try? JSONDecoder().decode(Body.self, from: Data(response.body))
-      failure = .server(.init(status: status, error: body?.code, details: body?.message))
+      failure = .server(.init(status: status, error: body?.code, detail: body?.message))
       retryAfter = response.header("Retry-After").flatMap { Int64($0) }.map { .seconds($0) }
     }
 

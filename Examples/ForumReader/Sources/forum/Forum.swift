@@ -11,7 +11,9 @@ struct Forum {
 
   static func main() async {
     var arguments = Array(CommandLine.arguments.dropFirst())
-    guard arguments.count == 1, let server = arguments.popLast(), server.hasPrefix("http") else {
+    guard arguments.count == 1, let server = arguments.popLast().flatMap({ URL(string: $0) }),
+      ["http", "https"].contains(server.scheme)
+    else {
       Terminal.complain("usage: forum <address>")
       Terminal.complain("hint: forum http://127.0.0.1:8090/")
       exit(2)
@@ -24,7 +26,7 @@ struct Forum {
     }
   }
 
-  private static func reader(of server: String) throws -> Reader {
+  private static func reader(of server: URL) throws -> Reader {
     let transport = URLSessionTransport()
     let clock = SystemClock()
     let backend = CookieBackend(.forum(server), transport: transport, clock: clock)
@@ -32,7 +34,7 @@ struct Forum {
     let controller = SessionController(
       backend: backend, vault: .platform(name), policy: .onRejection, clock: clock,
       cleanups: [CleanupStep("database", .database) { ended in try open.remove(of: ended.account) }])
-    let client = try ForumClient(backend.site.baseURL, controller: controller, backend: backend, transport: transport)
+    let client = ForumClient(controller: controller, backend: backend, transport: transport)
     return Reader(client, open, console: Terminal())
   }
 }

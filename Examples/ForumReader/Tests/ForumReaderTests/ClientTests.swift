@@ -19,9 +19,9 @@ import Testing
     place = try Place()
     let clock = ManualClock()
     store = try place.store(clock)
-    let backend = CookieBackend(.forum(Site.base), transport: site, clock: clock)
+    let backend = CookieBackend(.forum(Site.url), transport: site, clock: clock)
     let controller = SessionController(backend: backend, vault: MemoryVault(), policy: .onRejection, clock: clock)
-    client = try ForumClient(Site.base, controller: controller, backend: backend, transport: site)
+    client = ForumClient(controller: controller, backend: backend, transport: site)
   }
 
   private func signIn() async throws {

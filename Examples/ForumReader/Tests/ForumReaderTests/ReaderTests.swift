@@ -112,7 +112,7 @@ import Testing
       scene.console.type("out")
       await scene.console.sees("signed out")
     } else if case .signedIn(let facts) = scene.client.controller.state {
-      await scene.client.controller.endSession(facts.session, reason: .rejected)
+      await scene.client.controller.sessionDidEnd(facts.session, reason: .rejected)
       await scene.console.sees("you were signed out: the forum ended the session")
     }
     // A change in her store is not shown, either.

@@ -26,11 +26,11 @@ struct Scene {
       StorePlace(folder: place.folder.appendingPathComponent($0.rawValue))
     }
     self.open = open
-    let backend = CookieBackend(.forum(Site.base), transport: site, clock: clock)
+    let backend = CookieBackend(.forum(Site.url), transport: site, clock: clock)
     let controller = SessionController(
       backend: backend, vault: MemoryVault(), policy: .onRejection, clock: clock,
       cleanups: [CleanupStep("database", .database) { ended in try open.remove(of: ended.account) }])
-    client = try ForumClient(Site.base, controller: controller, backend: backend, transport: site)
+    client = ForumClient(controller: controller, backend: backend, transport: site)
   }
 
   /// Runs until the user leaves.

@@ -8,6 +8,7 @@ import HandstampCookies
 // Unchecked: all access is under the lock.
 final class Site: Transport, @unchecked Sendable {
   static let base = "https://forum.example.org/"
+  static let url = URL(string: base)!
   private let lock = NSLock()
   private var answers: [String: [(TransportResponse, Gate?)]] = [:]
   private var seen: [TransportRequest] = []

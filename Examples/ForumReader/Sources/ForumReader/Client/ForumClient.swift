@@ -8,11 +8,10 @@ public struct ForumClient: Sendable {
   public let api: APIClient
   public var controller: SessionController { api.controller }
 
-  public init(_ baseURL: String, controller: SessionController, backend: CookieBackend, transport: any Transport) throws
-  {
-    guard let url = URL(string: baseURL) else { throw ForumFailure.address(baseURL) }
+  public init(controller: SessionController, backend: CookieBackend, transport: any Transport) {
     self.backend = backend
-    api = APIClient(baseURL: url, controller: controller, transport: transport, options: .init(retryPolicy: .once))
+    api = APIClient(
+      baseURL: backend.site.baseURL, controller: controller, transport: transport, options: .init(retryPolicy: .once))
   }
 
   /// Fetches a list and keeps it in `store`, and only there, even if another account signs in meanwhile.
@@ -62,7 +61,7 @@ public struct ForumClient: Sendable {
   private func tell(_ path: String, _ fields: [WebForm.Field]) async throws {
     let form = WebForm(fields, charset: .windows1252)
     try await explaining {
-      let response = try await api.respond(to: form.request(to: backend.site.baseURL + path))
+      let response = try await api.respond(to: form.request(to: backend.site.baseURL.absoluteString + path))
       let page = try? HTMLPage(windows1252: response.body)
       if let refusal = page?.refusal { throw refusal }
       guard response.status < 400 else { throw ForumFailure.status(response.status) }
@@ -107,12 +106,12 @@ public struct ForumClient: Sendable {
   }
 
   private func page(_ path: String) async throws -> HTMLPage {
-    var request = TransportRequest(method: "GET", url: backend.site.baseURL + path)
+    var request = TransportRequest(method: "GET", url: backend.site.baseURL.absoluteString + path)
     for _ in 0..<5 {
       let response = try await api.respond(to: request)
       if let next = request.following(response) {
         // A page from another site must not be taken for the forum's.
-        guard let there = WebAddress(next.url), let home = WebAddress(backend.site.baseURL),
+        guard let there = WebAddress(next.url), let home = WebAddress(backend.site.baseURL.absoluteString),
           there.isSameOrigin(as: home)
         else { throw ForumFailure.elsewhere }
         request = next
@@ -135,7 +134,7 @@ public struct ForumClient: Sendable {
     guard try index.scrape(ForumIndex.self).user == nil, index.visitor == .guest,
       case .signedIn(let now) = controller.state, now.session == facts.session
     else { return }
-    await controller.endSession(facts.session, reason: .rejected)
+    await controller.sessionDidEnd(facts.session, reason: .rejected)
     // Waits for the end to take effect: the caller must not continue as if signed in.
     for await state in controller.states {
       guard case .signedIn(let now) = state, now.session == facts.session else { return }
@@ -145,7 +144,6 @@ public struct ForumClient: Sendable {
 
 /// A failure to fetch a page.
 public enum ForumFailure: Error, Sendable, Hashable {
-  case address(String)
   case status(Int)
   /// The forum redirects to another site, perhaps the network's own sign-in page.
   case elsewhere

@@ -1,12 +1,13 @@
+public import Foundation
 public import HandstampCookies
 import Handstamp
 
 extension CookieSite {
   /// A forum with old-style pages, below `baseURL`.
-  public static func forum(_ baseURL: String) -> CookieSite {
-    let base = baseURL.hasSuffix("/") ? baseURL : baseURL + "/"
+  public static func forum(_ baseURL: URL) -> CookieSite {
+    let home = baseURL.appending(path: "", directoryHint: .isDirectory)
     return CookieSite(
-      baseURL: base, loginCookie: "bbuserid", signInPath: "account.php",
+      baseURL: home, loginCookie: "bbuserid", signInPath: "account.php",
       form: { name, password in
         WebForm(
           [
@@ -17,7 +18,7 @@ extension CookieSite {
         guard let page = try? HTMLPage(windows1252: response.body) else { return .unknown }
         switch page.refusal {
         case .databaseDown, .closed: return .unavailable
-        case .banned(let ban): return .refused(code: "banned", detail: Words.describe(ban, at: base))
+        case .banned(let ban): return .refused(code: "banned", detail: Words.describe(ban, at: home.absoluteString))
         case .mustRegister: return .refused(code: "wrong_credentials", detail: nil)
         case .refused(let title, let text):
           // The only sign that all such pages share: they mention the password.
@@ -28,6 +29,6 @@ extension CookieSite {
         guard let user = page.user else { return .unknown }
         return .success(Profile(id: AccountID(user.id), name: user.name))
       },
-      signOut: { _ in TransportRequest(method: "GET", url: base + "account.php?action=logout") })
+      signOut: { _ in TransportRequest(method: "GET", url: home.absoluteString + "account.php?action=logout") })
   }
 }

@@ -14,7 +14,7 @@ public enum Words {
     case ForumFailure.over: "the session that requested it has ended"
     case ForumFailure.status(let status): "the forum responded with status \(status)"
     case APIError.network: "no network"
-    case APIError.unauthorized(let error): describe(error)
+    case APIError.session(let error): describe(error)
     case SessionError.sessionEnded, SessionError.signedOut(.rejected): "the forum ended the session"
     case SessionError.signedOut(.expired): "the sign-in has expired"
     case SessionError.signedOut: "signed out"
