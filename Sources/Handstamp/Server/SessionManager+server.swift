@@ -1,5 +1,5 @@
 public import Foundation
-import HandstampCore
+public import HandstampCore
 import HandstampVaults
 public import Logging
 
@@ -11,7 +11,7 @@ import Musl
 
 /// Sessions at Handstamp's own server.
 extension SessionManager where Server == ServerBackend {
-  /// Creates a session at the server `url` and begins to restore it from the platform's vault.
+  /// Creates the session object for the server at `url`, and begins to restore the session from the platform's vault.
   ///
   /// ```swift
   /// let session = SessionManager(server: url) { api in try await api.get("/v1/me", as: Me.self) }
@@ -21,32 +21,39 @@ extension SessionManager where Server == ServerBackend {
   /// | platform | vault |
   /// |---|---|
   /// | Apple | the keychain, service `name` |
-  /// | Linux | `$XDG_STATE_HOME/<name>/vault` |
+  /// | Linux | `$XDG_STATE_HOME/<name>/vault`, by default `~/.local/state/<name>/vault` |
   ///
-  /// The vault is found by `name`, not by `url`: use one name per server. On Linux the host's name is sent to the server as the
-  /// device name.
+  /// Each server's session is stored on its own, by the origin of `url` (scheme, host and port), so that a token is never sent
+  /// to another server. Processes with the same `name` and the same origin share the session. On Linux the host's name is sent
+  /// to the server as the device name.
   ///
   /// - Parameters:
-  ///   - name: the program's name, such as `org.example.forum`. Default: the bundle identifier, otherwise the name of the
-  ///     executable.
-  ///   - load: loads the app's content after sign-in. It runs independently of the session: a slow or failing load neither
-  ///     delays nor ends the session. An error that is not one of the package's becomes
-  ///     ``SessionError/invalidResponse(_:)`` with its type's name.
+  ///   - url: the server's URL: `https`. Over `http`, passwords and tokens can be read on the way: only for tests.
+  ///   - name: the program's name, such as `org.example.forum`: where the session and the device's ID are stored. Default: the
+  ///     bundle identifier, otherwise the name of the executable.
+  ///   - vault: stores the session; `nil` (the default) for the vault of the table. A program that is not signed with a keychain
+  ///     entitlement passes `.platform(name)`, an encrypted file.
+  ///   - transport: sends the requests to the server and of ``api``.
+  ///   - policy: when to refresh, how to retry, when the session ends on its own.
+  ///   - presence: the lock that guards the tokens; `nil` makes them available to any caller.
+  ///   - cleanups: the steps that erase the app's data when a session ends, in this order.
+  ///   - logger: gets one line for every decision; `nil` for none. No line contains a secret.
+  ///   - apiOptions: coders, headers and retries of ``api``.
+  ///   - load: loads the app's content after each sign-in and each restore, once;
+  ///     ``refreshContent()`` repeats it. It runs independently of the session: a slow or failing load neither delays nor ends
+  ///     the session. An error that is not one of the package's becomes ``SessionError/contentFailed(_:)`` with its type's
+  ///     name.
   public convenience init(
-    server url: URL, name: String = ServerBackend.programName, transport: any Transport = URLSessionTransport(),
-    policy: SessionPolicy = SessionPolicy(), presence: PresenceLock? = nil, cleanups: [CleanupStep] = [],
-    logger: Logger? = nil, apiOptions: APIClient.Options = APIClient.Options(),
-    load: @escaping @Sendable (APIClient) async throws -> Content
+    server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil,
+    transport: any Transport = URLSessionTransport(), policy: SessionPolicy = SessionPolicy(),
+    presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
+    apiOptions: APIClient.Options = APIClient.Options(), load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
     let device = ServerBackend.Device(id: .installation(of: name), name: ServerBackend.deviceName)
     let backend = ServerBackend(baseURL: url, device: device, transport: transport)
-    #if canImport(Darwin)
-    let vault: any Vault = .keychain(name)
-    #else
-    let vault: any Vault = .platform(name)
-    #endif
     self.init(
-      backend: backend, vault: vault, baseURL: url, transport: transport, policy: policy, presence: presence,
+      backend: backend, vault: vault ?? ServerBackend.vault(of: name, at: url), baseURL: url, transport: transport,
+      policy: policy, presence: presence,
       cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
   }
 }
@@ -54,14 +61,14 @@ extension SessionManager where Server == ServerBackend {
 extension SessionManager where Server == ServerBackend, Content == Void {
   /// The same for an app without content of its own.
   public convenience init(
-    server url: URL, name: String = ServerBackend.programName, transport: any Transport = URLSessionTransport(),
-    policy: SessionPolicy = SessionPolicy(), presence: PresenceLock? = nil, cleanups: [CleanupStep] = [],
-    logger: Logger? = nil, apiOptions: APIClient.Options = APIClient.Options()
+    server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil,
+    transport: any Transport = URLSessionTransport(), policy: SessionPolicy = SessionPolicy(),
+    presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
+    apiOptions: APIClient.Options = APIClient.Options()
   ) {
     self.init(
-      server: url, name: name, transport: transport, policy: policy, presence: presence, cleanups: cleanups,
-      logger: logger,
-      apiOptions: apiOptions
+      server: url, name: name, vault: vault, transport: transport, policy: policy, presence: presence,
+      cleanups: cleanups, logger: logger, apiOptions: apiOptions
     ) { _ in }
   }
 }
@@ -69,6 +76,20 @@ extension SessionManager where Server == ServerBackend, Content == Void {
 extension ServerBackend {
   /// The bundle identifier, otherwise the name of the executable.
   public static var programName: String { Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName }
+
+  /// The platform's vault for the program `name`, for sessions at the origin of `url`.
+  fileprivate static func vault(of name: String, at url: URL) -> any Vault {
+    #if canImport(Darwin)
+    return .keychain(name, account: vaultAccount(at: url))
+    #else
+    return .platform(name, account: vaultAccount(at: url))
+    #endif
+  }
+
+  /// The name under which sessions at the origin of `url` are stored.
+  package static func vaultAccount(at url: URL) -> AccountID {
+    AccountID(Origin(url.absoluteString).map { "\($0.scheme)://\($0.host):\($0.port)" } ?? url.absoluteString)
+  }
 
   /// The name of this device in the list of devices: the platform on Apple platforms, the host name elsewhere.
   package static var deviceName: String {

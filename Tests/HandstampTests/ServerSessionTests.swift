@@ -1,0 +1,31 @@
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+@Suite struct `A session at Handstamp's server` {
+  @Test(arguments: [
+    ("https://a.example.org/", "https://a.example.org:443/v2", true),
+    ("https://a.example.org", "https://A.example.org", true),
+    ("https://a.example.org", "https://b.example.org", false),
+    ("https://a.example.org", "http://a.example.org", false),
+    ("https://a.example.org", "https://a.example.org:8443", false),
+  ])
+  func `is stored by its origin`(_ first: String, _ second: String, _ isSame: Bool) throws {
+    let (one, other) = (try #require(URL(string: first)), try #require(URL(string: second)))
+    #expect((ServerBackend.vaultAccount(at: one) == ServerBackend.vaultAccount(at: other)) == isSame)
+  }
+
+  @Test func `is kept in the vault that was passed`() async throws {
+    let url = try #require(URL(string: "https://a.example.org"))
+    let vault = MemoryVault()
+    let session = await SessionManager(server: url, vault: vault)
+    try await session.signIn(with: .sample(0))
+    guard case .value = await vault.read() else {
+      Issue.record("the session is not in the vault")
+      return
+    }
+  }
+}
