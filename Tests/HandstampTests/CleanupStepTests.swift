@@ -31,6 +31,17 @@ import FoundationNetworking
     #expect(cache.cachedResponse(for: request) == nil)
   }
 
+  @Test func `is cleared by each of several steps with one name`() async throws {
+    let ran = Locked<[Int]>([])
+    let steps = (1...3).map { number in CleanupStep("cache", .always) { _ in ran.withLock { $0.append(number) } } }
+    let session = SessionController(
+      backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet, clock: ManualClock(), cleanups: steps)
+    try await session.signIn { .sample(0) }
+    let report = await session.signOut()
+    #expect(Set(report.cleanup.cleared) == ["cache", "cache 2", "cache 3"])
+    #expect(ran.withLock { $0.sorted() } == [1, 2, 3])
+  }
+
   @Test func `are only the cookies of that address`() async throws {
     let jar = HTTPCookieStorage.shared
     let names = ["one", "two"].map { "\($0)-\(UUID().uuidString).example" }
