@@ -13,7 +13,7 @@ public enum Garbage {
     ("a 429", json(429, #"{"error":"slow_down"}"#)),
     ("a 503", .init(status: 503, headers: [HeaderField("Retry-After", "7")])),
     ("a 500 that says invalid_grant", json(500, #"{"error":"invalid_grant"}"#)),
-    ("a 403 that says invalid_grant", json(403, #"{"error":"invalid_grant"}"#)),
+    ("a 404 that says invalid_grant", json(404, #"{"error":"invalid_grant"}"#)),
     ("a page that says invalid_grant", .init(status: 400, body: Array("invalid_grant".utf8))),
     ("half of a refusal", json(400, #"{"error":"invalid_gra"#)),
     ("a refusal within an array", json(400, #"[{"error":"invalid_grant"}]"#)),
