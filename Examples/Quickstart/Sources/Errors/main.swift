@@ -9,8 +9,6 @@ do {
   try await session.signIn(email: "ada@example.org", password: "wrong horse")
   let me: Me = try await session.api.get("/v1/me")
   print("Hello, \(me.name)")
-} catch let error as SessionError {  // from signIn
-  print("\(error)\ncode: \(error.code), next step: \(error.recovery)")
-} catch let error as APIError {  // from api.get; .unauthorized wraps the error of a failed refresh
+} catch let error as any HandstampError {  // a SessionError from signIn, an APIError from api.get
   print("\(error)\ncode: \(error.code), next step: \(error.recovery)")
 }
