@@ -13,7 +13,8 @@
 /// | upper bounds of the delays between them | 250 ms, 500 ms | | 250 ms, 500 ms |
 /// | remembers a failure | no | no | at most 5 min |
 public struct APIRetryPolicy: Sendable, Hashable {
-  /// The number of attempts, and the exponential back-off with full jitter between them.
+  /// The number of attempts, and the exponential back-off with full jitter between them. Its ``RetryPolicy/cap`` does not limit
+  /// `Retry-After`: that counts in full, and ``maxWait`` decides.
   public var retry: RetryPolicy
   /// The longest delay between two attempts. If the server (`Retry-After`) or the back-off requires more, the caller gets the
   /// failure at once. Default 2 s.

@@ -43,8 +43,8 @@ public struct EmptyResponse: Decodable, Sendable, Hashable {
 /// Why an API call failed.
 @nonexhaustive
 public enum APIError: HandstampError, Hashable {
-  /// The session has no token to send, or the API rejected it. The cause decides: an unreachable authorization server is here too,
-  /// and does not mean that the user is signed out.
+  /// The session has no token to send, or the API rejected it. The cause decides: an unreachable authorization server is here,
+  /// too, and does not mean that the user is signed out.
   case session(SessionError)
   /// The API answered with a status other than 2xx; its problem document (RFC 9457), if it sent one.
   case status(Int, Problem?)

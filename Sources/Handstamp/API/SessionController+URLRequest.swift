@@ -5,7 +5,11 @@ public import Foundation
 #endif
 
 extension SessionController {
-  /// Sets the `Authorization` header of a request that you send yourself. Send it only to the account's own server.
+  /// Sets the `Authorization` header of a request that you send yourself, to `Bearer …`. Send it only to the account's own
+  /// server.
+  ///
+  /// A DPoP-bound token gets the same header, without a proof: an API that supports DPoP refuses that (RFC 9449 section 7.2).
+  /// Send such requests with ``APIClient`` through a `DPoPTransport`.
   ///
   /// - Parameter validity: the minimum remaining lifetime of the token, for requests that take a while to send; see
   ///   ``token(minimumValidity:)``. Default zero.

@@ -95,6 +95,8 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   /// The list uses the server's ID for the account. If an account of another server already has that ID, the new one's ID is
   /// prefixed with the URL of its server, which ``TokenResponse/issuer`` gives.
   ///
+  /// A closure that calls a server itself must first take its turn, see ``SignInTurn``.
+  ///
   /// - Parameters:
   ///   - tag: the app's own name for the account. It is taken from any other account that has it.
   ///   - perform: obtains the tokens from the server.
@@ -163,7 +165,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   /// as soon as the server can be reached, after a restart if necessary. If another program signs in to the account meanwhile,
   /// it stays in the list, with that session.
   ///
-  /// - Parameter plan: the data to erase. Default ``SignOutPlan/everything``.
+  /// - Parameter plan: selects the clean-up steps. Default ``SignOutPlan/everything``.
   /// - Throws: ``SessionError/storage(_:)`` if the sign-out or the list cannot be stored.
   @discardableResult
   public func remove(

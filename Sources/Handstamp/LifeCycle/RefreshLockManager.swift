@@ -4,8 +4,9 @@ public import HandstampCore
 /// a program that is suspended while it holds a lock in a group container (0xDEAD10CC), and its extensions would wait for the
 /// lock.
 ///
-/// Releasing a lock early loses nothing. A server with rotation keys gives both processes the same answer. At a server without,
-/// the ``RefreshAttempt`` in the vault keeps other processes from presenting the token until its limit has passed.
+/// Releasing a lock early loses nothing. A server with rotation keys gives both processes the same tokens. At a server without,
+/// the attempt recorded in the vault keeps other processes from presenting the refresh token until
+/// ``RefreshPolicy/responseTimeout`` has passed.
 public final class RefreshLockManager: Sendable {
   private struct Content: Sendable {
     var held: [UInt64: any VaultLock] = [:]

@@ -11,8 +11,8 @@
 
 /// Connects the life cycle of an app to its sessions.
 ///
-/// - In the foreground, and when the device is unlocked: pending work is retried at once, so that a vault that was locked at
-///   launch is read again.
+/// - In the foreground, and when the device is unlocked: pending work is retried at once
+///   (``SessionController/retryPendingWork()``), so that a vault that was locked at launch is read again.
 /// - In the background: the presence lock is closed. A refresh in flight may finish while background time lasts; then refresh
 ///   locks are released, before the program is suspended.
 /// - In a background task: a token that expires soon is replaced, without a presence check.
@@ -47,7 +47,7 @@
     retryPendingWork()
   }
 
-  /// Call this when the device was unlocked, as when protected data becomes available.
+  /// Call this when the device was unlocked, as when protected data becomes available: vaults that were locked are read again.
   public func unlocked() { retryPendingWork() }
 
   /// Call this when the app enters the background.

@@ -10,7 +10,8 @@ extension SessionManager {
   ///   try await server.signIn(email: "ada@example.org", password: password)
   /// }
   /// ```
-  /// - Parameter exchange: exchanges the secret for tokens.
+  /// - Parameter exchange: exchanges the secret for tokens. If it calls a server itself, it must first take its turn, see
+  ///   ``SignInTurn``.
   /// - Throws: ``SessionError/presence(_:)`` with ``PresenceError/unavailable(_:)`` if no secret is stored, or it has become
   ///   unusable: sign in by other means then, and store it again. Otherwise the error of `exchange`.
   public func signIn(

@@ -5,6 +5,8 @@ public import HandstampCore
 extension ServerBackend {
   /// Creates an account and signs in, unless the server requires the address to be confirmed first: continue with
   /// ``confirmSignUp(_:)``.
+  ///
+  /// - Parameter username: the display name, ``Profile/name``. The user signs in with the email address.
   @concurrent public func signUp(
     email: String, password: Secret, username: String
   ) async throws(SessionError) -> SignUpResponse {

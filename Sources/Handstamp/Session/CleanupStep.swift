@@ -18,7 +18,7 @@ public struct CleanupStep: Sendable {
   ///   - name: stored in the vault until the step is done; keep it the same between releases. Of several steps with the same
   ///     name, such as two ``cookies(of:)``, the second is stored as `name 2`, and so on: keep their order, too.
   ///   - scope: decides which sign-out plans include the step.
-  ///   - run: erases the data. If it throws, the step is retried.
+  ///   - run: erases the data. If it throws, the step is retried, see ``CleanupReport/failed``.
   public init(
     _ name: String, _ scope: CleanupScope, run: @escaping @Sendable (EndedSession) async throws -> Void
   ) {
@@ -92,7 +92,9 @@ extension CleanupStep {
 public struct CleanupReport: Sendable, Hashable {
   /// The steps that succeeded.
   public var cleared: [String] = []
-  /// The steps that failed, with the types of their errors. They are retried, also at the next launch.
+  /// The steps that failed, with the types of their errors. After a sign-out they are retried, up to ``RetryPolicy/attempts``
+  /// times in a row, then by ``SessionController/retryPendingWork()`` and at the next launch; after
+  /// ``SessionController/runCleanups(_:)`` they are not.
   public var failed: [String: String] = [:]
   /// The steps that were still running when the wait ended.
   public var unfinished: [String] = []

@@ -2,8 +2,9 @@ import HandstampCore
 
 /// Tracks the last use of the session.
 extension SessionController {
-  /// Records that the session was used, which restarts the idle limit. Cheap enough for every touch event, from any thread: it
-  /// reads a clock and takes a small lock, and enters the actor once a second at most.
+  /// Records that the session was used, which restarts the idle limit: nothing else does, see ``SessionPolicy/idleLimit``.
+  /// Cheap enough for every touch event, from any thread: it reads a clock and takes a small lock, and enters the actor once a
+  /// second at most.
   public nonisolated func updateSessionActivity() {
     guard let step = activityStep else { return }
     let now = clock.uptime()

@@ -8,16 +8,16 @@ extension SessionController {
   /// Signs out, even without a network.
   ///
   /// No token is available from the first moment. If the vault can be written, the sign-out is recorded before this returns;
-  /// otherwise `report.storageError` is set, the write is retried while the process runs, and a crash before that restores the
-  /// session.
+  /// otherwise ``SignOutReport/storageError`` is set, the write is retried while the process runs, and a crash before that may
+  /// restore the session.
   ///
-  /// The session is revoked at the server at once, or at the next retry that reaches it, even after a restart. While the
-  /// program runs, retries are at most ``RetryPolicy/cap`` (default 30 s) apart, and ``retryPendingWork()`` retries at once.
-  /// After a refusal without an error code, such as a bare 401, a retry follows only after a minute, doubled each time up to a
-  /// day.
+  /// The session is revoked at the server, if it has a ``TokenResponse/revocation``: at once, or at the next retry that reaches
+  /// the server, even after a restart. While the program runs, retries are at most ``RetryPolicy/cap`` (default 30 s) apart,
+  /// and ``retryPendingWork()`` retries at once. After a 4xx that decides nothing, such as a bare 401, a retry follows only
+  /// after a minute, doubled each time up to a day. Without a handle the session continues at the server until it expires.
   ///
   /// - Parameters:
-  ///   - plan: the additional data to erase. The steps run after the end is published; this waits at most 10 s for them.
+  ///   - plan: selects the clean-up steps. They run after the end is published; this waits at most 10 s for them.
   ///   - reason: the reason that is published and stored. Default ``EndReason/signedOut``.
   /// - Returns: the results of the clean-up steps, and any error of the vault.
   @discardableResult
@@ -34,7 +34,14 @@ extension SessionController {
     return report
   }
 
-  /// Runs the clean-up steps of these scopes now, without ending the session.
+  /// Runs the clean-up steps of these scopes now, one after the other, without ending the session: to free storage, say. Does
+  /// nothing if no user is signed in, and stops when the session ends.
+  ///
+  /// The steps get the session in use, with the reason ``EndReason/expired`` although it has not ended. One that fails is not
+  /// retried.
+  ///
+  /// - Parameter scopes: by default the two caches. ``CleanupScope/always`` is not added.
+  /// - Returns: the steps that succeeded, and those that failed.
   @discardableResult
   public nonisolated func runCleanups(_ scopes: Set<CleanupScope> = [.requestCache, .imageCache]) async -> CleanupReport
   {
@@ -64,22 +71,29 @@ extension SessionController {
     }
   }
 
-  /// Waits until the server has confirmed every pending revocation and the vault has recorded it. Does not wait for revocations
-  /// that the server has postponed (``DeliveryDelay``). Cancelling the task ends only this wait.
+  /// Waits until the server has decided on every pending revocation, by ending the session or refusing permanently
+  /// (``refusedRevocations``), and the vault has recorded it. Cancelling the task ends only this wait.
+  ///
+  /// It does not wait for revocations that this client has postponed by a minute or more, after a 4xx that decided nothing, see
+  /// ``signOut(_:reason:)``; nor for those in a vault that cannot be read.
   ///
   /// - Parameter limit: the longest wait.
-  /// - Returns: whether no revocation is pending.
+  /// - Returns: `true` if no revocation is left that this program knows of. `false` if the limit has passed, or only postponed
+  ///   ones are left.
   public nonisolated func waitForRevocations(timeout limit: Duration) async -> Bool {
     guard await wait(nextWaiter(), until: .delivered, within: limit) else { return false }
     return await machine.outbox.isEmpty
   }
 
-  /// Waits until no refresh is in flight and the last one's tokens are stored. Cancelling the task ends only this wait.
+  /// Waits until no refresh request is in flight and the tokens of the last one are stored. A refresh that has not been sent,
+  /// or that waits for its next attempt, does not count. Cancelling the task ends only this wait.
   ///
-  /// A program does not need to call it before it exits: see ``UnsettledRefreshes``.
+  /// A program does not need to call it before it exits normally (`exit`, or the end of `main`). With rotation keys, the next
+  /// launch repeats the refresh and gets the same tokens. Without them, the exit itself waits for such a refresh, at most 60 s,
+  /// because the new refresh token would be lost, and with it the session.
   ///
   /// - Parameter limit: the longest wait. Default 60 s.
-  /// - Returns: whether no refresh is in flight and all tokens are stored.
+  /// - Returns: `true` if no refresh request is in flight and all tokens are stored; `false` if the limit has passed first.
   public nonisolated func waitForRefresh(timeout limit: Duration = .seconds(60)) async -> Bool {
     await wait(nextWaiter(), until: .refreshed, within: limit)
   }
@@ -183,14 +197,14 @@ extension SessionController {
   }
 }
 
-/// The result of a sign-out, which always takes effect on this device.
+/// The result of a sign-out. The sign-out itself always takes effect in this program, whatever the report says.
 public struct SignOutReport: Sendable, Hashable {
   /// The results of the clean-up steps.
   public var cleanup: CleanupReport
-  /// Set if the sign-out could not be written to the vault. It is retried while the process runs; a crash before then restores
-  /// the session.
+  /// Why the sign-out could not be written to the vault; `nil` if it is stored. The write is retried while the process runs; if
+  /// it exits before one succeeds, the next launch may restore the session.
   public var storageError: VaultError?
-  /// Why the account's other sessions could not be ended, if that was requested.
+  /// Why the account's other sessions may not have ended; `nil` if they have, or if their end was not requested.
   public var otherSessionsError: SessionError?
 
   /// The clean-up steps that failed, with the types of their errors.

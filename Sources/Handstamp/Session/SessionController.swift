@@ -3,8 +3,7 @@ public import Logging
 public import HandstampCore
 /// Drives one account's session: owns its tokens, refreshes them once for all callers, and ends the session.
 ///
-/// It performs the decisions of ``SessionMachine`` and makes none itself; there is no `await` between reading the machine and
-/// writing it. It may be used from any task and any thread.
+/// It may be used from any task and any thread.
 public actor SessionController {
   /// The states, for any number of observers; each starts with the current one.
   public nonisolated let states: SessionStates
@@ -42,9 +41,10 @@ public actor SessionController {
   /// Whether the controller is among the ``UnsettledRefreshes``.
   var delaysExit = false
   var timers: [SessionMachine.Timer: Task<Void, Never>] = [:]
-  /// Ended sessions whose revocation the server refused permanently, with its error code, such as `invalid_client` or
-  /// `unsupported_token_type` (RFC 7009 section 2.2.1): at the server they continue until they expire. Covers this process
-  /// only; the audit log keeps them.
+  /// The ended sessions whose revocation the server has refused permanently since this controller was created: at the server
+  /// they continue until they expire. The value is the server's error code, such as `invalid_client` or
+  /// `unsupported_token_type` (RFC 7009 section 2.2.1); `refused` for a code that is not at most 40 characters of `a` to `z`
+  /// and `_`. The audit log records each of them permanently.
   public internal(set) var refusedRevocations: [SessionID: String] = [:]
   var watching: Task<Void, Never>?
   let vaultWork: AsyncStream<VaultWork>.Continuation
@@ -65,6 +65,7 @@ public actor SessionController {
   ///   - backend: the server that issues the tokens.
   ///   - vault: the storage of the secrets; it may be shared with other processes.
   ///   - policy: when to refresh, how to retry, when the session ends on its own.
+  ///   - clock: the device's clocks; tests pass their own.
   ///   - audit: records the session's events, in order; `nil` for none.
   ///   - presence: the lock that guards the tokens; `nil` makes them available to any caller.
   ///   - cleanups: the steps that erase the app's data when a session ends, in this order.
@@ -122,16 +123,18 @@ public actor SessionController {
 
   // MARK: Tokens
 
-  /// Returns an access token that is valid for at least `validity`.
+  /// Returns an access token, which is valid for at least `validity` unless the refresh for it failed.
   ///
-  /// Returns at once if the current token is, otherwise after the one refresh that all callers share. Cancelling the task ends
-  /// only this wait.
+  /// If the current token lasts long enough, it is returned at once; otherwise the token of the one refresh that all callers
+  /// share. If that refresh fails, a current token that has not expired is returned although it does not last as long, except
+  /// while the vault is locked. Cancelling the task ends only this wait.
   ///
-  /// A valid token is also refreshed in the background shortly before it expires: by default 5 min before, at most a fifth of
-  /// its lifetime (``RefreshPolicy/margin``). A token without `expires_in` counts as valid until an API rejects it.
+  /// By default, a valid token is also replaced in the background shortly before it expires: 5 min before, at most a fifth of
+  /// its lifetime, see ``RefreshPolicy/margin``. A token without `expires_in` counts as valid until an API rejects it:
+  /// ``token(replacing:)`` replaces it then.
   ///
   /// - Parameter validity: the minimum remaining lifetime, at most four fifths of the token's lifetime: a greater value is
-  ///   clamped. Default zero.
+  ///   clamped. Default zero: any token that has not expired.
   /// - Throws: ``SessionError``, whose ``SessionError/recovery`` is the step to offer: `signedOut`, `sessionEnded`,
   ///   `noRefreshToken`, `requestFailed`, `storage`, `storageOutdated` or `cancelled`; with a ``PresenceLock`` also `presence`.
   ///   If a step before the refresh failed, such as fetching the server's metadata, its error.
@@ -140,10 +143,13 @@ public actor SessionController {
     return try await guarded(by: presence) { () async throws(SessionError) in try await unguarded(validity) }
   }
 
-  /// Refreshes the access token if it is valid for less than `validity`, without returning it: for a background task, where a
-  /// presence check is impossible.
+  /// Refreshes the access token if it is valid for less than `validity`, and returns when the refresh has ended. It does not
+  /// return the token and needs no presence check: for a background task, where one is impossible.
   ///
-  /// - Throws: ``SessionError``, as ``token(minimumValidity:)`` does.
+  /// - Parameter validity: as in ``token(minimumValidity:)``. The default of zero refreshes only a token that has expired: pass
+  ///   the time until the next background task.
+  /// - Throws: ``SessionError``, as ``token(minimumValidity:)`` does. Does not throw if the refresh failed and the current
+  ///   token has not expired.
   public nonisolated func refreshIfNeeded(minimumValidity validity: Duration = .zero) async throws(SessionError) {
     _ = try await unguarded(validity)
   }
@@ -153,18 +159,19 @@ public actor SessionController {
     return try await demand(SessionMachine.Need(validity: validity)).get().token
   }
 
-  /// Returns an access token other than `refused`, which an API answered with 401. If there already is a newer one, it is
-  /// returned without a refresh.
+  /// Returns an access token other than `refused`, which an API rejected with a 401. If the session already has another one
+  /// that has not expired, that is returned without a refresh; otherwise the token is refreshed once for all callers.
   ///
-  /// - Throws: ``SessionError/tokenRejected`` if the server issued that very token less than 5 s ago.
+  /// - Throws: ``SessionError/tokenRejected`` if `refused` was issued less than ``RefreshPolicy/minimumAge`` ago (default 5 s),
+  ///   or if the refresh brought the same token again; otherwise as ``token(minimumValidity:)``.
   public nonisolated func token(replacing refused: AccessToken) async throws(SessionError) -> AccessToken {
     let need = SessionMachine.Need(refused: refused)
     guard let presence else { return try await demand(need).get().token }
     return try await guarded(by: presence) { () async throws(SessionError) in try await demand(need).get().token }
   }
 
-  /// `Bearer …` with the current access token, which may have expired: ``token(minimumValidity:)`` avoids that. Never waits, no
-  /// I/O, from any thread.
+  /// The value `Bearer …` with the current access token, which may have expired: ``token(minimumValidity:)`` avoids that.
+  /// Reading it never waits and does no I/O; any thread may.
   ///
   /// It is `nil`
   /// - if no session is in use,
@@ -172,8 +179,8 @@ public actor SessionController {
   /// - for a backend whose sessions do not use bearer tokens, such as cookies,
   /// - while a ``PresenceLock`` is closed, and with a lock that asks for every use.
   ///
-  /// For a DPoP-bound token it is `Bearer …`, too, without a proof: an API refuses that. Send such requests with ``APIClient``
-  /// through a `DPoPTransport`.
+  /// It is `Bearer …` without a proof even for a DPoP-bound token: an API that supports DPoP refuses that (RFC 9449 section
+  /// 7.2). Send such requests with ``APIClient`` through a `DPoPTransport`.
   public nonisolated var authorizationHeader: String? {
     if let presence, !presence.isOpen { return nil }
     return abilities.usesBearerTokens ? snapshot.withLock { $0.header } : nil
@@ -184,17 +191,39 @@ public actor SessionController {
 
   // MARK: Sign-in and sign-out
 
-  /// Signs in with the tokens that `perform` returns. The session is durable before any observer sees it.
+  /// Signs in with the tokens that `perform` returns. With `remember`, the session is durable before any observer sees it.
+  ///
+  /// A closure that calls a server itself must first take its turn, right before the request that begins the session; otherwise
+  /// two sign-ins at once, in this program or another with the same vault, could leave one session at the server and the other
+  /// in the vault. A closure that calls a sign-in of this package's backends need not: that takes the turn itself. See
+  /// ``SignInTurn``.
+  ///
+  /// ```swift
+  /// try await session.signIn {
+  ///   try await SignInTurn.take()
+  ///   return try await myServer.signIn(email, password)
+  /// }
+  /// ```
+  /// A session in use continues while `perform` runs, and if it throws. Once `perform` has returned tokens of another session,
+  /// the former one ends with ``EndReason/replaced``: its requests are cancelled, and it is revoked at the server, if it has a
+  /// ``TokenResponse/revocation``.
+  /// - If the new session is of the same account, or the account of either is unknown, no clean-up step runs.
+  /// - If it is of another account, the steps of ``SignOutPlan/expiry`` run before the new session begins, which waits for them
+  ///   for at most 10 s; ``states`` yields `signedOut(.replaced)` in between. Without such steps one session replaces the other
+  ///   directly. Either way, the former account's preferences, downloads and database stay on the device: keep them in a folder
+  ///   per account.
   ///
   /// A sign-in or a sign-out that begins meanwhile takes precedence: then this one throws ``SessionError/cancelled``, and a
   /// session that `perform` may still obtain is revoked at the server.
   ///
   /// - Parameters:
-  ///   - remember: whether the session is stored in the vault. `false`: never written to the vault; lost when the program
-  ///     exits, and valid at the server until it expires. A sign-out before then is still recorded, and revokes the
-  ///     session. Default `true`.
+  ///   - remember: whether the session is stored in the vault. `false`: it is only in memory, lost when the program exits, and
+  ///     then valid at the server until it expires there; only its end is recorded in the vault, for its revocation. A session
+  ///     that the vault holds ends in either case. Default `true`.
   ///   - perform: obtains the tokens.
-  /// - Throws: the error of `perform`, unchanged; otherwise a ``SessionError``.
+  /// - Throws: the error of `perform`, unchanged. ``SessionError/cancelled`` in place of a `CancellationError` or
+  ///   ``TransportError/cancelled``, and if the calling task is cancelled. ``SessionError/invalidResponse(_:)`` and
+  ///   ``SessionError/storage(_:)`` as ``signIn(with:remember:)``.
   @discardableResult
   public nonisolated func signIn(
     remember: Bool = true, _ perform: () async throws -> TokenResponse
@@ -214,12 +243,12 @@ public actor SessionController {
     }
   }
 
-  /// Signs in with tokens that were obtained elsewhere.
+  /// Signs in with tokens that were obtained elsewhere. A session in use is replaced as by ``signIn(remember:_:)``.
   ///
   /// - Parameter remember: `false` keeps the session out of the vault, see ``signIn(remember:_:)``. Default `true`.
   /// - Throws: ``SessionError/invalidResponse(_:)`` for tokens that no request can carry: empty ones, ones of more than 256
   ///   KiB, bearer tokens that are not printable ASCII (RFC 6750 section 2.1); ``SessionError/storage(_:)`` if they cannot be
-  ///   stored.
+  ///   stored; ``SessionError/cancelled`` if another sign-in or a sign-out takes precedence.
   @discardableResult
   public nonisolated func signIn(
     with tokens: TokenResponse, remember: Bool = true
@@ -253,16 +282,25 @@ public actor SessionController {
     }
   }
 
-  /// Tells the controller that the server has ended a session, as its live feed or another channel reported. No effect unless
-  /// it is the current session.
+  /// Ends a session here that the server has ended, as its live feed or another channel reported. No effect unless it is the
+  /// session in use.
   ///
-  /// The session ends here as with a sign-out: a tombstone is written, and a revocation is sent if there is a handle for it.
+  /// Returns at once. When the vault has stored the end, or failed to, ``states`` yields `signedOut(reason)`, and the clean-up
+  /// steps of ``SignOutPlan/standard(for:)`` run. If the session has a ``TokenResponse/revocation``, it is revoked at the
+  /// server as well.
   public func sessionDidEnd(_ session: SessionID, reason: EndReason) {
     post(.ended(session, reason))
   }
 
-  /// Retries pending work at once. Call it when the network comes back, the app enters the foreground or the device is
-  /// unlocked.
+  /// Retries at once what would otherwise be retried later. Call it when the network comes back, the app enters the foreground
+  /// or the device is unlocked; ``SessionLifeCycle`` does so in the latter two cases. Returns before the work is done.
+  ///
+  /// - Reading a vault, or a refresh token, that was locked or unavailable.
+  /// - A refresh that waits for its next attempt, or that no call may start yet after a failure: even if the server's
+  ///   `Retry-After` has not passed, but not before ``RefreshPolicy/responseTimeout`` allows it.
+  /// - A refresh that is due by the timer.
+  /// - Revocations that got no response. Those after a 4xx that decided nothing keep their delay, see ``signOut(_:reason:)``.
+  /// - Clean-up steps that failed, while no user is signed in.
   public func retryPendingWork() { post(.conditionsChanged) }
 
   // MARK: Waiting

@@ -2,10 +2,11 @@ import HandstampCore
 
 /// The user's account functions, for an ``AccountBackend``. Each throws a ``SessionError``.
 extension SessionManager where Server: AccountBackend {
-  /// Creates an account and signs in, unless the address must be confirmed first.
+  /// Creates an account and signs in, unless the address must be confirmed first, see ``SignUpResult/confirmationSent``.
   ///
-  /// - Parameter remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default
-  ///   `true`.
+  /// - Parameters:
+  ///   - username: the display name, ``Profile/name``. The user signs in with the email address.
+  ///   - remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default `true`.
   /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses, such as with `email_taken` or `weak_password`.
   @discardableResult
   public func signUp(
@@ -35,8 +36,12 @@ extension SessionManager where Server: AccountBackend {
     try await signIn(true) { () async throws(SessionError) in try await backend.signInAnonymously() }
   }
 
-  /// Turns the guest's account into a full one, with all its data.
+  /// Turns the guest account in use into a full one with the same ID, so that its data stays, at the server and here. The new
+  /// session replaces the guest's; no clean-up step runs.
   ///
+  /// - Parameter username: the display name, ``Profile/name``.
+  /// - Returns: ``SignUpResult/confirmationSent`` if the address must be confirmed first. Until then the guest's session stays
+  ///   in use, and the account a guest's.
   /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses, such as with `email_taken` or `not_anonymous`.
   @discardableResult
   public func upgrade(email: String, password: String, username: String) async throws(SessionError) -> SignUpResult {
@@ -65,7 +70,12 @@ extension SessionManager where Server: AccountBackend {
     }
   }
 
-  /// Requests a password-reset mail. Also succeeds for an address without an account.
+  /// Requests a mail with a link or a code that resets the password. Also succeeds for an address without an account, which
+  /// gets no such mail.
+  ///
+  /// At Handstamp's own server, the app completes the reset with the code:
+  /// ``ServerBackend/confirmPasswordReset(_:newPassword:)``, within 30 min. That ends every session of the account, this
+  /// device's included.
   public func resetPassword(email: String) async throws(SessionError) {
     try await working { () async throws(SessionError) in try await backend.requestPasswordReset(email: email) }
   }
@@ -84,7 +94,8 @@ extension SessionManager where Server: AccountBackend {
     }
   }
 
-  /// Deletes the account at the server, then all its data on this device.
+  /// Deletes the account at the server, then signs out here, as ``signOut(_:reason:)`` does with ``SignOutPlan/everything``: it
+  /// runs every clean-up step. If another session has replaced this one meanwhile, that continues, and no step runs.
   ///
   /// - Parameter password: `nil` for an account without a password.
   /// - Throws: ``SessionError`` if the server refused, or its response was lost; the session continues. In the second case the
@@ -103,11 +114,11 @@ extension SessionManager where Server: AccountBackend {
     }
   }
 
-  /// Ends the account's sessions on all devices: first the others, for which it waits at most 10 s, then this one, as
-  /// ``signOut(_:reason:)`` does, even if the others could not be ended.
+  /// Signs out on all devices: asks the server to end the account's other sessions, waiting at most 10 s for its response, then
+  /// signs out here, as ``signOut(_:reason:)`` does, even if the server did not respond.
   ///
-  /// - Returns: the report of this device's sign-out. Its ``SignOutReport/otherSessionsError`` is set if the server did not confirm the end
-  ///   of the others; they may continue then, and nothing retries it.
+  /// - Returns: the report of the sign-out here. Its ``SignOutReport/otherSessionsError`` is set if the server did not confirm
+  ///   the end of the other sessions: they may continue, and the request is not retried.
   @discardableResult
   public func signOutEverywhere(_ plan: SignOutPlan = .standard) async -> SignOutReport {
     begin()
@@ -149,6 +160,12 @@ extension SessionManager where Server: AccountBackend {
 public enum SignUpResult: Sendable, Hashable {
   /// The account exists, and its session is in use.
   case signedIn(SignedIn)
-  /// A confirmation mail was sent, if the address is eligible for an account.
+  /// The address must be confirmed first; the state is unchanged. A server that requires this responds so for every address,
+  /// whether or not a mail was sent, so as not to reveal which addresses have an account. At Handstamp's own server, an address
+  /// with an account gets a mail that says so; any other gets a code, which the app redeems for the session:
+  ///
+  /// ```swift
+  /// try await session.signIn { try await backend.confirmSignUp(code) }
+  /// ```
   case confirmationSent
 }

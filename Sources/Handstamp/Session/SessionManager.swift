@@ -15,7 +15,7 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
     public var session: Loadable<SignedIn?> = .notInitiated
     /// The content that the app loads after sign-in.
     public var content: Loadable<Content> = .notInitiated
-    /// Why the last session ended, while signed out.
+    /// Why the last session ended, while signed out; `nil` otherwise, and if none is known to have ended.
     public var endReason: EndReason?
     /// Whether a call to this manager (sign-in, sign-out, an account function) is in progress. It always ends.
     public var isWorking = false
@@ -42,12 +42,22 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
   /// Creates a session and begins to restore it at once.
   ///
   /// - Parameters:
-  ///   - presence: the lock that guards the tokens; `nil` makes them available to any caller.
+  ///   - backend: the server that issues the tokens. It sends its requests over a transport of its own.
+  ///   - vault: the storage of the secrets; it may be shared with other processes.
+  ///   - baseURL: the URL of the app's API, for ``api``, which sends the credential only to its origin. It may be another
+  ///     server's than the backend's.
+  ///   - transport: sends the requests of ``api``, not those of `backend`. Default: `URLSession`.
+  ///   - policy: when to refresh, how to retry, when the session ends on its own.
+  ///   - clock: the device's clocks; tests pass their own.
+  ///   - audit: records the session's events, in order; `nil` (the default) for none.
+  ///   - presence: the lock that guards the tokens; `nil` (the default) makes them available to any caller.
   ///   - cleanups: the steps that erase the app's data when a session ends, in this order.
-  ///   - logger: gets one line for every decision of the session; `nil` for none. No line contains a secret.
-  ///   - load: loads the app's content after sign-in (`me`, `appConfig`). It runs independently of the session: a slow or
-  ///     failing load neither delays nor ends the session. An error that is not one of the package's becomes
-  ///     ``SessionError/invalidResponse(_:)`` with its type's name.
+  ///   - logger: gets one line for every decision of the session; `nil` (the default) for none. No line contains a secret.
+  ///   - apiOptions: coders, headers and retries of ``api``.
+  ///   - load: loads the app's content (`me`, `appConfig`) after each sign-in and each restore, once; ``refreshContent()``
+  ///     repeats it. It runs independently of the session: a slow or failing load neither delays nor ends the session. Its
+  ///     errors become a ``SessionError``: the cause of an ``APIError`` where it has one, otherwise
+  ///     ``SessionError/contentFailed(_:)``.
   public init(
     backend: Server, vault: any Vault, baseURL: URL, transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil,
@@ -79,7 +89,8 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
 
   /// The signed-in user; `nil` if signed out, or if the server did not name the user.
   public var currentUser: Profile? { signedIn?.profile }
-  /// Whether a session is in use; `false` while it is being restored.
+  /// Whether a session is in use. `false` does not mean signed out: it is also `false` while the session is being restored, and
+  /// while the vault is locked or cannot be used. ``Snapshot/session`` tells them apart.
   public var isAuthenticated: Bool { signedIn != nil }
   /// Whether the session belongs to a guest account.
   public var isAnonymous: Bool { currentUser?.isAnonymous ?? false }
@@ -91,10 +102,26 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
 
   /// Signs in with the tokens that `perform` returns. When this returns, ``snapshot`` shows the new session.
   ///
+  /// A closure that calls a server itself must first take its turn, right before the request that begins the session: two
+  /// sign-ins at once could leave one session at the server and the other in the vault. The sign-ins of this package's backends
+  /// take the turn themselves. See ``SignInTurn``.
+  ///
+  /// ```swift
+  /// try await session.signIn {
+  ///   try await SignInTurn.take()
+  ///   return try await myServer.signIn(email, password)
+  /// }
+  /// ```
+  /// A session in use ends with ``EndReason/replaced`` once `perform` has returned, and is revoked at the server, if it has a
+  /// handle. If the new session is another account's, the clean-up steps of ``SignOutPlan/expiry`` run before it begins:
+  /// preferences, downloads and database of the former account stay on the device, so keep them in a folder per account. See
+  /// ``SessionController/signIn(remember:_:)``.
+  ///
   /// - Parameters:
   ///   - remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default `true`.
   ///   - perform: obtains the tokens.
-  /// - Throws: the error of `perform`, unchanged; otherwise a ``SessionError``.
+  /// - Throws: the error of `perform`, unchanged, except that a cancellation is ``SessionError/cancelled``; otherwise a
+  ///   ``SessionError``, as ``SessionController/signIn(remember:_:)`` does.
   public func signIn(remember: Bool = true, _ perform: () async throws -> TokenResponse) async throws {
     begin()
     do {
@@ -106,7 +133,7 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
     }
   }
 
-  /// Signs in with tokens that were obtained elsewhere.
+  /// Signs in with tokens that were obtained elsewhere. A session in use is replaced as by ``signIn(remember:_:)``.
   ///
   /// - Parameter remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default
   ///   `true`.
@@ -132,11 +159,15 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
     return report
   }
 
-  /// Waits until the stored session, if any, has been read; needs no network. If the vault could not be used, reads it once
-  /// more.
+  /// Waits until the vault has been read, which the initializer began; needs no network.
   ///
-  /// - Returns: `success(nil)` if signed out; `failure` if the vault cannot be used. It is read again whenever a token is
-  ///   requested, and when it is unlocked.
+  /// If the vault could not be used, this begins another read and returns the former `failure` without waiting for it:
+  /// ``snapshot`` shows the result. The vault is also read again whenever a token is requested, when it reports a change, as
+  /// one with a passphrase does when it is unlocked, and by ``SessionController/retryPendingWork()``, which
+  /// ``SessionLifeCycle`` calls when the device is unlocked and when the app enters the foreground.
+  ///
+  /// - Returns: `success` with the session; `success(nil)` if signed out; `failure` if the vault cannot be used. Never
+  ///   `notInitiated` or `loading`.
   @discardableResult
   public func restoreSession() async -> Loadable<SignedIn?> {
     if case .failure = snapshot.session { await controller.retryPendingWork() }
@@ -164,7 +195,8 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
     }
   }
 
-  /// Loads the content again.
+  /// Begins to load the content again, in place of a load in progress. ``Snapshot/content`` keeps its value until the new one,
+  /// or its error, replaces it. No effect unless a session is in use.
   public func refreshContent() {
     guard session != nil else { return }
     startLoading()

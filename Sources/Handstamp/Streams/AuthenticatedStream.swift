@@ -6,8 +6,8 @@ public import Foundation
 ///
 /// The stream survives everything that ends a connection: a replaced token (the next connection opens before the old one
 /// closes), a server restart, a lost network. It resumes with `Last-Event-ID`, so a server that supports it loses nothing;
-/// duplicates are recognised by their ID and dropped. A connection that is silent for too long is closed, see
-/// ``StreamOptions``. Events without an ID of their own cannot be recognised: some may be missing or duplicated around a new
+/// duplicates are recognized by their ID and dropped. A connection that is silent for too long is closed, see
+/// ``StreamOptions``. Events without an ID of their own cannot be recognized: some may be missing or duplicated around a new
 /// connection.
 ///
 /// Every `for await` is a separate reader with its own connections. Events that a slow reader has not consumed are kept in

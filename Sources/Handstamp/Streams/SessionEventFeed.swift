@@ -7,7 +7,7 @@ public struct SessionEvent: Sendable, Hashable {
   public var name: String
   /// The session concerned; `nil` for an event of the whole account.
   public var session: SessionID?
-  /// Why the session ended; `nil` for other events.
+  /// Why the session ended; `nil` for other events, and for a reason that this version does not know.
   public var reason: EndReason?
   /// The time of the event, by the server's clock.
   public var at: UnixTime?

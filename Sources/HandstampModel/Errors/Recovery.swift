@@ -1,6 +1,6 @@
 /// An error with a stable code, a readable description and the recovery step that can help.
 public protocol HandstampError: Error, Sendable, CustomStringConvertible {
-  /// A machine-readable code in `snake_case`, stable between releases.
+  /// A machine-readable code in `snake_case`, stable between releases. A code that a server sent is passed on as it is.
   var code: String { get }
   /// The step that an app can offer: a button, a hint, a wait.
   var recovery: Recovery { get }
@@ -11,9 +11,11 @@ public protocol HandstampError: Error, Sendable, CustomStringConvertible {
 public enum Recovery: Sendable, Hashable {
   /// Sign in again.
   case signIn
-  /// Repeat the call, after the delay at the earliest; `nil` if the server gave no delay.
+  /// Repeat the call, after the delay at the earliest; `nil` if no delay is known.
   case retry(after: Duration?)
-  /// Unlock the device or its secret store; the session resumes by itself.
+  /// Unlock the device or its secret store. The session resumes when its vault is read again: at the next request for a token,
+  /// when the vault reports the unlocking, as one with a passphrase does, or when the app calls
+  /// `SessionController.retryPendingWork()`, as `SessionLifeCycle` does for it.
   case unlockDevice
   /// Confirm the user's presence: repeating the call asks for it.
   case confirmPresence

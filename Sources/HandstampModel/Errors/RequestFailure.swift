@@ -3,8 +3,8 @@
 public enum RequestFailure: Error, Sendable, Hashable {
   /// There was no response; the error contains the system's message and code.
   case network(TransportError)
-  /// The server, or a gateway, a proxy or a captive portal in front of it, answered with an error or with something other than
-  /// a response of its protocol: a 429, a 5xx, an HTML page.
+  /// The response of the server, or of a gateway, a proxy or a captive portal in front of it, is an error, or not one of its
+  /// protocol: a 429, a 5xx, an HTML page.
   case server(ServerResponse)
   /// The server does not accept the configuration of this client or its request. The same request fails until either side is
   /// changed. The codes:
@@ -15,21 +15,27 @@ public enum RequestFailure: Error, Sendable, Hashable {
   /// - RFC 9449 sections 5 and 8: `invalid_dpop_proof`; `use_dpop_nonce` only if the server asks for a nonce again after it was
   ///   supplied
   case configuration(ServerResponse)
-  /// A token response whose access token cannot be used, for this reason. A new refresh token in it is stored.
+  /// The access token of a token response cannot be used, for this reason, such as an unknown `token_type`.
+  ///
+  /// `successor` is the new refresh token of that response, which is stored and sent with the next refresh; `nil` if there is
+  /// none. Set by backends; `nil` in the errors that apps get.
   case unusableTokens(String, successor: RefreshToken?)
   /// The server rejects something that depends on the time, and the device's clock differs from the server's by this much;
   /// positive if the device is ahead.
   case clock(Duration)
-  /// The request was not sent because a step before it failed: fetching the server's metadata, or signing with the DPoP key.
+  /// For backends: the request was not sent because a step before it failed, such as fetching the server's metadata or signing
+  /// with the DPoP key. Apps get the error of that step itself.
   indirect case preparation(SessionError)
 
   /// The facts of an error response.
   public struct ServerResponse: Sendable, Hashable {
     /// The HTTP status.
     public var status: Int
-    /// The error code: `error` of RFC 6749 section 5.2, or `code` of a problem document (RFC 9457); `nil` if there is none.
+    /// The error code: `error` of RFC 6749 section 5.2, or `code` of a problem document (RFC 9457); cut to 100 characters.
+    /// `nil` if there is none.
     public var error: String?
-    /// The server's message for humans: `error_description`, or `detail`; cut to 200 characters.
+    /// The server's message for humans: `error_description`, or `detail` of a problem document; cut to 200 characters. `nil` if
+    /// there is none.
     public var detail: String?
 
     public init(status: Int, error: String? = nil, detail: String? = nil) {

@@ -4,23 +4,34 @@
 /// the step that can help.
 @nonexhaustive
 public enum SessionError: HandstampError, Hashable {
-  /// There is no session: none has begun, or the last one ended for this reason.
+  /// There is no session: the last one ended for this reason, or `nil` if none is known to have ended. Every call after the end
+  /// of a session gets this, and so do calls that were waiting when it ended, except as ``sessionEnded(_:)`` says.
   case signedOut(EndReason?)
-  /// The server has just ended this session, for this reason. Only signing in again helps.
+  /// The server reported the end of this session, for this reason, in response to this very call, or to the refresh that it
+  /// waits for. Later calls get ``signedOut(_:)`` with the same reason. Only signing in again helps.
   case sessionEnded(EndReason)
   /// The access token has expired, and the server issued no refresh token. The state stays `signedIn`: offer to sign in again.
   case noRefreshToken
-  /// The server neither granted nor refused a refresh, a sign-in or another request. The session and its tokens are kept, and
-  /// the same call may succeed later, after `retryAfter` at the earliest.
+  /// The server neither granted nor refused a refresh, a sign-in or another request. The session and its tokens are kept.
+  /// Whether the same call may succeed later depends on the failure: see ``recovery``.
+  ///
+  /// `retryAfter` is how long to wait before that; `nil` if no delay is known. After a refresh it is at most
+  /// ``RetryPolicy/cap``, whatever the server's `Retry-After`, or what remains of ``RefreshPolicy/responseTimeout`` if that is
+  /// longer; until then, calls for a token that need a refresh fail without a request. After any other request it is the
+  /// `Retry-After` of the response, if the backend reports it.
   case requestFailed(RequestFailure, retryAfter: Duration? = nil)
-  /// The vault that stores the session cannot be used now. Nothing was erased.
+  /// The vault that stores the session cannot be used now, for this reason. Nothing was erased.
   case storage(VaultError)
-  /// The stored session is older than the server's, as after restoring a backup. Nothing was erased.
+  /// The stored session is older than the server's, as after restoring a backup: the server has replaced its refresh token.
+  /// Nothing was erased here, but the session is revoked at the server, if it has a ``TokenResponse/revocation``. Only signing
+  /// in again helps.
   case storageOutdated
   /// The API rejects an access token that the server has just issued: check that the API's clock and expected `iss`/`aud` match
-  /// the authorization server's.
+  /// the authorization server's. An account function of `ServerBackend` throws it for any access token that its server rejects;
+  /// if the session has ended, its next refresh reports that.
   case tokenRejected
-  /// The server refused the sign-in or the request, with its own code, such as `wrong_credentials`, and its message, if any.
+  /// The server refused the sign-in or the request. `code` is the server's own, such as `wrong_credentials`; `detail` is its
+  /// message for humans, if any. Some functions of this package refuse with a code of their own, which they document.
   case refused(code: String, detail: String?)
   /// The response does not follow the protocol; the text gives the violation, without secrets.
   case invalidResponse(String)
@@ -30,15 +41,17 @@ public enum SessionError: HandstampError, Hashable {
   case presence(PresenceError)
   /// The sign-in page could not be shown, for this reason. A page that the user closed is ``cancelled``.
   case redirect(RedirectError)
-  /// The app's own `load` closure failed with an error that is not one of this package's; the text is the error's type.
+  /// The app's own `load` closure failed, with neither a ``SessionError`` nor a failed request. The text is the description of
+  /// an error of this package, and the type of any other.
   case contentFailed(String)
-  /// The waiting task was cancelled, or a later sign-in or sign-out took precedence.
+  /// The calling task was cancelled, the user closed the sign-in page, or a later sign-in or sign-out took precedence.
   case cancelled
 }
 
 extension SessionError {
-  /// A code in `snake_case`, stable between releases, and shared with the command's `--json` output and the server's problem
-  /// documents. The code of ``refused(code:detail:)`` is the server's.
+  /// A code in `snake_case`, shared with the command's `--json` output and the server's problem documents. Stable between
+  /// releases, except that the code of ``refused(code:detail:)``, and of a ``RequestFailure/configuration(_:)``, is the
+  /// server's own.
   public var code: String {
     switch self {
     case .signedOut: "signed_out"

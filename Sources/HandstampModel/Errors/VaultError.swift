@@ -1,4 +1,7 @@
-/// Why a vault could not be read or written. A vault error never erases anything.
+/// Why a vault could not be read or written. The vault stays as it was, unless a case says otherwise.
+///
+/// Unless a case says otherwise, a sign-in throws ``SessionError/storage(_:)`` with it, and a sign-out takes effect in the
+/// program, reports it as `SignOutReport.storageError`, and is written later, while the program runs.
 ///
 /// The text of a case is for users and logs: it names the file, the process or the system's error, never a secret, and may
 /// change between releases.
@@ -6,19 +9,26 @@
 public enum VaultError: Error, Sendable, Hashable {
   /// The device or its secret store is locked.
   case locked
-  /// There is no space left for a write: a full disk, a quota, a full keychain.
+  /// There is no space left for a write: a full disk, a quota, a full keychain. A sign-out removes the stored session, so that
+  /// no secret remains, even if its end cannot be stored; its revocation is then retried only while the program runs.
   case full(String)
-  /// The program lacks permission to read or write: file modes and owners, a read-only disk, a missing entitlement.
+  /// The program lacks permission to read or write: file modes and owners, a read-only disk, a missing entitlement. A key file
+  /// that other users can read, or a vault folder that they can write to, is refused as well.
   case permissions(String)
-  /// A newer version of the program wrote the vault.
+  /// A newer version of the program wrote the vault. Neither a sign-in nor a sign-out changes it.
   case newerFormat(String)
-  /// The key that opens the vault is missing, or belongs to another vault.
+  /// The key that opens the vault is missing, damaged, or belongs to another vault. Neither a sign-in nor a sign-out changes
+  /// the vault.
   case wrongKey(String)
-  /// The passphrase that seals the key is not set, too short, or not usable.
+  /// No passphrase is set to seal the key with, one is set already, or a new one cannot be used: it has fewer than 8
+  /// characters, a control character, or more than 1024 bytes. A sign-in fails with it only while there is no vault, when a
+  /// sign-out has nothing to erase.
   case passphrase(String)
-  /// The stored bytes are not a valid vault. They are set aside before the next write.
+  /// The stored bytes are not a valid vault. The next sign-in sets them aside and takes their place; a sign-out removes them,
+  /// and those set aside earlier. Any other write fails. The session in them is not revoked at the server.
   case corrupt
-  /// The vault is unavailable for another reason: an I/O error, an unmounted disk, a lock held by another process.
+  /// The vault is unavailable for another reason: an I/O error, an unmounted disk, a lock held by another process. The text
+  /// says which.
   case unavailable(String)
 
   /// The associated text; `nil` for ``locked`` and ``corrupt``.

@@ -2,10 +2,13 @@
 public struct SessionPolicy: Sendable, Hashable {
   /// When tokens are refreshed. Default: by timer, 5 min before they expire.
   public var refresh: RefreshPolicy
-  /// How failed refreshes are retried. Default: 4 attempts.
+  /// How failed refreshes, revocations and clean-up steps are retried. Default: 4 attempts.
   public var retry: RetryPolicy
-  /// The longest time without activity before the session ends; `nil` (the default) disables the limit. A backward jump of the
-  /// wall clock counts as zero.
+  /// The longest time without activity before the session ends; `nil` (the default) disables the limit.
+  ///
+  /// Activity is only a call of `SessionController.updateSessionActivity()`, in this program or in another that shares the
+  /// vault. Requests and refreshes do not count: without such calls the session ends this long after sign-in. A backward jump
+  /// of the wall clock counts as zero.
   public var idleLimit: Duration?
   /// The longest time since sign-in before the session ends; `nil` (the default) disables the limit.
   public var absoluteLimit: Duration?
@@ -24,10 +27,11 @@ public struct SessionPolicy: Sendable, Hashable {
 
 /// How far ahead of its expiry a token is replaced.
 public struct RefreshPolicy: Sendable, Hashable {
-  /// The remaining lifetime below which a token is replaced in the background while it is still valid. Default 5 min.
-  /// Short-lived tokens get a smaller margin, see ``margin(forLifetime:)``.
+  /// The remaining lifetime below which a token is replaced in the background while it is still valid, if ``usesTimer``.
+  /// Default 5 min. Short-lived tokens get a smaller margin, see ``margin(forLifetime:)``.
   public var margin: Duration
-  /// Whether a timer refreshes the token before a caller asks for one. Default `true`. Short-lived programs do not need the
+  /// Whether a token is replaced within its ``margin``, by a timer or when a caller asks for it. `false`: only when it has
+  /// expired, does not last long enough for a caller, or was rejected. Default `true`. Short-lived programs do not need the
   /// timer.
   public var usesTimer: Bool
   /// The age below which a rejected token is not refreshed again, so that an API which rejects every token cannot force a
@@ -64,13 +68,26 @@ public struct RefreshPolicy: Sendable, Hashable {
   }
 }
 
-/// How often a refresh that failed transiently is retried: exponential back-off with full jitter.
+/// How work that failed transiently is retried: exponential back-off with full jitter.
+///
+/// | work | ends after ``attempts`` | `Retry-After` |
+/// |---|---|---|
+/// | refreshes, ``SessionPolicy/retry`` | yes, for the waiting callers | counts, at most ``cap`` |
+/// | revocations, the same policy | no; retries are at least 1 s apart | ignored |
+/// | clean-up steps, the same policy | yes, until the next launch or `retryPendingWork()`; at least 1 s apart | |
+/// | API calls, `APIRetryPolicy` | yes | counts in full; the call ends if it exceeds `maxWait` |
+/// | `RequestQueue.run(retry:)` | no | counts, at most ``cap`` |
+/// | streams, `StreamOptions` | no | counts, at most 1 h |
 public struct RetryPolicy: Sendable, Hashable {
-  /// The number of attempts before waiting callers get ``SessionError/requestFailed(_:retryAfter:)``. Default 4, at least 1.
+  /// The number of attempts before waiting callers get the error, of a refresh ``SessionError/requestFailed(_:retryAfter:)``.
+  /// Default 4, at least 1.
+  ///
+  /// At a server without rotation keys, a refresh without a response is repeated once only, when
+  /// ``RefreshPolicy/responseTimeout`` has passed.
   public var attempts: Int
   /// The upper bound of the first delay. Default 250 ms.
   public var base: Duration
-  /// The upper bound of every delay, `Retry-After` included. Default 30 s.
+  /// The upper bound of every delay of the back-off, and of `Retry-After` where the table says so. Default 30 s.
   public var cap: Duration
 
   /// Creates a policy. Fewer than one attempt counts as one.
@@ -80,8 +97,8 @@ public struct RetryPolicy: Sendable, Hashable {
     self.cap = cap
   }
 
-  /// Returns the delay before attempt `attempt + 1`: `Retry-After` if the server sent one, otherwise a random fraction of `base
-  /// · 2^(attempt − 1)`; never more than ``cap``.
+  /// Returns the delay before attempt `attempt + 1`: `retryAfter` if given, otherwise a random fraction of
+  /// `base · 2^(attempt − 1)`; never more than ``cap``.
   ///
   /// | attempt | upper bound with a base of 250 ms |
   /// |---|---|

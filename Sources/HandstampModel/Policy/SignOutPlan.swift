@@ -1,39 +1,45 @@
-/// The data that is erased when a session ends, in addition to its tokens, the profile in memory and the signed-in state, which
-/// are always erased.
+/// Selects the clean-up steps that run when a session ends: those of the `cleanups` passed to the session whose scope is in the
+/// plan. A plan erases nothing itself, and a scope without a step has no effect.
 ///
-/// | plan | request cache | cookies | preferences | downloads, database, images |
+/// | steps that run | request cache | cookies | preferences | downloads, database, images |
 /// |---|---|---|---|---|
-/// | ``expiry`` | erased | erased | kept | kept |
-/// | ``standard`` | erased | erased | erased | kept |
-/// | ``everything`` | erased | erased | erased | erased |
+/// | ``expiry`` | yes | yes | no | no |
+/// | ``standard`` | yes | yes | yes | no |
+/// | ``everything`` | yes | yes | yes | yes |
 ///
-/// App preferences, onboarding progress and the device's registration belong to the app, not to an account: no plan touches
-/// them.
+/// The session's tokens and profile are removed whatever the plan. If the same account signs in again over its own session, no
+/// step runs: its data stays.
+///
+/// ``CleanupScope/preferences`` means those of the account. Settings of the app itself, onboarding progress and the device's
+/// registration belong to no account: write no step for them.
 public struct SignOutPlan: Sendable, Hashable {
   /// The scopes whose clean-up steps run; always includes ``CleanupScope/always``.
   public private(set) var scopes: Set<CleanupScope>
 
-  /// Creates a plan that erases `scopes`.
+  /// Creates a plan that runs the steps of `scopes`.
   ///
   /// - Parameter scopes: ``CleanupScope/always`` is added to every plan.
   public init(_ scopes: Set<CleanupScope> = []) { self.scopes = scopes.union([.always]) }
 
-  /// For a session that ended on its own: erases data that could expose one user to another, and keeps what the same user will
-  /// want after signing in again.
+  /// For a session that ended on its own: runs the steps for data that could expose one user to another, and keeps what the
+  /// same user will want after signing in again.
   public static let expiry = SignOutPlan([.requestCache, .cookies])
   /// For a user who signed out.
   public static let standard = SignOutPlan([.requestCache, .cookies, .preferences])
-  /// For a user who signed out and wants all their data removed from the device.
+  /// For a user who signed out and wants all their data removed from the device: runs every step.
   public static let everything = SignOutPlan(Set(CleanupScope.allCases))
 
-  /// Returns this plan with `scopes` erased as well.
+  /// Returns this plan with the steps of `scopes` as well.
   public func erasing(_ scopes: CleanupScope...) -> SignOutPlan { SignOutPlan(self.scopes.union(scopes)) }
 
-  /// Returns this plan with `scopes` kept.
+  /// Returns this plan without the steps of `scopes`. ``CleanupScope/always`` stays in every plan.
   public func keeping(_ scopes: CleanupScope...) -> SignOutPlan { SignOutPlan(self.scopes.subtracting(scopes)) }
 
   /// Returns the plan for sessions that end without an explicit one: ``everything`` if the account was closed, ``standard`` if
-  /// a user or an operator ended the session, here or elsewhere, and ``expiry`` if it ended on its own.
+  /// a user or an operator ended the session, here or elsewhere, and ``expiry`` otherwise.
+  ///
+  /// ``EndReason/replaced`` gives ``expiry``: when another account signs in, the former account's preferences, downloads,
+  /// database and images stay on the device. Keep them in a folder per account.
   public static func standard(for reason: EndReason) -> SignOutPlan {
     switch reason {
     case .accountClosed: .everything
@@ -43,9 +49,9 @@ public struct SignOutPlan: Sendable, Hashable {
   }
 }
 
-/// The kind of data that a clean-up step erases.
+/// The kind of data that a clean-up step erases. A ``SignOutPlan`` selects steps by it.
 public enum CleanupScope: String, Sendable, Hashable, CaseIterable, Codable {
-  /// Erased at every end of a session.
+  /// Part of every plan.
   case always
   /// Cached API responses.
   case requestCache = "request_cache"

@@ -1,16 +1,19 @@
 /// The refresh strategies, as values. `docs/strategies.md` compares them.
 ///
-/// | | refreshes | margin | attempts | idle limit | absolute limit |
-/// |---|---|---|---|---|---|
-/// | ``SessionPolicy/onRejection`` | when a caller asks and the token has expired or was rejected | none | 4 | none | none |
-/// | ``SessionPolicy/aheadOfExpiry`` (default) | by timer, before the token expires | 5 min | 4 | none | none |
-/// | ``SessionPolicy/background`` | by timer, earlier and with more attempts | 10 min | 6 | none | none |
-/// | ``SessionPolicy/offlineFirst`` | by timer, when 30 min or less remain | 30 min | 1 | none | none |
-/// | ``SessionPolicy/highSecurity`` | only when a caller asks | none | 2 | 15 min | 12 h |
+/// | | refreshes | margin | attempts | longest delay | idle limit | absolute limit |
+/// |---|---|---|---|---|---|---|
+/// | ``SessionPolicy/onRejection`` | on demand | none | 4 | 30 s | none | none |
+/// | ``SessionPolicy/aheadOfExpiry`` (default) | by timer | 5 min | 4 | 30 s | none | none |
+/// | ``SessionPolicy/background`` | by timer | 10 min | 6 | 60 s | none | none |
+/// | ``SessionPolicy/offlineFirst`` | by timer | 30 min | 1 | 5 min | none | none |
+/// | ``SessionPolicy/highSecurity`` | on demand | none | 2 | 10 s | 15 min | 12 h |
 ///
-/// A margin is never more than a fifth of a token's lifetime, see ``RefreshPolicy/margin(forLifetime:)``.
+/// On demand: when a caller asks for a token, and the current one has expired, does not last long enough for that caller, or
+/// was rejected. By timer: also when no more of the lifetime remains than the margin, which is at most a fifth of it, see
+/// ``RefreshPolicy/margin(forLifetime:)``. The idle limit counts from the last call of
+/// `SessionController.updateSessionActivity()`, see ``SessionPolicy/idleLimit``.
 extension SessionPolicy {
-  /// Refreshes only when a caller asks for a token: for short-lived programs, and to save battery and data.
+  /// Refreshes on demand only: for short-lived programs, and to save battery and data.
   public static var onRejection: SessionPolicy { SessionPolicy(refresh: .onRejection) }
 
   /// Replaces a token before it expires, so that no caller waits for a refresh. The default.
@@ -28,8 +31,12 @@ extension SessionPolicy {
     SessionPolicy(refresh: .offlineFirst, retry: RetryPolicy(attempts: 1, cap: .seconds(300)))
   }
 
-  /// Minimises exposure: requests no token ahead of need, and ends the session after 15 min without activity and after 12 h in
-  /// any case (NIST SP 800-63B section 4.3.3, AAL3). The server decides the lifetime of tokens: choose minutes.
+  /// Minimizes exposure: refreshes on demand only, and ends the session after 15 min without activity and after 12 h in any
+  /// case (AAL3 of NIST SP 800-63B-4; section 4.3.3 in the edition of 2017). The server decides the lifetime of tokens: choose
+  /// minutes.
+  ///
+  /// Activity is only a call of `SessionController.updateSessionActivity()`: make one for each user input. Without any, the
+  /// session ends 15 min after sign-in, whatever requests are sent.
   public static var highSecurity: SessionPolicy {
     SessionPolicy(
       refresh: .highSecurity, retry: RetryPolicy(attempts: 2, cap: .seconds(10)), idleLimit: .seconds(15 * 60),
@@ -38,7 +45,7 @@ extension SessionPolicy {
 }
 
 extension RefreshPolicy {
-  /// No timer, no margin.
+  /// On demand: no timer, no margin.
   public static var onRejection: RefreshPolicy { RefreshPolicy(margin: .zero, usesTimer: false) }
   /// By timer, 5 min ahead.
   public static var aheadOfExpiry: RefreshPolicy { RefreshPolicy() }
@@ -46,6 +53,6 @@ extension RefreshPolicy {
   public static var background: RefreshPolicy { RefreshPolicy(margin: .seconds(600)) }
   /// By timer, 30 min ahead.
   public static var offlineFirst: RefreshPolicy { RefreshPolicy(margin: .seconds(1800)) }
-  /// No timer, no margin.
+  /// On demand: no timer, no margin.
   public static var highSecurity: RefreshPolicy { RefreshPolicy(margin: .zero, usesTimer: false) }
 }

@@ -5,6 +5,8 @@
 /// the server refuses, and ``SessionError/requestFailed(_:retryAfter:)`` if there is no usable response.
 public protocol AccountBackend: Backend {
   /// Creates an account. Some servers require the email address to be confirmed first, see ``SignUpResponse/confirmationSent``.
+  ///
+  /// - Parameter username: the display name, ``Profile/name``. The user signs in with the email address.
   @concurrent func signUp(
     email: String, password: Secret, username: String
   ) async throws(SessionError) -> SignUpResponse
@@ -15,9 +17,12 @@ public protocol AccountBackend: Backend {
   /// Creates a guest account, without a name, and signs in to it.
   @concurrent func signInAnonymously() async throws(SessionError) -> TokenResponse
 
-  /// Turns a guest account into a full one, under the same account ID. The new session replaces the guest's.
+  /// Turns a guest account into a full one, under the same account ID. The new session replaces the guest's. After
+  /// ``SignUpResponse/confirmationSent`` the account stays a guest's, with its session, until the address is confirmed.
   ///
-  /// - Parameter token: the guest's access token.
+  /// - Parameters:
+  ///   - username: the display name, ``Profile/name``.
+  ///   - token: the guest's access token.
   @concurrent func upgrade(
     email: String, password: Secret, username: String, token: AccessToken
   ) async throws(SessionError) -> SignUpResponse
@@ -29,7 +34,8 @@ public protocol AccountBackend: Backend {
   ///   - nonce: the value whose SHA-256, in hexadecimal, was passed to Apple's request.
   @concurrent func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> TokenResponse
 
-  /// Requests a password-reset mail. The response does not reveal whether the account exists.
+  /// Requests a mail with a link or a code that resets the password. The response does not reveal whether the account exists.
+  /// The reset is completed by that link, or by a function of the backend that is not part of this protocol.
   @concurrent func requestPasswordReset(email: String) async throws(SessionError)
 
   /// Changes the account's password.
@@ -55,6 +61,8 @@ public protocol AccountBackend: Backend {
 public enum SignUpResponse: Sendable, Hashable {
   /// The account exists, and this is its session.
   case signedIn(TokenResponse)
-  /// A confirmation mail was sent, if the address is eligible for an account. The link in it begins the session.
+  /// The address must be confirmed first; there is no session yet. A server that requires this responds so for every address,
+  /// whether or not a mail was sent, so as not to reveal which addresses have an account. Redeeming the mail's link or code
+  /// begins the session.
   case confirmationSent
 }

@@ -8,18 +8,24 @@ public protocol Backend: Sendable {
 
   /// Requests new tokens.
   ///
-  /// If the server supports rotation keys, this call may retry with the same token and key. If not, it sends the token at most
-  /// once, with a transport time-out longer than ``RefreshPolicy/responseTimeout`` (default 60 s): the controller cancels the call
-  /// after that limit, not counting time in which the program was suspended. A time-out that fires earlier only lengthens the
-  /// wait.
+  /// If the server supports rotation keys, this call may send the same token and key again. If not, it must send the token at
+  /// most once, with ``TransportRequest/mayReuseConnection`` set to `false`, and with a ``TransportRequest/timeout`` longer
+  /// than ``RefreshPolicy/responseTimeout`` (default 60 s): the default of 20 s is too short. A response that arrives after the
+  /// time-out is lost, and the new refresh token with it. The controller cancels the call after
+  /// ``RefreshPolicy/responseTimeout``, not counting time in which the program was suspended.
   ///
   /// - Parameters:
   ///   - token: the current refresh token.
   ///   - key: the rotation key to send with it; ignored without ``BackendAbilities/supportsRotationKeys``.
   @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult
 
-  /// Ends one session at the server (RFC 7009). Called again later until it returns anything but
-  /// ``RevocationResult/noDecision(_:)``.
+  /// Ends one session at the server (RFC 7009).
+  ///
+  /// Called again later, also after a restart, until it returns anything but ``RevocationResult/noDecision(_:)``: a session
+  /// that the server has already ended is ``RevocationResult/ended``.
+  ///
+  /// - Parameter handle: the ``TokenResponse/revocation`` of the session's sign-in. If that was the session's refresh token,
+  ///   the newest one.
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult
 }
 

@@ -1,10 +1,19 @@
-/// Serialises the sign-ins of an account among all programs that share its vault. If two ran at once, the server might keep one
+/// Serializes the sign-ins of an account among all programs that share its vault. If two ran at once, the server might keep one
 /// session and the vault the other.
 ///
-/// A sign-in takes its turn right before it exchanges the user's input for tokens, never while the user types, and keeps it
-/// until the tokens are stored. The sign-ins of this package's backends do this. A custom closure that is passed to
-/// `SessionController.signIn(remember:_:)` calls ``take()`` before the request that begins a session at the server, and
-/// ``giveBack()`` if that request fails and the user is asked again.
+/// ```swift
+/// try await session.signIn {
+///   try await SignInTurn.take()
+///   return try await myServer.exchange(code)
+/// }
+/// ```
+/// A closure that is passed to `signIn(remember:_:)` or `Accounts.add(tag:remember:_:)` and calls a server itself must take its
+/// turn like this: right before the request that begins a session at the server, never while the user types. It keeps the turn
+/// until the tokens are stored or the sign-in fails; if the request fails and the user is asked again, it calls ``giveBack()``
+/// first.
+///
+/// The sign-in functions of this package's backends take their turn themselves: a closure that only calls one of them needs
+/// none of this.
 public final class SignInTurn: Sendable {
   /// How long a sign-in waits for others: 60 s.
   package static let patience: Duration = .seconds(60)

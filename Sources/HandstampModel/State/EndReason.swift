@@ -1,11 +1,15 @@
-/// Why a session ended. Tombstones, server responses and events carry the raw value.
+/// Why a session ended.
+///
+/// The raw value is stored in the vault, sent in the server's responses and events, and written to the audit log: it does not
+/// change between releases. An unknown raw value, of a newer program or server, is read as ``rejected`` by this package, and as
+/// `nil` in a `SessionEvent`; `Codable` throws for one.
 @nonexhaustive
 public enum EndReason: String, Sendable, Hashable, Codable, CaseIterable {
   /// The user signed out on this device.
   case signedOut = "signed_out"
   /// Ended from another device, or by an operator.
   case revoked
-  /// The same device signed in again.
+  /// Another sign-in on the same device took its place, with the same account or another.
   case replaced
   /// Token reuse: two clients presented the same refresh token, so it had been copied.
   case tokenReuseDetected = "misused"
@@ -15,8 +19,8 @@ public enum EndReason: String, Sendable, Hashable, Codable, CaseIterable {
   case idle
   /// The account was disabled or deleted.
   case accountClosed = "account_closed"
-  /// The server no longer accepts the session and gave no reason.
+  /// The server no longer accepts the session and gave no reason, or one that this version does not know.
   case rejected
-  /// The stored session is missing, without a tombstone that gives the reason.
+  /// The stored session is missing, and so is the record of its end that would give the reason.
   case erased
 }

@@ -2,9 +2,9 @@
 public enum SessionState: Sendable, Hashable {
   /// The vault has not been read yet.
   case restoring
-  /// No session; the reason why the last one ended, or `nil` if there was none.
+  /// No session; the reason why the last one ended, or `nil` if none is known to have ended.
   case signedOut(EndReason?)
-  /// A session is in use.
+  /// A session is in use. Its access token may have expired, and the server may be unreachable.
   case signedIn(SignedIn)
   /// The session is unknown or cannot be used, for this reason. Nothing was erased; ``SessionError/recovery`` is the step that
   /// helps.

@@ -8,9 +8,14 @@ import Musl
 
 /// A text that must not leak: a token, a key, a password.
 ///
-/// It prints, dumps, reflects and encodes as `<redacted>`. The text is accessible only through ``withExposed(_:)``, which is
-/// easy to search for. Two secrets compare in a time that depends only on their lengths. The secret's own buffer is overwritten
-/// with zeros when the last copy is released; a `String` made from it is not, so keep those short-lived.
+/// ```swift
+/// let token = try await controller.token()
+/// token.secret.withExposed { request.setValue("Bearer \($0)", forHTTPHeaderField: "Authorization") }
+/// ```
+/// It prints, dumps, reflects and encodes as `<redacted>`. It is accessible only through ``withExposed(_:)``, as text, and
+/// ``withExposedBytes(_:)``, as bytes: both are easy to search for. Two secrets compare in a time that depends only on their
+/// lengths. The secret's own buffer is overwritten with zeros when the last copy is released; a `String` made from it is not,
+/// so keep those short-lived.
 public struct Secret: Sendable {
   private let buffer: SecretBuffer
 

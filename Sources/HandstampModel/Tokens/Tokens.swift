@@ -1,4 +1,4 @@
-/// The short-lived credential that authorises a request (RFC 6750).
+/// The short-lived credential that authorizes a request (RFC 6750).
 public struct AccessToken: Sendable, Hashable {
   /// The token's text.
   public let secret: Secret
@@ -7,7 +7,7 @@ public struct AccessToken: Sendable, Hashable {
 }
 
 /// The credential for new access tokens (RFC 6749 section 1.5). Long-lived, opaque to the client, sent only to the token
-/// endpoint.
+/// endpoint; and, if it is also the session's ``RevocationHandle``, to the revocation endpoint.
 public struct RefreshToken: Sendable, Hashable {
   /// The token's text.
   public let secret: Secret
@@ -15,7 +15,11 @@ public struct RefreshToken: Sendable, Hashable {
   public init(_ text: String) { secret = Secret(text) }
 }
 
-/// A credential that can end one session and do nothing else. Kept after sign-out until the revocation has reached the server.
+/// The credential that ends one session at the server (RFC 7009). Kept in the vault after a sign-out until the revocation has
+/// reached the server.
+///
+/// Handstamp's own server issues a handle that can do nothing else. At a plain RFC 7009 server it is the refresh token, with
+/// all of its powers; for a session that is a cookie, the cookie.
 public struct RevocationHandle: Sendable, Hashable {
   /// The handle's text.
   public let secret: Secret
@@ -63,10 +67,11 @@ public struct RotationKey: Sendable, Hashable {
 public struct TokenSet: Sendable, Hashable {
   /// The access token.
   public var access: AccessToken
-  /// The access token's lifetime, `expires_in`; `nil` (the default) if the server did not send it.
+  /// The access token's lifetime, `expires_in`; `nil` (the default) if the server did not send it: the token then counts as
+  /// valid until an API rejects it.
   public var expiresIn: Duration?
-  /// The refresh token; `nil` (the default) if the server issued none. Such a session is valid, but its access token cannot be
-  /// renewed.
+  /// The refresh token; `nil` (the default) if the server issued none. After a sign-in, such a session is valid, but its access
+  /// token cannot be renewed. After a refresh, `nil` means that the refresh token in use stays in use (RFC 6749 section 6).
   public var refresh: RefreshToken?
 
   public init(access: AccessToken, expiresIn: Duration? = nil, refresh: RefreshToken? = nil) {
@@ -93,17 +98,26 @@ public struct Profile: Sendable, Hashable, Codable {
 }
 
 /// The result of a sign-in or refresh: tokens, and the session they belong to.
+///
+/// A refresh changes only the session's tokens and profile. One whose ``session``, or whose profile's ID, is not that of the
+/// session in use is discarded as ``RequestFailure/unusableTokens(_:successor:)``.
 public struct TokenResponse: Sendable, Hashable {
   /// The new tokens.
   public var tokens: TokenSet
-  /// The server's ID for the session; `nil` if the server has none, in which case the client generates one.
+  /// The server's ID for the session. `nil` after a sign-in: the server has none, and the client generates one. `nil` after a
+  /// refresh: the ID is not compared.
   public var session: SessionID?
-  /// The signed-in user. A refresh may omit it.
+  /// The signed-in user; `nil` if the server did not say. `nil` after a refresh keeps the profile.
   public var profile: Profile?
-  /// The handle that ends the session at the server; `nil` if the server has none.
+  /// The handle that ends the session at the server. `nil` (the default): a sign-out does not revoke at the server; nothing
+  /// takes the handle's place.
+  ///
+  /// For a plain server with a revocation endpoint (RFC 7009), a backend passes the refresh token,
+  /// `RevocationHandle(refresh.secret)`, with the sign-in. As long as the two are equal, each rotation replaces the handle as
+  /// well. The handle of a refresh is ignored, so a handle that merely contains the refresh token becomes outdated.
   public var revocation: RevocationHandle?
-  /// The issuer's URL (OpenID Connect Core 1.0 section 2); the profile's ID is unique only within it. `nil` for apps with a
-  /// single server.
+  /// The issuer's URL (OpenID Connect Core 1.0 section 2); the profile's ID is unique only within it. `nil` (the default) for
+  /// apps with a single server. Used by `Accounts`; ignored after a refresh.
   public var issuer: String?
 
   public init(

@@ -1,5 +1,8 @@
 /// A point in civil time: milliseconds since 1970-01-01T00:00:00Z, without leap seconds. It is wrong on a device whose clock is
-/// wrong; ``Moment`` describes which limits depend on it.
+/// wrong.
+///
+/// Durations are therefore measured by the device's uptime. Civil time decides only where uptime cannot, as for the idle and
+/// absolute limits of a session after a restart of the device.
 public struct UnixTime: Sendable, Hashable, Comparable, Codable {
   /// Milliseconds since 1970-01-01T00:00:00Z.
   public let milliseconds: Int64

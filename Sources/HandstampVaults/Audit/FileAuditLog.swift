@@ -14,7 +14,7 @@ import Musl
 ///
 /// Every line refers to the previous one and carries an HMAC-SHA-256 under a key derived from the vault's, so without
 /// the key no change goes undetected. The vault's next edit records the newest line, which makes truncation detectable
-/// as well. See ``trail()`` for the findings.
+/// as well.
 ///
 /// - The log never stops a session. Entries that cannot be written now (a full disk, a locked key) wait in memory, at
 ///   most 256 of them, and are written with the next; if entries are lost, the log states how many.

@@ -48,7 +48,7 @@ public struct BiometricSecret: Sendable {
   /// Asks the user to confirm presence, and returns the secret.
   ///
   /// - Parameter reason: The reason shown to the user, such as "to sign you in".
-  /// - Returns: `nil` if no secret is stored, or if a change of passcode or enrolment invalidated it.
+  /// - Returns: `nil` if no secret is stored, or if a change of passcode or enrollment invalidated it.
   /// - Throws: ``SessionError/presence(_:)`` if the user declines, ``SessionError/storage(_:)`` if the user cannot be
   ///   asked.
   @concurrent public func secret(_ reason: String) async throws(SessionError) -> Secret? {

@@ -8,7 +8,7 @@ import Glibc
 import Musl
 #endif
 
-/// A vault key sealed with a ``Passphrase``, as a store that ``VaultKeyPlace`` can move the key into and out of.
+/// A vault key sealed with a ``Passphrase``, as a store for ``VaultKey/managed(by:)``.
 ///
 /// For programs that let their users choose where to keep the key. If yours always has a passphrase, use
 /// ``VaultKey/passphrase(_:)``.
@@ -29,7 +29,7 @@ public final class PassphraseKey: VaultKeyStore {
     self.new = new
   }
 
-  /// - Throws: ``HandstampCore/VaultError/locked`` if no passphrase or a wrong one is entered.
+  /// - Throws: ``VaultError/locked`` if no passphrase or a wrong one is entered.
   @concurrent public func load() async throws(VaultError) -> Secret? {
     let turn = last.withLock { last in
       let turn = Task { [former = last] in
@@ -61,7 +61,8 @@ public final class PassphraseKey: VaultKeyStore {
     return .success(passphrase.keyBytes)
   }
 
-  /// - Throws: ``HandstampCore/VaultError/passphrase(_:)`` if there is no new passphrase, or it is too short.
+  /// - Throws: ``VaultError/passphrase(_:)`` if there is no new passphrase, it is too short or unusable, or the key is
+  ///   already sealed with another.
   @concurrent public func store(_ key: Secret) async throws(VaultError) {
     guard let new else { throw .passphrase("no passphrase was given to seal the key with") }
     do throws(PassphraseError) { try await passphrase.seal(key, with: new) } catch {

@@ -7,8 +7,9 @@ public import HandstampCore
 /// - Edits are applied under one lock per folder, held for milliseconds; reads take no lock.
 /// - A broken file is ``VaultError/corrupt`` and stays in place. The next sign-in renames it (`….corrupt-1`, `-2` …)
 ///   before writing a new one; only a sign-out removes it and earlier ones set aside.
-/// - A file in a newer format, sealed with another key, or whose key is missing is ``VaultError/unavailable(_:)``. It
-///   is never touched, and no new key is created while there is any vault.
+/// - A file in a newer format is ``VaultError/newerFormat(_:)``; one that was sealed with another key, or whose key is
+///   missing or damaged, is ``VaultError/wrongKey(_:)``. Neither is ever touched, not even by a sign-in or a sign-out,
+///   and no new key is created while there is any vault.
 /// - Beside the file of a session lies a reserve of random bytes (`….room`), for writes that must not fail on a full
 ///   disk: the response to a refresh that cannot be repeated, and the end of a session. Without the reserve such a
 ///   refresh is not started. File systems that copy on write may refuse nevertheless.

@@ -18,12 +18,14 @@ public enum VaultKey: Sendable, Hashable {
   /// have read access.
   case file(String)
   /// A key sealed with a passphrase, in the passphrase's folder. The vault is ``VaultError/locked`` until the
-  /// passphrase is entered. The passphrase must be set before the first vault is written.
+  /// passphrase is entered. The passphrase must be set before the first vault is written, which otherwise fails with
+  /// ``VaultError/passphrase(_:)``.
   case passphrase(Passphrase)
   /// A key in another store, such as the desktop's, created with the first vault. While that store is locked, so is the
   /// vault.
   case managed(by: KeptKey)
-  /// A key supplied by the program: at least 32 bytes from a random source. A password is not a key.
+  /// A key supplied by the program: at least 32 bytes from a random source; fewer are ``VaultError/wrongKey(_:)``. A
+  /// password is not a key.
   case raw(Secret)
 }
 
