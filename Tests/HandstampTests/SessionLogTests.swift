@@ -87,7 +87,7 @@ private struct Lines: LogHandler {
 @Suite struct `Refreshes as events` {
   private let clock = ManualClock()
 
-  @Test func `report success, failure with its cause, and another process`() async throws {
+  @Test func `report success, and failure with its cause`() async throws {
     let vault = MemoryVault()
     let failure = RequestFailure.network(.notConnected("refused"))
     let backend = ScriptedBackend { call, _, _ in call == 1 ? .granted(.sample(1)) : .noDecision(failure) }
@@ -101,6 +101,24 @@ private struct Lines: LogHandler {
     clock.advance(by: .seconds(3600))
     await #expect(throws: SessionError.requestFailed(failure)) { try await session.token() }
     #expect(await events.next() == RefreshEvent(session: "s1", error: .requestFailed(failure)))
+  }
+
+  @Test func `report the tokens of another process`() async throws {
+    let vault = MemoryVault()
+    let policy = SessionPolicy(refresh: RefreshPolicy(usesTimer: false))
+    let one = SessionController(backend: ScriptedBackend.rotating(), vault: vault, policy: policy, clock: clock)
+    try await one.signIn { .sample(0) }
+    let other = SessionController(backend: ScriptedBackend.rotating(), vault: vault, policy: policy, clock: clock)
+    var events = other.refreshes().makeAsyncIterator()
+    #expect(await other.states.first { $0 != .restoring } == one.state)
+    clock.advance(by: .seconds(3600))
+    let token = try await one.token()
+    #expect(try await other.token() == token)
+    #expect(await events.next() == RefreshEvent(session: "s1", wasByAnotherProcess: true))
+    // Its own refresh is not another's.
+    clock.advance(by: .seconds(3600))
+    _ = try await other.token()
+    #expect(await events.next() == RefreshEvent(session: "s1"))
   }
 }
 

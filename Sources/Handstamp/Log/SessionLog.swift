@@ -52,6 +52,10 @@ struct SessionLog: Sendable {
     }
   }
 
+  func noteAdoption(in session: SessionID) {
+    write(.info, "tokens adopted from another process", ["session": session.rawValue])
+  }
+
   private func note(_ entry: AuditEntry) {
     var values = ["outcome": entry.outcome]
     if let session = entry.session { values["session"] = session.rawValue }
@@ -59,7 +63,7 @@ struct SessionLog: Sendable {
     case .signIn: write(.info, "sign-in", values)
     case .restore: write(.info, "session restored", values)
     case .refresh: write(entry.outcome == "ok" ? .info : .warning, "refresh ended", values)
-    case .adopt: write(.info, "tokens adopted from another process", values)
+    case .adopt: write(.info, "session of another process adopted", values)
     case .end: write(.notice, "session ended", values)
     case .trouble: write(.warning, "session not usable", values)
     default: break

@@ -26,8 +26,24 @@ extension SessionController {
     case .refresh:
       let error = entry.outcome == "ok" ? nil : machine.refreshFailure
       refreshHub.publish { _ in RefreshEvent(session: session, error: error) }
-    case .adopt: refreshHub.publish { _ in RefreshEvent(session: session, wasByAnotherProcess: true) }
     default: break
     }
+  }
+
+  /// Reports tokens of another process: this one found them in the vault, and its own refresh did not bring them.
+  func tellAdoption(
+    _ event: SessionMachine.Event, _ effects: [SessionMachine.Effect],
+    _ former: (session: SessionID?, token: AccessToken?)
+  ) {
+    switch event {
+    case .read, .edited: break
+    default: return
+    }
+    guard let session = machine.sessionID, session == former.session, let token = machine.access?.token,
+      token != former.token,
+      !effects.contains(where: { if case .audit = $0 { true } else { false } })
+    else { return }
+    log?.noteAdoption(in: session)
+    refreshHub.publish { _ in RefreshEvent(session: session, wasByAnotherProcess: true) }
   }
 }

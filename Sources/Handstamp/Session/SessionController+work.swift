@@ -4,8 +4,10 @@ import HandstampCore
 extension SessionController {
   /// The only entry point: decides, updates the snapshot, performs. Never suspends.
   func post(_ event: SessionMachine.Event, at time: Moment? = nil) {
+    let former = (session: machine.sessionID, token: machine.access?.token)
     let effects = machine.handle(event, at: time ?? clock.now())
     log?.note(event)
+    tellAdoption(event, effects, former)
     renewSnapshot()
     for effect in effects {
       log?.note(effect, attempt: machine.refreshAttempt)

@@ -305,6 +305,11 @@ package struct SessionMachine: Sendable, Hashable {
     if case .live(let live) = phase { live.access } else { nil }
   }
 
+  /// The ID of the session in use; `nil` while signed out and behind the fence of a sign-out.
+  package var sessionID: SessionID? {
+    if case .live(let live) = phase { live.stored.id } else { nil }
+  }
+
   /// Whether an access token with that lifetime is valid for `validity` more.
   package static func serves(_ lifetime: Lifetime?, for validity: Duration, at now: Moment) -> Bool {
     guard let lifetime else { return true }
