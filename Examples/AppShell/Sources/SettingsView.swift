@@ -41,6 +41,6 @@ struct SettingsView: View {
 
   /// The sign-out has succeeded locally in any case; the report lists what failed.
   private func show(_ report: SignOutReport) {
-    problem = report.others.flatMap { Wording($0)?.text }
+    problem = report.otherSessionsError.flatMap { Wording($0)?.text }
   }
 }
