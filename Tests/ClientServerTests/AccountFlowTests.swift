@@ -46,7 +46,9 @@ final class Post: Mailer {
       #expect(full.profile?.id == guest.profile?.id)
       #expect(full.profile?.isAnonymous == false)
       #expect(full.profile?.name == "Ada")
-      await #expect(throws: SessionError.tokenRejected) { try await backend.registerPushToken(nil, token: token) }
+      await #expect(throws: SessionError.sessionEnded(.replaced)) {
+        try await backend.registerPushToken(nil, token: token)
+      }
       #expect(try await controller.token() != token)
       let again = try await backend.signIn(email: "ada@example.org", password: password)
       #expect(again.profile?.id == guest.profile?.id)
@@ -67,7 +69,7 @@ final class Post: Mailer {
       try await backend.changePassword(from: password, to: next, endingOthers: false, token: grant.tokens.access)
       try await other.registerPushToken(Secret("push"), token: second.tokens.access)
       try await backend.changePassword(from: next, to: password, endingOthers: true, token: grant.tokens.access)
-      await #expect(throws: SessionError.tokenRejected) {
+      await #expect(throws: SessionError.sessionEnded(.revoked)) {
         try await other.registerPushToken(nil, token: second.tokens.access)
       }
       try await backend.renameDevice(of: #require(grant.session), to: "Ada’s", token: grant.tokens.access)
@@ -105,7 +107,7 @@ final class Post: Mailer {
       let next = Secret("another password")
       try await backend.confirmPasswordReset(code, newPassword: next)
       await #expect(throws: SessionError.self) { try await backend.confirmPasswordReset(code, newPassword: password) }
-      await #expect(throws: SessionError.tokenRejected) {
+      await #expect(throws: SessionError.sessionEnded(.revoked)) {
         try await backend.endOtherSessions(token: grant.tokens.access)
       }
       _ = try await backend.signIn(email: "ada@example.org", password: next)

@@ -103,8 +103,12 @@ extension SessionError {
         self = .invalidResponse("status \(response.status) without a problem document")
         return
       }
-      // This concerns the access token, not the request. The end of the session is reported by its refresh.
-      if response.status == 401, code == "session_ended" || code.hasPrefix("token_") {
+      if response.status == 401, code == "session_ended" {
+        self = .sessionEnded(problem.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected)
+        return
+      }
+      // This concerns the access token, not the request.
+      if response.status == 401, code.hasPrefix("token_") {
         self = .tokenRejected
         return
       }
