@@ -59,7 +59,7 @@ struct Bench {
       case .read, .edit, .lock: queue.append(effect)
       case .clean(let ended, let step): cleaning.append((ended, step))
       case .abandon(let operation): asked.removeAll { $0.operation == operation }
-      case .audit, .cancelRequests, .unlock, .ignored, .revoke: break
+      case .audit, .refreshed, .adopted, .cancelRequests, .unlock, .ignored, .revoke: break
       }
     }
     return new
@@ -86,7 +86,9 @@ struct Bench {
         keys += 1
         guard let key = RotationKey.sample(keys) else { continue }
         handle(lockIsFree ? .locked(operation, key) : .lockFailed(operation, key))
-      case .publish, .audit, .startTimer, .resume, .finish, .cancelRequests, .unlock, .abandon, .ignored, .askRefresh,
+      case .publish, .audit, .refreshed, .adopted, .startTimer, .resume, .finish, .cancelRequests, .unlock, .abandon,
+        .ignored,
+        .askRefresh,
         .revoke,
         .clean:
         continue

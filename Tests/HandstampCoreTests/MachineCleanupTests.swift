@@ -116,7 +116,7 @@ import Testing
     bench.run(.conditionsChanged)
     bench.clean()
     #expect(bench.vault?.tombstones.last?.steps == [])
-    #expect(bench.machine.chores.isEmpty)
+    #expect(bench.machine.cleanups.pending.isEmpty)
   }
 
   @Test func `runs even if the tombstone could not be written`() {

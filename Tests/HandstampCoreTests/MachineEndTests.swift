@@ -220,7 +220,7 @@ import Testing
     #expect(relaunched.effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
     relaunched.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
     #expect(relaunched.vault?.tombstones.allSatisfy { $0.revocation == nil } == true)
-    #expect(relaunched.machine.outbox.isEmpty)
+    #expect(relaunched.machine.revocations.pending.isEmpty)
   }
 
   @Test func `waits for an unresponsive vault until its timeout, and reports it`() {

@@ -264,7 +264,7 @@ private struct Storm {
         if machine.session != nil { faults.append("cleaned up after the session in use") }
         if case .unavailable = machine.state { faults.append("cleaned up while a user may be signed in") }
         cleaning.append((ended.session, step))
-      case .publish, .audit, .cancelRequests, .ignored: break
+      case .publish, .audit, .refreshed, .adopted, .cancelRequests, .ignored: break
       }
     }
   }
@@ -296,8 +296,8 @@ private struct Storm {
     }
     if !callers.isEmpty { faults.append("\(callers.count) callers wait forever in \(machine.state)") }
     if !commands.isEmpty { faults.append("\(commands.count) commands wait forever in \(machine.state)") }
-    if case .signedOut = machine.state, !hangs, !machine.chores.isEmpty {
-      faults.append("not cleaned up: \(machine.chores)")
+    if case .signedOut = machine.state, !hangs, !machine.cleanups.pending.isEmpty {
+      faults.append("not cleaned up: \(machine.cleanups.pending)")
     }
     if !locksHeld.isEmpty { faults.append("locks are never released: \(locksHeld)") }
     let shown = machine.session
@@ -313,7 +313,9 @@ extension SessionMachine.Effect {
     case .read(let own), .edit(let own, _), .lock(let own, _), .askRefresh(let own, _, _), .unlock(let own),
       .abandon(let own):
       own == operation
-    case .publish, .audit, .startTimer, .resume, .finish, .cancelRequests, .ignored, .revoke, .clean: false
+    case .publish, .audit, .refreshed, .adopted, .startTimer, .resume, .finish, .cancelRequests, .ignored, .revoke,
+      .clean:
+      false
     }
   }
 }

@@ -242,7 +242,7 @@ import Testing
     #expect(bench.vault?.revision ?? 0 > revision)
   }
 
-  @Test func `is recognised even if an edit gave it the same revision`() {
+  @Test func `is recognized even if an edit gave it the same revision`() {
     var (older, bench) = refreshed()
     bench.vault = older
     bench.vault?.revision = bench.machine.revision

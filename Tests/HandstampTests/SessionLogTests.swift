@@ -103,6 +103,21 @@ private struct Lines: LogHandler {
     #expect(await events.next() == RefreshEvent(session: "s1", error: .requestFailed(failure)))
   }
 
+  @Test func `report tokens that could not be stored as a failure`() async throws {
+    let vault = FaultyVault(MemoryVault())
+    let session = SessionController(
+      backend: ScriptedBackend.rotating(), vault: vault, policy: quiet, clock: clock)
+    try await session.signIn { .sample(0) }
+    var events = session.refreshes().makeAsyncIterator()
+    await vault.set { $0.failing = { if case .advance = $0 { .full("disk full") } else { nil } } }
+    clock.advance(by: .seconds(3600))
+    _ = try? await session.token()
+    guard case .storage(.full)? = await events.next()?.error else {
+      Issue.record("no error")
+      return
+    }
+  }
+
   @Test func `report the tokens of another process`() async throws {
     let vault = MemoryVault()
     let policy = SessionPolicy(refresh: RefreshPolicy(usesTimer: false))

@@ -114,5 +114,5 @@ private struct Device: Sendable {
 }
 
 extension SessionController {
-  fileprivate var hasChores: Bool { !machine.chores.isEmpty }
+  fileprivate var hasChores: Bool { !machine.cleanups.pending.isEmpty }
 }

@@ -47,13 +47,11 @@ struct SessionLog: Sendable {
     case .startTimer(.deliver, _, let wait): write(.info, "revocation delayed", ["wait": "\(wait)"])
     case .startTimer(.save, _, let wait): write(.info, "storing delayed", ["wait": "\(wait)"])
     case .audit(let entry): note(entry)
+    case .adopted(let session):
+      write(.info, "tokens adopted from another process", ["session": session.rawValue])
     case .publish(.unavailable(let error)): write(.warning, "session unavailable", ["cause": error.code])
     default: break
     }
-  }
-
-  func noteAdoption(in session: SessionID) {
-    write(.info, "tokens adopted from another process", ["session": session.rawValue])
   }
 
   private func note(_ entry: AuditEntry) {

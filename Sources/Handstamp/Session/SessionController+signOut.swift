@@ -49,7 +49,7 @@ extension SessionController {
     // There is no end and so no reason; this is the mildest, for steps that look at it.
     let current = EndedSession(session: facts.session, account: facts.profile?.id, reason: .expired)
     var report = CleanupReport()
-    for step in await machine.cleanups where scopes.contains(step.scope) {
+    for step in await machine.cleanups.steps where scopes.contains(step.scope) {
       // Never the data of a session that replaced this one.
       guard case .signedIn(let now) = state, now.session == facts.session else { break }
       do {
@@ -82,7 +82,7 @@ extension SessionController {
   ///   ones are left.
   public nonisolated func waitForRevocations(timeout limit: Duration) async -> Bool {
     guard await wait(nextWaiter(), until: .delivered, within: limit) else { return false }
-    return await machine.outbox.isEmpty
+    return await machine.revocations.pending.isEmpty
   }
 
   /// Waits until no refresh request is in flight and the tokens of the last one are stored. A refresh that has not been sent,
@@ -134,7 +134,7 @@ extension SessionController {
       report.failed[entry.step] = entry.failure
       if entry.failure == nil { report.cleared.append(entry.step) }
     }
-    report.unfinished = machine.chores.values.flatMap(\.running).sorted()
+    report.unfinished = machine.cleanups.pending.values.flatMap(\.running).sorted()
     return report
   }
 
@@ -160,12 +160,12 @@ extension SessionController {
     switch condition {
     // Before the vault has been read, this is unknown.
     case .delivered: machine.state != .restoring && machine.isDeliveryOver && deliveryNotes.isEmpty
-    case .cleaned: machine.chores.values.allSatisfy(\.running.isEmpty)
+    case .cleaned: machine.cleanups.pending.values.allSatisfy(\.running.isEmpty)
     case .refreshed: !machine.isRefreshUnsettled
     case .settled:
       switch machine.state {
       case .signedIn: true
-      case .signedOut: machine.outbox.isEmpty && deliveryNotes.isEmpty && machine.chores.isEmpty
+      case .signedOut: machine.revocations.pending.isEmpty && deliveryNotes.isEmpty && machine.cleanups.pending.isEmpty
       case .restoring, .unavailable: false
       }
     }

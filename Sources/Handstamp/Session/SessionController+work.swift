@@ -4,10 +4,8 @@ import HandstampCore
 extension SessionController {
   /// The only entry point: decides, updates the snapshot, performs. Never suspends.
   func post(_ event: SessionMachine.Event, at time: Moment? = nil) {
-    let former = (session: machine.sessionID, token: machine.access?.token)
     let effects = machine.handle(event, at: time ?? clock.now())
     log?.note(event)
-    tellAdoption(event, effects, former)
     renewSnapshot()
     for effect in effects {
       log?.note(effect, attempt: machine.refreshAttempt)
@@ -44,8 +42,11 @@ extension SessionController {
   private func perform(_ effect: SessionMachine.Effect) {
     switch effect {
     case .publish(let state): hub.publish(state)
+    case .refreshed(let session, let error):
+      refreshHub.publish { _ in RefreshEvent(session: session, error: error) }
+    case .adopted(let session):
+      refreshHub.publish { _ in RefreshEvent(session: session, wasByAnotherProcess: true) }
     case .audit(let entry):
-      tellRefresh(entry)
       if audit != nil { auditQueue.yield(.entry(entry)) }
     case .startTimer(let timer, let ticket, let delay): start(timer, ticket: ticket, after: delay)
     case .resume(let waiters, let result): tokenWaiters.answer(waiters, result)

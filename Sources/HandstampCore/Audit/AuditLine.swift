@@ -18,7 +18,7 @@ package struct AuditLine: Sendable, Hashable {
   package var covered: [UInt8]
   package var code: AuditCode
 
-  /// Serialises `record`; `authenticate` computes the code.
+  /// Serializes `record`; `authenticate` computes the code.
   package init(_ record: AuditRecord, authenticate: ([UInt8]) -> AuditCode) {
     var json = FlatJSON()
     json.add("seq", record.sequence)

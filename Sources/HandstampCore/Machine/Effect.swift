@@ -4,6 +4,10 @@ extension SessionMachine {
     // Announcements: done at once, they never suspend.
     case publish(SessionState)
     case audit(AuditEntry)
+    /// A refresh of this process has ended; with the error if it brought no tokens, or none that could be stored.
+    case refreshed(SessionID, SessionError?)
+    /// Tokens that another process obtained are in use from now on.
+    case adopted(SessionID)
     case startTimer(Timer, ticket: UInt64, after: Duration)
     /// Gives callers their token, or the error.
     case resume([Waiter], Result<StoredAccess, SessionError>)

@@ -34,7 +34,7 @@ extension SessionMachine {
       return end(live, .replaced, at: now)
     case .live, .signedOut, .unavailable: break
     }
-    guard anyway || !isCleaning else {
+    guard anyway || !cleanups.isRunning else {
       return timers[.hold] == nil ? [startTimer(.hold, after: SessionMachine.holdLimit)] : []
     }
     self.held = nil
@@ -58,7 +58,7 @@ extension SessionMachine {
   private mutating func orphan(_ session: SessionID, _ handle: RevocationHandle?, at now: Moment) -> [Effect] {
     guard let handle, session != self.session else { return [] }
     remember(session)
-    outbox[session] = handle
+    revocations.add(session, handle)
     return deliver(at: now)
   }
 
@@ -84,12 +84,9 @@ extension SessionMachine {
       buryLater = nil
       leftBehind = nil
       ended.removeAll { $0 == session.id }
-      outbox[session.id] = nil
-      delays[session.id] = nil
       passedOver = nil
-      chores[session.id] = nil
-      doneChores[session.id] = nil
-      delivered.removeAll { $0.session == session.id }
+      revocations.forget(session.id)
+      cleanups.forget(session.id)
       var effects: [Effect] = []
       switch phase {
       case .live(let former): effects += leave(former, telling: .signedOut(.replaced), for: session.id)
@@ -120,7 +117,7 @@ extension SessionMachine {
   ) -> [Effect] {
     let steps = steps(of: plan)
     var effects = dropHeld(at: now)
-    doneChores = [:]
+    cleanups.forgetWhatIsDone()
     if let attempt = signingIn {
       signingIn = nil
       effects.append(.finish(attempt, .failure(.cancelled)))
@@ -165,7 +162,7 @@ extension SessionMachine {
 
   /// Raises the fence and requests the tombstone. Nothing is published before it is written.
   mutating func end(_ ending: Ending, _ edit: VaultEdit) -> [Effect] {
-    dropFlightWork()
+    dropRefresh()
     timers[.limit] = nil
     timers[.save] = nil
     phase = .ending(ending)
@@ -198,13 +195,13 @@ extension SessionMachine {
         + enter(found, action: .adopt, at: now) + ending.commands.map { .finish($0, .success(.signedOut)) }
         + proceed(at: now)
     case .failed(let trouble):
-      return over(ending, notDurable: trouble, at: now)
+      return over(ending, storageError: trouble, at: now)
     }
   }
 
   /// The session has ended: reported in the order publish, audit, callers, requests, lock, commands, server.
-  mutating func over(_ ending: Ending, notDurable trouble: VaultError? = nil, at now: Moment) -> [Effect] {
-    dropFlightWork()
+  mutating func over(_ ending: Ending, storageError trouble: VaultError? = nil, at now: Moment) -> [Effect] {
+    dropRefresh()
     timers[.limit] = nil
     timers[.save] = nil
     timers[.end] = nil
@@ -221,7 +218,7 @@ extension SessionMachine {
     effects.append(.cancelRequests)
     if let lock = ending.lock { effects.append(.unlock(lock)) }
     if let session = ending.session {
-      add(ending.steps, for: EndedSession(session: session, account: ending.account, reason: ending.reason))
+      cleanups.add(ending.steps, for: EndedSession(session: session, account: ending.account, reason: ending.reason))
     }
     effects += clean(again: true)
     for command in ending.commands {
@@ -230,7 +227,7 @@ extension SessionMachine {
     if trouble == nil {
       buryLater = nil
     } else {
-      if let session = ending.session, let handle = ending.revocation { outbox[session] = handle }
+      if let session = ending.session, let handle = ending.revocation { revocations.add(session, handle) }
       // A command applies to the session at its time, not to one that may begin until it is written.
       let whatever = VaultEdit.endWhatever(ending.reason, at: now, steps: ending.steps, isLate: true)
       let own = ending.session.map {
@@ -251,14 +248,7 @@ extension SessionMachine {
   mutating func fired(_ timer: Timer, at now: Moment) -> [Effect] {
     switch timer {
     case .refresh: return refreshAheadIfDue(at: now) + scheduleRefresh(at: now)
-    case .retry:
-      guard case .live(var live) = phase, live.flight?.step == .pausing else { return [.ignored] }
-      if live.flight?.lock == nil, !supportsRotationKeys {
-        live.flight?.step = .locking
-        phase = .live(live)
-        return [.lock(begin(.lock), within: SessionMachine.lockPatience)]
-      }
-      return prepare(at: now)
+    case .retry: return retry(at: now)
     case .answer: return responseTimeoutPassed(at: now)
     case .save:
       if let later = buryLater {
@@ -267,13 +257,7 @@ extension SessionMachine {
       if case .live(let live) = phase, let kept = live.kept, let access = live.access {
         return [edit(.renew(live.stored.id, holding: kept, with: access), for: .renew(nil, live.stored.id, access))]
       }
-      guard case .live(let live) = phase, live.flight == nil, let unsaved = live.unsaved else { return look() }
-      return [
-        edit(
-          .advance(
-            live.stored.id, sent: unsaved.sent, to: unsaved.successor, access: unsaved.access,
-            profile: unsaved.profile), for: .save(unsaved))
-      ]
+      return saveAgain()
     case .limit:
       guard case .live(let live) = phase else { return [.ignored] }
       switch overdue(live.stored, at: now) {
@@ -286,7 +270,7 @@ extension SessionMachine {
     case .end:
       guard case .ending(let ending) = phase else { return [.ignored] }
       // Its edit is still in progress, and may yet succeed.
-      return over(ending, notDurable: .unavailable("the vault did not answer within 15 seconds"), at: now)
+      return over(ending, storageError: .unavailable("the vault did not answer within 15 seconds"), at: now)
     case .deliver: return deliver(at: now)
     }
   }
@@ -318,8 +302,8 @@ extension SessionMachine {
     guard var tombstone = later.tombstone, entry.session?.id != tombstone.session,
       entry.tombstone(of: tombstone.session) == nil
     else { return nil }
-    tombstone.revocation = outbox[tombstone.session]
-    tombstone.steps = chores[tombstone.session].map { Array($0.running.union($0.failed)).sorted() } ?? []
+    tombstone.revocation = revocations.pending[tombstone.session]
+    tombstone.steps = cleanups.pending[tombstone.session]?.names ?? []
     return tombstone.isFinished ? nil : tombstone
   }
 }

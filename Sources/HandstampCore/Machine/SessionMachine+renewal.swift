@@ -23,20 +23,19 @@ extension SessionMachine {
       waiter.map { [.finish($0, result)] } ?? []
     }
     switch outcome {
-    case .done(let entry): return absorb(entry, at: now) + finish(.success(.renewed))
+    case .done(let entry): return absorb(entry, isOwn: true, at: now) + finish(.success(.renewed))
     case .conflict(let entry): return absorb(entry, at: now) + finish(.success(.renewedElsewhere))
     case .failed(let trouble):
-      guard case .live(var live) = phase, live.stored.id == session, let held = live.access else {
+      guard let live, live.stored.id == session, let held = live.access else {
         return finish(.failure(.storage(trouble)))
       }
-      live.kept = live.kept ?? held.token
+      self.live?.kept = live.kept ?? held.token
       if waiter != nil {
         if live.stored.revocation?.secret == held.token.secret {
-          live.stored.revocation = RevocationHandle(access.token.secret)
+          self.live?.stored.revocation = RevocationHandle(access.token.secret)
         }
-        live.stored.access = access
+        self.live?.stored.access = access
       }
-      phase = .live(live)
       let trouble = audit(.trouble, live.stored, "renew", at: now)
       return [trouble, startTimer(.save, after: .seconds(waiter == nil ? 5 : 1))] + finish(.success(.renewed))
     }

@@ -11,6 +11,7 @@ extension SessionMachine {
   }
 
   mutating func answered(_ operation: Operation, _ reading: VaultReading, at now: Moment) -> [Effect] {
+    if let effects = refreshRead(operation, reading, at: now) { return effects }
     guard let purpose = work.removeValue(forKey: operation) else { return [.ignored] }
     switch purpose {
     case .look:
@@ -20,11 +21,9 @@ extension SessionMachine {
         effects += look()
       }
       return effects
-    case .rollbackCheck(let sent): return rollbackChecked(sent, reading, at: now)
     case .idleCheck: return idleChecked(reading, at: now)
-    case .lockCheck(let trouble): return lockChecked(trouble, reading, at: now)
-    case .begin, .lock, .prepare, .noteReading, .withdraw, .ask, .lateAnswer, .advance, .save, .renew, .reject,
-      .putBack, .end, .endAgain, .delivered, .tell, .postpone, .cleaned, .touch:
+    case .begin, .lateAnswer, .save, .renew, .putBack, .end, .endAgain, .delivered, .tell, .postpone, .cleaned,
+      .touch:
       return [.ignored]
     }
   }
@@ -49,7 +48,9 @@ extension SessionMachine {
   }
 
   /// Takes over the stored entry: the only way in which other processes' work is adopted.
-  mutating func absorb(_ entry: VaultEntry, at now: Moment) -> [Effect] {
+  ///
+  /// - Parameter isOwn: whether this process has just written it.
+  mutating func absorb(_ entry: VaultEntry, isOwn: Bool = false, at now: Moment) -> [Effect] {
     if wentBack(entry), let again = putBack(over: entry, at: now) { return again }
     revision = entry.revision
     note(entry)
@@ -82,22 +83,20 @@ extension SessionMachine {
         return effects + enter(found, action: .adopt, at: now) + deliver(at: now)
       }
       guard found != live.stored else { return settle(at: now) + deliver(at: now) }
-      if let unsaved = live.unsaved, found.refresh != unsaved.sent { live.unsaved = nil }
-      if found.access != live.stored.access { live.mintedAt = found.access?.lifetime?.start ?? now }
       let wasLocked = live.isRefreshLocked
-      live.adopt(found, in: now.boot)
-      live.isRefreshLocked = false
-      // The locked vault did not show when the session began and was last used: its limits apply from here on.
-      if wasLocked, live.touchedAt == nil { live.stored.activeAt = found.activeAt }
+      let former = (access: live.access, refresh: live.unsaved?.successor ?? live.stored.refresh)
+      live.take(over: found, at: now)
       phase = .live(live)
-      let awaited = live.flight?.awaited
+      let isAdoption =
+        !isOwn && (live.access != former.access || (!wasLocked && live.stored.refresh != former.refresh))
       if wasLocked, let reason = overdue(live.stored, at: now) {
         return end(live, reason, at: now)
       }
       // The sender got its response, or withdrew the attempt.
       let isAwaitedNoMore =
-        live.flight?.step == .pausing && awaited != nil && awaited?.isSame(as: found.attempt) != true
-      return publish(live.state) + (wasLocked ? scheduleLimit(at: now) : []) + scheduleRefresh(at: now)
+        live.refresh?.state == .pausing && live.refresh?.awaited.map { !$0.isSame(as: found.attempt) } ?? false
+      return publish(live.state) + (isAdoption ? [.adopted(live.stored.id)] : [])
+        + (wasLocked ? scheduleLimit(at: now) : []) + scheduleRefresh(at: now)
         + settle(at: now) + (isAwaitedNoMore ? [startTimer(.retry, after: .zero)] : []) + deliver(at: now)
     }
   }
@@ -163,24 +162,11 @@ extension SessionMachine {
 
   /// Takes over pending revocations and clean-up steps, whichever program left them.
   mutating func note(_ entry: VaultEntry) {
-    for tombstone in entry.tombstones {
-      guard let handle = tombstone.revocation.map({ newest($0, of: tombstone.session) }),
-        !delivered.contains(Delivered(session: tombstone.session, handle: handle))
-      else { continue }
-      // The server is being sent an older handle, which may end nothing.
-      if let former = outbox[tombstone.session], former != handle, delivering.contains(tombstone.session) {
-        redelivering.insert(tombstone.session)
-      }
-      if outbox[tombstone.session] != handle { delays[tombstone.session] = nil }
-      outbox[tombstone.session] = handle
-      if tombstone.delay?.attempts ?? 0 > delays[tombstone.session]?.attempts ?? 0 {
-        delays[tombstone.session] = tombstone.delay
-      }
-    }
+    for tombstone in entry.tombstones { revocations.note(tombstone) }
     // The signed-in user keeps their data.
     let person = entry.session.flatMap { ended.contains($0.id) ? nil : $0.profile?.id }
     for tombstone in entry.tombstones where person == nil || tombstone.account != person {
-      add(
+      cleanups.add(
         tombstone.steps,
         for: EndedSession(session: tombstone.session, account: tombstone.account, reason: tombstone.reason))
     }
@@ -201,10 +187,9 @@ extension SessionMachine {
     }
     epoch += 1
     // It is in use, whatever revocation was pending: an older vault had been restored, and was replaced again.
-    outbox[session.id] = nil
-    delays[session.id] = nil
+    revocations.remove(session.id)
     // The same user is back, whichever program they signed in with: their data stays.
-    if let account = session.profile?.id { chores = chores.filter { $0.value.ended.account != account } }
+    if let account = session.profile?.id { cleanups.keepData(of: account) }
     var live = Live(stored: session, isRefreshLocked: isRefreshLocked)
     live.mintedAt = session.access?.lifetime?.start
     phase = .live(live)
@@ -214,7 +199,7 @@ extension SessionMachine {
 
   /// The former session is no longer the one in use; another process ended it and stored its end.
   mutating func leave(_ live: Live, telling error: SessionError, for successor: SessionID) -> [Effect] {
-    dropFlightWork()
+    dropRefresh()
     timers[.limit] = nil
     timers[.save] = nil
     // A session that was signed in to again has not ended; only its work in progress has.

@@ -9,8 +9,6 @@ package struct SessionMachine: Sendable, Hashable {
   package let policy: SessionPolicy
   /// Whether the server accepts rotation keys. If not, a refresh is never sent without the refresh lock.
   package let supportsRotationKeys: Bool
-  /// The clean-up steps that this program can run.
-  package let cleanups: [Cleanup]
   /// The process ID that its attempts are recorded with.
   package let process: Int32
   /// Incremented by every sign-in and sign-out; work of an earlier epoch is discarded.
@@ -23,18 +21,8 @@ package struct SessionMachine: Sendable, Hashable {
   var signingIn: Waiter?
   /// Requested work that is not answered yet.
   var work: [Operation: Purpose] = [:]
-  /// Ended sessions with a pending revocation.
-  package internal(set) var outbox: [SessionID: RevocationHandle] = [:]
-  var delivering: Set<SessionID> = []
-  /// Those that must be revoked again, with a newer token.
-  var redelivering: Set<SessionID> = []
-  /// Refresh tokens that arrived after the end of their session.
-  var lateSuccessors: [SessionID: LateSuccessor] = [:]
-  /// Those that were revoked while this program ran, newest last: a read in progress may still return their handle.
-  var delivered: [Delivered] = []
-  var deliveryFailures = 0
-  /// Those in the outbox that wait, since the server's response decided nothing.
-  var delays: [SessionID: DeliveryDelay] = [:]
+  /// The ends that the server does not know of yet.
+  package internal(set) var revocations = RevocationQueue()
   /// Sessions that ended while this program ran, newest last: none of these is restored.
   var ended: [SessionID] = []
   var timers: [Timer: UInt64] = [:]
@@ -51,10 +39,8 @@ package struct SessionMachine: Sendable, Hashable {
   var buryLater: BuryLater?
   /// A sign-in that has succeeded and waits until the former session's data is erased.
   var held: Held?
-  /// Clean-up steps of ended sessions that are pending.
-  package internal(set) var chores: [SessionID: Chores] = [:]
-  /// Those that have run: a read in progress may still return them.
-  var doneChores: [SessionID: Set<String>] = [:]
+  /// The data of ended sessions that is not erased yet.
+  package internal(set) var cleanups: CleanupQueue
 
   package init(
     policy: SessionPolicy = SessionPolicy(), supportsRotationKeys: Bool = true, cleanups: [Cleanup] = [],
@@ -63,12 +49,7 @@ package struct SessionMachine: Sendable, Hashable {
     self.process = process
     self.policy = policy
     self.supportsRotationKeys = supportsRotationKeys
-    self.cleanups = cleanups
-  }
-
-  struct Delivered: Sendable, Hashable {
-    var session: SessionID
-    var handle: RevocationHandle
+    self.cleanups = CleanupQueue(cleanups)
   }
 
   enum Phase: Sendable, Hashable {
@@ -83,6 +64,21 @@ package struct SessionMachine: Sendable, Hashable {
     case unavailable(SessionError)
   }
 
+  /// The session in use, changed in place; `nil` in every other phase. Never set to `nil`.
+  var live: Live? {
+    get { if case .live(let live) = phase { live } else { nil } }
+    _modify {
+      var live: Live?
+      if case .live(let current) = phase {
+        live = current
+        // The phase lets go of its copy, so that changes are made in place.
+        phase = .signedOut
+      }
+      yield &live
+      if let live { phase = .live(live) }
+    }
+  }
+
   /// A session that is in use.
   struct Live: Sendable, Hashable {
     /// The session as the vault last returned it.
@@ -92,7 +88,7 @@ package struct SessionMachine: Sendable, Hashable {
     /// The refresh lock, kept while there are unsaved tokens at a server without rotation keys: another process would send a
     /// token that the server has replaced.
     var lockOfUnsaved: Operation?
-    var flight: Flight?
+    var refresh: Refresh?
     /// The attempt that this process recorded last, and whether it may have had consequences.
     var attempt: RefreshAttempt?
     var isAttemptOpen = false
@@ -112,7 +108,7 @@ package struct SessionMachine: Sendable, Hashable {
     var kept: AccessToken?
 
     var access: StoredAccess? { unsaved?.access ?? stored.access }
-    var lock: Operation? { flight?.lock ?? lockOfUnsaved }
+    var lock: Operation? { refresh?.lock ?? lockOfUnsaved }
 
     /// Takes over the vault's session, except for activity that has not been reported to the vault.
     ///
@@ -133,44 +129,34 @@ package struct SessionMachine: Sendable, Hashable {
       if isNewer { stored.activeAt = own }
     }
 
+    /// Takes over what the vault holds of this session, in whole after a locked vault.
+    mutating func take(over found: StoredSession, at now: Moment) {
+      if let unsaved, found.refresh != unsaved.sent { self.unsaved = nil }
+      if found.access != stored.access { mintedAt = found.access?.lifetime?.start ?? now }
+      adopt(found, in: now.boot)
+      // The locked vault did not show when the session began and was last used: its limits apply from here on.
+      if isRefreshLocked, touchedAt == nil { stored.activeAt = found.activeAt }
+      isRefreshLocked = false
+    }
+
+    /// The vault stored new tokens: those of this process, if they are new.
+    mutating func advanced(to session: StoredSession, isNew: Bool, at now: Moment) {
+      adopt(session, in: now.boot)
+      unsaved = nil
+      attempt = nil
+      isAttemptOpen = false
+      failures = 0
+      cause = nil
+      quietUntil = nil
+      retryAfter = nil
+      if isNew { mintedAt = session.access?.lifetime?.start ?? now }
+    }
+
     /// The error for callers without a usable token.
     func failure(retryAfter: Duration?) -> SessionError {
       if case .preparation(let error)? = cause { return error }
       return .requestFailed(cause ?? .network(.timedOut), retryAfter: retryAfter)
     }
-  }
-
-  struct Unsaved: Sendable, Hashable {
-    var sent: RefreshToken
-    var successor: RefreshToken
-    var access: StoredAccess
-    var profile: Profile?
-  }
-
-  /// One refresh, from the lock to the stored successor.
-  struct Flight: Sendable, Hashable {
-    enum Step: Sendable, Hashable {
-      case locking, preparing, asking, saving, ending, looking, pausing
-      /// The lock could not be acquired: the vault is read to find out whether its holder may still be waiting for a response.
-      case checking
-      /// The attempt that had no consequences is being withdrawn; then the refresh ends.
-      case withdrawing
-    }
-    var step: Step
-    var attempt = 1
-    var freshKey: RotationKey?
-    var lock: Operation?
-    /// The number of attempts without a response, one of another process included.
-    var unanswered = 0
-    /// Whether the vault has been read since the lock was acquired.
-    var isFresh = false
-    /// The attempt whose limit this refresh waits for.
-    var awaited: RefreshAttempt?
-    /// The error for waiting callers at its end.
-    var failure: SessionError?
-    /// How often the vault changed during this refresh; bounded, so that a constantly changing vault cannot prolong it
-    /// indefinitely.
-    var moves = 0
   }
 
   struct Ending: Sendable, Hashable {
@@ -186,16 +172,6 @@ package struct SessionMachine: Sendable, Hashable {
     var isRejection = false
   }
 
-  /// The pending clean-up of one ended session.
-  package struct Chores: Sendable, Hashable {
-    package var ended: EndedSession
-    /// Started and not answered.
-    package var running: Set<String> = []
-    /// Failed; retried later.
-    package var failed: Set<String> = []
-    var attempts = 0
-  }
-
   struct Held: Sendable, Hashable {
     var waiter: Waiter
     var session: StoredSession
@@ -208,25 +184,14 @@ package struct SessionMachine: Sendable, Hashable {
     var tombstone: Tombstone?
   }
 
-  /// Why work was requested.
+  /// Why work was requested that no refresh waits for.
   enum Purpose: Sendable, Hashable {
     case look
     case begin(Waiter, StoredSession, isWanted: Bool)
-    case lock
-    /// A read of the vault after the lock could not be acquired, for this reason.
-    case lockCheck(VaultError)
-    case prepare
-    /// A found attempt is recorded as read under this boot.
-    case noteReading
-    case withdraw
-    case ask(RefreshToken, since: Moment)
     /// The session ended while its refresh was in flight.
     case lateAnswer(SessionID, sent: RefreshToken)
-    case advance(Unsaved)
     case save(Unsaved)
     case renew(Waiter?, SessionID, StoredAccess)
-    case reject(EndReason)
-    case rollbackCheck(RefreshToken)
     case end
     case endAgain
     case delivered
@@ -242,7 +207,7 @@ package struct SessionMachine: Sendable, Hashable {
 
   /// Handles an event and returns the resulting work.
   package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
-    decide(event, at: now) + releaseLockOfUnsaved() + tellOfLateSuccessors(at: now)
+    decide(event, at: now) + releaseLockOfUnsaved() + tellOfSuccessors(at: now)
   }
 
   private mutating func decide(_ event: Event, at now: Moment) -> [Effect] {
@@ -289,25 +254,14 @@ package struct SessionMachine: Sendable, Hashable {
   }
 
   /// The number of the refresh's attempt, from 1 on; 0 without a refresh.
-  package var refreshAttempt: Int { if case .live(let live) = phase { live.flight?.attempt ?? 0 } else { 0 } }
-
-  /// Why the last refresh brought no tokens.
-  package var refreshFailure: SessionError? {
-    guard case .live(let live) = phase else { return nil }
-    return live.flight?.failure ?? live.failure(retryAfter: nil)
-  }
+  package var refreshAttempt: Int { live?.refresh?.attempt ?? 0 }
 
   /// The state that an app shows now.
   package var state: SessionState { published }
 
   /// The access token that may be sent now; `nil` while signed out and behind the fence of a sign-out.
   package var access: StoredAccess? {
-    if case .live(let live) = phase { live.access } else { nil }
-  }
-
-  /// The ID of the session in use; `nil` while signed out and behind the fence of a sign-out.
-  package var sessionID: SessionID? {
-    if case .live(let live) = phase { live.stored.id } else { nil }
+    live?.access
   }
 
   /// Whether an access token with that lifetime is valid for `validity` more.
@@ -337,8 +291,10 @@ extension SessionMachine {
     return lastNumber
   }
 
+  mutating func nextOperation() -> Operation { Operation(nextNumber()) }
+
   mutating func begin(_ purpose: Purpose) -> Operation {
-    let operation = Operation(nextNumber())
+    let operation = nextOperation()
     work[operation] = purpose
     return operation
   }
@@ -360,6 +316,12 @@ extension SessionMachine {
     return [.publish(state)]
   }
 
+  /// Publishes the session in use, if it has changed.
+  mutating func publishSession() -> [Effect] {
+    guard let live else { return [] }
+    return publish(live.state)
+  }
+
   /// Answers every caller that waits for a token.
   mutating func resumeAll(_ result: Result<StoredAccess, SessionError>) -> [Effect] {
     guard !waiters.isEmpty else { return [] }
@@ -374,37 +336,12 @@ extension SessionMachine {
     .audit(
       AuditEntry(action: action, session: session?.id, account: session?.profile?.id, at: now.wall, outcome: outcome))
   }
-
-  /// Releases the lock that was kept for unsaved tokens, once they are stored or obsolete.
-  private mutating func releaseLockOfUnsaved() -> [Effect] {
-    guard case .live(var live) = phase, let lock = live.lockOfUnsaved, live.unsaved == nil else { return [] }
-    live.lockOfUnsaved = nil
-    phase = .live(live)
-    return [.unlock(lock)]
-  }
-
-  /// Discards work that was requested for a refresh. Releases the refresh lock if it is held.
-  mutating func dropFlightWork() {
-    if case .live(let live) = phase { keepSuccessors(of: live) }
-    work = work.filter { _, purpose in
-      switch purpose {
-      case .lock, .lockCheck, .prepare, .noteReading, .withdraw, .ask, .advance, .save, .reject, .rollbackCheck, .touch:
-        false
-      case .look, .begin, .renew, .lateAnswer, .putBack, .end, .endAgain, .delivered, .tell, .postpone, .cleaned,
-        .idleCheck:
-        true
-      }
-    }
-    timers[.retry] = nil
-    timers[.answer] = nil
-    timers[.refresh] = nil
-  }
 }
 
 extension SessionMachine {
   /// When the attempt in progress was recorded.
   package var attemptNotedAt: Moment? {
-    if case .live(let live) = phase { live.attempt?.since } else { nil }
+    live?.attempt?.since
   }
 
   package func isWaiting(for timer: Timer) -> Bool { timers[timer] != nil }
@@ -429,30 +366,30 @@ extension SessionMachine {
     }
     if isLate { return true }
     if case .ending = phase { return !supportsRotationKeys }
-    guard case .live(let live) = phase else { return false }
-    return switch live.flight?.step {
-    case .asking, .saving, .ending, .looking: true
-    case .locking, .checking, .preparing, .pausing, .withdrawing, nil: live.unsaved != nil
+    return switch live?.refresh?.state {
+    case .sending, .saving, .ending, .checkingRollback: true
+    case .locking, .checkingHolder, .preparing, .notingReading, .pausing, .withdrawing, nil: live?.unsaved != nil
     }
   }
 
   /// Ended sessions whose newest refresh token is known only here, or still in flight.
   package var sessionsWithLateSuccessors: [SessionID] {
-    work.values.compactMap { if case .lateAnswer(let session, _) = $0 { session } else { nil } } + lateSuccessors.keys
+    work.values.compactMap { if case .lateAnswer(let session, _) = $0 { session } else { nil } }
+      + revocations.sessionsWithSuccessors
   }
 
   /// Whether there are tokens that the vault could not store.
   package var hasUnsavedTokens: Bool {
-    if case .live(let live) = phase { live.unsaved != nil } else { false }
+    live?.unsaved != nil
   }
 
   /// The session in use.
   package var session: SessionID? {
-    if case .live(let live) = phase { live.stored.id } else { nil }
+    live?.stored.id
   }
 
   /// Whether the session may be written to disk.
   package var isRemembered: Bool {
-    if case .live(let live) = phase { live.stored.isRemembered } else { true }
+    live?.stored.isRemembered ?? true
   }
 }

@@ -148,7 +148,9 @@ extension World {
       // A process that cannot read the vault relies on its own knowledge, and may not know of a use elsewhere.
       let isBlind = reason == .idle && vaultState != .works && vaultState != .full && vaultState != .unconfirmed
       if isBlind || isOver(reason, session, at: time) { ledger.overdue.insert(session) }
-    case .askRefresh, .startTimer, .finish, .cancelRequests, .unlock, .abandon, .ignored, .read, .edit, .lock, .revoke:
+    case .refreshed, .adopted, .askRefresh, .startTimer, .finish, .cancelRequests, .unlock, .abandon, .ignored, .read,
+      .edit, .lock,
+      .revoke:
       break
     }
   }

@@ -27,7 +27,7 @@ extension World {
     case .abandon(let operation):
       abandon(operation, of: index)
       processes[index].asking.removeAll { $0 == operation }
-    case .audit, .cancelRequests, .ignored: break
+    case .audit, .refreshed, .adopted, .cancelRequests, .ignored: break
     case .finish(World.command, _):
       if let session = processes[index].signingOut { endedRightly.insert(session) }
       processes[index].signingOut = nil

@@ -13,6 +13,8 @@ extension World {
     switch effect {
     case .publish(let state): "shows \(short(state))"
     case .audit(let entry): "notes \(entry.action.rawValue) \(entry.outcome)"
+    case .refreshed(_, let error): "ends the refresh with \(error.map { "\($0)" } ?? "new tokens")"
+    case .adopted: "uses another process's tokens"
     case .startTimer(let timer, _, let delay): "timer \(timer) in \(delay)"
     case .resume(let waiters, .success): "\(waiters.count) get a token"
     case .resume(let waiters, .failure(let error)): "\(waiters.count) get \(error)"

@@ -1,0 +1,96 @@
+/// The clean-up steps of ended sessions that have not succeeded yet. A small machine beside ``SessionMachine``.
+package struct CleanupQueue: Sendable, Hashable {
+  /// The steps that this program can run, in this order.
+  package let steps: [Cleanup]
+  /// By the session that ended.
+  package private(set) var pending: [SessionID: Pending] = [:]
+  /// Those that have succeeded: a read in progress may still return them.
+  private var done: [SessionID: Set<String>] = [:]
+
+  /// The pending clean-up of one ended session.
+  package struct Pending: Sendable, Hashable {
+    package var ended: EndedSession
+    /// Started and not answered.
+    package var running: Set<String> = []
+    /// Failed; retried later.
+    package var failed: Set<String> = []
+    var attempts = 0
+
+    /// The names of all its steps.
+    var names: [String] { running.union(failed).sorted() }
+  }
+
+  /// What follows from the answer of a step.
+  enum Answer: Sendable, Hashable {
+    case ignored
+    /// To be recorded in the tombstone.
+    case succeeded
+    /// Another attempt follows after this time; `nil` after the last one, which waits for the network or the next launch.
+    case failed(retryAfter: Duration?)
+  }
+
+  init(_ steps: [Cleanup]) { self.steps = steps }
+
+  /// Whether a step is running.
+  var isRunning: Bool { pending.values.contains { !$0.running.isEmpty } }
+
+  /// Returns the names of the steps that belong to `plan`.
+  func names(of plan: SignOutPlan) -> [String] { steps.filter { plan.scopes.contains($0.scope) }.map(\.name) }
+
+  /// Adds pending steps, as far as this program can run them.
+  mutating func add(_ names: [String], for ended: EndedSession) {
+    let known = Set(steps.map(\.name)).intersection(names)
+    let done = done[ended.session] ?? []
+    for name in known where !done.contains(name) {
+      // A new step is tried at once, whatever happened to others.
+      var entry = pending[ended.session] ?? Pending(ended: ended)
+      if !entry.running.contains(name), entry.failed.insert(name).inserted { entry.attempts = 0 }
+      pending[ended.session] = entry
+    }
+  }
+
+  /// Starts every pending step that has not been tried yet; with `again`, also those that failed.
+  mutating func start(again: Bool) -> [(ended: EndedSession, step: String)] {
+    var started: [(EndedSession, String)] = []
+    for session in pending.keys.sorted() {
+      guard var entry = pending[session], again || entry.attempts == 0 else { continue }
+      let names = steps.map(\.name).filter(entry.failed.contains)
+      guard !names.isEmpty else { continue }
+      entry.attempts += 1
+      entry.failed = []
+      entry.running.formUnion(names)
+      pending[session] = entry
+      started += names.map { (entry.ended, $0) }
+    }
+    return started
+  }
+
+  mutating func answered(
+    _ session: SessionID, _ name: String, succeeded: Bool, entropy: UInt64, by policy: RetryPolicy
+  ) -> Answer {
+    guard var entry = pending[session], entry.running.remove(name) != nil else { return .ignored }
+    guard succeeded else {
+      entry.failed.insert(name)
+      pending[session] = entry
+      guard entry.attempts < policy.attempts else { return .failed(retryAfter: nil) }
+      let delay = policy.delay(afterAttempt: entry.attempts, entropy: entropy, retryAfter: nil)
+      return .failed(retryAfter: max(.seconds(1), delay))
+    }
+    pending[session] = entry.names.isEmpty ? nil : entry
+    done[session, default: []].insert(name)
+    if done.count > 32 { done = done.filter { pending[$0.key] != nil || $0.key == session } }
+    return .succeeded
+  }
+
+  /// The account's user is back: their data stays.
+  mutating func keepData(of account: AccountID) { pending = pending.filter { $0.value.ended.account != account } }
+
+  /// The session is signed in to again.
+  mutating func forget(_ session: SessionID) {
+    pending[session] = nil
+    done[session] = nil
+  }
+
+  /// A sign-out runs all its steps, also those that have succeeded before.
+  mutating func forgetWhatIsDone() { done = [:] }
+}

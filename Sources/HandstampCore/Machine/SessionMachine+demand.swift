@@ -1,0 +1,124 @@
+/// Callers that ask for a token, and whether a refresh is needed for them.
+extension SessionMachine {
+  /// The shortest time between two refreshes that no caller asked for.
+  static let leastPause: Duration = .seconds(5)
+
+  mutating func demand(_ waiter: Waiter, _ need: Need, at now: Moment) -> [Effect] {
+    switch phase {
+    case .dormant:
+      waiters[waiter] = need
+      return []
+    case .restoring:
+      waiters[waiter] = need
+      return look()
+    case .unavailable(.storageOutdated): return [.resume([waiter], .failure(.storageOutdated))]
+    case .unavailable:
+      // The vault may be readable by now.
+      waiters[waiter] = need
+      return look()
+    case .signedOut:
+      guard case .signedOut(let reason) = published else { return [.resume([waiter], .failure(.signedOut(nil)))] }
+      return [.resume([waiter], .failure(.signedOut(reason)))]
+    case .ending(let ending): return [.resume([waiter], .failure(.signedOut(ending.reason)))]
+    case .live(let live):
+      if let access = live.access, serves(access, need, at: now) {
+        return [.resume([waiter], .success(access))] + refreshAheadIfDue(at: now)
+      }
+      if let access = live.access, need.refused == access.token, isFresh(live, at: now) {
+        return [.resume([waiter], .failure(.tokenRejected))]
+      }
+      waiters[waiter] = need
+      // Served when the refresh in progress ends; thousands of callers may join it.
+      return live.refresh == nil ? settle(at: now) : []
+    }
+  }
+
+  /// Serves the callers that can be served, and makes sure that there is a refresh for the rest.
+  mutating func settle(at now: Moment) -> [Effect] {
+    guard let live, !waiters.isEmpty else { return [] }
+    var effects: [Effect] = []
+    if let access = live.access {
+      let served = waiters.filter { serves(access, $0.value, at: now) }.keys.sorted()
+      if !served.isEmpty {
+        for waiter in served { waiters[waiter] = nil }
+        effects.append(.resume(served, .success(access)))
+      }
+    }
+    return waiters.isEmpty ? effects : effects + startRefresh(at: now)
+  }
+
+  /// Starts a refresh unless there is one, or none is possible now.
+  private mutating func startRefresh(at now: Moment) -> [Effect] {
+    guard let live, live.refresh == nil else { return [] }
+    if live.isRefreshLocked { return resumeAll(.failure(.storage(.locked))) + look() }
+    if let unsaved = live.unsaved {
+      // First the tokens we have; a rotation that is not durable must not be followed by another.
+      return save(unsaved)
+    }
+    guard live.stored.refresh != nil else { return failWaiters(.noRefreshToken, at: now) }
+    if let quiet = live.quietUntil, left(until: quiet, at: now) != nil {
+      let wait = live.retryAfter.flatMap { left(until: $0, at: now) }
+      return failWaiters(live.failure(retryAfter: wait), at: now)
+    }
+    return acquireLock()
+  }
+
+  /// Refreshes while the old token is still valid, if it is in its margin and no refresh has failed just now.
+  mutating func refreshAheadIfDue(at now: Moment) -> [Effect] {
+    guard let live, live.refresh == nil, live.unsaved == nil, !live.isRefreshLocked, live.stored.refresh != nil,
+      isDueAhead(live, at: now)
+    else { return [] }
+    if let quiet = live.quietUntil, left(until: quiet, at: now) != nil { return [] }
+    return acquireLock()
+  }
+
+  /// Sets the timer of the refresh ahead of expiry, at least `least` from now.
+  mutating func scheduleRefresh(at now: Moment, atLeast least: Duration = .zero) -> [Effect] {
+    guard policy.refresh.usesTimer, let live, live.refresh == nil, live.unsaved == nil, live.stored.refresh != nil,
+      let lifetime = live.access?.lifetime
+    else { return [] }
+    var wait = max(least, lifetime.remaining(at: now) - policy.refresh.margin(forLifetime: lifetime.duration))
+    if let quiet = live.quietUntil, let left = left(until: quiet, at: now) { wait = max(wait, left) }
+    return [startTimer(.refresh, after: wait)]
+  }
+
+  /// Whether the token is in the margin in which it is replaced before a caller asks.
+  func isDueAhead(_ live: Live, at now: Moment) -> Bool {
+    guard policy.refresh.usesTimer, let lifetime = live.access?.lifetime else { return false }
+    return lifetime.remaining(at: now) <= policy.refresh.margin(forLifetime: lifetime.duration)
+  }
+
+  /// Whether a caller waits for a refresh, or the token is in its margin.
+  func isRefreshWanted(at now: Moment) -> Bool {
+    guard waiters.isEmpty, let live else { return !waiters.isEmpty }
+    return isDueAhead(live, at: now)
+  }
+
+  /// The refresh failed: a token that is still valid remains in use.
+  mutating func failWaiters(_ error: SessionError, at now: Moment) -> [Effect] {
+    serveWithWhatLasts(at: now) + resumeAll(.failure(error))
+  }
+
+  /// Serves callers that asked for more validity than there is, and can do with less.
+  mutating func serveWithWhatLasts(at now: Moment) -> [Effect] {
+    guard let access = live?.access, SessionMachine.serves(access.lifetime, for: .zero, at: now) else { return [] }
+    let served = waiters.filter { $0.value.refused != access.token }.keys.sorted()
+    guard !served.isEmpty else { return [] }
+    for waiter in served { waiters[waiter] = nil }
+    return [.resume(served, .success(access))]
+  }
+
+  private func serves(_ access: StoredAccess, _ need: Need, at now: Moment) -> Bool {
+    need.refused != access.token && SessionMachine.serves(access.lifetime, for: need.validity, at: now)
+  }
+
+  private func isFresh(_ live: Live, at now: Moment) -> Bool {
+    guard let minted = live.mintedAt, let age = now.elapsed(since: minted) else { return false }
+    return age < policy.refresh.minimumAge
+  }
+
+  func left(until moment: Moment, at now: Moment) -> Duration? {
+    guard moment.boot == now.boot, moment.uptime > now.uptime else { return nil }
+    return moment.uptime - now.uptime
+  }
+}
