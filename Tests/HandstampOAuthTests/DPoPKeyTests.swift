@@ -48,6 +48,15 @@ import Testing
     }
     #expect(write(Data("short".utf8), to: path, mode: 0o600))
     #expect(throws: SessionError.storage(.wrongKey("\(path) is not a DPoP key"))) { try DPoPKey(file: path) }
-    #expect(throws: SessionError.self) { try DPoPKey(file: folder.path + "/none/dpop.key") }
+    let missing = folder.path + "/none/dpop.key"
+    #expect(throws: SessionError.storage(.unavailable("\(missing) cannot be written (error 2)"))) {
+      try DPoPKey(file: missing)
+    }
+    #if os(Linux)
+    // A file system to which not even root may add files.
+    #expect(throws: SessionError.storage(.permissions("no permission to write /sys/dpop.key"))) {
+      try DPoPKey(file: "/sys/dpop.key")
+    }
+    #endif
   }
 }

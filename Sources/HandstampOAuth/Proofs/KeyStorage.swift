@@ -20,12 +20,14 @@ enum KeyStorage {
     let files = FileManager.default
     let draft = "\(path).\(UUID().uuidString)"
     let data = key.withExposedBytes { Data($0) }
+    // Only its owner can ever open the file.
+    let descriptor = open(draft, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw VaultError(writing: path, code: errno)
+    }
     defer { try? files.removeItem(atPath: draft) }
     do {
-      // Only its owner can open the file before the key is in it.
-      try Data().write(to: URL(fileURLWithPath: draft), options: .withoutOverwriting)
-      try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: draft)
-      let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: draft))
+      let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
       try handle.write(contentsOf: data)
       try handle.synchronize()
       try handle.close()
@@ -40,11 +42,16 @@ enum KeyStorage {
 extension VaultError {
   /// Classifies Foundation's error for a file that could not be written.
   fileprivate init(writing path: String, _ error: any Error) {
+    let system = ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError) ?? error as NSError
+    self.init(writing: path, code: Int32(clamping: system.domain == NSPOSIXErrorDomain ? system.code : 0))
+  }
+
+  fileprivate init(writing path: String, code: Int32) {
     self =
-      switch (error as? CocoaError)?.code {
-      case .fileWriteOutOfSpace?: .full("disk full (writing \(path))")
-      case .fileWriteNoPermission?, .fileWriteVolumeReadOnly?: .permissions("\(path) cannot be written: no permission")
-      default: .unavailable("\(path) cannot be written (error \((error as NSError).code))")
+      switch code {
+      case ENOSPC, EDQUOT: .full("disk full (writing \(path))")
+      case EACCES, EPERM, EROFS: .permissions("no permission to write \(path)")
+      default: .unavailable("\(path) cannot be written (error \(code))")
       }
   }
 }
