@@ -216,7 +216,9 @@ extension CookieSite {
 
   @Test func `keeps cookies changed by a response, also across a restart and under concurrency`() async throws {
     let vault = MemoryVault()
-    let (_, client) = try await signedIn(vault)
+    let (session, client) = try await signedIn(vault)
+    let reported = Locked<[RefreshEvent]>([])
+    let reading = Task { for await event in session.refreshes() { reported.withLock { $0.append(event) } } }
     for number in 0..<8 {
       forum.answer(.page("hello", [("Set-Cookie", "c\(number)=\(number); path=/")]))
     }
@@ -224,6 +226,9 @@ extension CookieSite {
       for _ in 0..<8 { group.addTask { _ = try await client.respond(to: get()) } }
       try await group.waitForAll()
     }
+    reading.cancel()
+    await reading.value
+    #expect(reported.withLock { $0.isEmpty }, "a replaced cookie is not a refresh by another process")
     _ = try await self.client(controller(vault)).respond(to: get())
     let sent = try #require(forum.requests.last?.headers.first(named: "Cookie"))
     for number in 0..<8 { #expect(sent.contains("c\(number)=\(number)")) }

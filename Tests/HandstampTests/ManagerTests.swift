@@ -91,6 +91,21 @@ import Testing
     #expect(!session.snapshot.isWorking)
   }
 
+  @Test func `shows why the content could not be loaded`() async throws {
+    struct Broken: Error {}
+    let failures: [(any Error, SessionError)] = [
+      (Broken(), .contentFailed("Broken")), (APIError.session(.storage(.locked)), .storage(.locked)),
+      (APIError.unreadable("id"), .invalidResponse("id")),
+      (APIError.status(503, nil), .requestFailed(.server(.init(status: 503)))),
+    ]
+    for (thrown, shown) in failures {
+      let session = manager(load: { _ in throw thrown })
+      try await session.signIn { .sample(0) }
+      await wait { session.snapshot.content == .failure(shown) }
+      await session.signOut()
+    }
+  }
+
   @Test func `signs out without waiting for content to load`() async throws {
     let gate = Gate()
     let session = manager { _ in

@@ -15,11 +15,17 @@ extension APIClient {
     // Read after the state: it is the state of the session that the request was sent for, not of a later one.
     guard controller.requests.generation == generation else { return }
     let reason = problem.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected
-    await controller.sessionDidEnd(facts.session, reason: reason)
-    // Not before the end is stored and published.
-    for await state in controller.states {
-      guard case .signedIn(let now) = state, now.session == facts.session else { break }
-    }
+    await controller.endHere(facts.session, reason: reason)
     throw .session(.sessionEnded(reason))
+  }
+}
+
+extension SessionController {
+  /// Ends a session that the server has ended, and waits until the end is stored and published.
+  nonisolated func endHere(_ session: SessionID, reason: EndReason) async {
+    await sessionDidEnd(session, reason: reason)
+    for await state in states {
+      guard case .signedIn(let now) = state, now.session == session else { break }
+    }
   }
 }

@@ -37,11 +37,7 @@ extension APIClient {
 
   private func end(_ reason: EndReason, in generation: UInt64) async {
     guard case .signedIn(let facts) = controller.state, controller.requests.generation == generation else { return }
-    await controller.sessionDidEnd(facts.session, reason: reason)
-    // Not before the end is stored and published.
-    for await state in controller.states {
-      guard case .signedIn(let now) = state, now.session == facts.session else { break }
-    }
+    await controller.endHere(facts.session, reason: reason)
   }
 }
 

@@ -136,7 +136,11 @@ public struct APIClient: Sendable {
     }
     let base = parts.path.hasSuffix("/") ? String(parts.path.dropLast()) : parts.path
     parts.path = base + (path.hasPrefix("/") ? "" : "/") + path
-    if !query.isEmpty { parts.queryItems = (parts.queryItems ?? []) + query }
+    if !query.isEmpty {
+      parts.queryItems = (parts.queryItems ?? []) + query
+      // Servers that decode forms read a bare plus sign as a space.
+      parts.percentEncodedQuery = parts.percentEncodedQuery?.replacing("+", with: "%2B")
+    }
     guard let url = parts.string else { throw .invalidRequest("not a valid path") }
     return url
   }

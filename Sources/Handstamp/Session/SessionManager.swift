@@ -28,7 +28,8 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
   /// The API client, which calls with the session's credential.
   public nonisolated let api: APIClient
 
-  @ObservationIgnored let backend: Server
+  /// The backend that the session was created with, for functions of its own, such as confirming an address.
+  @ObservationIgnored public nonisolated let backend: Server
   @ObservationIgnored private let load: @Sendable (APIClient) async throws -> Content
   @ObservationIgnored private var version: UInt64 = 0
   @ObservationIgnored private var session: SessionID?
@@ -51,13 +52,14 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
   ///   - clock: the device's clocks; tests pass their own.
   ///   - audit: records the session's events, in order; `nil` (the default) for none.
   ///   - presence: the lock that guards the tokens; `nil` (the default) makes them available to any caller.
-  ///   - cleanups: the steps that erase the app's data when a session ends, in this order.
+  ///   - cleanups: the steps that erase the app's data when a session ends.
   ///   - logger: gets one line for every decision of the session; `nil` (the default) for none. No line contains a secret.
   ///   - apiOptions: coders, headers and retries of ``api``.
   ///   - load: loads the app's content (`me`, `appConfig`) after each sign-in and each restore, once; ``refreshContent()``
   ///     repeats it. It runs independently of the session: a slow or failing load neither delays nor ends the session. Its
-  ///     errors become a ``SessionError``: the cause of an ``APIError`` where it has one, otherwise
-  ///     ``SessionError/contentFailed(_:)``.
+  ///     errors become a ``SessionError``: that of an ``APIError/session(_:)``, ``SessionError/requestFailed(_:retryAfter:)``
+  ///     without a usable response, ``SessionError/invalidResponse(_:)`` for one that cannot be decoded, and
+  ///     ``SessionError/contentFailed(_:)`` for any other, with its type's name.
   public init(
     backend: Server, vault: any Vault, baseURL: URL, transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil,
@@ -185,11 +187,15 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
   /// Shows `isWorking` until `body` ends, which it always does.
   func working<Result>(_ body: () async throws(SessionError) -> Result) async throws(SessionError) -> Result {
     begin()
+    let former = controller.state
     do throws(SessionError) {
       let result = try await body()
       await end()
       return result
     } catch {
+      if case .sessionEnded(let reason) = error, case .signedIn(let facts) = former {
+        await controller.endHere(facts.session, reason: reason)
+      }
       await end()
       throw error
     }
@@ -279,6 +285,7 @@ extension SessionError {
         status: status, error: problem?.code, detail: problem?.detail ?? problem?.title)
       self = .requestFailed(.server(server))
     case is CancellationError: self = .cancelled
+    case APIError.unreadable(let place): self = .invalidResponse(place)
     case let error as any HandstampError: self = .contentFailed(error.description)
     default: self = .contentFailed(String(describing: type(of: error)))
     }
