@@ -163,7 +163,7 @@ struct ChangeWriter {
     try run(
       "INSERT INTO account (\(AccountRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
       [
-        record.id.rawValue, record.email?.normalised, record.email?.typed, record.identity?.key, record.username,
+        record.id.rawValue, record.email?.normalized, record.email?.typed, record.identity?.key, record.username,
         bytes(record.passwordHash), record.createdAt.milliseconds, record.closedAt?.milliseconds,
       ])
   }
@@ -176,7 +176,7 @@ struct ChangeWriter {
       WHERE id = ? AND revision = ?
       """,
       [
-        record.email?.normalised, record.email?.typed, record.identity?.key, record.username,
+        record.email?.normalized, record.email?.typed, record.identity?.key, record.username,
         bytes(record.passwordHash), record.closedAt?.milliseconds, record.id.rawValue, expecting,
       ])
     if db.changesCount == 1 { return }
@@ -200,7 +200,7 @@ struct ChangeWriter {
       "INSERT INTO ticket (\(OneTimeTokenRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       [
         Data(ticket.id.bytes), ticket.purpose.rawValue, ticket.subject, ticket.account?.rawValue,
-        ticket.email?.normalised, ticket.email?.typed, ticket.username, bytes(ticket.passwordHash), ticket.payload,
+        ticket.email?.normalized, ticket.email?.typed, ticket.username, bytes(ticket.passwordHash), ticket.payload,
         ticket.createdAt.milliseconds, ticket.expiresAt.milliseconds,
       ])
   }

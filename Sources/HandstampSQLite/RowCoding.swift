@@ -92,7 +92,7 @@ extension AccountRecord {
     let identity = key.flatMap { ExternalIdentity(key: $0) }
     guard key == nil || identity != nil else { throw UnreadableRow() }
     self.init(
-      id: id, email: email.map { EmailAddress(stored: typed ?? $0, normalised: $0) }, identity: identity,
+      id: id, email: email.map { EmailAddress(stored: typed ?? $0, normalized: $0) }, identity: identity,
       username: try columns.value(),
       passwordHash: try columns.optional(Data.self).map { Secret(bytes: $0) }, createdAt: try columns.time(),
       closedAt: try columns.optionalTime(), revision: try columns.value())
@@ -112,7 +112,7 @@ extension OneTimeTokenRecord {
     let (email, typed) = (try columns.optional(String.self), try columns.optional(String.self))
     self.init(
       id: id, purpose: purpose, subject: subject, account: account,
-      email: email.map { EmailAddress(stored: typed ?? $0, normalised: $0) }, username: try columns.value(),
+      email: email.map { EmailAddress(stored: typed ?? $0, normalized: $0) }, username: try columns.value(),
       passwordHash: try columns.optional(Data.self).map { Secret(bytes: $0) }, payload: try columns.value(),
       createdAt: try columns.time(), expiresAt: try columns.time())
   }

@@ -145,8 +145,8 @@ public final class SQLiteRegistryStore: RegistryStore {
     try await account("id", id.rawValue)
   }
 
-  @concurrent public func account(email normalised: String) async throws(RegistryStoreError) -> AccountRecord? {
-    try await account("email", normalised)
+  @concurrent public func account(email normalized: String) async throws(RegistryStoreError) -> AccountRecord? {
+    try await account("email", normalized)
   }
 
   @concurrent public func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {

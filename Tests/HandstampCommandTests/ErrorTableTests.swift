@@ -37,7 +37,7 @@ import Testing
     .unavailable("x"),
   ]
   private static let presences: [PresenceError] = [
-    .declined, .unavailable("x"), .lockedOut(retryAfter: .seconds(9)), .cancelled,
+    .declined, .unavailable("x"), .lockedOut(retryAfter: .seconds(9)), .noSecret, .cancelled,
   ]
 
   private func name(_ error: SessionError) -> String {
@@ -73,6 +73,7 @@ import Testing
     case "storage_corrupt": "corrupt"
     case "presence_declined": "declined"
     case "presence_cancelled": "cancelled"
+    case "presence_no_secret": "noSecret"
     default: "?"
     }
   }

@@ -32,8 +32,8 @@ final class FailingStore: RegistryStore {
   @concurrent func account(_ id: AccountID) async throws(RegistryStoreError) -> AccountRecord? {
     await inner.account(id)
   }
-  @concurrent func account(email normalised: String) async throws(RegistryStoreError) -> AccountRecord? {
-    await inner.account(email: normalised)
+  @concurrent func account(email normalized: String) async throws(RegistryStoreError) -> AccountRecord? {
+    await inner.account(email: normalized)
   }
   @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
     await inner.account(identity: identity)

@@ -262,7 +262,7 @@ import Testing
     ("a@b", "a@b"), (" Ada@Example.ORG\n", "ada@example.org"), ("\"a@b\"@c.d", "\"a@b\"@c.d"), ("ÀB@c.d", "àb@c.d"),
   ])
   func `is accepted as an email address`(text: String, normal: String) {
-    #expect(EmailAddress(text)?.normalised == normal)
+    #expect(EmailAddress(text)?.normalized == normal)
   }
 
   @Test func `cannot inject terminal control codes as a device name`() {

@@ -32,8 +32,8 @@ import Testing
     @concurrent func account(_ id: AccountID) async throws(RegistryStoreError) -> AccountRecord? {
       try await store.account(id)
     }
-    @concurrent func account(email normalised: String) async throws(RegistryStoreError) -> AccountRecord? {
-      try await store.account(email: normalised)
+    @concurrent func account(email normalized: String) async throws(RegistryStoreError) -> AccountRecord? {
+      try await store.account(email: normalized)
     }
     @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
       try await store.account(identity: identity)

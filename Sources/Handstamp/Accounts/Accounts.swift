@@ -31,7 +31,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   @ObservationIgnored private var watching: Task<Void, Never>?
   /// Reads and edits run one after the other, so that an old response never overwrites a newer one.
   @ObservationIgnored private var last: Task<Void, Never>?
-  /// Adding and removing one account are serialised, too.
+  /// Adding and removing one account are serialized, too.
   @ObservationIgnored private var busy: [AccountID: Task<Void, Never>] = [:]
   /// Sessions of removed accounts that still have pending revocations or clean-ups.
   @ObservationIgnored private var leaving: [AccountID: Task<Void, Never>] = [:]

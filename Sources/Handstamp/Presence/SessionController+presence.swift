@@ -36,6 +36,7 @@ extension SessionController {
       case .failure(.declined): "declined"
       case .failure(.unavailable): "unavailable"
       case .failure(.lockedOut): "locked_out"
+      case .failure(.noSecret): "no_secret"
       case .failure(.cancelled): "cancelled"
       }
     var entry = AuditEntry(action: .presence, session: nil, account: nil, at: clock.now().wall, outcome: outcome)

@@ -12,7 +12,7 @@ extension SessionManager {
   /// ```
   /// - Parameter exchange: exchanges the secret for tokens. If it calls a server itself, it must first take its turn, see
   ///   ``SignInTurn``.
-  /// - Throws: ``SessionError/presence(_:)`` with ``PresenceError/unavailable(_:)`` if no secret is stored, or it has become
+  /// - Throws: ``SessionError/presence(_:)`` with ``PresenceError/noSecret`` if no secret is stored, or it has become
   ///   unusable: sign in by other means then, and store it again. Otherwise the error of `exchange`.
   public func signIn(
     with biometric: BiometricSecret, reason: String, remember: Bool = true,
@@ -20,7 +20,7 @@ extension SessionManager {
   ) async throws {
     try await signIn(remember: remember) {
       guard let secret = try await biometric.secret(reason) else {
-        throw SessionError.presence(.unavailable("no secret is stored for it"))
+        throw SessionError.presence(.noSecret)
       }
       return try await exchange(secret)
     }

@@ -24,25 +24,25 @@ extension SessionManager where Server == ServerBackend {
   /// | Linux | `$XDG_STATE_HOME/<name>/vault`, by default `~/.local/state/<name>/vault` |
   ///
   /// Each server's session is stored on its own, by the origin of `url` (scheme, host and port), so that a token is never sent
-  /// to another server. Processes with the same `name` and the same origin share the session. On Linux the host's name is sent
+  /// to another server; a vault that is passed holds one session, so use one for each server. Processes with the same `name` and the same origin share the session. On Linux the host's name is sent
   /// to the server as the device name.
   ///
   /// - Parameters:
-  ///   - url: the server's URL: `https`. Over `http`, passwords and tokens can be read on the way: only for tests.
+  ///   - url: the server's URL: `https`. Over `http`, passwords and tokens can be read in transit: only for tests.
   ///   - name: the program's name, such as `org.example.forum`: where the session and the device's ID are stored. Default: the
   ///     bundle identifier, otherwise the name of the executable.
   ///   - vault: stores the session; `nil` (the default) for the vault of the table. A program that is not signed with a keychain
   ///     entitlement passes `.platform(name)`, an encrypted file.
-  ///   - transport: sends the requests to the server and of ``api``.
+  ///   - transport: sends the requests of the backend and of ``api``.
   ///   - policy: when to refresh, how to retry, when the session ends on its own.
   ///   - presence: the lock that guards the tokens; `nil` makes them available to any caller.
-  ///   - cleanups: the steps that erase the app's data when a session ends, in this order.
+  ///   - cleanups: the steps that erase the app's data when a session ends.
   ///   - logger: gets one line for every decision; `nil` for none. No line contains a secret.
   ///   - apiOptions: coders, headers and retries of ``api``.
   ///   - load: loads the app's content after each sign-in and each restore, once;
   ///     ``refreshContent()`` repeats it. It runs independently of the session: a slow or failing load neither delays nor ends
-  ///     the session. An error that is not one of the package's becomes ``SessionError/contentFailed(_:)`` with its type's
-  ///     name.
+  ///     the session. An error is shown as a
+  ///     ``SessionError``; see the initializer that takes a backend.
   public convenience init(
     server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil,
     transport: any Transport = URLSessionTransport(), policy: SessionPolicy = SessionPolicy(),

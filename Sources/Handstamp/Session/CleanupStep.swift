@@ -6,7 +6,7 @@ public import FoundationNetworking
 
 /// A step that erases an app's data when a session ends.
 ///
-/// It runs after the end is stored and published; if the program exits before it is done, it runs at the next launch. So it may
+/// It runs after the end is published; if the program exits before it is done, it runs at the next launch. So it may
 /// run twice, and must be harmless then.
 public struct CleanupStep: Sendable {
   package var cleanup: Cleanup

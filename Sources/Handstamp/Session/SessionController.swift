@@ -68,7 +68,7 @@ public actor SessionController {
   ///   - clock: the device's clocks; tests pass their own.
   ///   - audit: records the session's events, in order; `nil` for none.
   ///   - presence: the lock that guards the tokens; `nil` makes them available to any caller.
-  ///   - cleanups: the steps that erase the app's data when a session ends, in this order.
+  ///   - cleanups: the steps that erase the app's data when a session ends.
   ///   - logger: gets one line for every decision; `nil` for none. No line contains a secret.
   public init(
     backend: any Backend, vault: any Vault, policy: SessionPolicy = SessionPolicy(),

@@ -29,7 +29,7 @@ package enum UnsettledRefreshes {
   package static var isEmpty: Bool { state.withLock { $0.count == 0 } }
 
   /// Blocks the calling thread until there are no such refreshes, at most for `limit`. Returns whether that is so. For signal
-  /// handling and other places that cannot suspend; elsewhere use ``SessionController/waitForRefresh(within:)``.
+  /// handling and other places that cannot suspend; elsewhere use ``SessionController/waitForRefresh(timeout:)``.
   @discardableResult
   package static func wait(within limit: Duration) -> Bool {
     let (seconds, attoseconds) = max(.zero, min(limit, .seconds(86_400))).components

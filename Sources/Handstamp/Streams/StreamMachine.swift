@@ -5,14 +5,14 @@ import HandstampCore
 ///
 /// One connection is a *link*. At most two exist: the one in use, and its successor while that opens: a link whose token is
 /// about to expire is closed only when another is open. Both may carry the same messages then, so messages that the reader has
-/// are recognised by ID:
+/// are recognized by ID:
 ///
 /// - `position` is the last ID that the link in use has passed, in its own order. A new link resumes after it.
 /// - `ahead` are the IDs that the reader has but the link in use has not passed yet. They are dropped when they arrive.
 ///
 /// A successor resumes after the position at the moment it was requested, and inherits as `ahead` the IDs that the former link
 /// brought since. If it breaks before it has caught up, the next one inherits both. Messages without an ID of their own are
-/// always delivered: they cannot be recognised.
+/// always delivered: they cannot be recognized.
 struct StreamMachine: Sendable, Hashable {
   /// A link that is open or opening.
   struct Line: Sendable, Hashable {

@@ -63,7 +63,12 @@ extension Examination {
         if let note = home.refusedRefresh(of: account.id, session: session.id) {
           let refusal = note.refusal(at: now.wall, server: account.server)
           let login = "run: handstamp login --account \(shellWord(handle))"
-          let hint = refusal.exit == .signInNeeded ? login : refusal.hint
+          let hint =
+            switch refusal.exit {
+            case .signInNeeded: login
+            case .configuration: "check this client's registration at \(account.server.text)"
+            default: "if this persists, \(login)"
+            }
           add(.problem("refresh", refusal.message, account: name, hint: hint))
         }
       }

@@ -47,7 +47,7 @@ extension Refusal {
       self.init(.failure, plain("\(error)"), hint: "use --device instead")
     case .presence:
       self.init(.failure, "presence was not confirmed", hint: "run the same command again at a terminal")
-    case .contentFailed(let type): self.init(.failure, "cannot load: \(plain(type))", hint: Refusal.isItOurs)
+    case .contentFailed: self.init(.failure, plain("\(error)"), hint: "this is a bug; please report it")
     case .cancelled: self.init(.cancelled, "cancelled", hint: "run the same command again")
     }
     if code == exit.code { code = error.code }

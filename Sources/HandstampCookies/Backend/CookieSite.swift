@@ -1,7 +1,7 @@
 public import Foundation
 public import HandstampCore
 
-/// Describes a site that signs users in with a form and recognises them by a cookie.
+/// Describes a site that signs users in with a form and recognizes them by a cookie.
 public struct CookieSite: Sendable {
   /// The site's URL; cookies and forms are sent only to its origin.
   public var baseURL: URL
@@ -43,6 +43,6 @@ public enum SignInVerdict: Sendable, Hashable {
   case refused(code: String, detail: String?)
   /// The site is down or closed, so there is no decision.
   case unavailable
-  /// A page that this program does not recognise.
+  /// A page that this program does not recognize.
   case unknown
 }

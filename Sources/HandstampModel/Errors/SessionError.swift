@@ -117,7 +117,7 @@ extension SessionError: CustomStringConvertible {
     case .unsupported(let feature): "not offered by this server: \(feature)"
     case .presence(let error): error.description
     case .redirect(let error): error.description
-    case .contentFailed(let type): "the app's content could not be loaded: \(type)"
+    case .contentFailed(let cause): "the app's content could not be loaded: \(cause)"
     case .cancelled: "cancelled"
     }
   }

@@ -20,9 +20,9 @@ public enum VaultError: Error, Sendable, Hashable {
   /// The key that opens the vault is missing, damaged, or belongs to another vault. Neither a sign-in nor a sign-out changes
   /// the vault.
   case wrongKey(String)
-  /// No passphrase is set to seal the key with, one is set already, or a new one cannot be used: it has fewer than 8
-  /// characters, a control character, or more than 1024 bytes. A sign-in fails with it only while there is no vault, when a
-  /// sign-out has nothing to erase.
+  /// There is no passphrase to seal a new key with, or it cannot be used: it has fewer than 8 characters, a control character,
+  /// or more than 1024 bytes. Only the first sign-in can fail with it, which creates the key; a sign-out has nothing to erase
+  /// then.
   case passphrase(String)
   /// The stored bytes are not a valid vault. The next sign-in sets them aside and takes their place; a sign-out removes them,
   /// and those set aside earlier. Any other write fails. The session in them is not revoked at the server.

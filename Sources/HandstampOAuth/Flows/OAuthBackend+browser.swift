@@ -8,7 +8,8 @@ extension OAuthBackend {
   ///   - redirectURI: the redirect URI as registered at the server. On loopback the port is arbitrary (RFC 8252 section 7.3).
   /// - Throws: ``HandstampCore/SessionError/cancelled`` if the user closed the page;
   ///   ``HandstampCore/SessionError/refused(code:detail:)`` with the server's code, such as `access_denied`;
-  ///   ``HandstampCore/SessionError/unsupported(_:)`` if the server, or the device, has no sign-in page.
+  ///   ``HandstampCore/SessionError/redirect(_:)`` if the page could not be shown;
+  ///   ``HandstampCore/SessionError/unsupported(_:)`` if the server has no sign-in page.
   @concurrent public func signIn(
     through receiver: some RedirectReceiver, redirectURI: String
   ) async throws(SessionError) -> TokenResponse {

@@ -92,6 +92,9 @@ struct RefreshProblem: Error {
     case .granted: .invalidResponse("tokens")
     case .rejected(let reason): .sessionEnded(reason)
     case .superseded: .storageOutdated
+    // A new refresh token is for the session alone.
+    case .noDecision(.unusableTokens(let reason, _), let retryAfter):
+      SessionError(.unusableTokens(reason, successor: nil), retryAfter: retryAfter)
     case .noDecision(let failure, let retryAfter): SessionError(failure, retryAfter: retryAfter)
     }
   }

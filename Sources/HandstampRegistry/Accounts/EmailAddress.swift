@@ -6,7 +6,7 @@ public struct EmailAddress: Sendable, Hashable {
   /// The address that mail is sent to, with surrounding spaces removed.
   public let typed: String
   /// The address in lower case. Unique among accounts.
-  public let normalised: String
+  public let normalized: String
 
   /// Returns `nil` if the text cannot be an address: no `@`, nothing before or after the last one, spaces or control
   /// characters inside, or more than 254 bytes. Only a confirmed mail shows that an address exists.
@@ -18,13 +18,13 @@ public struct EmailAddress: Sendable, Hashable {
     let hasSpace = typed.unicodeScalars.contains { $0.properties.isWhitespace || $0.value < 32 || $0.value == 127 }
     guard !hasSpace else { return nil }
     self.typed = typed
-    normalised = typed.lowercased()
+    normalized = typed.lowercased()
   }
 
   /// Restores a stored address, without validating it again.
-  public init(stored typed: String, normalised: String) {
+  public init(stored typed: String, normalized: String) {
     self.typed = typed
-    self.normalised = normalised
+    self.normalized = normalized
   }
 }
 

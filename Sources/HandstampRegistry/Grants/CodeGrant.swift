@@ -5,7 +5,7 @@ public import HandstampCore
 public struct CodeGrant: Sendable, Hashable {
   /// Lifetime of a code: one minute (OWASP ASVS 10.4.3, level 3).
   public static let life = Duration.seconds(60)
-  /// How long a used code is recognised.
+  /// How long a used code is recognized.
   static let memory = Duration.seconds(24 * 3600)
 
   public var client: String

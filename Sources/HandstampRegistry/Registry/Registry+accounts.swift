@@ -24,7 +24,7 @@ extension Registry {
   }
 
   public func account(email: EmailAddress) async throws(RegistryError) -> AccountRecord? {
-    try await reading { () throws(RegistryStoreError) in try await store.account(email: email.normalised) }
+    try await reading { () throws(RegistryStoreError) in try await store.account(email: email.normalized) }
   }
 
   /// Stores a changed record, such as one with a new name, in place of the stored record with the same revision.

@@ -51,7 +51,7 @@ extension Registry {
     email: EmailAddress, username: String, passwordHash: Secret, now: UnixTime
   ) async throws(RegistryError) -> OneTimeToken {
     try await issue(
-      .signUp, subject: email.normalised, email: email, username: username, passwordHash: passwordHash,
+      .signUp, subject: email.normalized, email: email, username: username, passwordHash: passwordHash,
       lasting: LinkLimits.confirmation, now: now)
   }
 

@@ -75,10 +75,10 @@ struct MemoryContents {
       live[new.account]?.remove(new.id)
       if let old, old.end == nil { live[old.account, default: []].insert(old.id) }
     case .account(let old, let new):
-      if let email = new.email, emails[email.normalised] == new.id { emails[email.normalised] = nil }
+      if let email = new.email, emails[email.normalized] == new.id { emails[email.normalized] = nil }
       if let identity = new.identity, identities[identity] == new.id { identities[identity] = nil }
       accounts[new.id] = old
-      if let email = old?.email { emails[email.normalised] = new.id }
+      if let email = old?.email { emails[email.normalized] = new.id }
       if let identity = old?.identity { identities[identity] = new.id }
     case .tickets(let old): tickets = old
     case .clock(let old): clock = old
@@ -112,7 +112,7 @@ struct MemoryContents {
       guard stored.revision == expecting else { throw .conflict }
       record.revision = expecting + 1
       try store(record)
-      if let email = stored.email, email.normalised != record.email?.normalised { emails[email.normalised] = nil }
+      if let email = stored.email, email.normalized != record.email?.normalized { emails[email.normalized] = nil }
       if let identity = stored.identity, identity != record.identity { identities[identity] = nil }
     case .expectAccount(let id, let revision):
       guard let stored = accounts[id] else { throw .notFound }
@@ -147,13 +147,13 @@ struct MemoryContents {
 
   private mutating func store(_ record: AccountRecord) throws(RegistryStoreError) {
     if let email = record.email {
-      guard emails[email.normalised] == nil || emails[email.normalised] == record.id else { throw .alreadyExists }
+      guard emails[email.normalized] == nil || emails[email.normalized] == record.id else { throw .alreadyExists }
     }
     if let identity = record.identity {
       guard identities[identity] == nil || identities[identity] == record.id else { throw .alreadyExists }
       identities[identity] = record.id
     }
-    if let email = record.email { emails[email.normalised] = record.id }
+    if let email = record.email { emails[email.normalized] = record.id }
     accounts[record.id] = record
   }
 }

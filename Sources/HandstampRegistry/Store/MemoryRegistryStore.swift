@@ -35,8 +35,8 @@ public actor MemoryRegistryStore: RegistryStore {
 
   public func account(_ id: AccountID) -> AccountRecord? { contents.accounts[id] }
 
-  public func account(email normalised: String) -> AccountRecord? {
-    contents.emails[normalised].flatMap { contents.accounts[$0] }
+  public func account(email normalized: String) -> AccountRecord? {
+    contents.emails[normalized].flatMap { contents.accounts[$0] }
   }
 
   public func account(identity: ExternalIdentity) -> AccountRecord? {

@@ -20,8 +20,8 @@ public protocol RegistryStore: Sendable {
 
   @concurrent func account(_ id: AccountID) async throws(RegistryStoreError) -> AccountRecord?
 
-  /// Returns the account whose address has that ``EmailAddress/normalised`` form.
-  @concurrent func account(email normalised: String) async throws(RegistryStoreError) -> AccountRecord?
+  /// Returns the account whose address has that ``EmailAddress/normalized`` form.
+  @concurrent func account(email normalized: String) async throws(RegistryStoreError) -> AccountRecord?
 
   /// Returns the account with that identity.
   @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord?

@@ -19,7 +19,7 @@ final class RequestCheck: ChannelDuplexHandler, RemovableChannelHandler {
     guard Host.isGood(head) else { return context.fireErrorCaught(HTTPParserError.invalidHeaderToken) }
     let isKept = RequestCheck.isKept(head)
     open.append((head.version, isKept))
-    // In the only spelling that the framework recognises.
+    // In the only spelling that the framework recognizes.
     if !isKept { head.headers.replaceOrAdd(name: "connection", value: "close") }
     context.fireChannelRead(wrapInboundOut(.head(head)))
   }

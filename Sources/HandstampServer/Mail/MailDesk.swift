@@ -44,7 +44,7 @@ final class MailDesk: Sendable {
   /// Returns whether a mail of this kind may be sent to this address now, and if so records it. Called for every address alike.
   func mayWrite(_ kind: String, to email: EmailAddress, now: UnixTime) -> Bool {
     line.withLock { line in
-      let key = kind + " " + email.normalised
+      let key = kind + " " + email.normalized
       if let last = line.written[key], now.since(last) < interval, now >= last { return false }
       if line.written.count >= MailDesk.memory {
         line.written = line.written.filter { now.since($0.value) < interval }

@@ -67,6 +67,8 @@ extension Word {
     case .errorConfiguration: "This app isn't set up correctly for the server. Please contact support."
     case .errorClock: "Your device's clock is wrong. Set the time, then try again."
     case .errorServer: "Unexpected response from the server."
+    case .errorContent: "The content couldn't be loaded."
+    case .errorBrowser: "The sign-in page couldn't be opened."
     case .errorRefused: "The server rejected the request: {0}"
     }
   }

@@ -73,6 +73,8 @@ public enum Word: String, Sendable, CaseIterable {
   case errorConfiguration = "error_configuration"
   case errorClock = "error_clock"
   case errorServer = "error_server"
+  case errorContent = "error_content"
+  case errorBrowser = "error_browser"
   case errorRefused = "error_refused"
 
   /// Returns the text in the app's language, with `{0}` replaced by `value`.

@@ -29,12 +29,14 @@ public struct Wording: Sendable, Hashable {
     case .storage(.newerFormat): self.init(.errorNewerFormat)
     case .storage(.corrupt): self.init(.errorCorrupt)
     case .storage: self.init(.errorStorage)
-    case .tokenRejected, .invalidResponse, .contentFailed: self.init(.errorServer)
+    case .tokenRejected, .invalidResponse: self.init(.errorServer)
     case .refused(let code, _): self.init(refusal: code)
     case .redirect(.cancelled): return nil
-    case .unsupported, .redirect: self.init(.errorUnsupported)
+    case .contentFailed: self.init(.errorContent)
+    case .redirect: self.init(.errorBrowser)
+    case .unsupported: self.init(.errorUnsupported)
     case .presence(.lockedOut(let delay)): self.init(.errorPresenceLockedOut, Wording.seconds(delay))
-    case .presence(.declined), .presence(.unavailable): self.init(.errorPresence)
+    case .presence(.declined), .presence(.unavailable), .presence(.noSecret): self.init(.errorPresence)
     case .presence(.cancelled), .cancelled: return nil
     @unknown default: self.init(.errorServer)
     }

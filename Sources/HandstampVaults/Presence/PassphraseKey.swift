@@ -61,8 +61,8 @@ public final class PassphraseKey: VaultKeyStore {
     return .success(passphrase.keyBytes)
   }
 
-  /// - Throws: ``VaultError/passphrase(_:)`` if there is no new passphrase, it is too short or unusable, or the key is
-  ///   already sealed with another.
+  /// - Throws: ``VaultError/passphrase(_:)`` if there is no new passphrase, or it is too short or unusable;
+  ///   ``HandstampCore/VaultError/unavailable(_:)`` if another process has just sealed a key: the next attempt reads it.
   @concurrent public func store(_ key: Secret) async throws(VaultError) {
     guard let new else { throw .passphrase("no passphrase was given to seal the key with") }
     do throws(PassphraseError) { try await passphrase.seal(key, with: new) } catch {

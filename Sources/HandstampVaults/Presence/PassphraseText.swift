@@ -15,14 +15,14 @@ enum PassphraseText {
   static func withBytes<Result>(
     of secret: Secret, _ use: (borrowing [UInt8]) throws(PassphraseError) -> Result
   ) throws(PassphraseError) -> Result {
-    var bytes = secret.withExposed { Array(normalised($0).utf8) }
+    var bytes = secret.withExposed { Array(normalized($0).utf8) }
     defer { wipe(&bytes) }
     return try use(bytes)
   }
 
   /// Checks a new passphrase. Throws ``PassphraseError/unusable`` or ``PassphraseError/tooShort(minimum:)``.
   static func check(_ secret: Secret) throws(PassphraseError) {
-    let text = secret.withExposed { normalised($0) }
+    let text = secret.withExposed { normalized($0) }
     guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }),
       text.utf8.count <= maximum
     else { throw .unusable }
@@ -30,7 +30,7 @@ enum PassphraseText {
     guard text.count >= minimum else { throw .tooShort(minimum: minimum) }
   }
 
-  static func normalised(_ text: String) -> String {
+  static func normalized(_ text: String) -> String {
     var spaced = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
       spaced.append(scalar.properties.generalCategory == .spaceSeparator ? " " : scalar)

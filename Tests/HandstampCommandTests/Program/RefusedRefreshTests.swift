@@ -79,7 +79,7 @@ extension Processes {
         let hint =
           switch exit {
           case .configuration: "hint: check this client's registration"
-          case .network: "hint: try again later; if this persists, run: handstamp login"
+          case .network: "hint: if this persists, run: handstamp login --account \(stage.email)"
           default: "hint: run: handstamp login --account \(stage.email)"
           }
         #expect(doctor.out.contains(hint), "\(doctor.out)")

@@ -57,7 +57,7 @@ import Testing
       "a\u{202E}@b", "a\u{85}@b", "a\u{2028}@b", "\(String(repeating: "x", count: 65))@example.org",
     ] { #expect(Mailbox(text) == nil, "\(text)") }
     // Stored addresses are not checked again until here.
-    #expect(Mailbox(EmailAddress(stored: "a@b\nBcc: c@d", normalised: "a@b")) == nil)
+    #expect(Mailbox(EmailAddress(stored: "a@b\nBcc: c@d", normalized: "a@b")) == nil)
   }
 
   @Test func `never shows its text or address by accident`() throws {

@@ -12,7 +12,7 @@ import Testing
     PasswordPool(parameters: .forTests, width: width, capacity: capacity, metrics: metrics)
   }
 
-  @Test func `recognises a password, and only that one`() async throws {
+  @Test func `recognizes a password, and only that one`() async throws {
     let pool = pool()
     let stored = try await pool.hash(Secret("correct horse"))
     #expect(stored.withExposed { $0.hasPrefix("$argon2id$v=19$m=8,t=1,p=1$") })

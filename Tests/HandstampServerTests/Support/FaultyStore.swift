@@ -46,9 +46,9 @@ final class FaultyStore: RegistryStore {
     return await base.account(id)
   }
 
-  @concurrent func account(email normalised: String) async throws(RegistryStoreError) -> AccountRecord? {
+  @concurrent func account(email normalized: String) async throws(RegistryStoreError) -> AccountRecord? {
     try check(writing: false)
-    return await base.account(email: normalised)
+    return await base.account(email: normalized)
   }
 
   @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {

@@ -57,7 +57,7 @@ import Testing
 
   @Test func `without a stored secret fails with that reason`() async throws {
     let session = session()
-    await #expect(throws: SessionError.presence(.unavailable("no secret is stored for it"))) {
+    await #expect(throws: SessionError.presence(.noSecret)) {
       try await session.signIn(with: biometric(), reason: "why") { _ in .sample(0) }
     }
     #expect(await vault.read() == .absent && device.reasons.isEmpty)

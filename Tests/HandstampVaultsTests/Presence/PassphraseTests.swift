@@ -259,16 +259,16 @@ import Testing
 }
 
 @Suite struct `The text of a passphrase` {
-  @Test func `is normalised, however it was typed`() {
+  @Test func `is normalized, however it was typed`() {
     // RFC 8265, section 4.3; the last two by the rules of 4.2.
     for (typed, bytes) in [
       ("correct horse battery staple", "correct horse battery staple"), ("Correct Horse", "Correct Horse"),
       ("\u{3c0}\u{df}\u{e5}", "πßå"), ("Jack of \u{2666}s", "Jack of ♦s"), ("foo\u{1680}bar", "foo bar"),
       ("a\u{30a}", "\u{e5}"), ("foo\u{a0}\u{3000}bar", "foo  bar"),
     ] {
-      #expect(Array(PassphraseText.normalised(typed).utf8) == Array(bytes.utf8), "\(typed)")
+      #expect(Array(PassphraseText.normalized(typed).utf8) == Array(bytes.utf8), "\(typed)")
     }
-    #expect(PassphraseText.normalised("ﬁ") == "ﬁ" && PassphraseText.normalised("Ａ") == "Ａ")
+    #expect(PassphraseText.normalized("ﬁ") == "ﬁ" && PassphraseText.normalized("Ａ") == "Ａ")
   }
 
   @Test func `is refused if it is short, or cannot be typed again`() {
