@@ -139,6 +139,24 @@ import Testing
     #expect(bench.asked.isEmpty == refuses)
   }
 
+  @Test func `waits longer after each refresh that brought no tokens`() {
+    let retry = RetryPolicy(attempts: 1, base: .seconds(1), cap: .seconds(60))
+    var bench = signedIn(policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false), retry: retry))
+    bench.now = bench.now.advanced(by: .seconds(600))
+    // The first comes at once; after each failure, nothing is sent before the whole pause has passed.
+    for pause in [0, 1, 2, 4, 8] {
+      bench.now = bench.now.advanced(by: .seconds(pause) - (pause == 0 ? .zero : .milliseconds(10)))
+      let early = bench.demand()
+      #expect(bench.asked.isEmpty == (pause > 0), "after \(pause) s")
+      if pause > 0 {
+        #expect(bench.failure(early) != nil)
+        bench.now = bench.now.advanced(by: .milliseconds(10))
+        bench.demand()
+      }
+      bench.answer(.noDecision(retryAfter: nil, entropy: .max))
+    }
+  }
+
   @Test func `adopts tokens that another process refreshed first`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(600))
