@@ -125,7 +125,7 @@ import Testing
     bench.signOut()
     #expect(bench.cleaning.map(\.step) == ["memory", "jar", "settings"])
     bench.vaultTrouble = nil
-    bench.fire(.save)
+    bench.fire(.bury)
     // Pending steps are not requested twice.
     #expect(bench.cleaning.count == 3)
     #expect(bench.vault?.tombstones.last?.steps == ["memory", "jar", "settings"])

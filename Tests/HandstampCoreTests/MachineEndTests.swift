@@ -123,7 +123,7 @@ import Testing
     bench.vaultTrouble = nil
     bench.run(.vaultChanged)
     #expect(bench.states.last == .signedOut(.signedOut))
-    bench.fire(.save)
+    bench.fire(.bury)
     #expect(bench.vault?.session == nil)
   }
 
@@ -247,7 +247,7 @@ import Testing
     #expect(bench.outcomes[waiter] == .success(.signedOutNotDurably(.unavailable("full"))))
     bench.vaultTrouble = nil
     bench.vault = VaultEntry(revision: 7)
-    bench.fire(.save)
+    bench.fire(.bury)
     bench.work()
     #expect(bench.vault?.tombstones.map(\.revocation) == [RevocationHandle("handle-s1")])
     #expect(bench.machine.state == .signedOut(.signedOut))

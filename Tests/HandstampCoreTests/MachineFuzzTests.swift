@@ -289,7 +289,7 @@ private struct Storm {
         answerCleaning(surely: true)
       }
       if let ticket = timers.removeValue(forKey: .retry) { handle(.timer(.retry, ticket: ticket)) }
-      for timer in [Machine.Timer.save, .hold, .clean] {
+      for timer in [Machine.Timer.save, .renew, .bury, .look, .hold, .clean] {
         if let ticket = timers.removeValue(forKey: timer) { handle(.timer(timer, ticket: ticket)) }
       }
       now = now.advanced(by: .seconds(5))

@@ -79,7 +79,7 @@ import Testing
     let attempt = bench.waiter()
     bench.handle(.signIn(attempt))
     bench.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
-    bench.fire(.save)
+    bench.fire(.bury)
     #expect(bench.vault?.session?.id == SessionID("s2"))
     bench.run(.vaultChanged)
     #expect(bench.machine.session == SessionID("s2"))
@@ -113,7 +113,7 @@ import Testing
     other.signIn(.sample(0, session: "s2"))
     bench.vault = other.vault
     bench.run(.vaultChanged)
-    bench.fire(.save)
+    bench.fire(.bury)
     #expect(bench.machine.session == SessionID("s2"))
   }
 

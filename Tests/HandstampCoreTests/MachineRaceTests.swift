@@ -95,7 +95,7 @@ import Testing
     bench.run(.start)
     bench.signOut(.signedOut, .everything)
     bench.vaultTrouble = nil
-    bench.fire(.save)
+    bench.fire(.bury)
     #expect(bench.vault?.session == nil)
     #expect(bench.cleaning.map(\.step) == ["memory", "store"])
   }
@@ -110,7 +110,7 @@ import Testing
     var later = stored("ada", session: "s2")
     later.startedAt = bench.now
     _ = bench.apply(.begin(later))
-    bench.fire(.save)
+    bench.fire(.bury)
     #expect(bench.vault?.session?.id == SessionID("s2"))
   }
 
@@ -123,7 +123,7 @@ import Testing
     bench.vaultTrouble = .unavailable("full")
     bench.signOut()
     bench.vaultTrouble = nil
-    bench.fire(.save)
+    bench.fire(.bury)
     #expect(bench.vault?.session == nil)
     #expect(bench.machine.session == nil)
   }

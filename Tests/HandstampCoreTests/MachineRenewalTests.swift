@@ -54,14 +54,14 @@ import Testing
       #expect(bench.outcomes[waiter] == .success(.renewed))
       #expect(bench.machine.access?.token == to)
     }
-    bench.fire(.save)
+    bench.fire(.renew)
     bench.work()
     #expect(bench.vault?.session?.access?.token == old)
     bench.vaultTrouble = nil
     // Another read shows the old one, which is not adopted.
     bench.run(.vaultChanged)
     #expect(bench.machine.access?.token == newest)
-    bench.fire(.save)
+    bench.fire(.renew)
     bench.work()
     #expect(bench.vault?.session?.access?.token == newest)
     #expect(bench.vault?.session?.revocation?.secret == newest.secret)

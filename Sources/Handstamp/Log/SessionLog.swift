@@ -45,7 +45,8 @@ struct SessionLog: Sendable {
     case .askRefresh: write(.info, "refresh begun", ["attempt": "\(attempt)"])
     case .startTimer(.retry, _, let wait): write(.info, "refresh delayed", ["wait": "\(wait)"])
     case .startTimer(.deliver, _, let wait): write(.info, "revocation delayed", ["wait": "\(wait)"])
-    case .startTimer(.save, _, let wait): write(.info, "storing delayed", ["wait": "\(wait)"])
+    case .startTimer(.save, _, let wait), .startTimer(.renew, _, let wait), .startTimer(.bury, _, let wait):
+      write(.info, "storing delayed", ["wait": "\(wait)"])
     case .audit(let entry): note(entry)
     case .adopted(let session):
       write(.info, "tokens adopted from another process", ["session": session.rawValue])

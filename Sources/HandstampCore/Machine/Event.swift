@@ -50,8 +50,14 @@ extension SessionMachine {
     case retry
     /// The longest wait for a response at a server without rotation keys, in time during which the program runs.
     case answer
-    /// The next attempt to store tokens that could not be stored, or a tombstone.
+    /// The next attempt to store tokens that could not be stored.
     case save
+    /// The next attempt to store a credential that was replaced.
+    case renew
+    /// The next attempt to store a tombstone.
+    case bury
+    /// The next reading of a vault to which an older copy was restored, and which could not be written.
+    case look
     /// The idle and the absolute limit.
     case limit
     /// The next attempt of pending revocations.

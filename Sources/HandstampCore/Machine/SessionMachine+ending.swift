@@ -163,8 +163,7 @@ extension SessionMachine {
   /// Raises the fence and requests the tombstone. Nothing is published before it is written.
   mutating func end(_ ending: Ending, _ edit: VaultEdit) -> [Effect] {
     dropRefresh()
-    timers[.limit] = nil
-    timers[.save] = nil
+    stopSessionTimers()
     phase = .ending(ending)
     return [self.edit(edit, for: .end), startTimer(.end, after: SessionMachine.endPatience)]
   }
@@ -202,8 +201,7 @@ extension SessionMachine {
   /// The session has ended: reported in the order publish, audit, callers, requests, lock, commands, server.
   mutating func over(_ ending: Ending, storageError trouble: VaultError? = nil, at now: Moment) -> [Effect] {
     dropRefresh()
-    timers[.limit] = nil
-    timers[.save] = nil
+    stopSessionTimers()
     timers[.end] = nil
     epoch += 1
     phase = .signedOut
@@ -240,7 +238,7 @@ extension SessionMachine {
       }
       buryLater = BuryLater(
         session: ending.session, edit: ending.commands.isEmpty ? own ?? whatever : whatever, tombstone: tombstone)
-      effects.append(startTimer(.save, after: .seconds(1)))
+      effects.append(startTimer(.bury, after: .seconds(1)))
     }
     return effects + deliver(at: now) + proceed(at: now)
   }
@@ -250,14 +248,10 @@ extension SessionMachine {
     case .refresh: return refreshAheadIfDue(at: now) + scheduleRefresh(at: now)
     case .retry: return retry(at: now)
     case .answer: return responseTimeoutPassed(at: now)
-    case .save:
-      if let later = buryLater {
-        return [isBeginning ? startTimer(.save, after: .seconds(1)) : edit(later.edit, for: .endAgain)]
-      }
-      if case .live(let live) = phase, let kept = live.kept, let access = live.access {
-        return [edit(.renew(live.stored.id, holding: kept, with: access), for: .renew(nil, live.stored.id, access))]
-      }
-      return saveAgain()
+    case .save: return saveAgain()
+    case .renew: return renewAgain()
+    case .bury: return buryAgain()
+    case .look: return look()
     case .limit:
       guard case .live(let live) = phase else { return [.ignored] }
       switch overdue(live.stored, at: now) {
@@ -279,18 +273,28 @@ extension SessionMachine {
   /// one itself.
   private var isBeginning: Bool { work.values.contains { if case .begin = $0 { true } else { false } } }
 
+  /// Ends the timers of the session in use, and of what could not be stored.
+  mutating func stopSessionTimers() {
+    for timer: Timer in [.limit, .save, .renew, .bury, .look] { timers[timer] = nil }
+  }
+
+  private mutating func buryAgain() -> [Effect] {
+    guard let later = buryLater else { return [] }
+    return [isBeginning ? startTimer(.bury, after: .seconds(1)) : edit(later.edit, for: .endAgain)]
+  }
+
   /// A tombstone that could not be written is retried as long as the program runs.
   mutating func buriedAgain(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     switch outcome {
     case .done(let entry), .conflict(let entry):
       guard let later = buryLater else { return [] }
       if let tombstone = tombstone(of: later, missingIn: entry) {
-        return [isBeginning ? startTimer(.save, after: .seconds(1)) : edit(.bury(tombstone), for: .endAgain)]
+        return [isBeginning ? startTimer(.bury, after: .seconds(1)) : edit(.bury(tombstone), for: .endAgain)]
       }
       buryLater = nil
       // A session that began elsewhere meanwhile was not adopted.
       return absorb(entry, at: now)
-    case .failed: return buryLater == nil ? [] : [startTimer(.save, after: .seconds(5))]
+    case .failed: return buryLater == nil ? [] : [startTimer(.bury, after: .seconds(5))]
     }
   }
 }

@@ -460,7 +460,7 @@ extension SessionMachine {
 
   /// Retries to store unsaved tokens, independently of any refresh.
   mutating func saveAgain() -> [Effect] {
-    guard let live, live.refresh == nil, let unsaved = live.unsaved else { return look() }
+    guard let live, live.refresh == nil, let unsaved = live.unsaved else { return [] }
     return [edit(unsaved.edit(of: live.stored.id), for: .save(unsaved))]
   }
 

@@ -15,6 +15,11 @@ extension SessionMachine {
     return [edit(.renew(session, holding: live.kept ?? old, with: renewed), for: .renew(waiter, session, renewed))]
   }
 
+  mutating func renewAgain() -> [Effect] {
+    guard let live, let kept = live.kept, let access = live.access else { return [] }
+    return [edit(.renew(live.stored.id, holding: kept, with: access), for: .renew(nil, live.stored.id, access))]
+  }
+
   /// The replacement was written, or not. If not, it is used nevertheless, and the write is retried while the program runs.
   mutating func renewed(
     _ waiter: Waiter?, _ session: SessionID, _ access: StoredAccess, _ outcome: VaultOutcome, at now: Moment
@@ -37,7 +42,7 @@ extension SessionMachine {
         self.live?.stored.access = access
       }
       let trouble = audit(.trouble, live.stored, "renew", at: now)
-      return [trouble, startTimer(.save, after: .seconds(waiter == nil ? 5 : 1))] + finish(.success(.renewed))
+      return [trouble, startTimer(.renew, after: .seconds(waiter == nil ? 5 : 1))] + finish(.success(.renewed))
     }
   }
 }

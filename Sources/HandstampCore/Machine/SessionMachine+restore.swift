@@ -132,7 +132,7 @@ extension SessionMachine {
     case .done(let entry), .conflict(let entry):
       revision = min(revision, entry.revision)
       return absorb(entry, at: now)
-    case .failed: return [startTimer(.save, after: .seconds(5))]
+    case .failed: return [startTimer(.look, after: .seconds(5))]
     }
   }
 
@@ -200,8 +200,7 @@ extension SessionMachine {
   /// The former session is no longer the one in use; another process ended it and stored its end.
   mutating func leave(_ live: Live, telling error: SessionError, for successor: SessionID) -> [Effect] {
     dropRefresh()
-    timers[.limit] = nil
-    timers[.save] = nil
+    stopSessionTimers()
     // A session that was signed in to again has not ended; only its work in progress has.
     guard live.stored.id != successor else { return live.lock.map { [.unlock($0)] } ?? [] }
     remember(live.stored.id)
