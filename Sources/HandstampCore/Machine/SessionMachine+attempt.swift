@@ -57,7 +57,7 @@ extension SessionMachine {
     let rest = hasPassed ? .zero : max(.zero, policy.refresh.responseTimeout - (attempt.age(at: now) ?? .zero))
     let wait = max(rest, min(retryAfter ?? .zero, policy.retry.cap))
     guard number == 0 else {
-      let failures = (live?.failures ?? 0) + 1
+      let failures = policy.retry.count(afterFailure: live?.failures ?? 0)
       live?.failures = failures
       let quiet = max(wait, policy.retry.delay(afterAttempt: failures, entropy: entropy, retryAfter: nil))
       return giveUp(for: quiet, retryAfter: wait > .zero ? wait : nil, at: now)

@@ -342,8 +342,9 @@ extension SessionMachine {
   mutating func pause(retryAfter: Duration?, entropy: UInt64, at now: Moment) -> [Effect] {
     guard let live, let refresh = live.refresh else { return [.ignored] }
     guard refresh.attempt < policy.retry.attempts else {
-      self.live?.failures += 1
-      let wait = policy.retry.delay(afterAttempt: live.failures + 1, entropy: entropy, retryAfter: retryAfter)
+      let failures = policy.retry.count(afterFailure: live.failures)
+      self.live?.failures = failures
+      let wait = policy.retry.delay(afterAttempt: failures, entropy: entropy, retryAfter: retryAfter)
       return giveUp(for: wait, retryAfter: retryAfter.map { _ in wait }, at: now)
     }
     self.live?.refresh?.attempt += 1

@@ -107,7 +107,13 @@ public struct RetryPolicy: Sendable, Hashable {
   /// | 3 | 1 s |
   public func delay(afterAttempt attempt: Int, entropy: UInt64, retryAfter: Duration?) -> Duration {
     if let retryAfter { return min(max(retryAfter, .zero), cap) }
-    let bound = min(base * (1 << min(max(attempt - 1, 0), 20)), cap)
-    return bound * (Double(entropy >> 11) / Double(1 << 53))
+    return bound(ofAttempt: attempt) * (Double(entropy >> 11) / Double(1 << 53))
+  }
+
+  private func bound(ofAttempt attempt: Int) -> Duration { min(base * (1 << min(max(attempt - 1, 0), 20)), cap) }
+
+  /// The number of failures after one more, as far as it makes a difference to the delay.
+  package func count(afterFailure failures: Int) -> Int {
+    failures > 0 && bound(ofAttempt: failures) == bound(ofAttempt: failures + 1) ? failures : failures + 1
   }
 }
