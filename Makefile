@@ -12,7 +12,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore simulate server examples lint format bench clean apple docs api
+.PHONY: help deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench clean apple docs api
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,6 +37,9 @@ test: test-deps ## runs all tests
 
 explore: ## explores every order of events within bounds, client and server together (release; some minutes)
 	$(SWIFT) run $(BUILD) -c release HandstampExplorer
+
+diagram: ## draws the states of a session from an exploration: docs/session-machine.md and .svg
+	@sh scripts/diagram
 
 simulate: ## runs SEEDS=n histories of client, server, user and thief on all cores; SEED=n shows one
 	@$(SWIFT) build $(BUILD) -c release --product HandstampSimulator
@@ -99,6 +102,7 @@ check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes un
 	HANDSTAMP_DEEP=1 $(SWIFT) test $(BUILD) --filter 'fifty expiries|is fixed by the command'
 	SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/outside --deep
 	$(MAKE) explore
+	sh scripts/diagram --check
 	$(MAKE) simulate SEEDS=$(or $(SEEDS),200000)
 
 release: deps ## builds handstamp and the bench as deployed: whole-module optimization reports more warnings

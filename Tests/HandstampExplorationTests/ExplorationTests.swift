@@ -5,9 +5,15 @@ import Testing
 @Suite struct `Client and server, explored exhaustively` {
   /// With limits that take seconds; `make explore` goes further, in a release build.
   @Test(arguments: Scenario.all.map(\.small))
-  func `keep their promises, and reveal every planted fault`(_ scenario: Scenario) {
-    let found = scenario.explored()
+  func `keep their promises, and reveal every planted fault`(_ scenario: Scenario) throws {
+    let log = TransitionLog()
+    let found = scenario.explored(log: log)
     #expect(scenario.isKept(found), "\(found.states) states: \(found.findings.map { "\($0.verdict): \($0.path)" })")
+    guard scenario.hasNoFault else { return }
+    let documented = try DocumentedTransitions.read()
+    for (state, next) in log.transitions {
+      #expect(next.isSubset(of: documented[state] ?? []), "\(state): \(next) is not in the diagram")
+    }
   }
 
   @Test func `reach the same states every time`() {

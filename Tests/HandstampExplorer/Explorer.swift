@@ -3,7 +3,8 @@ import HandstampTesting
 
 /// Explores client and server together, and prints the findings.
 ///
-/// Arguments select the scenarios whose names contain one of them. `--small` uses the limits of the tests.
+/// Arguments select the scenarios whose names contain one of them. `--small` uses the limits of the tests. `--transitions` and
+/// `--graph` print what the machines did instead, as a table and in the DOT language.
 @main
 struct Explorer {
   static func main() {
@@ -11,6 +12,11 @@ struct Explorer {
     var failed = false
     let words = CommandLine.arguments.dropFirst()
     let bound = words.firstIndex(of: "--bound").flatMap { Int(CommandLine.arguments[$0 + 1]) } ?? 3_000_000
+    if words.contains("--transitions") || words.contains("--graph") {
+      let log = TransitionLog.explored(seeds: words.last.flatMap { UInt64($0) } ?? 1000)
+      print(words.contains("--graph") ? log.graph : log.table)
+      return
+    }
     let isSmall = CommandLine.arguments.contains("--small")
     let chosen = words.filter { !$0.hasPrefix("--") && Int($0) == nil }
     for scenario in Scenario.all.map({ isSmall ? $0.small : $0 })

@@ -36,7 +36,7 @@ extension SessionMachine.Refresh.State {
     case .notingReading(let operation): .notingReading(new(operation))
     case .sending(let operation, let token, let since): .sending(new(operation), token, since: since)
     case .saving(let operation, let tokens): .saving(new(operation), tokens)
-    case .ending(let operation, let reason): .ending(new(operation), reason)
+    case .rejecting(let operation, let reason): .rejecting(new(operation), reason)
     case .checkingRollback(let operation, let token): .checkingRollback(new(operation), token)
     case .pausing: .pausing
     case .withdrawing(let operation): .withdrawing(new(operation))

@@ -20,25 +20,46 @@ extension SessionMachine {
 
     enum State: Sendable, Hashable {
       /// The refresh lock is being acquired.
+      ///
+      /// Valid transitions from `locking`: `checkingHolder`, `ending`, `idle`, `notingReading`, `preparing`, `signedOut`.
       case locking(Operation)
       /// The lock could not be acquired, for this reason: the vault is read to find out whether its holder may still be waiting
       /// for a response.
+      ///
+      /// Valid transitions from `checkingHolder`: `ending`, `idle`, `locking`, `pausing`, `signedOut`.
       case checkingHolder(Operation, VaultError)
       /// The rotation key, or the attempt, is being stored, before a byte is sent.
+      ///
+      /// Valid transitions from `preparing`: `ending`, `idle`, `pausing`, `sending`, `signedOut`.
       case preparing(Operation)
       /// An attempt that was found is being recorded as read under this boot.
+      ///
+      /// Valid transitions from `notingReading`: `ending`, `idle`, `pausing`, `preparing`, `signedOut`.
       case notingReading(Operation)
       /// The request is in flight.
+      ///
+      /// Valid transitions from `sending`: `checkingRollback`, `ending`, `idle`, `pausing`, `preparing`, `rejecting`, `saving`,
+      /// `signedOut`, `withdrawing`.
       case sending(Operation, RefreshToken, since: Moment)
       /// The new tokens are being stored.
+      ///
+      /// Valid transitions from `saving`: `ending`, `idle`, `locking`, `pausing`, `preparing`, `signedOut`.
       case saving(Operation, Unsaved)
       /// The server rejected the token: the end is being stored, if the vault still holds that token.
-      case ending(Operation, EndReason)
+      ///
+      /// Valid transitions from `rejecting`: `ending`, `idle`, `preparing`, `signedOut`.
+      case rejecting(Operation, EndReason)
       /// The server has replaced the token: the vault is read to find out whether an older one was restored.
+      ///
+      /// Valid transitions from `checkingRollback`: `idle`, `preparing`, `unavailable`.
       case checkingRollback(Operation, RefreshToken)
       /// Waits for the next attempt.
+      ///
+      /// Valid transitions from `pausing`: `ending`, `idle`, `locking`, `preparing`, `signedOut`.
       case pausing
       /// The attempt that had no consequences is being withdrawn; then the refresh ends.
+      ///
+      /// Valid transitions from `withdrawing`: `idle`.
       case withdrawing(Operation)
 
       /// The operation whose answer it waits for.
@@ -46,7 +67,7 @@ extension SessionMachine {
         switch self {
         case .locking(let operation), .checkingHolder(let operation, _), .preparing(let operation),
           .notingReading(let operation), .sending(let operation, _, _), .saving(let operation, _),
-          .ending(let operation, _), .checkingRollback(let operation, _), .withdrawing(let operation):
+          .rejecting(let operation, _), .checkingRollback(let operation, _), .withdrawing(let operation):
           operation
         case .pausing: nil
         }
@@ -228,7 +249,7 @@ extension SessionMachine {
       return save(Unsaved(sent: sent, successor: successor, access: access, profile: nil))
     case .rejected(let reason):
       let operation = nextOperation()
-      self.live?.refresh?.state = .ending(operation, reason)
+      self.live?.refresh?.state = .rejecting(operation, reason)
       return [
         .edit(
           operation, .end(live.stored.id, holding: sent, reason: reason, at: now, steps: steps(for: reason)))
@@ -413,7 +434,7 @@ extension SessionMachine {
     case .preparing(operation): prepared(outcome, asOf: asOf, at: now)
     case .notingReading(operation): readingNoted(outcome, at: now)
     case .saving(operation, let unsaved): advanced(unsaved, outcome, at: now)
-    case .ending(operation, let reason): rejected(reason, outcome, at: now)
+    case .rejecting(operation, let reason): rejected(reason, outcome, at: now)
     case .withdrawing(operation): withdrawn(at: now)
     default: nil
     }

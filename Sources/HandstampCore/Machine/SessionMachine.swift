@@ -52,15 +52,31 @@ package struct SessionMachine: Sendable, Hashable {
     self.cleanups = CleanupQueue(cleanups)
   }
 
+  /// The valid transitions are those that the exploration finds, see `docs/session-machine.md`: a test compares them.
   enum Phase: Sendable, Hashable {
     /// Before ``Event/start``.
+    ///
+    /// Valid transitions from `dormant`: `restoring`.
     case dormant
+    /// The vault is being read for the first time.
+    ///
+    /// Valid transitions from `restoring`: `ending`, `idle`, `signedOut`, `unavailable`.
     case restoring
+    /// No session is in use.
+    ///
+    /// Valid transitions from `signedOut`: `ending`, `idle`.
     case signedOut
+    /// A session is in use: idle, or in a state of its refresh.
+    ///
+    /// Valid transitions from `idle`: `ending`, `locking`, `saving`, `signedOut`.
     case live(Live)
     /// The fence: the session has ended for all callers, the tombstone is being written.
+    ///
+    /// Valid transitions from `ending`: `idle`, `signedOut`.
     case ending(Ending)
     /// The vault or the server prevents the session from being used.
+    ///
+    /// Valid transitions from `unavailable`: `ending`, `idle`, `signedOut`.
     case unavailable(SessionError)
   }
 
@@ -367,7 +383,7 @@ extension SessionMachine {
     if isLate { return true }
     if case .ending = phase { return !supportsRotationKeys }
     return switch live?.refresh?.state {
-    case .sending, .saving, .ending, .checkingRollback: true
+    case .sending, .saving, .rejecting, .checkingRollback: true
     case .locking, .checkingHolder, .preparing, .notingReading, .pausing, .withdrawing, nil: live?.unsaved != nil
     }
   }

@@ -27,12 +27,19 @@ package struct Scenario: Sendable {
   package var world: World { World(limits, rules: rules) }
 
   /// Explores the scenario. For a planted fault one finding suffices; proving the absence of faults takes all states.
-  package func explored(bound: Int = 3_000_000) -> Exploration {
+  ///
+  /// - Parameter log: notes the transitions of the machines.
+  package func explored(bound: Int = 3_000_000, log: TransitionLog? = nil) -> Exploration {
+    var world = world
+    world.log = log
     switch expectation {
-    case .nobodyOut, .noThief: Exploration(world, bound: bound)
-    case .findsOut, .findsThief, .loses, .findsBroken: Exploration(world, bound: bound, isEnough: isKept)
+    case .nobodyOut, .noThief: return Exploration(world, bound: bound)
+    case .findsOut, .findsThief, .loses, .findsBroken: return Exploration(world, bound: bound, isEnough: isKept)
     }
   }
+
+  /// Whether nothing is planted that breaks a promise.
+  package var hasNoFault: Bool { [.nobodyOut, .noThief].contains(expectation) }
 
   package func isKept(_ found: Exploration) -> Bool {
     switch expectation {

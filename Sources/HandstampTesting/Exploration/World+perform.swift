@@ -3,7 +3,9 @@ import HandstampCore
 /// Feeds events to a machine, and performs its effects.
 extension World {
   mutating func perform(_ event: SessionMachine.Event, by index: Int) {
+    let former = log.map { _ in processes[index].machine.stateName }
     let effects = processes[index].machine.handle(event, at: now)
+    if let former { log?.note(former, processes[index].machine.stateName) }
     let isDurable = !effects.contains {
       if case .audit(let entry) = $0 { entry.outcome == "not_durable" } else { false }
     }

@@ -92,6 +92,8 @@ package struct World: Sendable, Hashable {
   }
 
   package let limits: Limits
+  /// Notes what its machines do; `nil` for nothing.
+  package var log: TransitionLog?
   package var processes: [Process]
   package var vault: VaultEntry
   /// The vault's entry after a power cut.
