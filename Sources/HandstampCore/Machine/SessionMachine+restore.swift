@@ -10,24 +10,6 @@ extension SessionMachine {
     return [.read(begin(.look))]
   }
 
-  mutating func answered(_ operation: Operation, _ reading: VaultReading, at now: Moment) -> [Effect] {
-    if let effects = refreshRead(operation, reading, at: now) { return effects }
-    guard let purpose = work.removeValue(forKey: operation) else { return [.ignored] }
-    switch purpose {
-    case .look:
-      var effects = absorb(reading, at: now)
-      if looksAgain {
-        looksAgain = false
-        effects += look()
-      }
-      return effects
-    case .idleCheck: return idleChecked(reading, at: now)
-    case .begin, .lateAnswer, .save, .renew, .putBack, .end, .endAgain, .delivered, .tell, .postpone, .cleaned,
-      .touch:
-      return [.ignored]
-    }
-  }
-
   mutating func absorb(_ reading: VaultReading, at now: Moment) -> [Effect] {
     switch reading {
     case .value(let entry): return absorb(entry, at: now)

@@ -41,3 +41,52 @@ extension SessionMachine {
     }
   }
 }
+
+/// Successors that arrived after the end of their session. Where the refresh token ends the session, the server needs the
+/// newest one: a replaced token ends nothing.
+extension SessionMachine {
+  mutating func lateAnswer(_ answer: RefreshAnswer, of session: SessionID, sent: RefreshToken) -> [Effect] {
+    let successor: RefreshToken? =
+      switch answer {
+      // Tokens of another session do not count.
+      case .granted(let grant): grant.session == nil || grant.session == session ? grant.tokens.refresh : nil
+      case .unusable(let successor, _, _): successor
+      case .rejected, .superseded, .noDecision: nil
+      }
+    guard let successor, successor != sent else { return [.ignored] }
+    revocations.keep(successor, after: sent, of: session)
+    return []
+  }
+
+  /// Keeps the successors that an ended session's refresh has returned, or may yet return.
+  mutating func keepSuccessors(of live: Live) {
+    if let unsaved = live.unsaved { keepSuccessor(unsaved, of: live) }
+    switch live.refresh?.state {
+    case .sending(let operation, let sent, _) where isEnded(live, with: sent):
+      work[operation] = .lateAnswer(live.stored.id, sent: sent)
+    case .saving(_, let tokens): keepSuccessor(tokens, of: live)
+    default: break
+    }
+    for case .save(let tokens) in work.values { keepSuccessor(tokens, of: live) }
+  }
+
+  /// Keeps tokens that could not be written before their session ended; `entry` is the vault as it is now.
+  mutating func keepSuccessor(_ tokens: Unsaved, of live: Live, unlessIn entry: VaultEntry? = nil) {
+    guard entry?.session?.id != live.stored.id, isEnded(live, with: tokens.sent), tokens.successor != tokens.sent
+    else { return }
+    revocations.keep(tokens.successor, after: tokens.sent, of: live.stored.id)
+  }
+
+  private func isEnded(_ live: Live, with token: RefreshToken) -> Bool {
+    !supportsRotationKeys && live.stored.revocation?.secret == token.secret
+  }
+
+  /// An older vault had been restored: its tombstone contains a replaced token.
+  mutating func keepNewerHandle(of ending: Ending, than entry: VaultEntry) {
+    guard !supportsRotationKeys, revision > 0, entry.revision <= revision, let session = ending.session,
+      let own = ending.revocation,
+      let older = entry.tombstone(of: session)?.revocation, older != own
+    else { return }
+    revocations.keep(RefreshToken(own.secret), after: RefreshToken(older.secret), of: session)
+  }
+}

@@ -259,7 +259,7 @@ package struct SessionMachine: Sendable, Hashable {
       }
       return waiters.removeValue(forKey: waiter) == nil ? [.ignored] : []
     case .activity: return activity(at: now)
-    case .conditionsChanged: return nudge(at: now)
+    case .conditionsChanged: return conditionsChanged(at: now)
     case .locked(let operation, let key): return locked(operation, key, at: now)
     case .lockFailed(let operation, let key, let trouble): return lockRefused(operation, key, trouble, at: now)
     case .answered(let operation, let answer): return refreshAnswered(operation, answer, at: now)

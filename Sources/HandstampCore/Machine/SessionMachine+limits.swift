@@ -1,4 +1,4 @@
-/// Timers, limits, activity, and revocations.
+/// The idle and the absolute limit of a session.
 extension SessionMachine {
   /// Returns the reason why a session has ended by policy; `nil` if it has not.
   func overdue(_ session: StoredSession, at now: Moment) -> EndReason? {
@@ -36,51 +36,5 @@ extension SessionMachine {
     guard case .live(let live) = phase else { return effects }
     guard let reason = overdue(live.stored, at: now) else { return effects + scheduleLimit(at: now) }
     return effects + end(live, reason, at: now)
-  }
-
-  mutating func nudge(at now: Moment) -> [Effect] {
-    revocations.resetFailures()
-    var effects = clean(again: true) + deliver(at: now)
-    switch phase {
-    case .dormant, .signedOut, .ending: return effects
-    case .restoring, .unavailable: return effects + look()
-    case .live(let live):
-      self.live?.quietUntil = nil
-      if live.refresh?.state == .pausing { effects.append(startTimer(.retry, after: .zero)) }
-      if live.isRefreshLocked { effects += look() }
-      return effects + refreshAheadIfDue(at: now)
-    }
-  }
-
-  mutating func answered(
-    _ operation: Operation, _ outcome: VaultOutcome, asOf: Moment, at now: Moment
-  ) -> [Effect] {
-    if let effects = refreshEdited(operation, outcome, asOf: asOf, at: now) {
-      return effects + noteRevision(of: outcome)
-    }
-    guard let purpose = work.removeValue(forKey: operation) else { return [.ignored] }
-    if case .begin = purpose, case .done(let entry) = outcome { revision = entry.revision }
-    if case .putBack = purpose { return wasPutBack(outcome, at: now) }
-    return answered(purpose, outcome, at: now) + noteRevision(of: outcome)
-  }
-
-  private mutating func answered(
-    _ purpose: Purpose, _ outcome: VaultOutcome, at now: Moment
-  ) -> [Effect] {
-    switch purpose {
-    case .begin(let waiter, let session, let isWanted):
-      return began(waiter, session, isWanted: isWanted, outcome, at: now)
-    case .save(let unsaved): return savedAgain(unsaved, outcome, at: now)
-    case .renew(let waiter, let session, let access): return renewed(waiter, session, access, outcome, at: now)
-    case .end: return endAnswered(outcome, at: now)
-    case .endAgain: return buriedAgain(outcome, at: now)
-    case .delivered:
-      guard case .conflict(let entry) = outcome else { return [] }
-      // It was revoked with a handle that the vault knows to be outdated.
-      note(entry)
-      return deliver(at: now)
-    case .tell, .postpone, .cleaned, .touch: return []
-    case .look, .lateAnswer, .idleCheck, .putBack: return [.ignored]
-    }
   }
 }

@@ -1,0 +1,114 @@
+/// A sign-in, from the server's answer to the stored session.
+extension SessionMachine {
+  mutating func signInAnswered(
+    _ waiter: Waiter, _ result: Result<TokenResponse, SessionError>, fallback: SessionID, remember: Bool, at now: Moment
+  ) -> [Effect] {
+    let isWanted = signingIn == waiter
+    if isWanted { signingIn = nil }
+    switch result {
+    case .failure(let error):
+      guard isWanted else { return [.ignored] }
+      return [audit(.signIn, nil, "failed", at: now), .finish(waiter, .failure(error))]
+    case .success(let grant):
+      let id = grant.session ?? fallback
+      guard isWanted else { return orphan(id, grant.revocation, at: now) + [.ignored] }
+      let session = StoredSession(
+        id: id, profile: grant.profile, refresh: grant.tokens.refresh,
+        revocation: grant.revocation,
+        access: StoredAccess(
+          token: grant.tokens.access, lifetime: grant.tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
+        startedAt: now, activeAt: now, isRemembered: remember)
+      held = Held(waiter: waiter, session: session)
+      return clean(again: true) + proceed(at: now)
+    }
+  }
+
+  /// Stores the held sign-in once nothing blocks it; otherwise makes sure that it does not wait indefinitely.
+  mutating func proceed(anyway: Bool = false, at now: Moment) -> [Effect] {
+    guard let held else { return [] }
+    switch phase {
+    // A sign-in that waits for the vault or for an end is resumed when that has been answered.
+    case .dormant, .restoring, .ending: return []
+    case .live(let live) where held.session.isOfAnotherAccount(than: live.stored) && !steps(for: .replaced).isEmpty:
+      // The former user's data is erased before the next user's arrives.
+      return end(live, .replaced, at: now)
+    case .live, .signedOut, .unavailable: break
+    }
+    guard anyway || !cleanups.isRunning else {
+      return timers[.hold] == nil ? [startTimer(.hold, after: SessionMachine.holdLimit)] : []
+    }
+    self.held = nil
+    timers[.hold] = nil
+    return [
+      edit(
+        .begin(held.session, steps: steps(for: .replaced)), for: .begin(held.waiter, held.session, isWanted: true))
+    ]
+  }
+
+  /// A sign-in or a sign-out replaces the held one.
+  mutating func dropHeld(at now: Moment) -> [Effect] {
+    guard let held else { return [] }
+    self.held = nil
+    timers[.hold] = nil
+    return orphan(held.session.id, held.session.revocation, at: now) + [.finish(held.waiter, .failure(.cancelled))]
+  }
+
+  /// A sign-in that no caller waits for succeeded at the server: revokes it there, unless it is the session in use, which was
+  /// signed in to again.
+  private mutating func orphan(_ session: SessionID, _ handle: RevocationHandle?, at now: Moment) -> [Effect] {
+    guard let handle, session != self.session else { return [] }
+    remember(session)
+    revocations.add(session, handle)
+    return deliver(at: now)
+  }
+
+  /// The new session was written, or not. From here on only a sign-out can cancel it: a former session is buried.
+  mutating func began(
+    _ waiter: Waiter, _ session: StoredSession, isWanted: Bool, _ outcome: VaultOutcome, at now: Moment
+  ) -> [Effect] {
+    switch outcome {
+    case .done(let entry):
+      guard isWanted else {
+        // A sign-out came in between: its own edit, queued behind this one, ends the session in the vault.
+        note(entry)
+        if case .ending(let former) = phase {
+          if let id = former.session { remember(id) }
+          var ending = former
+          ending.session = session.id
+          ending.revocation = session.revocation
+          ending.account = session.profile?.id
+          phase = .ending(ending)
+        }
+        return []
+      }
+      buryLater = nil
+      leftBehind = nil
+      ended.removeAll { $0 == session.id }
+      passedOver = nil
+      revocations.forget(session.id)
+      cleanups.forget(session.id)
+      var effects: [Effect] = []
+      switch phase {
+      case .live(let former): effects += leave(former, telling: .signedOut(.replaced), for: session.id)
+      case .ending(let ending): effects += leave(ending, for: session.id)
+      case .dormant, .restoring, .signedOut, .unavailable: break
+      }
+      note(entry)
+      effects += enter(entry.session ?? session, action: .signIn, at: now)
+      if case .live(let live) = phase, case .signedIn(let facts) = live.state {
+        effects.append(.finish(waiter, .success(.signedIn(facts))))
+      } else {
+        effects.append(.finish(waiter, .failure(.cancelled)))
+      }
+      return effects + deliver(at: now) + proceed(at: now)
+    case .failed(let trouble):
+      let effects = orphan(session.id, session.revocation, at: now)
+      guard isWanted else { return effects }
+      return [audit(.signIn, session, "not_stored", at: now)] + effects
+        + [.finish(waiter, .failure(.storage(trouble)))]
+    case .conflict:
+      guard isWanted else { return [.ignored] }
+      return [.finish(waiter, .failure(.storage(.unavailable("a sign-in was refused by the vault"))))]
+    }
+  }
+}
