@@ -13,7 +13,7 @@ import Musl
 enum PrivateFile {
   /// Creates a folder that only its owner can access, if it is missing.
   static func createFolder(_ path: String) throws(RegistryOpenError) {
-    guard mkdir(path, 0o700) != 0, errno == EEXIST else { return }
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("create", path) }
   }
 
   /// Durably creates a file with this content. Returns `false` and changes nothing if it already exists.

@@ -41,16 +41,19 @@ public struct MasterKeys: Sendable {
   public let current: KeyID
   /// All keys that are accepted, `current` among them.
   public let keys: [KeyID: Secret]
+  /// The key of ``current``.
+  let currentKey: Secret
 
   /// - Throws: ``MasterKeysError`` if `current` has no key, an ID is not valid, or a key is shorter than 32 bytes.
   public init(current: KeyID, keys: [KeyID: Secret]) throws(MasterKeysError) {
-    guard keys[current] != nil else { throw .missing(current) }
+    guard let currentKey = keys[current] else { throw .missing(current) }
     for (id, key) in keys {
       guard id.isValid else { throw .badName(id) }
       guard key.count >= MasterKeys.minimumKeySize else { throw .tooShort(id) }
     }
     self.current = current
     self.keys = keys
+    self.currentKey = currentKey
   }
 
   /// Draws a fresh key of 32 bytes from `random`, which must be a cryptographic source, such as the system's.

@@ -67,9 +67,7 @@ public struct TokenMint: Sendable {
   private static func handleMessage(_ session: SessionBytes) -> [UInt8] { session.bytes + Array("revoke".utf8) }
 
   private func seal(_ body: [UInt8], prefix: String, session: SessionBytes, message: [UInt8]) -> Secret {
-    // `MasterKeys` always holds a key for `current`; its initialiser throws otherwise.
-    let key = extracted.keys[keys.current] ?? SymmetricKey(size: .bits256)
-    let mac = Derivation.mac(of: message, extracted: key, purpose: prefix, session: session)
+    let mac = Derivation.mac(of: message, extracted: extracted.current, purpose: prefix, session: session)
     return Secret("\(prefix).\(keys.current).\(Base64URL.encode(body + mac))")
   }
 
@@ -103,8 +101,12 @@ public struct TokenMint: Sendable {
 /// Derived secrets, as sensitive as the master keys themselves. They are never printed.
 private struct ExtractedKeys: Sendable, CustomStringConvertible, CustomReflectable {
   let keys: [KeyID: SymmetricKey]
+  let current: SymmetricKey
 
-  init(_ keys: MasterKeys) { self.keys = keys.keys.mapValues(Derivation.extract) }
+  init(_ keys: MasterKeys) {
+    self.keys = keys.keys.mapValues(Derivation.extract)
+    current = Derivation.extract(keys.currentKey)
+  }
 
   var description: String { "<redacted>" }
   var customMirror: Mirror { Mirror(self, children: []) }

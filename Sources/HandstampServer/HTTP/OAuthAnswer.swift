@@ -27,10 +27,8 @@ enum OAuthAnswer {
   /// The server cannot decide at the moment. This must never look like a definitive refusal, which would sign users out.
   static let unavailable = refusal("temporarily_unavailable", status: .serviceUnavailable, retryAfter: 1)
 
-  private static let headers: HTTPFields = {
-    var fields: HTTPFields = [.contentType: "application/json", .cacheControl: "no-store"]
-    if let pragma = HTTPField.Name("Pragma") { fields[pragma] = "no-cache" }
-    return fields
-  }()
+  private static let headers: HTTPFields = [
+    .contentType: "application/json", .cacheControl: "no-store", .pragma: "no-cache",
+  ]
 }
 #endif

@@ -40,7 +40,7 @@ final class ProofDesk: Sendable {
   /// - Parameter token: the access token that the proof must be bound to; `nil` at the token endpoint.
   func check(_ request: Request, token: Substring?, at time: ServerClock.Reading) -> Result<String?, Fault> {
     let now = time.now
-    let fields = request.headers[values: ProofDesk.field]
+    let fields = request.headers[values: .dpop]
     guard !fields.isEmpty else { return token == nil ? .success(nil) : .failure(.invalid) }
     guard fields.count == 1, let proof = Proof(fields[0]) else { return .failure(.invalid) }
     guard proof.claims.htm == request.method.rawValue, isThis(proof.claims.htu, request.uri.path),
@@ -74,7 +74,7 @@ final class ProofDesk: Sendable {
     case .busy: return OAuthAnswer.unavailable
     case .wantsNonce:
       var response = OAuthAnswer.refusal("use_dpop_nonce")
-      response.headers[ProofDesk.nonceField] = nonce(at: now)
+      response.headers[.dpopNonce] = nonce(at: now)
       return response
     }
   }
@@ -90,13 +90,10 @@ final class ProofDesk: Sendable {
     case .wantsNonce:
       var problem = Problem.invalidToken(code: "proof_invalid", "The proof must contain the server's nonce")
       problem.headers[.wwwAuthenticate] = "DPoP error=\"use_dpop_nonce\", algs=\"ES256\""
-      problem.headers[ProofDesk.nonceField] = nonce(at: now)
+      problem.headers[.dpopNonce] = nonce(at: now)
       return problem
     }
   }
-
-  private static let field = HTTPField.Name("DPoP") ?? .authorization
-  private static let nonceField = HTTPField.Name("DPoP-Nonce") ?? .eTag
 
   private func nonce(ofSpan span: Int64) -> String {
     Base64URL.encode(Array(HMAC<SHA256>.authenticationCode(for: Array(String(span).utf8), using: key)).prefix(16))

@@ -64,11 +64,7 @@ extension SessionServer {
   /// Returns whether a form comes from this server, according to the browser's headers. Without them only the CSRF token
   /// decides.
   private func isFromHere(_ request: Request) -> Bool {
-    if let name = HTTPField.Name("Sec-Fetch-Site"), let site = request.headers[name],
-      !["same-origin", "none"].contains(site)
-    {
-      return false
-    }
+    if let site = request.headers[.secFetchSite], !["same-origin", "none"].contains(site) { return false }
     guard let origin = request.headers[.origin] else { return true }
     guard let own = URLComponents(string: configuration.issuer), let named = URLComponents(string: origin) else {
       return false

@@ -50,10 +50,4 @@ extension SessionServer {
     try await registry.store.events(after: id, account: account, limit: 256)
   }
 }
-
-extension HTTPField.Name {
-  // Both literals are valid field names.
-  fileprivate static let lastEventID = HTTPField.Name("Last-Event-ID")!
-  fileprivate static let xAccelBuffering = HTTPField.Name("X-Accel-Buffering")!
-}
 #endif

@@ -1,0 +1,13 @@
+#if Server
+import HTTPTypes
+
+/// Header fields that HTTPTypes does not name. The literals are valid field names; a test makes each.
+extension HTTPField.Name {
+  static let dpop = Self("DPoP")!
+  static let dpopNonce = Self("DPoP-Nonce")!
+  static let lastEventID = Self("Last-Event-ID")!
+  static let pragma = Self("Pragma")!
+  static let secFetchSite = Self("Sec-Fetch-Site")!
+  static let xAccelBuffering = Self("X-Accel-Buffering")!
+}
+#endif

@@ -1,0 +1,16 @@
+#if Programs
+import HTTPTypes
+import Testing
+
+@testable import HandstampServer
+
+@Suite struct `Names of header fields` {
+  @Test func `are all valid`() {
+    let names: [HTTPField.Name] = [.dpop, .dpopNonce, .lastEventID, .pragma, .secFetchSite, .xAccelBuffering]
+    #expect(
+      names.map(\.rawName) == [
+        "DPoP", "DPoP-Nonce", "Last-Event-ID", "Pragma", "Sec-Fetch-Site", "X-Accel-Buffering",
+      ])
+  }
+}
+#endif
