@@ -11,7 +11,7 @@ extension SessionController {
     let isDue = lastUse.withLock { use in
       if use.first == nil { use.first = now }
       use.last = now
-      guard now - use.told >= step || now < use.told else { return false }
+      if let told = use.told, told <= now, now - told < step { return false }
       use.told = now
       return true
     }
@@ -38,6 +38,7 @@ extension SessionController {
     /// The first and the last time that have not been reported to the machine.
     var first: Duration?
     var last: Duration?
-    var told: Duration = .seconds(-1_000_000_000)
+    /// When the machine was told last; `nil` if never.
+    var told: Duration?
   }
 }

@@ -99,7 +99,7 @@ extension SessionController {
   }
 
   /// Waits until no work is pending for ended sessions, or a user is signed in. Cancelling the task ends this wait.
-  func settled() async -> Bool { await wait(nextWaiter(), until: .settled, within: .seconds(7 * 86_400)) }
+  func settled() async -> Bool { await wait(nextWaiter(), until: .settled, within: nil) }
 
   /// Whether the vault holds a session now, even one that this controller has not seen yet.
   nonisolated func isSessionStored() async -> Bool {
@@ -140,13 +140,16 @@ extension SessionController {
 
   // MARK: Waiting for pending work
 
-  private func wait(_ waiter: SessionMachine.Waiter, until condition: Condition, within limit: Duration) async -> Bool {
+  private func wait(_ waiter: SessionMachine.Waiter, until condition: Condition, within limit: Duration?) async -> Bool
+  {
     if holds(condition) { return true }
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let end = Task { [clock] in
-          do { try await clock.sleep(for: limit) } catch { return }
-          self.stopWaiting(waiter)
+        let end = limit.map { limit in
+          Task { [clock] in
+            do { try await clock.sleep(for: limit) } catch { return }
+            self.stopWaiting(waiter)
+          }
         }
         conditionWaiters[waiter] = ConditionWaiter(condition: condition, continuation: continuation, limit: end)
       }
@@ -173,7 +176,7 @@ extension SessionController {
 
   private func stopWaiting(_ waiter: SessionMachine.Waiter) {
     guard let waiting = conditionWaiters.removeValue(forKey: waiter) else { return }
-    waiting.limit.cancel()
+    waiting.limit?.cancel()
     waiting.continuation.resume()
   }
 
@@ -187,7 +190,7 @@ extension SessionController {
   struct ConditionWaiter: Sendable {
     let condition: Condition
     let continuation: CheckedContinuation<Void, Never>
-    let limit: Task<Void, Never>
+    let limit: Task<Void, Never>?
   }
 
   struct CleanupLogEntry: Sendable {
