@@ -31,7 +31,7 @@ final class Post: Mailer {
 }
 
 /// Account operations, from the client to the server's store and back.
-@Suite struct `An account of our own server` {
+@Suite(.timeLimit(.minutes(10))) struct `An account of our own server` {
   @Test(arguments: Kind.allCases)
   func `a guest signs in, is upgraded and keeps the same id`(_ kind: Kind) async throws {
     try await RealServer.run { server in

@@ -10,7 +10,7 @@ import Hummingbird
 import Testing
 
 /// Sign in with Apple, from the client library to the real server, with a stub for Apple on loopback.
-@Suite struct `Sign in with Apple from end to end` {
+@Suite(.timeLimit(.minutes(10))) struct `Sign in with Apple from end to end` {
   private static func text(_ bytes: some DataProtocol) -> String {
     Data(bytes).base64EncodedString().replacingOccurrences(of: "+", with: "-")
       .replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: "")

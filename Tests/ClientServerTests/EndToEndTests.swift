@@ -8,7 +8,7 @@ import Hummingbird
 import Testing
 
 /// The client against the real server, over real sockets.
-@Suite struct `Client and server` {
+@Suite(.timeLimit(.minutes(10))) struct `Client and server` {
   struct Me: Endpoint {
     struct Response: Decodable, Sendable { var name: String }
     var path: String { "/v1/me" }

@@ -7,7 +7,7 @@ import Hummingbird
 import NIOCore
 import Testing
 
-@Suite struct `A transport` {
+@Suite(.timeLimit(.minutes(10))) struct `A transport` {
   @Test(arguments: Kind.allCases)
   func `sends method, headers and body, and returns status, headers and body`(_ kind: Kind) async throws {
     try await OddServer.run { router in

@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampCommand
 
 /// `docs/errors.md`, as the types say it. `HANDSTAMP_UPDATE=1 swift test --filter 'The table of errors'` writes it.
-@Suite struct `The table of errors` {
+@Suite(.timeLimit(.minutes(10))) struct `The table of errors` {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
   private let server: ServerAddress

@@ -13,7 +13,7 @@ extension CookieJar {
   }
 }
 
-@Suite struct `A cookie jar` {
+@Suite(.timeLimit(.minutes(10))) struct `A cookie jar` {
   /// RFC 6265 section 3.1, the exchanges in order.
   @Test func `follows the examples of RFC 6265`() {
     var jar = CookieJar()
@@ -188,7 +188,7 @@ extension CookieJar {
   }
 }
 
-@Suite struct `A web address` {
+@Suite(.timeLimit(.minutes(10))) struct `A web address` {
   @Test(arguments: [
     "", "x", "ftp://a/", "https://", "https:///x", "https://u:p@h/", "https://h:0/", "https://h:99999/", "https://h:x/",
     "https://[::1/", "https://a b/",

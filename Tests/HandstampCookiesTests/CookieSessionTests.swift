@@ -105,7 +105,7 @@ extension CookieSite {
     signOut: { _ in TransportRequest(method: "GET", url: SmallForum.base + "logout.php") })
 }
 
-@Suite struct `A session on a cookie` {
+@Suite(.timeLimit(.minutes(10))) struct `A session on a cookie` {
   private let clock = ManualClock()
   private let forum = SmallForum()
   private var backend: CookieBackend { CookieBackend(.small, transport: forum, clock: clock) }

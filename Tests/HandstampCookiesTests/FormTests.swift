@@ -3,7 +3,7 @@ import Testing
 
 @testable import HandstampCookies
 
-@Suite struct `Windows-1252` {
+@Suite(.timeLimit(.minutes(10))) struct `Windows-1252` {
   @Test func `round-trips every byte`() {
     let all = [UInt8](0...255)
     #expect(Windows1252.encode(Windows1252.decode(all)) == all)
@@ -15,7 +15,7 @@ import Testing
   }
 }
 
-@Suite struct `A web form` {
+@Suite(.timeLimit(.minutes(10))) struct `A web form` {
   private func body(_ form: WebForm) -> String {
     String(decoding: form.request(to: "https://h/").body, as: UTF8.self)
   }
@@ -36,7 +36,7 @@ import Testing
   }
 }
 
-@Suite struct `A reminder that the cookie expires` {
+@Suite(.timeLimit(.minutes(10))) struct `A reminder that the cookie expires` {
   private let end = noon.advanced(by: .seconds(30 * 86_400))
   private func day(_ number: Int64) -> UnixTime { noon.advanced(by: .seconds(number * 86_400)) }
 

@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite struct `The clean-up after a session` {
+@Suite(.timeLimit(.minutes(10))) struct `The clean-up after a session` {
   static let steps = [
     Cleanup("memory", .always), Cleanup("jar", .cookies), Cleanup("settings", .preferences),
     Cleanup("store", .database),
@@ -218,7 +218,7 @@ import Testing
   }
 }
 
-@Suite struct `An idle limit` {
+@Suite(.timeLimit(.minutes(10))) struct `An idle limit` {
   @Test func `counts activity in another program`() {
     let policy = SessionPolicy(idleLimit: .seconds(900))
     var bench = Bench(policy: policy)

@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite struct `A session machine when a session begins or ends` {
+@Suite(.timeLimit(.minutes(10))) struct `A session machine when a session begins or ends` {
   private func signedIn(policy: SessionPolicy = SessionPolicy()) -> Bench {
     var bench = Bench(policy: policy)
     bench.run(.start)

@@ -1,7 +1,7 @@
 import HandstampCore
 import Testing
 
-@Suite struct `A session machine under random events` {
+@Suite(.timeLimit(.minutes(10))) struct `A session machine under random events` {
   /// Whatever the order of events, with unexpected answers among them: every caller is answered once, every lock is
   /// released once, one refresh per session is in flight, and no request is sent while signed out.
   @Test(arguments: 0..<1000 as Range<UInt64>)

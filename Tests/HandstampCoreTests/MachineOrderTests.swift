@@ -3,7 +3,7 @@ import HandstampTesting
 import Testing
 
 /// Orders of events that once lost a session, restored one, or left a caller waiting.
-@Suite struct `A session machine in unlucky orderings` {
+@Suite(.timeLimit(.minutes(10))) struct `A session machine in unlucky orderings` {
   typealias Machine = SessionMachine
 
   private func signedIn(policy: SessionPolicy = SessionPolicy(), supportsRotationKeys: Bool = true) -> Bench {

@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite struct `Concurrent operations` {
+@Suite(.timeLimit(.minutes(10))) struct `Concurrent operations` {
   typealias Machine = SessionMachine
   static let steps = [Cleanup("memory", .always), Cleanup("store", .database)]
 

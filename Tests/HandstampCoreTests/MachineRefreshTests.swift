@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite struct `A session machine serving tokens` {
+@Suite(.timeLimit(.minutes(10))) struct `A session machine serving tokens` {
   /// Signed in, with a token that lasts ten minutes.
   private func signedIn(policy: SessionPolicy = SessionPolicy()) -> Bench {
     var bench = Bench(policy: policy)

@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite struct `A session whose server replaces the credential` {
+@Suite(.timeLimit(.minutes(10))) struct `A session whose server replaces the credential` {
   private let old = AccessToken("jar-0")
   private let new = AccessToken("jar-1")
   private let session = SessionID("s1")

@@ -3,7 +3,7 @@ import HandstampTesting
 import Testing
 
 /// Defects found by the simulation, each isolated.
-@Suite struct `A machine in histories that once broke it` {
+@Suite(.timeLimit(.minutes(10))) struct `A machine in histories that once broke it` {
   @Test func `sees use of another process even after the wall clock was set back`() {
     let limit = Duration.seconds(900)
     var bench = Bench(policy: SessionPolicy(idleLimit: limit))

@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite struct `A session machine at a server without rotation keys` {
+@Suite(.timeLimit(.minutes(10))) struct `A session machine at a server without rotation keys` {
   private func signedIn(supportsRotationKeys: Bool = false) -> Bench {
     var bench = Bench(supportsRotationKeys: supportsRotationKeys)
     bench.run(.start)
@@ -82,7 +82,7 @@ import Testing
 }
 
 /// The first attempt is settled, or its time limit has passed, before a second begins.
-@Suite struct `An attempt at a server without rotation keys` {
+@Suite(.timeLimit(.minutes(10))) struct `An attempt at a server without rotation keys` {
   private func asking(_ policy: SessionPolicy = SessionPolicy()) -> (Bench, SessionMachine.Waiter) {
     var bench = Bench(policy: policy, supportsRotationKeys: false)
     bench.run(.start)
@@ -221,7 +221,7 @@ import Testing
   }
 }
 
-@Suite struct `An older vault that is restored` {
+@Suite(.timeLimit(.minutes(10))) struct `An older vault that is restored` {
   private func refreshed() -> (older: VaultEntry?, Bench) {
     var bench = Bench(supportsRotationKeys: false)
     bench.run(.start)
@@ -269,7 +269,7 @@ import Testing
 }
 
 /// For a refresh token that was already replaced, the server ends nothing.
-@Suite struct `A refresh that completes after the end` {
+@Suite(.timeLimit(.minutes(10))) struct `A refresh that completes after the end` {
   @Test func `revokes at the server with its successor`() {
     var bench = Bench(supportsRotationKeys: false)
     bench.run(.start)

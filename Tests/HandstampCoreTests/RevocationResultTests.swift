@@ -1,7 +1,7 @@
 import HandstampCore
 import Testing
 
-@Suite struct `A revocation endpoint's response` {
+@Suite(.timeLimit(.minutes(10))) struct `A revocation endpoint's response` {
   struct Case: Sendable, CustomTestStringConvertible {
     var status: Int
     var body: String

@@ -1,7 +1,7 @@
 import HandstampCore
 import Testing
 
-@Suite struct `A refresh strategy` {
+@Suite(.timeLimit(.minutes(10))) struct `A refresh strategy` {
   @Test func `matches its table`() {
     #expect(SessionPolicy.aheadOfExpiry == SessionPolicy())
     let all: [SessionPolicy] = [.onRejection, .aheadOfExpiry, .background, .offlineFirst, .highSecurity]

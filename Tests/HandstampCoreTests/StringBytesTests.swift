@@ -1,7 +1,7 @@
 import HandstampCore
 import Testing
 
-@Suite struct `A string from bytes` {
+@Suite(.timeLimit(.minutes(10))) struct `A string from bytes` {
   @Test(arguments: ["", "Ada", "Zoë 🏝", "\u{FFFD}", "a\0b"])
   func `decodes UTF-8`(_ text: String) {
     #expect(String(utf8Bytes: Array(text.utf8)) == text)

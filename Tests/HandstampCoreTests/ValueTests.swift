@@ -1,7 +1,7 @@
 import HandstampCore
 import Testing
 
-@Suite struct `A secret` {
+@Suite(.timeLimit(.minutes(10))) struct `A secret` {
   private let secret = Secret("hunter2")
 
   @Test func `is never printed`() {
@@ -37,7 +37,7 @@ import Testing
   }
 }
 
-@Suite struct `A rotation key` {
+@Suite(.timeLimit(.minutes(10))) struct `A rotation key` {
   @Test func `has sixteen bytes and one text form`() {
     var random = SystemRandomNumberGenerator()
     let key = RotationKey(from: &random)
@@ -51,7 +51,7 @@ import Testing
   }
 }
 
-@Suite struct `Base64url` {
+@Suite(.timeLimit(.minutes(10))) struct `Base64url` {
   @Test(arguments: [([], ""), ([0xfb], "-w"), ([0xff, 0xfe], "__4"), ([1, 2, 3], "AQID")] as [([UInt8], String)])
   func `encodes and decodes`(bytes: [UInt8], text: String) {
     #expect(Base64URL.encode(bytes) == text)
@@ -65,7 +65,7 @@ import Testing
   }
 }
 
-@Suite struct `Time` {
+@Suite(.timeLimit(.minutes(10))) struct `Time` {
   @Test(
     arguments: [
       (0, "1970-01-01T00:00:00Z"), (951_782_399, "2000-02-28T23:59:59Z"), (951_782_400, "2000-02-29T00:00:00Z"),
@@ -108,7 +108,7 @@ import Testing
   }
 }
 
-@Suite struct `A policy` {
+@Suite(.timeLimit(.minutes(10))) struct `A policy` {
   @Test func `scales the refresh margin to short lifetimes`() {
     let policy = RefreshPolicy()
     #expect(policy.margin(forLifetime: .seconds(3600)) == .seconds(300))
@@ -129,7 +129,7 @@ import Testing
   }
 }
 
-@Suite struct `Errors` {
+@Suite(.timeLimit(.minutes(10))) struct `Errors` {
   @Test func `know their recovery`() {
     #expect(SessionError.sessionEnded(.tokenReuseDetected).recovery == .signIn)
     #expect(

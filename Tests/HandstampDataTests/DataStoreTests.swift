@@ -7,7 +7,7 @@ import Testing
 
 @testable import HandstampData
 
-@Suite struct `An account's store` {
+@Suite(.timeLimit(.minutes(10))) struct `An account's store` {
   private let folder: NewFolder
 
   init() throws { folder = try NewFolder() }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampData
 
-@Suite struct `A program killed while writing` {
+@Suite(.timeLimit(.minutes(10))) struct `A program killed while writing` {
   @Test(arguments: [1, 40, 200, 700, 1500])
   func `leaves a store with every acknowledged write`(writes: Int) async throws {
     let folder = try NewFolder()

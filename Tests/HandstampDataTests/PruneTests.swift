@@ -7,7 +7,7 @@ import Testing
 
 @testable import HandstampData
 
-@Suite struct `A pruning` {
+@Suite(.timeLimit(.minutes(10))) struct `A pruning` {
   private let folder: NewFolder
   private let clock = ManualClock()
   private let store: DataStore

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampData
 
-@Suite struct `The place of a store` {
+@Suite(.timeLimit(.minutes(10))) struct `The place of a store` {
   @Test(arguments: ["", ".", "..", "../ada", "a/b", "Ada", "ada\u{0}", String(repeating: "é", count: 500)])
   func `is a single folder, whatever the account's name`(account: String) throws {
     let place = try StorePlace("org.example.forum", account: AccountID(account))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampData
 
-@Suite struct `A fetched row` {
+@Suite(.timeLimit(.minutes(10))) struct `A fetched row` {
   private let folder: NewFolder
   private let store: DataStore
   private let noon = UnixTime(seconds: 1_800_000_000)

@@ -27,7 +27,7 @@ struct DocumentedTransitions {
   }
 }
 
-@Suite struct `The diagram of the session machine` {
+@Suite(.timeLimit(.minutes(10))) struct `The diagram of the session machine` {
   @Test func `lists every state`() throws {
     #expect(try Set(DocumentedTransitions.read().keys) == Set(SessionMachine.StateName.allCases))
   }

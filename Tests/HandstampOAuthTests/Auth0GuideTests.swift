@@ -6,7 +6,7 @@ import Testing
 
 /// Runs the code of the guide FromAuth0, whose text is Guides/Auth0Forum.swift, against the answers that Auth0's public
 /// documentation shows (https://auth0.com/docs/api/authentication); the values are made up.
-@MainActor @Suite struct `The Auth0 guide` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `The Auth0 guide` {
   private nonisolated static let metadata = """
     {"issuer":"https://example.eu.auth0.com/","authorization_endpoint":"https://example.eu.auth0.com/authorize",
     "token_endpoint":"https://example.eu.auth0.com/oauth/token",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HandstampOAuth
 
-@Suite struct `A browser sign-in` {
+@Suite(.timeLimit(.minutes(10))) struct `A browser sign-in` {
   static let home = "org.example.app:/back"
 
   private func backend(
@@ -125,7 +125,7 @@ import Testing
   }
 }
 
-@Suite struct `The account that signed in` {
+@Suite(.timeLimit(.minutes(10))) struct `The account that signed in` {
   private func signIn(
     claims: String, served: String? = nil
   ) async throws -> TokenResponse {

@@ -3,7 +3,7 @@ import HandstampCore
 import HandstampOAuth
 import Testing
 
-@Suite struct `A DPoP key` {
+@Suite(.timeLimit(.minutes(10))) struct `A DPoP key` {
   private func folder() throws -> URL {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

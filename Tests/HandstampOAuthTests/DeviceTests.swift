@@ -3,7 +3,7 @@ import Testing
 
 @testable import HandstampOAuth
 
-@Suite struct `A sign-in on another device` {
+@Suite(.timeLimit(.minutes(10))) struct `A sign-in on another device` {
   private static let code = """
     {"device_code":"d1","user_code":"WDJB-MJHT","verification_uri":"https://id.example.org/go","expires_in":60,"interval":5}
     """

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HandstampOAuth
 
-@Suite struct `Discovery` {
+@Suite(.timeLimit(.minutes(10))) struct `Discovery` {
   @Test func `uses the locations of RFC 8414 and OpenID Connect`() {
     #expect(
       Address.metadata(of: "https://id.example.org/tenant/1") == [

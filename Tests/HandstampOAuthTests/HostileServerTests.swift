@@ -4,7 +4,7 @@ import Testing
 @testable import HandstampOAuth
 
 /// Attacks by a malicious server, beyond those in the other suites.
-@Suite struct `A hostile authorization server` {
+@Suite(.timeLimit(.minutes(10))) struct `A hostile authorization server` {
   private let address = #""verification_uri":"https://id.example.org/go""#
 
   /// Signs in on another device; waits are recorded, not performed.

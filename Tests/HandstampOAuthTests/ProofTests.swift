@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampOAuth
 
-@Suite struct `A proof of possession` {
+@Suite(.timeLimit(.minutes(10))) struct `A proof of possession` {
   private let key = P256.Signing.PrivateKey()
 
   /// The claims of a proof whose signature is valid.

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampOAuth
 
-@Suite struct `A refresh at a third-party OAuth server` {
+@Suite(.timeLimit(.minutes(10))) struct `A refresh at a third-party OAuth server` {
   private let key = RotationKey(bytes: [UInt8](repeating: 7, count: 16))
 
   private func refresh(_ answer: TransportResponse) async throws -> RefreshResult {
@@ -122,7 +122,7 @@ import Testing
   }
 }
 
-@Suite struct `Tokens for several APIs` {
+@Suite(.timeLimit(.minutes(10))) struct `Tokens for several APIs` {
   private struct Rig {
     let server = StubServer()
     let vault = MemoryVault()

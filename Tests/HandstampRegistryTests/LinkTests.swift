@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampRegistry
 
-@Suite struct `A mailed link` {
+@Suite(.timeLimit(.minutes(10))) struct `A mailed link` {
   private let device = DeviceInfo(id: DeviceID("d"), name: "d", platform: "linux")
 
   @Test func `is a 256-bit secret stored only as a hash`() async throws {
@@ -70,7 +70,7 @@ import Testing
   }
 }
 
-@Suite struct `An external identity` {
+@Suite(.timeLimit(.minutes(10))) struct `An external identity` {
   private let identity = ExternalIdentity(issuer: "https://a.example", subject: "1")
 
   private func nonce(_ text: String) -> OneTimeTokenRecord {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampRegistry
 
-@Suite struct `A memory store` {
+@Suite(.timeLimit(.minutes(10))) struct `A memory store` {
   @Test func `keeps the promises of a store`() async throws {
     try await checkRegistryStore { MemoryRegistryStore() }
   }
@@ -62,7 +62,7 @@ func outline(_ outcome: RefreshOutcome) -> String {
   }
 }
 
-@Suite struct `A registry refresh` {
+@Suite(.timeLimit(.minutes(10))) struct `A registry refresh` {
   @Test func `rotates, repeats, and distinguishes a retry from a replay`() async throws {
     let world = try await World()
     let new = try await world.signIn()

@@ -29,7 +29,7 @@ func outline(_ verdict: RotationVerdict) -> String {
   }
 }
 
-@Suite struct `A rotation` {
+@Suite(.timeLimit(.minutes(10))) struct `A rotation` {
   let rotation = Rotation()
 
   func decide(
@@ -242,7 +242,7 @@ struct Unexpected: Error {
   init(_ what: Any) { self.what = "\(what)" }
 }
 
-@Suite struct `A key ring` {
+@Suite(.timeLimit(.minutes(10))) struct `A key ring` {
   @Test func `round-trips through its bytes`() {
     let rings = [
       KeyRing(), KeyRing([.unknown]), KeyRing([.known(.zero)]),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HandstampRegistry
 
-@Suite struct `A registry sign-in` {
+@Suite(.timeLimit(.minutes(10))) struct `A registry sign-in` {
   @Test func `creates a row, a token, a handle and an event`() async throws {
     let world = try await World(limits: RegistryLimits(absoluteLimit: .seconds(1000), idleLimit: .seconds(100)))
     let new = try await world.signIn()
@@ -97,7 +97,7 @@ import Testing
   }
 }
 
-@Suite struct `A registry ending sessions` {
+@Suite(.timeLimit(.minutes(10))) struct `A registry ending sessions` {
   @Test func `accepts any genuine token of the session, or its handle, once`() async throws {
     for use in 0..<3 {
       let world = try await World()
@@ -251,7 +251,7 @@ import Testing
   }
 }
 
-@Suite struct `User input` {
+@Suite(.timeLimit(.minutes(10))) struct `User input` {
   @Test(arguments: [
     "", "a", "@", "a@", "@b", "ada", "a b@c", "ada@exam ple.org", "ada@exa\nmple", "a\0@b.c",
     String(repeating: "a", count: 250) + "@b.de",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HandstampRegistry
 
-@Suite struct `A token mint` {
+@Suite(.timeLimit(.minutes(10))) struct `A token mint` {
   let mint: TokenMint
   init() throws { mint = TokenMint(try masterKeys("k1")) }
 
@@ -118,7 +118,7 @@ import Testing
   }
 }
 
-@Suite struct `A varint` {
+@Suite(.timeLimit(.minutes(10))) struct `A varint` {
   @Test(
     arguments: [
       (0, [0]), (1, [1]), (127, [127]), (128, [128, 1]), (300, [172, 2]), (16_384, [128, 128, 1]),
@@ -140,7 +140,7 @@ import Testing
   }
 }
 
-@Suite struct `Master keys` {
+@Suite(.timeLimit(.minutes(10))) struct `Master keys` {
   @Test(arguments: ["", "a.b", "a b", "ä", "a\0", "01234567890123456", "a/b", "a="])
   func `have names that fit in a token`(name: String) {
     let keys = [KeyID(name): Secret(bytes: 0..<32)]
@@ -177,7 +177,7 @@ import Testing
   }
 }
 
-@Suite struct `A token mint's description` {
+@Suite(.timeLimit(.minutes(10))) struct `A token mint's description` {
   @Test func `shows no key, nor anything derived from one`() throws {
     let mint = TokenMint(try masterKeys("k1"))
     var dumped = ""

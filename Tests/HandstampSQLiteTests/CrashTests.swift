@@ -11,7 +11,7 @@ import Darwin
 import Glibc
 #endif
 
-@Suite(.serialized) struct `A SQLite store under faults` {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `A SQLite store under faults` {
   @Test(arguments: 0..<10 as Range<UInt64>)
   func `killed during grouped writes loses no acknowledged write`(round: UInt64) async throws {
     let folder = try Folder()

@@ -5,7 +5,7 @@ import HandstampRegistry
 import HandstampSQLite
 import Testing
 
-@Suite struct `The log of ended sessions` {
+@Suite(.timeLimit(.minutes(10))) struct `The log of ended sessions` {
   let folder: Folder
   var log: String { folder.server.endLogPath }
 

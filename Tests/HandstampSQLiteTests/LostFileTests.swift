@@ -6,7 +6,7 @@ import HandstampRegistry
 import HandstampSQLite
 import Testing
 
-@Suite struct `A database file that disappears under a running server` {
+@Suite(.timeLimit(.minutes(10))) struct `A database file that disappears under a running server` {
   /// Which file disappears, and whether an empty one takes its place.
   @Test(arguments: ["", "-wal"], [true, false])
   func `fails all reads and writes, and works again once it is back`(

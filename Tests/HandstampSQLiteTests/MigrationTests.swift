@@ -6,7 +6,7 @@ import HandstampRegistry
 import HandstampSQLite
 import Testing
 
-@Suite struct `A database of an earlier version` {
+@Suite(.timeLimit(.minutes(10))) struct `A database of an earlier version` {
   /// The tables as the first version created them. Never change this.
   private static let first = """
     CREATE TABLE instance (

@@ -6,7 +6,7 @@ import HandstampRegistry
 import HandstampSQLite
 import Testing
 
-@Suite struct `A server’s folder` {
+@Suite(.timeLimit(.minutes(10))) struct `A server’s folder` {
   let folder: Folder
   var keys: String { folder.path + "/keys.json" }
   var database: String { folder.path + "/registry.sqlite" }

@@ -7,7 +7,7 @@ import HandstampSQLite
 import HandstampTesting
 import Testing
 
-@Suite struct `A SQLite store` {
+@Suite(.timeLimit(.minutes(10))) struct `A SQLite store` {
   /// A store that remembers its path, so that a second one can be opened on it.
   private struct Opened: RegistryStore {
     let folder: Folder

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// A real gnome-keyring on a bus of its own.
-@Suite struct `The desktop's secret store` {
+@Suite(.timeLimit(.minutes(10))) struct `The desktop's secret store` {
   private let home: SecretHome
 
   init() throws { home = try SecretHome() }

@@ -43,7 +43,7 @@ final class StubTransport: Transport {
   }
 }
 
-@Suite struct `An API client` {
+@Suite(.timeLimit(.minutes(10))) struct `An API client` {
   private let clock = ManualClock()
   private let backend = ScriptedBackend.rotating()
 

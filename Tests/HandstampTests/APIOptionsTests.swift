@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `The options of an API client` {
+@Suite(.timeLimit(.minutes(10))) struct `The options of an API client` {
   private struct Post: Codable, Sendable, Equatable { var createdAt: Date }
   private struct Pinned: Endpoint {
     typealias Response = EmptyResponse
@@ -57,7 +57,7 @@ import Testing
   }
 }
 
-@Suite struct `The id of an installation` {
+@Suite(.timeLimit(.minutes(10))) struct `The id of an installation` {
   @Test func `stays the same, for each program its own`() throws {
     let name = "handstamp-test-\(UInt64.random(in: .min ... .max))"
     let id = DeviceID.installation(of: name)

@@ -219,7 +219,7 @@ private final class Script: Sendable {
   }
 }
 
-@Suite struct `Retry-After` {
+@Suite(.timeLimit(.minutes(10))) struct `Retry-After` {
   private let now = UnixTime(seconds: 784_111_777)
 
   private func delay(_ text: String, date: String? = nil) -> Duration? {

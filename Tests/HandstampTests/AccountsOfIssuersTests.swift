@@ -4,7 +4,7 @@ import HandstampTesting
 import Testing
 
 /// A subject at one issuer is a different account at another (OpenID Connect Core 1.0 section 5.7).
-@MainActor @Suite struct `Accounts of several issuers` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `Accounts of several issuers` {
   private let clock = ManualClock()
   private let index = MemoryAccountsIndex()
   private let vaults = Locked<[AccountID: MemoryVault]>([:])

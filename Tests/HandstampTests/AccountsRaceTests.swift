@@ -5,7 +5,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@MainActor @Suite struct `Accounts that are added and removed` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `Accounts that are added and removed` {
   typealias Session = SessionManager<ScriptedBackend, String>
   private let clock = ManualClock()
   private let index = MemoryAccountsIndex()

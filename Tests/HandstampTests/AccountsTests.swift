@@ -5,7 +5,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@MainActor @Suite struct `Several accounts` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `Several accounts` {
   typealias Session = SessionManager<ScriptedBackend, String>
   private let clock = ManualClock()
   private let index = MemoryAccountsIndex()
@@ -112,7 +112,7 @@ import Testing
   }
 }
 
-@Suite struct `A list of accounts` {
+@Suite(.timeLimit(.minutes(10))) struct `A list of accounts` {
   let ada = ListedAccount(id: AccountID("ada"), name: "Ada", tag: "home", addedAt: UnixTime(seconds: 1))
   let bob = ListedAccount(id: AccountID("bob"), name: "Bob", tag: "home", addedAt: UnixTime(seconds: 2))
 

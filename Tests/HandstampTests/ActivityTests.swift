@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `Activity` {
+@Suite(.timeLimit(.minutes(10))) struct `Activity` {
   private let clock = ManualClock()
   private let vault = MemoryVault()
 

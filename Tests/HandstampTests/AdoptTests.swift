@@ -3,7 +3,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `Tokens imported by an app` {
+@Suite(.timeLimit(.minutes(10))) struct `Tokens imported by an app` {
   @Test(arguments: [
     "", "a\r\nX-Injected: 1", "t\u{f6}ken", "\u{0}", String(repeating: "x", count: 8 << 20),
   ])

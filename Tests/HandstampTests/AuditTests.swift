@@ -5,7 +5,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A session's audit log` {
+@Suite(.timeLimit(.minutes(10))) struct `A session's audit log` {
   @Test func `stores its head with the next vault edit, and is checked against it at launch`() async throws {
     let folder = FileManager.default.temporaryDirectory.path + "/handstamp-\(UUID().uuidString)"
     defer { try? FileManager.default.removeItem(atPath: folder) }

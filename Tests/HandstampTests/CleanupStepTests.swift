@@ -8,7 +8,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-@Suite struct `What a sign-out clears` {
+@Suite(.timeLimit(.minutes(10))) struct `What a sign-out clears` {
   @discardableResult
   private func signOut(_ step: CleanupStep, _ plan: SignOutPlan = .standard) async throws -> SignOutReport {
     let session = SessionController(

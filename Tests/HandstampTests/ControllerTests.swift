@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A session controller` {
+@Suite(.timeLimit(.minutes(10))) struct `A session controller` {
   private let clock = ManualClock()
   private let vault = MemoryVault()
 

@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `The devices of an account` {
+@Suite(.timeLimit(.minutes(10))) struct `The devices of an account` {
   private let requests = Locked<[TransportRequest]>([])
 
   private func devices(_ status: Int, _ body: String) async throws -> ServerDevices {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Handstamp
 
-@Suite struct `A parser of server-sent events` {
+@Suite(.timeLimit(.minutes(10))) struct `A parser of server-sent events` {
   private func read(_ text: String, cut: Int = .max) -> [ServerSentEvent] { read(Array(text.utf8), cut: cut) }
 
   private func read(_ bytes: [UInt8], cut: Int = .max) -> [ServerSentEvent] {

@@ -5,7 +5,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A session in memory, in front of a vault` {
+@Suite(.timeLimit(.minutes(10))) struct `A session in memory, in front of a vault` {
   /// A vault that fails the edits that a test selects.
   private struct Picky: Vault {
     let base: any Vault

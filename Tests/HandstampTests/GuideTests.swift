@@ -6,7 +6,7 @@ import HandstampVaults
 import Testing
 
 /// Runs the backends of the guides YourOwnServer and FromSupabase, whose text is that of the files in Guides.
-@Suite struct `A guide's backend` {
+@Suite(.timeLimit(.minutes(10))) struct `A guide's backend` {
   /// Without timers, and without the least age of a token that is refreshed: the tests refresh at once.
   private static let eager = SessionPolicy(
     refresh: RefreshPolicy(usesTimer: false, minimumAge: .zero), retry: RetryPolicy(attempts: 1, base: .zero))

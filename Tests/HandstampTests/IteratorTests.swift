@@ -3,7 +3,7 @@ import Testing
 
 @testable import Handstamp
 
-@MainActor @Suite struct `An iterator on a system before iOS 18` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `An iterator on a system before iOS 18` {
   @Test func `delivers every element in order, and the end`() async {
     let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
     var iterator = stream.makeAsyncIterator()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Handstamp
 
-@Suite struct `Late requests and foreign responses` {
+@Suite(.timeLimit(.minutes(10))) struct `Late requests and foreign responses` {
   @Test func `a request of an ended session is not sent`() async {
     let fence = RequestFence()
     let generation = fence.generation

@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `Refresh locks of an app` {
+@Suite(.timeLimit(.minutes(10))) struct `Refresh locks of an app` {
   @Test func `keep the promises of a vault`() async throws {
     let keeper = RefreshLockManager()
     try await checkVault {
@@ -63,7 +63,7 @@ import Testing
   }
 }
 
-@MainActor @Suite struct `The life cycle of an app` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `The life cycle of an app` {
   private let vault = MemoryVault()
   private let clock = ManualClock()
 

@@ -66,7 +66,7 @@ private final class Desk: AccountBackend {
   func registerPushToken(_ pushToken: Secret?, token: AccessToken) async throws(SessionError) { try note("push") }
 }
 
-@MainActor @Suite struct `An account in a session manager` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `An account in a session manager` {
   private let desk = Desk()
   private let clock = ManualClock()
 

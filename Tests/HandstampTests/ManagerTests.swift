@@ -5,7 +5,7 @@ import HandstampVaults
 import Observation
 import Testing
 
-@MainActor @Suite struct `A session manager` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `A session manager` {
   typealias Session = SessionManager<ScriptedBackend, String>
   private let clock = ManualClock()
   private let vault = MemoryVault()

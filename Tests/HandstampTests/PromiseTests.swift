@@ -4,7 +4,7 @@ import HandstampTesting
 import Testing
 
 /// The promise itself, against the server's real rules.
-@Suite struct `The promise` {
+@Suite(.timeLimit(.minutes(10))) struct `The promise` {
   @Test func `a lost response does not sign the user out`() async throws {
     let test = try SessionTest()
     try await test.signIn("ada")

@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A controller whose owner has released it` {
+@Suite(.timeLimit(.minutes(10))) struct `A controller whose owner has released it` {
   private let clock = ManualClock()
   private let vault = MemoryVault()
   private let gate = Gate()

@@ -5,7 +5,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `Where other clients lose a session or leave data behind` {
+@Suite(.timeLimit(.minutes(10))) struct `Where other clients lose a session or leave data behind` {
   private let clock = ManualClock()
 
   /// "Cannot be read" is a distinct result: the state reflects it, nothing is erased, and the session is back when the device

@@ -6,7 +6,7 @@ import Testing
 
 /// Known ways to lose a session, found by running other clients against a rotating server. The titles name the failure, the
 /// comments our solution. The ones about storage, sign-out and leftovers are in ScenarioTests+ends.swift.
-@Suite struct `Where other clients lose a session` {
+@Suite(.timeLimit(.minutes(10))) struct `Where other clients lose a session` {
   /// One refresh serves all callers; a late caller gets the refreshed token.
   @Test func `01 many callers ask at once for a token that has expired`() async throws {
     let test = try SessionTest()

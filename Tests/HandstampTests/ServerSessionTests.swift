@@ -5,7 +5,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A session at Handstamp's server` {
+@Suite(.timeLimit(.minutes(10))) struct `A session at Handstamp's server` {
   @Test(arguments: [
     ("https://a.example.org/", "https://a.example.org:443/v2", true),
     ("https://a.example.org", "https://A.example.org", true),

@@ -16,7 +16,7 @@ private struct AuthorityBackend: Backend {
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { await issuer.revoke(handle) }
 }
 
-@Suite struct `An API response that the session ended` {
+@Suite(.timeLimit(.minutes(10))) struct `An API response that the session ended` {
   private static let ended = Array(#"{"title":"over","code":"session_ended","reason":"revoked"}"#.utf8)
   private let clock = ManualClock()
 

@@ -22,7 +22,7 @@ private struct Lines: LogHandler {
   }
 }
 
-@Suite struct `The log of a session` {
+@Suite(.timeLimit(.minutes(10))) struct `The log of a session` {
   private let clock = ManualClock()
   private let lines = Locked<[String]>([])
   private var logger: Logger { Logger(label: "test") { [lines] _ in Lines(lines: lines) } }
@@ -84,7 +84,7 @@ private struct Lines: LogHandler {
   }
 }
 
-@Suite struct `Refreshes as events` {
+@Suite(.timeLimit(.minutes(10))) struct `Refreshes as events` {
   private let clock = ManualClock()
 
   @Test func `report success, and failure with its cause`() async throws {
@@ -137,7 +137,7 @@ private struct Lines: LogHandler {
   }
 }
 
-@Suite struct `A sign-in's own result` {
+@Suite(.timeLimit(.minutes(10))) struct `A sign-in's own result` {
   private struct WrongCaptcha: Error, Equatable { var attempts: Int }
   private let clock = ManualClock()
 

@@ -41,7 +41,7 @@ private struct TracedAudit: AuditLog {
   @concurrent func record(_ entry: AuditEntry) async { if entry.action == .signIn { trace.note("audited") } }
 }
 
-@Suite struct `A sign-in as seen by its ports` {
+@Suite(.timeLimit(.minutes(10))) struct `A sign-in as seen by its ports` {
   @Test(arguments: [true, false])
   func `is stored before it is published, and audited after`(isRemembered: Bool) async throws {
     let trace = Trace()

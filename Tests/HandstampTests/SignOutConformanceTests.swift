@@ -67,7 +67,7 @@ private struct Device: Sendable {
   }
 }
 
-@Suite struct `After a sign-out` {
+@Suite(.timeLimit(.minutes(10))) struct `After a sign-out` {
   @Test func `nothing on the device holds a secret, at whatever point the program crashed`() async throws {
     let device = try Device.make()
     defer { device.remove() }

@@ -5,7 +5,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A sign-out` {
+@Suite(.timeLimit(.minutes(10))) struct `A sign-out` {
   let clock = ManualClock()
   let backend = ScriptedBackend.rotating()
 
@@ -106,7 +106,7 @@ import Testing
   }
 }
 
-@Suite struct `A session that is not remembered` {
+@Suite(.timeLimit(.minutes(10))) struct `A session that is not remembered` {
   @Test func `works, refreshes, and is gone at the next launch`() async throws {
     let test = try SessionTest()
     try await test.signIn("ada")

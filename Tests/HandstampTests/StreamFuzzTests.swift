@@ -110,7 +110,7 @@ private struct StreamWorld {
   }
 }
 
-@Suite struct `A live stream in any history` {
+@Suite(.timeLimit(.minutes(10))) struct `A live stream in any history` {
   @Test(arguments: 0..<3000 as Range<UInt64>)
   func `delivers every message once, in order`(seed: UInt64) {
     var world = StreamWorld(seed: seed, greets: seed % 2 == 0, after: "0")

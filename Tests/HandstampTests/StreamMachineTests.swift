@@ -5,7 +5,7 @@ import Testing
 
 typealias Link = StreamMachine.Link
 
-@Suite struct `A live stream's machine` {
+@Suite(.timeLimit(.minutes(10))) struct `A live stream's machine` {
   private let one = Link(1)
   private let two = Link(2)
   private let three = Link(3)

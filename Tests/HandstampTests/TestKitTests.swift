@@ -64,7 +64,7 @@ private struct Gullible: Backend {
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { await server.revoke(handle) }
 }
 
-@Suite struct `The test kit` {
+@Suite(.timeLimit(.minutes(10))) struct `The test kit` {
   private let clock = ManualClock()
 
   @Test func `checkBackend passes our own backend`() async throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampUI
 
-@MainActor @Suite struct `The guard of an app` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `The guard of an app` {
   typealias Session = SessionManager<NoAccounts, String>
   let vault = MemoryVault()
 

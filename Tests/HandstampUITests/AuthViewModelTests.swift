@@ -5,7 +5,7 @@ import HandstampUI
 import HandstampVaults
 import Testing
 
-@MainActor @Suite struct `The sign-in form` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `The sign-in form` {
   let service = ScriptedAuth()
 
   private func filled(_ form: AuthViewModel.Form = .signIn, apple: ScriptedApple? = nil) -> AuthViewModel {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampUI
 
-@MainActor @Suite struct `A code for another device` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `A code for another device` {
   private let prompt = DeviceCodePrompt(code: "WDJB-MJHT", address: "https://example.org/device")
 
   @Test func `is shown until it is entered`() async throws {
@@ -66,7 +66,7 @@ import Testing
   }
 }
 
-@Suite struct `An error of Apple's sign-in` {
+@Suite(.timeLimit(.minutes(10))) struct `An error of Apple's sign-in` {
   @Test func `caused by the user is a cancellation`() {
     #expect(SessionError(appleAuthorization: 1001) == .cancelled)
     #expect(RedirectError(webAuthentication: 1) == .cancelled)

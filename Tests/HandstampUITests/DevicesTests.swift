@@ -4,7 +4,7 @@ import HandstampUI
 import HandstampVaults
 import Testing
 
-@MainActor @Suite struct `The list of devices` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `The list of devices` {
   private static func device(_ id: String, isCurrent: Bool = false) -> DeviceSession {
     DeviceSession(
       id: SessionID(id), isCurrent: isCurrent, name: id, platform: "iOS", startedAt: UnixTime(milliseconds: 0),
@@ -99,7 +99,7 @@ import Testing
   }
 }
 
-@MainActor @Suite struct `The list of accounts` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `The list of accounts` {
   let service = ScriptedAccounts()
   private let ada = ListedAccount(id: "ada", name: "Ada", addedAt: UnixTime(milliseconds: 0))
   private let bob = ListedAccount(id: "bob", name: "Bob", addedAt: UnixTime(milliseconds: 1))

@@ -14,7 +14,7 @@ import Combine
 import OpenCombine
 #endif
 
-@MainActor @Suite struct `A session as an observable object` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `A session as an observable object` {
   typealias Session = SessionManager<NoAccounts, String>
 
   private func session() -> Session {

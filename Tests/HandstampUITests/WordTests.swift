@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampUI
 import Testing
 
-@Suite struct `Words of the views` {
+@Suite(.timeLimit(.minutes(10))) struct `Words of the views` {
   @Test func `exist in English, each under a unique key`() {
     #expect(Set(Word.allCases.map(\.rawValue)).count == Word.allCases.count)
     for word in Word.allCases {

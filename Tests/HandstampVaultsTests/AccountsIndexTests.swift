@@ -3,7 +3,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A list of accounts in a file` {
+@Suite(.timeLimit(.minutes(10))) struct `A list of accounts in a file` {
   let home: NewFolder
 
   init() throws { home = try NewFolder() }

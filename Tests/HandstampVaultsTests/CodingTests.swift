@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampVaults
 
-@Suite struct `A vault's fields` {
+@Suite(.timeLimit(.minutes(10))) struct `A vault's fields` {
   static let entries: [VaultEntry] = VaultSamples.oddSessions.map { session in
     var session = session
     session.attempt = RefreshAttempt(

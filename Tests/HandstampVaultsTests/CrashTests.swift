@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite(.serialized) struct `A vault whose writer is killed` {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `A vault whose writer is killed` {
   let home: NewFolder
 
   init() throws { home = try NewFolder() }
@@ -85,7 +85,8 @@ import Testing
   private func begin(_ home: NewFolder) async throws { _ = try await Child(home.vaults, "begin", "s1").end() }
 }
 
-@Suite(.serialized, .enabled("needs strace and permission to trace") { await Strace.isUsable() })
+@Suite(
+  .serialized, .enabled("needs strace and permission to trace") { await Strace.isUsable() }, .timeLimit(.minutes(10)))
 struct `A vault and its system calls` {
   let home: NewFolder
 

@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A damaged vault` {
+@Suite(.timeLimit(.minutes(10))) struct `A damaged vault` {
   let home: NewFolder
   let vault: SealedFileVault
   let session = VaultSamples.session()

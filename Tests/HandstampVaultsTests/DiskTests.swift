@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite(.serialized) struct `A vault on an unreliable disk` {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `A vault on an unreliable disk` {
   let home: NewFolder
 
   init() throws { home = try NewFolder() }

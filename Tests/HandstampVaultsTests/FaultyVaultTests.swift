@@ -3,7 +3,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A faulty vault` {
+@Suite(.timeLimit(.minutes(10))) struct `A faulty vault` {
   let inside = MemoryVault()
   let session = VaultSamples.session()
 

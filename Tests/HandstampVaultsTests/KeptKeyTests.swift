@@ -35,7 +35,7 @@ private final class ScriptedKeyStore: VaultKeyStore {
   }
 }
 
-@Suite struct `A key kept by another store` {
+@Suite(.timeLimit(.minutes(10))) struct `A key kept by another store` {
   let home: NewFolder
   private let store = ScriptedKeyStore()
 

@@ -3,7 +3,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `An in-memory vault` {
+@Suite(.timeLimit(.minutes(10))) struct `An in-memory vault` {
   @Test func `keeps the promises of a vault`() async throws {
     try await checkVault { MemoryVault() }
   }

@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite(.serialized) struct `A vault that many processes share` {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `A vault that many processes share` {
   let home: NewFolder
 
   init() throws { home = try NewFolder() }

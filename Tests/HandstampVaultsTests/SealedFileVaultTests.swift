@@ -3,7 +3,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A sealed file vault` {
+@Suite(.timeLimit(.minutes(10))) struct `A sealed file vault` {
   let home: NewFolder
   let session = VaultSamples.session()
 

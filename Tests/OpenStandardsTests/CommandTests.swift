@@ -5,7 +5,7 @@ import Testing
 @testable import HandstampCommand
 
 /// The command as a client of Authlib's server, each step as in a terminal.
-@Suite(.serialized) struct `The command at a third-party OAuth server` {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `The command at a third-party OAuth server` {
   @Test(arguments: ["--rotate", "--replace"])
   func `signs in by browser, prints tokens, refreshes once for twenty processes, and signs out`(_ option: String)
     async throws

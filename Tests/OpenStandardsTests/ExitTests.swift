@@ -8,7 +8,7 @@ import HandstampVaults
 import Testing
 
 /// Programs that exit while a refresh is in flight, at a server that accepts every refresh token once.
-@Suite struct `A program that exits` {
+@Suite(.timeLimit(.minutes(10))) struct `A program that exits` {
   @Test func `loses no session by returning from main right after getting a token`() async throws {
     let folder = NSTemporaryDirectory() + "handstamp-exit-\(UInt64.random(in: 0 ... .max))"
     defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -10,7 +10,7 @@ import HandstampVaults
 import Testing
 
 /// Our client, as used in an app, and Authlib's server.
-@Suite struct `A third-party OAuth server` {
+@Suite(.timeLimit(.minutes(10))) struct `A third-party OAuth server` {
   private struct Rig {
     let server: IndependentServer
     let backend: OAuthBackend

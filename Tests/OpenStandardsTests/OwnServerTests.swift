@@ -12,7 +12,7 @@ import HandstampVaults
 import Testing
 
 /// Our client and our server, using only the open standards.
-@Suite struct `Our own OAuth client and server` {
+@Suite(.timeLimit(.minutes(10))) struct `Our own OAuth client and server` {
   private struct Rig {
     let server: OwnServer
     let backend: OAuthBackend
@@ -167,7 +167,7 @@ import Testing
 }
 
 /// Our server and Authlib's client.
-@Suite struct `A third-party OAuth client` {
+@Suite(.timeLimit(.minutes(10))) struct `A third-party OAuth client` {
   @Test func `signs in, serves, refreshes and revokes at our server`() async throws {
     try await OwnServer.run { server async throws in
       try await server.signUp()

@@ -8,7 +8,7 @@ import HandstampVaults
 import Testing
 
 /// Programs whose refresh request gets no response, at a server that does not know Handstamp.
-@Suite struct `A refresh without an answer` {
+@Suite(.timeLimit(.minutes(10))) struct `A refresh without an answer` {
   private struct Rig {
     let server: IndependentServer
     let folder: String

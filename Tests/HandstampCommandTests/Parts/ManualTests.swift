@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampCommand
 
-@Suite struct `The manual` {
+@Suite(.timeLimit(.minutes(10))) struct `The manual` {
   private static let text: String = {
     let root = URL(fileURLWithPath: #filePath).pathComponents.dropLast(4).joined(separator: "/").dropFirst()
     return (try? String(contentsOfFile: String(root) + "/docs/handstamp.1", encoding: .utf8)) ?? ""

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HandstampCommand
 
-@Suite struct `A duration on the command line` {
+@Suite(.timeLimit(.minutes(10))) struct `A duration on the command line` {
   @Test(arguments: [
     ("500ms", Duration.milliseconds(500)), ("0s", .zero), ("60s", .seconds(60)), ("5m", .seconds(300)),
     ("12h", .seconds(43_200)), ("30d", .seconds(2_592_000)),
@@ -30,7 +30,7 @@ import Testing
   }
 }
 
-@Suite struct `A server's address` {
+@Suite(.timeLimit(.minutes(10))) struct `A server's address` {
   private let address = try? ServerAddress(parsing: "https://id.example.org/auth/")
 
   @Test func `drops a trailing slash`() {
@@ -71,7 +71,7 @@ import Testing
   }
 }
 
-@Suite struct `A scan for secrets` {
+@Suite(.timeLimit(.minutes(10))) struct `A scan for secrets` {
   private let token = "hst1.k1.AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
   private let jwt = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlIG9mIHRoZSB0b2tlbiBoZXJl"
 
@@ -93,7 +93,7 @@ import Testing
   }
 }
 
-@Suite struct `Words` {
+@Suite(.timeLimit(.minutes(10))) struct `Words` {
   @Test(arguments: [
     ("The password is wrong.", "the password is wrong"), ("JSON is missing", "JSON is missing"),
     ("Two\nlines..", "two lines"), ("", ""), ("already plain", "already plain"),
@@ -107,7 +107,7 @@ import Testing
   }
 }
 
-@Suite struct `Settings of the server` {
+@Suite(.timeLimit(.minutes(10))) struct `Settings of the server` {
   @Test func `come from flags before variables, and from variables before files`() async throws {
     try await Rig.inFolder { folder in
       let file = folder + "/serve.json"
@@ -175,7 +175,7 @@ import Testing
   }
 }
 
-@Suite struct `An account's name on the command line` {
+@Suite(.timeLimit(.minutes(10))) struct `An account's name on the command line` {
   private let server = try? ServerAddress(parsing: "https://id.example.org")
 
   private func account(_ id: String, _ name: String, tag: String? = nil) throws -> Account {

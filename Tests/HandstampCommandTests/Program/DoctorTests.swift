@@ -141,7 +141,7 @@ extension Processes {
   }
 }
 
-@Suite struct `The clock check` {
+@Suite(.timeLimit(.minutes(10))) struct `The clock check` {
   private func finding(_ skew: Duration) throws -> Finding {
     Examination.clockFinding(
       skew, try ServerAddress(parsing: "https://id.example.org"), precision: .milliseconds(600))

@@ -14,7 +14,8 @@ extension Processes {
 }
 
 /// Runs in `make check-deep`: it takes minutes, so it is not in a suite with a time limit.
-@Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment["HANDSTAMP_DEEP"] != nil))
+@Suite(
+  .serialized, .enabled(if: ProcessInfo.processInfo.environment["HANDSTAMP_DEEP"] != nil), .timeLimit(.minutes(60)))
 struct `Forty processes and fifty expiries` {
   @Test func `rotate fifty times, and stay signed in`() async throws {
     try await Storm.run(rounds: 50)

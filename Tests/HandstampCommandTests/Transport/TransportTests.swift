@@ -8,7 +8,7 @@ import Testing
 
 @testable import HandstampCommand
 
-@Suite struct `A transport over AsyncHTTPClient` {
+@Suite(.timeLimit(.minutes(10))) struct `A transport over AsyncHTTPClient` {
   private let transport = AsyncHTTPTransport()
 
   @Test func `sends method, header fields and body, and returns status, fields and body`() async throws {

@@ -1,7 +1,7 @@
 import HandstampCore
 import Testing
 
-@Suite struct `An audit line` {
+@Suite(.timeLimit(.minutes(10))) struct `An audit line` {
   @Test(arguments: Chain.oddEntries)
   func `round-trips`(entry: AuditEntry) throws {
     let record = AuditRecord(
@@ -46,7 +46,7 @@ import Testing
   }
 }
 
-@Suite struct `An audit trail` {
+@Suite(.timeLimit(.minutes(10))) struct `An audit trail` {
   let chain = Chain(6)
 
   @Test func `is intact when it is untouched`() {

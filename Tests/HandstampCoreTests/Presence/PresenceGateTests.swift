@@ -1,7 +1,7 @@
 import HandstampCore
 import Testing
 
-@Suite struct `A presence gate` {
+@Suite(.timeLimit(.minutes(10))) struct `A presence gate` {
   private func opened(_ policy: PresencePolicy) -> Door {
     let gate = Door(policy)
     #expect(gate.opened(at: .seconds(100)))

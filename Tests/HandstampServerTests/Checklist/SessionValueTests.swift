@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampServer
 
 /// Items 10 to 12, 14, 21 and 23 of docs/checklist.md, over HTTP.
-@Suite struct `The values of sessions` {
+@Suite(.timeLimit(.minutes(10))) struct `The values of sessions` {
   @Test func `are all different, and share only their format`() async throws {
     try await TestServer.runOAuth { test in
       // 2,000 refresh tokens of 200 sessions, and their handles.

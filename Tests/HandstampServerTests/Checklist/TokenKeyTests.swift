@@ -8,7 +8,7 @@ import Testing
 @testable import HandstampServer
 
 /// Items 8, 9, 35 and the disabled account of 13 in docs/checklist.md, over HTTP.
-@Suite struct `Two servers on one store` {
+@Suite(.timeLimit(.minutes(10))) struct `Two servers on one store` {
   /// Servers on one store, each with its own keys.
   private func run(
     _ keys: [SigningKeys], clock: TestClock, _ body: ([WireClient], Registry) async throws -> Void

@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampServer
 
 /// Another client may do less with its session than the server's own app.
-@Suite struct `A session of another client` {
+@Suite(.timeLimit(.minutes(10))) struct `A session of another client` {
   @Test func `has the granted scope, and no more after a refresh`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
@@ -116,7 +116,7 @@ import Testing
 }
 
 /// RFC 7009 and RFC 7662.
-@Suite struct `Revocation and introspection` {
+@Suite(.timeLimit(.minutes(10))) struct `Revocation and introspection` {
   @Test func `ends the whole session, whichever token is presented`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
@@ -193,7 +193,7 @@ import Testing
   }
 }
 
-@Suite struct `The server's metadata` {
+@Suite(.timeLimit(.minutes(10))) struct `The server's metadata` {
   @Test func `names the issuer and every endpoint`() async throws {
     try await TestServer.runOAuth { test in
       let answer = try await test.client.get("/.well-known/oauth-authorization-server")

@@ -5,7 +5,7 @@ import Testing
 @testable import HandstampServer
 
 /// OWASP ASVS 10.4.1 to 10.4.4 and 10.4.6, RFC 6749, 7636, 8252, 8707 and 9207, over HTTP.
-@Suite struct `An authorization code` {
+@Suite(.timeLimit(.minutes(10))) struct `An authorization code` {
   @Test func `begins a session that works, refreshes and is listed`() async throws {
     try await TestServer.runOAuth { test in
       let app = OAuthApp()

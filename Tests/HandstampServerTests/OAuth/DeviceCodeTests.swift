@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampServer
 
 /// RFC 8628 over HTTP.
-@Suite struct `A device waiting for approval` {
+@Suite(.timeLimit(.minutes(10))) struct `A device waiting for approval` {
   private struct Device {
     let test: TestServer
     let code: String

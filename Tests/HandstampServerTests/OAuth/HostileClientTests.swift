@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampServer
 
 /// Attacks by a malicious client, beyond those in the other suites.
-@Suite struct `A hostile client` {
+@Suite(.timeLimit(.minutes(10))) struct `A hostile client` {
   @Test func `gets no redirect to a look-alike of a registered address`() async throws {
     let client = try ConfiguredClient(
       id: "Klient", redirectURIs: ["https://app.example.org/K;a", "http://127.0.0.1/K"], scopes: [])

@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampServer
 
 /// OWASP ASVS 3.3, 3.4, 3.5 and 7.2.4, over HTTP.
-@Suite struct `The server's own pages` {
+@Suite(.timeLimit(.minutes(10))) struct `The server's own pages` {
   @Test func `run no scripts, load nothing, and cannot be framed`() async throws {
     try await TestServer.runOAuth { test in
       for path in [OAuthApp().page(), "/device", "/oauth/authorize"] {

@@ -8,7 +8,7 @@ import Testing
 @testable import HandstampServer
 
 /// RFC 9449 over HTTP.
-@Suite struct `A proof of possession at the server` {
+@Suite(.timeLimit(.minutes(10))) struct `A proof of possession at the server` {
   /// Makes proofs, valid and invalid ones.
   private struct Prover {
     var key = P256.Signing.PrivateKey()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `Access tokens` {
+@Suite(.timeLimit(.minutes(10))) struct `Access tokens` {
   static let keys = SigningKeys()
   static let now = UnixTime(seconds: 1_800_000_000)
   let issuer = "https://id.example.org"
@@ -138,7 +138,7 @@ import Testing
   }
 }
 
-@Suite struct `Signing keys` {
+@Suite(.timeLimit(.minutes(10))) struct `Signing keys` {
   @Test func `round-trip through their file`() throws {
     let keys = SigningKeys().rotated()
     let read = try SigningKeys(pem: keys.pem)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `A clock check` {
+@Suite(.timeLimit(.minutes(10))) struct `A clock check` {
   typealias Instant = ClockCheck.Instant
   let start = UnixTime(seconds: 1_800_000_000)
   let day = Duration.seconds(86_400)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `A form` {
+@Suite(.timeLimit(.minutes(10))) struct `A form` {
   @Test func `is decoded with its escapes`() throws {
     let form = try FormBody("a=1+2&b=%C3%A9%26&empty=&flag&c=x=y".utf8)
     #expect(form["a"] == "1 2")
@@ -32,7 +32,7 @@ import Testing
   }
 }
 
-@Suite struct `JSON text` {
+@Suite(.timeLimit(.minutes(10))) struct `JSON text` {
   @Test func `escapes all special characters`() {
     var json = JSONText()
     json.add("a", "\"\\\n\u{0}\u{1f}é")

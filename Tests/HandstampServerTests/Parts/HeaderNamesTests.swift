@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `Names of header fields` {
+@Suite(.timeLimit(.minutes(10))) struct `Names of header fields` {
   @Test func `are all valid`() {
     let names: [HTTPField.Name] = [.dpop, .dpopNonce, .lastEventID, .pragma, .secFetchSite, .xAccelBuffering]
     #expect(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `A mail` {
+@Suite(.timeLimit(.minutes(10))) struct `A mail` {
   private func mail(_ text: String = "first\n\nlast Zoë", to: String = "ada@example.org") throws -> Mail {
     Mail(
       from: try #require(Mailbox("handstamp@id.example.org")), to: try #require(Mailbox(to)), subject: "A subject",
@@ -102,7 +102,7 @@ private func mail(_ id: String = "abc") throws -> Mail {
     subject: "A subject", text: Secret("line\n.\nhsl1.code"), id: id, sentAt: UnixTime(milliseconds: 1000))
 }
 
-@Suite struct `A folder for mails` {
+@Suite(.timeLimit(.minutes(10))) struct `A folder for mails` {
   @Test func `has one file per mail, readable by its owner only`() async throws {
     let folder = try Folder()
     let mails = MailFolder(path: folder.path + "/mail")
@@ -124,7 +124,7 @@ private func mail(_ id: String = "abc") throws -> Mail {
   }
 }
 
-@Suite struct `The system's mail program` {
+@Suite(.timeLimit(.minutes(10))) struct `The system's mail program` {
   @Test func `gets the whole mail, two options, and nothing else`() async throws {
     let folder = try Folder()
     let program = try folder.program(#"echo "$@" > "$0.args"; env > "$0.env"; cat > "$0.in""#)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `A password pool` {
+@Suite(.timeLimit(.minutes(10))) struct `A password pool` {
   let metrics = ServerMetrics()
 
   func pool(width: Int = 2, capacity: Int = 64) -> PasswordPool {

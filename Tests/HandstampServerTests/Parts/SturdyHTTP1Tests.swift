@@ -7,7 +7,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `HTTP at a stopping server` {
+@Suite(.timeLimit(.minutes(10))) struct `HTTP at a stopping server` {
   @Test(.timeLimit(.minutes(1))) func `closes a connection that was accepted but not handled`() async throws {
     let http = SturdyHTTP1(inner: HTTP1Channel(responder: { _, _, _ in }))
     let channel = NIOAsyncTestingChannel()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `Sign in with Apple` {
+@Suite(.timeLimit(.minutes(10))) struct `Sign in with Apple` {
   struct World {
     let test: TestServer
     let apple: AppleStub

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `A request with a token` {
+@Suite(.timeLimit(.minutes(10))) struct `A request with a token` {
   @Test func `that has expired is refused with that reason`() async throws {
     try await TestServer.run({ $0.accessTokenLife = .seconds(1) }) { test in
       let session = try await test.signUp()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `A server whose clock jumps` {
+@Suite(.timeLimit(.minutes(10))) struct `A server whose clock jumps` {
   let day = Duration.seconds(86_400)
 
   func run(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `With confirmed addresses` {
+@Suite(.timeLimit(.minutes(10))) struct `With confirmed addresses` {
   private func confirm(_ test: TestServer, _ code: String, device: String = "phone") async throws -> WireClient.Answer {
     try await test.client.post(
       "/v1/sign-up/confirm", json: #"{"token":"\#(code)",\#(TestServer.deviceBody(device))}"#)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `A device` {
+@Suite(.timeLimit(.minutes(10))) struct `A device` {
   private func patch(_ test: TestServer, _ id: String, _ token: String, _ body: String) async throws
     -> WireClient.Answer
   {

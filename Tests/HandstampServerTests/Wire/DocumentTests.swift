@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `Public documents` {
+@Suite(.timeLimit(.minutes(10))) struct `Public documents` {
   @Test func `the app configuration needs no sign-in, and can be cached`() async throws {
     let text = #"{ "minimumVersion": "1.2", "features": {"x": true} }"#
     try await TestServer.run({ $0.appConfig = text }) { test in

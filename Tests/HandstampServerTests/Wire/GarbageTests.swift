@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `Garbage` {
+@Suite(.timeLimit(.minutes(10))) struct `Garbage` {
   static let bodies: [String] = [
     "", "{", "[]", "null", "7", "\"text\"", "{}", "\u{0}\u{0}\u{0}", "<html>", String(repeating: "[", count: 20_000),
     #"{"email":7,"password":"correct horse","device":{}}"#, #"{"email":"a@b","password":null,"device":null}"#,

@@ -23,7 +23,7 @@ extension TestServer {
   }
 }
 
-@Suite struct `A guest` {
+@Suite(.timeLimit(.minutes(10))) struct `A guest` {
   @Test func `has an account, a session and no name`() async throws {
     try await TestServer.run { test in
       let answer = try await test.client.post("/v1/sign-in/anonymous", json: "{\(TestServer.deviceBody("phone"))}")

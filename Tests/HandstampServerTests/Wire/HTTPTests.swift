@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `HTTP conformance` {
+@Suite(.timeLimit(.minutes(10))) struct `HTTP conformance` {
   func answers(to text: String) async throws -> String {
     try await TestServer.run { test in try await RawConnection.exchange(text, with: test.client.base) }
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `The log` {
+@Suite(.timeLimit(.minutes(10))) struct `The log` {
   @Test func `holds no token, no password, no address and no body`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp("secret.person@example.org", device: "phone")

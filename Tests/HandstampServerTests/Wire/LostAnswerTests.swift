@@ -36,7 +36,7 @@ private final class AnswerThief: RouterMiddleware {
   }
 }
 
-@Suite struct `A response lost on the wire` {
+@Suite(.timeLimit(.minutes(10))) struct `A response lost on the wire` {
   @Test func `is repeated with the same successor`() async throws {
     let thief = AnswerThief()
     try await TestServer.run(middlewares: [thief]) { test in

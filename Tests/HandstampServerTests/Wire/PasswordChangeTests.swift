@@ -14,7 +14,7 @@ extension TestServer {
   }
 }
 
-@Suite struct `Changing the password` {
+@Suite(.timeLimit(.minutes(10))) struct `Changing the password` {
   @Test(arguments: [true, false])
   func `keeps the requesting session, and ends the others on request`(_ endingOthers: Bool) async throws {
     try await TestServer.run { test in
@@ -70,7 +70,7 @@ extension TestServer {
   }
 }
 
-@Suite struct `Deleting an account` {
+@Suite(.timeLimit(.minutes(10))) struct `Deleting an account` {
   private func delete(_ test: TestServer, _ token: String, _ body: String?) async throws -> WireClient.Answer {
     try await test.client.send(
       "DELETE", "/v1/me", token: token, headers: body == nil ? [:] : ["Content-Type": "application/json"],

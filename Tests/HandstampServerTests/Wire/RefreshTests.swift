@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampServer
 
 /// The server's table of the refresh protocol, row by row, over HTTP.
-@Suite struct `A refresh` {
+@Suite(.timeLimit(.minutes(10))) struct `A refresh` {
   @Test func `rotates the token, and returns working tokens`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()

@@ -16,7 +16,7 @@ extension TestServer {
   }
 }
 
-@Suite struct `A password reset` {
+@Suite(.timeLimit(.minutes(10))) struct `A password reset` {
   @Test func `answers alike for every address, and mails only those with an account`() async throws {
     let post = Post()
     try await TestServer.run(mailer: post) { test in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `A restarted server` {
+@Suite(.timeLimit(.minutes(10))) struct `A restarted server` {
   @Test func `knows every session, every end and every event`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "handstamp-\(UUID().uuidString)")
     try FileManager.default.createDirectory(

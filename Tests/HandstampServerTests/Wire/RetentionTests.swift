@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `A session that ended long ago` {
+@Suite(.timeLimit(.minutes(10))) struct `A session that ended long ago` {
   @Test func `is forgotten, and its tokens are still refused`() async throws {
     let day = Duration.seconds(86_400)
     let limits = RegistryLimits(absoluteLimit: nil, idleLimit: day * 40, retention: day * 30)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `A revocation` {
+@Suite(.timeLimit(.minutes(10))) struct `A revocation` {
   @Test func `by handle ends the session at once`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `The list of sessions` {
+@Suite(.timeLimit(.minutes(10))) struct `The list of sessions` {
   @Test func `shows every device, and marks the requesting one`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite struct `Signing up and in` {
+@Suite(.timeLimit(.minutes(10))) struct `Signing up and in` {
   @Test func `returns tokens, a handle and a profile, none of them cacheable`() async throws {
     try await TestServer.run { test in
       let up = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("Ada@Example.org"))

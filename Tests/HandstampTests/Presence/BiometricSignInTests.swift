@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@MainActor @Suite struct `A sign-in by face or fingerprint` {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `A sign-in by face or fingerprint` {
   private let device = EmulatedKeychain.Device()
   private let vault = MemoryVault()
 

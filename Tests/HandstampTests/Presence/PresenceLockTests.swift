@@ -5,7 +5,7 @@ import Testing
 
 @testable import Handstamp
 
-@Suite struct `A session behind a presence lock` {
+@Suite(.timeLimit(.minutes(10))) struct `A session behind a presence lock` {
   let clock = ManualClock()
   let backend = ScriptedBackend.rotating()
 

@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite(.serialized) struct `An audit log of several processes` {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `An audit log of several processes` {
   let home: NewFolder
 
   init() throws { home = try NewFolder() }

@@ -4,7 +4,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `An audit log in a file` {
+@Suite(.timeLimit(.minutes(10))) struct `An audit log in a file` {
   let home: NewFolder
 
   init() throws { home = try NewFolder() }
@@ -196,7 +196,7 @@ import Testing
   }
 }
 
-@Suite struct `A vault's record of the audit log's head` {
+@Suite(.timeLimit(.minutes(10))) struct `A vault's record of the audit log's head` {
   let head = AuditHead(sequence: 7, code: .none)
 
   @Test(arguments: [("memory", 0), ("file", 1)])

@@ -3,7 +3,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A secret behind face or fingerprint` {
+@Suite(.timeLimit(.minutes(10))) struct `A secret behind face or fingerprint` {
   private let device = EmulatedKeychain.Device()
 
   private func secret(

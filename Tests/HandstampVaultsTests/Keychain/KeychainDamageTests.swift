@@ -3,7 +3,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A keychain vault under faults` {
+@Suite(.timeLimit(.minutes(10))) struct `A keychain vault under faults` {
   let phone: Phone
   init() throws { phone = try Phone() }
 

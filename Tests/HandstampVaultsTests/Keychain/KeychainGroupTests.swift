@@ -3,7 +3,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A keychain vault of several programs` {
+@Suite(.timeLimit(.minutes(10))) struct `A keychain vault of several programs` {
   let phone: Phone
   init() throws { phone = try Phone() }
   private let shared = "team.shared"

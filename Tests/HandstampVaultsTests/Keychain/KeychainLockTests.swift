@@ -3,7 +3,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A keychain vault on a locked device` {
+@Suite(.timeLimit(.minutes(10))) struct `A keychain vault on a locked device` {
   let phone: Phone
   init() throws { phone = try Phone() }
 

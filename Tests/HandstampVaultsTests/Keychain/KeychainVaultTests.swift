@@ -3,7 +3,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite struct `A keychain vault` {
+@Suite(.timeLimit(.minutes(10))) struct `A keychain vault` {
   let phone: Phone
   init() throws { phone = try Phone() }
 
@@ -130,7 +130,7 @@ import Testing
   }
 }
 
-@Suite struct `A keychain level` {
+@Suite(.timeLimit(.minutes(10))) struct `A keychain level` {
   @Test func `combined with another is as strict as both`() {
     for a in KeychainAccessibility.allCases {
       #expect(a.joined(with: a) == a && a.joined(with: nil) == a)

@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampVaults
 import Testing
 
-@Suite struct `An error of LocalAuthentication` {
+@Suite(.timeLimit(.minutes(10))) struct `An error of LocalAuthentication` {
   @Test(arguments: [-1, -2, -3])
   func `from the user is a denial`(code: Int) {
     #expect(PresenceError(localAuthentication: code) == .declined)

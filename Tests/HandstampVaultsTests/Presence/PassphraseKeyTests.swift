@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampVaults
 
-@Suite(.enabled(if: Scrypt.isHere)) struct `A key sealed with a passphrase` {
+@Suite(.enabled(if: Scrypt.isHere), .timeLimit(.minutes(10))) struct `A key sealed with a passphrase` {
   let home: NewFolder
   private let asked = Locked<[PassphraseError?]>([])
 

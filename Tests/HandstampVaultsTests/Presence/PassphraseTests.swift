@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampVaults
 
-@Suite(.enabled(if: Scrypt.isHere)) struct `A passphrase` {
+@Suite(.enabled(if: Scrypt.isHere), .timeLimit(.minutes(10))) struct `A passphrase` {
   let home: NewFolder
   let clock = ManualClock()
   let right = Secret("correct horse battery staple")
@@ -258,7 +258,7 @@ import Testing
   }
 }
 
-@Suite struct `The text of a passphrase` {
+@Suite(.timeLimit(.minutes(10))) struct `The text of a passphrase` {
   @Test func `is normalized, however it was typed`() {
     // RFC 8265, section 4.3; the last two by the rules of 4.2.
     for (typed, bytes) in [
@@ -291,7 +291,7 @@ import Testing
   }
 }
 
-@Suite(.enabled(if: Scrypt.isHere)) struct `Passphrase attempts` {
+@Suite(.enabled(if: Scrypt.isHere), .timeLimit(.minutes(10))) struct `Passphrase attempts` {
   @Test(
     arguments: [(0, 0), (4, 0), (5, 30), (6, 60), (7, 120), (11, 1920), (12, 3600), (.max, 3600)] as [(UInt32, Int64)])
   func `back off, and never forever`(failures: UInt32, seconds: Int64) {
@@ -299,7 +299,8 @@ import Testing
   }
 }
 
-@Suite(.serialized, .enabled("needs strace and permission to trace") { await Strace.isUsable() })
+@Suite(
+  .serialized, .enabled("needs strace and permission to trace") { await Strace.isUsable() }, .timeLimit(.minutes(10)))
 struct `A passphrase change that is killed` {
   @Test func `leaves the old one or the new one, at every system call`() async throws {
     try await killAtEveryCall(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ForumReader
 
-@Suite struct `An account's bookmarks` {
+@Suite(.timeLimit(.minutes(10))) struct `An account's bookmarks` {
   private let place: Place
   private let clock = ManualClock()
   private let store: ForumStore

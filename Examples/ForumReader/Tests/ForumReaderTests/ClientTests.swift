@@ -9,7 +9,7 @@ import Testing
 
 @testable import ForumReader
 
-@Suite struct `A forum's client` {
+@Suite(.timeLimit(.minutes(10))) struct `A forum's client` {
   private let place: Place
   private let site = Site()
   private let store: ForumStore

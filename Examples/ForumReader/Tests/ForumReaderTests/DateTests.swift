@@ -3,7 +3,7 @@ import Testing
 
 @testable import ForumReader
 
-@Suite struct `A date of the forum` {
+@Suite(.timeLimit(.minutes(10))) struct `A date of the forum` {
   /// 2 January 2026, 15:04, in universal time.
   private static let moment = 1_767_366_240
 

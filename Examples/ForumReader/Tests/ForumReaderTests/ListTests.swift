@@ -6,7 +6,7 @@ import Testing
 
 @testable import ForumReader
 
-@Suite struct `A stored list` {
+@Suite(.timeLimit(.minutes(10))) struct `A stored list` {
   private let place: Place
   private let clock = ManualClock()
   private let store: ForumStore

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ForumReader
 
-@Suite struct `A page of an old site` {
+@Suite(.timeLimit(.minutes(10))) struct `A page of an old site` {
   // MARK: The body
 
   @Test func `keeps the attributes of a body whose tag comes late`() throws {

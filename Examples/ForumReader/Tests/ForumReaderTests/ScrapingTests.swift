@@ -3,7 +3,7 @@ import Testing
 
 @testable import ForumReader
 
-@Suite struct `A scraper` {
+@Suite(.timeLimit(.minutes(10))) struct `A scraper` {
   private func page<Value: Scraped>(_ text: String) throws -> Value { try HTMLPage(text).scrape() }
 
   @Test func `reads categories and forums`() throws {

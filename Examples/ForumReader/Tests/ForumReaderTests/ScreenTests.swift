@@ -2,7 +2,7 @@ import Testing
 
 @testable import ForumReader
 
-@Suite struct `A list on a plain terminal` {
+@Suite(.timeLimit(.minutes(10))) struct `A list on a plain terminal` {
   private var threads = Screen(.threads(forum: "1", page: 2))
   private let tea = ForumStore.Line(id: "1", text: "Tea", note: "ada, 3 replies")
   private let cake = ForumStore.Line(id: "2", text: "Cake", note: "Zoë, 5 replies")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ForumReader
 
-@Suite struct `An account's store` {
+@Suite(.timeLimit(.minutes(10))) struct `An account's store` {
   private let place: Place
   private let clock = ManualClock()
   private let store: ForumStore

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ForumReader
 
-@Suite struct `The length and read position of a thread` {
+@Suite(.timeLimit(.minutes(10))) struct `The length and read position of a thread` {
   @Test(arguments: 0..<200 as Range<UInt64>)
   func `stay consistent whatever pages state, in any order`(seed: UInt64) {
     var random = Dice(state: seed)
