@@ -24,8 +24,8 @@ extension SessionManager where Server == ServerBackend {
   /// | Linux | `$XDG_STATE_HOME/<name>/vault`, by default `~/.local/state/<name>/vault` |
   ///
   /// Each server's session is stored on its own, by the origin of `url` (scheme, host and port), so that a token is never sent
-  /// to another server; a vault that is passed holds one session, so use one for each server. Processes with the same `name` and the same origin share the session. On Linux the host's name is sent
-  /// to the server as the device name.
+  /// to another server; a vault that is passed holds one session, so use one for each server. Processes with the same `name` and
+  /// the same origin share the session. On Linux the host's name is sent to the server as the device name.
   ///
   /// - Parameters:
   ///   - url: the server's URL: `https`. Over `http`, passwords and tokens can be read in transit: only for tests.
@@ -39,9 +39,8 @@ extension SessionManager where Server == ServerBackend {
   ///   - cleanups: the steps that erase the app's data when a session ends.
   ///   - logger: gets one line for every decision; `nil` for none. No line contains a secret.
   ///   - apiOptions: coders, headers and retries of ``api``.
-  ///   - load: loads the app's content after each sign-in and each restore, once;
-  ///     ``refreshContent()`` repeats it. It runs independently of the session: a slow or failing load neither delays nor ends
-  ///     the session. An error is shown as a
+  ///   - load: loads the app's content after each sign-in and each restore, once; ``refreshContent()`` repeats it. It runs
+  ///     independently of the session: a slow or failing load neither delays nor ends the session. An error is shown as a
   ///     ``SessionError``; see the initializer that takes a backend.
   public convenience init(
     server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil,

@@ -32,10 +32,10 @@ public enum RequestFailure: Error, Sendable, Hashable {
     /// The HTTP status.
     public var status: Int
     /// The error code: `error` of RFC 6749 section 5.2, or `code` of a problem document (RFC 9457); cut to 100 characters.
-    /// `nil` if there is none.
+    /// `nil` if the response has no code.
     public var error: String?
     /// The server's message for humans: `error_description`, or `detail` of a problem document; cut to 200 characters. `nil` if
-    /// there is none.
+    /// the response has no message.
     public var detail: String?
 
     public init(status: Int, error: String? = nil, detail: String? = nil) {
