@@ -34,7 +34,7 @@ struct DocumentedTransitions {
 
   @Test func `agrees with the doc comments of the states`() throws {
     var commented: [SessionMachine.StateName: Set<SessionMachine.StateName>] = [:]
-    for file in ["SessionMachine.swift", "SessionMachine+refresh.swift"] {
+    for file in ["SessionMachine.swift", "SessionMachine+refreshState.swift"] {
       let source = DocumentedTransitions.root.appendingPathComponent("Sources/HandstampCore/Machine/" + file)
       let text = try String(contentsOf: source, encoding: .utf8)
         .split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }

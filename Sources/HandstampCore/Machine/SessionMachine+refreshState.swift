@@ -1,0 +1,77 @@
+/// What a refresh is waiting for.
+extension SessionMachine {
+  /// One refresh. Its state carries the operation that it waits for.
+  struct Refresh: Sendable, Hashable {
+    var state: State
+    var attempt = 1
+    var freshKey: RotationKey?
+    var lock: Operation?
+    /// The number of attempts without a response, one of another process included.
+    var unanswered = 0
+    /// Whether the vault has been read since the lock was acquired.
+    var isFresh = false
+    /// The attempt whose limit this refresh waits for.
+    var awaited: RefreshAttempt?
+    /// The error for waiting callers at its end.
+    var failure: SessionError?
+    /// How often the vault changed during this refresh; bounded, so that a constantly changing vault cannot prolong it
+    /// indefinitely.
+    var moves = 0
+
+    enum State: Sendable, Hashable {
+      /// The refresh lock is being acquired.
+      ///
+      /// Valid transitions from `locking`: `checkingHolder`, `ending`, `idle`, `notingReading`, `preparing`, `signedOut`.
+      case locking(Operation)
+      /// The lock could not be acquired, for this reason: the vault is read to find out whether its holder may still be waiting
+      /// for a response.
+      ///
+      /// Valid transitions from `checkingHolder`: `ending`, `idle`, `locking`, `pausing`, `signedOut`.
+      case checkingHolder(Operation, VaultError)
+      /// The rotation key, or the attempt, is being stored, before a byte is sent.
+      ///
+      /// Valid transitions from `preparing`: `ending`, `idle`, `pausing`, `sending`, `signedOut`.
+      case preparing(Operation)
+      /// An attempt that was found is being recorded as read under this boot.
+      ///
+      /// Valid transitions from `notingReading`: `ending`, `idle`, `pausing`, `preparing`, `signedOut`.
+      case notingReading(Operation)
+      /// The request is in flight.
+      ///
+      /// Valid transitions from `sending`: `checkingRollback`, `ending`, `idle`, `pausing`, `preparing`, `rejecting`, `saving`,
+      /// `signedOut`, `withdrawing`.
+      case sending(Operation, RefreshToken, since: Moment)
+      /// The new tokens are being stored.
+      ///
+      /// Valid transitions from `saving`: `ending`, `idle`, `locking`, `pausing`, `preparing`, `signedOut`.
+      case saving(Operation, Unsaved)
+      /// The server rejected the token: the end is being stored, if the vault still holds that token.
+      ///
+      /// Valid transitions from `rejecting`: `ending`, `idle`, `preparing`, `signedOut`.
+      case rejecting(Operation, EndReason)
+      /// The server has replaced the token: the vault is read to find out whether an older one was restored.
+      ///
+      /// Valid transitions from `checkingRollback`: `idle`, `preparing`, `unavailable`.
+      case checkingRollback(Operation, RefreshToken)
+      /// Waits for the next attempt.
+      ///
+      /// Valid transitions from `pausing`: `ending`, `idle`, `locking`, `preparing`, `signedOut`.
+      case pausing
+      /// The attempt that had no consequences is being withdrawn; then the refresh ends.
+      ///
+      /// Valid transitions from `withdrawing`: `idle`.
+      case withdrawing(Operation)
+
+      /// The operation whose answer it waits for.
+      var operation: Operation? {
+        switch self {
+        case .locking(let operation), .checkingHolder(let operation, _), .preparing(let operation),
+          .notingReading(let operation), .sending(let operation, _, _), .saving(let operation, _),
+          .rejecting(let operation, _), .checkingRollback(let operation, _), .withdrawing(let operation):
+          operation
+        case .pausing: nil
+        }
+      }
+    }
+  }
+}
