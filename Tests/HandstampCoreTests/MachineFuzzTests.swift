@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A session machine under random events` {
@@ -16,7 +17,7 @@ import Testing
 /// A driver that does everything at random times, sometimes wrongly, and records the effects it gets.
 private struct Storm {
   typealias Machine = SessionMachine
-  var random: SplitMix
+  var random: SplitMix64
   var machine: SessionMachine
   var now = noon
   var vault = VaultEntry()
@@ -38,7 +39,7 @@ private struct Storm {
   var grants = 0
 
   init(seed: UInt64) {
-    random = SplitMix(state: seed)
+    random = SplitMix64(state: seed)
     hangs = seed % 7 == 0
     let policy = SessionPolicy(
       refresh: RefreshPolicy(usesTimer: seed % 3 != 0), retry: RetryPolicy(attempts: 2),
@@ -317,16 +318,5 @@ extension SessionMachine.Effect {
       .clean:
       false
     }
-  }
-}
-
-private struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
   }
 }

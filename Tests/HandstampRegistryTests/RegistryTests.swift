@@ -122,7 +122,7 @@ func outline(_ outcome: RefreshOutcome) -> String {
     let new = try await world.signIn()
     let current = text(try await world.successor(of: new.refreshToken, key: 1))
     let before = try await world.store.session(new.row.id)
-    var random = Seeded(11)
+    var random = SplitMix64(state: 11)
     var tally: [String: Int] = [:]
     for number in 0..<10_000 {
       var bytes = Array((number % 2 == 0 ? current : text(new.refreshToken)).utf8)

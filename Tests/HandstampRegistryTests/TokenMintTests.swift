@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampTesting
 import Testing
 
 @testable import HandstampRegistry
@@ -30,7 +31,7 @@ import Testing
   }
 
   @Test func `reports 10,000 tokens with one flipped bit as forged`() {
-    var random = Seeded(3)
+    var random = SplitMix64(state: 3)
     let token = text(mint.refreshToken(RefreshClaims(session: session(1), counter: 77, mark: mark(1))))
     for _ in 0..<10_000 {
       var bytes = Array(token.utf8)
@@ -61,7 +62,7 @@ import Testing
       "hst1.k1.\(String(repeating: "é", count: 20))",
     ]
     for text in odd { #expect(mint.read(RefreshToken(text)) == .forged, "\(text.prefix(40))") }
-    var random = Seeded(9)
+    var random = SplitMix64(state: 9)
     for _ in 0..<1000 {
       let noise = (0..<Int.random(in: 0...150, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
       #expect(mint.read(RefreshToken(Secret(bytes: noise))) == .forged)

@@ -1,3 +1,4 @@
+import HandstampTesting
 import Testing
 
 @testable import Handstamp
@@ -65,22 +66,10 @@ import Testing
 
   @Test(arguments: 0..<50 as Range<UInt64>)
   func `survives garbage, however it is split`(seed: UInt64) {
-    var random = SeededBytes(state: seed)
+    var random = SplitMix64(state: seed)
     let alphabet = Array("data:id: \n\r\u{FEFF}event:retry:9\u{0}".utf8) + [0xFF]
     let bytes = (0..<600).map { _ in alphabet[Int(random.next() % UInt64(alphabet.count))] }
     let whole = read(bytes)
     for cut in 1...5 { #expect(read(bytes, cut: cut) == whole) }
-  }
-}
-
-/// SplitMix64.
-struct SeededBytes: RandomNumberGenerator {
-  var state: UInt64
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
   }
 }

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampTesting
 import Testing
 
 @testable import Handstamp
@@ -13,7 +14,7 @@ private struct StreamWorld {
   }
 
   var machine: StreamMachine
-  var random: SeededBytes
+  var random: SplitMix64
   var log: [String]
   var delivered: [String] = []
   /// Requested and not yet answered.
@@ -25,7 +26,7 @@ private struct StreamWorld {
 
   init(seed: UInt64, greets: Bool, after position: String?) {
     machine = StreamMachine(after: position)
-    random = SeededBytes(state: seed)
+    random = SplitMix64(state: seed)
     self.greets = greets
     log = ["0"]
     post(.start)

@@ -81,7 +81,7 @@ import Testing
   /// Decoding never traps, and encoding and decoding the result again gives the same entry.
   @Test(arguments: 0..<100 as Range<UInt64>)
   func `of garbage never trap`(seed: UInt64) throws {
-    var random = Seeded(seed)
+    var random = SplitMix64(state: seed)
     // Not the samples with thousands of repeated bytes.
     let samples = Self.entries.map(encoded).filter { $0.count < 4000 }
     var bytes = samples.randomElement(using: &random) ?? []
@@ -101,7 +101,7 @@ import Testing
 
   @Test(arguments: 0..<100 as Range<UInt64>)
   func `of noise in a file never trap`(seed: UInt64) throws {
-    var random = Seeded(seed)
+    var random = SplitMix64(state: seed)
     let key = try #require([UInt8](0..<32).withUnsafeBytes(SealingKey.init))
     let account = AccountID("ada")
     let whole = try SealedFormat.seal(VaultEntry(session: VaultSamples.session()), account: account, key: key)
@@ -119,20 +119,5 @@ import Testing
 
   private func decoded(_ bytes: [UInt8], revision: UInt64 = 7) -> VaultEntry? {
     bytes.withUnsafeBytes { VaultEntry(revision: revision, fields: $0) }
-  }
-}
-
-/// SplitMix64: the same numbers for the same seed.
-struct Seeded: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var word = state
-    word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
-    word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
-    return word ^ word >> 31
   }
 }

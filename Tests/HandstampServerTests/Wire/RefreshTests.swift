@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampRegistry
+import HandstampTesting
 import Testing
 
 @testable import HandstampServer
@@ -213,7 +214,7 @@ import Testing
         }
         try await group.waitForAll()
       }
-      var random = SplitMix(state: 7)
+      var random = SplitMix64(state: 7)
       for _ in 0..<10_000 - single.count {
         var bytes = original
         for _ in 0..<Int.random(in: 2...6, using: &random) {
@@ -244,14 +245,4 @@ private func expectHarmless(_ answer: WireClient.Answer) throws {
 }
 
 /// Randomness replayed from a seed.
-struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
-  }
-}
 #endif
