@@ -56,6 +56,15 @@ final class Child: @unchecked Sendable {
     await apart { [self] in process.waitUntilExit() }
   }
 
+  /// Waits until the process has stopped itself. Returns `false` if it exits instead.
+  func stops() async -> Bool {
+    await apart { [self] in
+      var info = siginfo_t()
+      while waitid(P_PID, id_t(id), &info, WSTOPPED) != 0 { if errno != EINTR { return false } }
+      return true
+    }
+  }
+
   /// Continues the process after it has stopped itself.
   func resume() { Foundation.kill(process.processIdentifier, SIGCONT) }
 

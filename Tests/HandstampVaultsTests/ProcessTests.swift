@@ -70,7 +70,7 @@ import Testing
   {
     _ = await home.vault().edit(.begin(VaultSamples.session()))
     let child = try Child(home.vaults, "begin", "s2", environment: ["VAULT_PROBE_STOP": "locked"])
-    #expect(await child.wait(for: "stopped"))
+    #expect(await child.stops())
     let hasty = SealedFileVault(folder: home.vaults, account: AccountID("ada"), patience: .milliseconds(50))
     let edit = VaultEdit.touch(SessionID("s1"), at: VaultSamples.moment(3))
     #expect(await hasty.edit(edit) == .failed(.unavailable("another process keeps the vault locked")))

@@ -26,7 +26,7 @@ import Musl
 /// - `time <count>`: prints the microseconds that a read and an edit take
 ///
 /// With `VAULT_PROBE_KILL=<step>` in its environment, it kills itself with SIGKILL at that step of its first write. With
-/// `VAULT_PROBE_STOP=<step>`, it prints `stopped` there, and stops until it is continued.
+/// `VAULT_PROBE_STOP=<step>`, it stops itself there until it is continued.
 @main struct VaultProbe {
   static func main() async {
     let arguments = CommandLine.arguments
@@ -35,10 +35,8 @@ import Musl
     let (killing, stopping) = (environment["VAULT_PROBE_KILL"], environment["VAULT_PROBE_STOP"])
     let vault = SealedFileVault(folder: arguments[1], account: AccountID("ada"), patience: .seconds(300)) { reached in
       if reached.rawValue == killing { kill(getpid(), SIGKILL) }
-      if reached.rawValue == stopping {
-        say("stopped")
-        kill(getpid(), SIGSTOP)
-      }
+      // To this thread: a signal to the process may stop it through another one, while this one goes on for a moment.
+      if reached.rawValue == stopping { raise(SIGSTOP) }
     }
     let command = VaultProbe(vault: vault, arguments: Array(arguments[3...]))
     guard await command.run(arguments[2]) else { exit(64) }
