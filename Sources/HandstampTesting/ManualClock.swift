@@ -27,6 +27,11 @@ public final class ManualClock: SessionClock {
   /// The number of tasks sleeping on this clock.
   public var sleeperCount: Int { content.withLock { $0.sleepers.count } }
 
+  /// The time until the next task wakes; `nil` if none sleeps.
+  package var untilNextWake: Duration? {
+    content.withLock { content in content.sleepers.map(\.wakes).min().map { $0 - content.now.uptime } }
+  }
+
   /// Waits until at least `count` tasks sleep on this clock, so that moving it wakes them.
   public func sleepers(_ count: Int) async {
     await withCheckedContinuation { continuation in

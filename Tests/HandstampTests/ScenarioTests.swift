@@ -105,18 +105,32 @@ import Testing
     #expect(test.session.state.isSignedIn)
   }
 
-  /// Attempts back off, with a pause between two rounds: over an hour without a network, a handful of attempts.
-  @Test func `12 a refresh ahead of expiry meets no network`() async throws {
+  /// Rounds of four attempts, which back off, and pauses of 5 s to 30 s between rounds: on average 780 attempts in an hour, all
+  /// with one key. The session stays.
+  @Test func `12 a refresh ahead of expiry meets no network for an hour`() async throws {
     let clock = ManualClock()
-    let backend = ScriptedBackend { _, _, _ in .noDecision(.network(.timedOut)) }
-    let session = SessionController(backend: backend, vault: MemoryVault(), policy: SessionPolicy(), clock: clock)
-    try await session.signIn { .sample(0) }
-    for _ in 0..<360 {
-      await clock.sleepers(1)
-      clock.advance(by: .seconds(10))
+    let asked = Locked<[Duration]>([])
+    let backend = ScriptedBackend { _, _, _ in
+      asked.withLock { $0.append(clock.uptime()) }
+      return .noDecision(.network(.timedOut))
     }
-    #expect(backend.calls.count > 1)
-    #expect(backend.calls.count <= 360 * 4)
+    let policy = SessionPolicy()
+    let session = SessionController(backend: backend, vault: MemoryVault(), policy: policy, clock: clock)
+    try await session.signIn { .sample(0, life: .seconds(600)) }
+    let start = clock.uptime()
+    while clock.uptime() < start + .seconds(3600) {
+      await clock.sleepers(1)
+      clock.advance(by: try #require(clock.untilNextWake))
+    }
+    let times = asked.withLock { $0 }
+    #expect(times.first == start + .seconds(480))
+    for (number, (earlier, later)) in zip(times, times.dropFirst()).enumerated() {
+      let attempt = number % policy.retry.attempts + 1
+      let isPause = attempt == policy.retry.attempts
+      let least: Duration = isPause ? .seconds(5) : .zero
+      let most = isPause ? policy.retry.cap : policy.retry.base * (1 << (attempt - 1))
+      #expect(later - earlier >= least && later - earlier <= most, "after attempt \(number + 1)")
+    }
     #expect(Set(backend.calls.map(\.key)).count == 1)
     #expect(session.state.isSignedIn)
   }
