@@ -39,7 +39,7 @@ extension LoggedEnd {
 
   private init(row: Row) throws {
     var columns = Columns(row)
-    guard let session = SessionBytes(try columns.value(Data.self)) else { throw UnreadableRow() }
+    guard let session = SessionBytes(try columns.value(Data.self)) else { throw columns.unreadable }
     self.session = session
     end = SessionEnd(at: try columns.time(), reason: try columns.word())
     expiry = try columns.optionalTime()

@@ -175,7 +175,7 @@ extension RegistryStoreError {
     case let error as RegistryStoreError: error
     case let error as DatabaseError:
       .unavailable("SQLite: \(error.message ?? "error") (\(error.extendedResultCode.rawValue))")
-    case is UnreadableRow: .unavailable("a stored row is not valid")
+    case let unreadable as UnreadableRow: .unavailable("\(unreadable)")
     case is CancellationError: .unavailable("cancelled")
     default: .unavailable("the database is not usable")
     }

@@ -11,17 +11,20 @@ struct Columns {
 
   init(_ row: Row) { self.row = row }
 
+  /// The error for the value that was read last.
+  var unreadable: UnreadableRow { UnreadableRow(column: Array(row.columnNames.prefix(next)).last) }
+
   mutating func optional<Value: DatabaseValueConvertible>(_ type: Value.Type = Value.self) throws -> Value? {
-    guard next < row.count else { throw UnreadableRow() }
+    guard next < row.count else { throw UnreadableRow(column: nil) }
     let value: DatabaseValue = row[next]
     next += 1
     if value.isNull { return nil }
-    guard let converted = Value.fromDatabaseValue(value) else { throw UnreadableRow() }
+    guard let converted = Value.fromDatabaseValue(value) else { throw unreadable }
     return converted
   }
 
   mutating func value<Value: DatabaseValueConvertible>(_ type: Value.Type = Value.self) throws -> Value {
-    guard let value = try optional(type) else { throw UnreadableRow() }
+    guard let value = try optional(type) else { throw unreadable }
     return value
   }
 
@@ -29,19 +32,26 @@ struct Columns {
   mutating func optionalTime() throws -> UnixTime? { try optional(Int64.self).map { UnixTime(milliseconds: $0) } }
 
   mutating func word<Word: RawRepresentable<String>>() throws -> Word {
-    guard let word = Word(rawValue: try value()) else { throw UnreadableRow() }
+    guard let word = Word(rawValue: try value()) else { throw unreadable }
     return word
   }
 
   mutating func optionalWord<Word: RawRepresentable<String>>() throws -> Word? {
     guard let text = try optional(String.self) else { return nil }
-    guard let word = Word(rawValue: text) else { throw UnreadableRow() }
+    guard let word = Word(rawValue: text) else { throw unreadable }
     return word
   }
 }
 
 /// A stored row that is not valid, because it was edited by hand or written by a newer version.
-struct UnreadableRow: Error {}
+struct UnreadableRow: Error, CustomStringConvertible {
+  /// The column with the invalid value; `nil` if the row has too few.
+  var column: String?
+
+  var description: String {
+    column.map { "a stored row has an invalid value in the column \($0)" } ?? "a stored row has too few columns"
+  }
+}
 
 extension SessionRow {
   static let columns = """
@@ -52,15 +62,16 @@ extension SessionRow {
 
   init(row: Row) throws {
     var columns = Columns(row)
-    guard let session = SessionBytes(try columns.value(Data.self)) else { throw UnreadableRow() }
+    guard let session = SessionBytes(try columns.value(Data.self)) else { throw columns.unreadable }
     let account = AccountID(try columns.value())
     let device = DeviceInfo(
       id: DeviceID(try columns.value()), name: try columns.value(), platform: try columns.value())
     let kind: SessionKind = try columns.word()
     let counter = try columns.value(Int64.self)
-    guard counter >= 0, let ring = KeyRing(bytes: try columns.value(Data.self)),
-      Int64(ring.entries.count) <= counter
-    else { throw UnreadableRow() }
+    guard counter >= 0 else { throw columns.unreadable }
+    guard let ring = KeyRing(bytes: try columns.value(Data.self)), Int64(ring.entries.count) <= counter else {
+      throw columns.unreadable
+    }
     let (created, rotated, seen) = (try columns.time(), try columns.time(), try columns.time())
     let endedAt = try columns.optionalTime()
     let reason: EndReason? = try columns.optionalWord()
@@ -90,7 +101,7 @@ extension AccountRecord {
     let (email, typed) = (try columns.optional(String.self), try columns.optional(String.self))
     let key = try columns.optional(String.self)
     let identity = key.flatMap { ExternalIdentity(key: $0) }
-    guard key == nil || identity != nil else { throw UnreadableRow() }
+    guard key == nil || identity != nil else { throw columns.unreadable }
     self.init(
       id: id, email: email.map { EmailAddress(stored: typed ?? $0, normalized: $0) }, identity: identity,
       username: try columns.value(),
@@ -105,7 +116,7 @@ extension OneTimeTokenRecord {
 
   init(row: Row) throws {
     var columns = Columns(row)
-    guard let id = OneTimeTokenID(try columns.value(Data.self)) else { throw UnreadableRow() }
+    guard let id = OneTimeTokenID(try columns.value(Data.self)) else { throw columns.unreadable }
     let purpose: Purpose = try columns.word()
     let subject = try columns.value(String.self)
     let account = try columns.optional(String.self).map { AccountID($0) }

@@ -132,17 +132,21 @@ import Testing
     #expect(try await store.events(after: .zero, account: nil, limit: 1000).count == 400)
   }
 
-  @Test func `reports a damaged row, and never traps`() async throws {
+  @Test(arguments: [
+    ("kind", "kind = 'odd'"), ("ring", "ring = x'07'"), ("counter", "counter = -1"),
+    ("end_reason", "end_reason = 'odd', ended_at = 1"),
+  ])
+  func `names the column of a damaged value, and never traps`(column: String, damage: String) async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
     let row = session(1)
     _ = try await store.write([.createAccount(ada), .createSession(row)], events: [])
     let other = try DatabaseQueue(path: folder.server.databasePath)
-    for damage in ["kind = 'odd'", "ring = x'07'", "counter = -1", "end_reason = 'odd', ended_at = 1"] {
-      try await other.write { db in try db.execute(sql: "UPDATE session SET \(damage)") }
-      await #expect(throws: RegistryStoreError.unavailable("a stored row is not valid"), "\(damage)") {
-        try await store.session(row.id)
-      }
+    try await other.write { db in try db.execute(sql: "UPDATE session SET \(damage)") }
+    await #expect(
+      throws: RegistryStoreError.unavailable("a stored row has an invalid value in the column \(column)")
+    ) {
+      try await store.session(row.id)
     }
   }
 }
