@@ -14,6 +14,7 @@ final class FeedTransport: Transport {
     let left = Gate()
 
     func send(_ text: String) { body.yield(Array(text.utf8)) }
+    var isClosed: Bool { if case .terminated = body.yield([]) { true } else { false } }
     var token: String? { request.headers.first(named: "Authorization") }
     var after: String? { request.headers.first(named: "Last-Event-ID") }
   }
@@ -155,12 +156,16 @@ final class FeedTransport: Transport {
 
   @Test func `drops a connection that is silent`() async throws {
     let feed = FeedTransport()
-    let (_, end) = reader(try stream(try await controller(), feed, heartbeat: .seconds(10)))
+    let (events, end) = reader(try stream(try await controller(), feed, heartbeat: .seconds(10)))
     let first = try await feed.next()
     await clock.sleepers(3)
     clock.advance(by: .seconds(30))
-    _ = try await feed.next()
+    let second = try await feed.next()
     await first.left.wait()
+    #expect(first.isClosed && !second.isClosed)
+    second.send("data: a\n\n")
+    var iterator = events.makeAsyncIterator()
+    #expect(await iterator.next() == "a")
     end.cancel()
   }
 
@@ -215,6 +220,7 @@ final class FeedTransport: Transport {
     first.send("data: a\n\n")
     try await reading.value
     await first.left.wait()
+    #expect(first.isClosed)
   }
 }
 

@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct `The length and read position of a thread` {
   @Test(arguments: 0..<200 as Range<UInt64>)
   func `stay consistent whatever pages state, in any order`(seed: UInt64) {
-    var random = Dice(state: seed)
+    var random = SplitMix64(state: seed)
     var counts = ThreadCounts()
     for _ in 0..<30 {
       let number = Int.random(in: -2...400, using: &random)

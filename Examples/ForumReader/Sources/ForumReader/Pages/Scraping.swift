@@ -119,17 +119,18 @@ func count(_ text: String?) -> Int {
 
 /// All scrapers at once, for the fuzzer.
 public enum Everything {
-  /// Reads the page as every type in turn. Errors are ignored.
-  public static func read(_ bytes: [UInt8]) {
-    guard let page = try? HTMLPage(windows1252: bytes) else { return }
+  /// Reads the page as every type in turn, and returns the errors.
+  @discardableResult public static func read(_ bytes: [UInt8]) -> [any Error] {
+    let page: HTMLPage
+    do { page = try HTMLPage(windows1252: bytes) } catch { return [error] }
     _ = (page.refusal, page.visitor, page.probation)
-    _ = try? BanList(page)
-    _ = try? ForumIndex(page)
-    _ = try? ThreadList(page)
-    _ = try? BookmarkList(page)
-    _ = try? PostsPage(page)
-    _ = try? ProfilePage(page)
-    _ = try? MessageList(page)
-    _ = try? MessagePage(page)
+    let types: [any Scraped.Type] = [
+      BanList.self, ForumIndex.self, ThreadList.self, BookmarkList.self, PostsPage.self, ProfilePage.self,
+      MessageList.self, MessagePage.self,
+    ]
+    return types.compactMap { type in
+      do { _ = try type.init(page) } catch { return error }
+      return nil
+    }
   }
 }
