@@ -129,6 +129,7 @@ import Testing
     let life = SessionLifeCycle(locks: keeper, backgroundTime: leave) { [controller] }
     #expect(keeper.count == 1)
     let given = life.wentToBackground()
+    // Nothing may happen here. A release that did not wait for the refresh would need one turn.
     for _ in 0..<3 { await othersFirst() }
     #expect(leave.isHeld && keeper.count == 1)
     gate.open()
