@@ -1,3 +1,4 @@
+import HandstampTesting
 import Testing
 
 @testable import ForumReader
