@@ -33,7 +33,7 @@ extension Processes {
         #expect(verdict["verdict"] as? String == "broken" && verdict["at"] as? Int == 2)
         #expect(verdict["reason"] as? String == "altered")
         try expectJSONRefusal(
-          outcome, .failure, code: "failed", saying: "was altered at record 2", hint: "handstamp audit show")
+          outcome, .failure, code: "failed", naming: "record 2", hint: "handstamp audit show")
         let doubted = try await stage.run(["audit", "show"], on: stage.first)
         #expect(doubted.out.contains("unverified") && doubted.words.contains("verify"))
       }

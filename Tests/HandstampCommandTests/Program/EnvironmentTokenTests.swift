@@ -26,8 +26,8 @@ extension Processes {
         #expect(try await run("status").out.contains("HANDSTAMP_TOKEN is set"))
         #expect(try object(try await run("status", "--json").out)["environmentToken"] as? Bool == true)
         for verb in ["login", "logout", "signup"] {
-          expectRefusal(
-            try await run(verb), .failure, saying: "HANDSTAMP_TOKEN is set", hint: "unset HANDSTAMP_TOKEN")
+          try expectRefusal(
+            try await run(verb), .failure, naming: "HANDSTAMP_TOKEN", hint: "unset HANDSTAMP_TOKEN")
         }
         let scan = SecretScan([token])
         for file in try FileManager.default.subpathsOfDirectory(atPath: stage.first.path) {
@@ -42,8 +42,9 @@ extension Processes {
         try await stage.signUp(stage.first)
         stage.wire.forget()
         let outcome = try await Rig.handstamp(
-          ["request", "/v1/me"], home: stage.first.path, variables: ["HANDSTAMP_TOKEN": "nonsense"])
-        expectRefusal(outcome, .signInNeeded, saying: "rejected the token in HANDSTAMP_TOKEN", hint: "unset")
+          ["request", "/v1/me", "--json"], home: stage.first.path, variables: ["HANDSTAMP_TOKEN": "nonsense"])
+        try expectRefusal(
+          outcome, .signInNeeded, code: "sign_in_needed", naming: "HANDSTAMP_TOKEN", hint: "unset")
         #expect(stage.wire.refreshes.isEmpty)
       }
     }

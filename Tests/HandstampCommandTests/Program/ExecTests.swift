@@ -61,22 +61,22 @@ extension Processes {
 
     @Test func `exits like a shell if the program cannot be run, and needs a session`() async throws {
       try await Rig.run { stage in
-        expectRefusal(
+        try expectRefusal(
           try await stage.run(["exec", "--", "true"], on: stage.first, expecting: .signInNeeded), .signInNeeded,
-          saying: "not signed in", hint: "login")
+          hint: "run: handstamp login")
         try await stage.signUp(stage.first)
-        expectRefusal(
+        try expectRefusal(
           try await stage.run(["exec", "--", "no-such-program"], on: stage.first, expecting: .notFound), .notFound,
-          saying: "program not found: no-such-program", hint: "PATH")
-        expectRefusal(
+          naming: "no-such-program", hint: "PATH")
+        try expectRefusal(
           try await stage.run(["exec", "--", "/etc/passwd"], on: stage.first, expecting: .notRunnable), .notRunnable,
-          saying: "cannot run /etc/passwd", hint: "mode")
-        expectRefusal(
+          naming: "/etc/passwd", hint: "mode")
+        try expectRefusal(
           try await stage.run(["exec"], on: stage.first, expecting: .usage), .usage,
-          saying: "missing program", hint: "exec --")
-        expectRefusal(
+          naming: "program", hint: "exec --")
+        try expectRefusal(
           try await stage.run(["exec", "--env", "1X", "--", "true"], on: stage.first, expecting: .usage), .usage,
-          saying: "invalid variable name", hint: "letters")
+          naming: "variable", hint: "letters")
       }
     }
   }

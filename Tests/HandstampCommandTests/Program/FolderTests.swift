@@ -81,8 +81,8 @@ extension Processes {
         let erased = try await handstamp("logout", "--erase", in: inner, of: stage)
         #expect(erased.words.contains("removed \(stage.email)"), "logout uses the folder's account, too")
         #expect(try await person(in: outer, of: stage) == bob, "the setting for an erased account is cleared")
-        expectRefusal(
-          try await handstamp("switch", in: inner, of: stage), .usage, saying: "missing account",
+        try expectRefusal(
+          try await handstamp("switch", in: inner, of: stage), .usage, naming: "account",
           hint: "switch")
       }
     }
@@ -92,9 +92,9 @@ extension Processes {
         let rules = FolderRules(of: stage.first)
         try rules.set(FolderRules.Rule(folder: outer, account: AccountID("gone")))
         for command in ["token", "logout", "status"] {
-          expectRefusal(
-            try await handstamp(command, in: inner, of: stage), .failure,
-            saying: "the account set for \(outer) no longer exists", hint: "handstamp switch --here")
+          try expectRefusal(
+            try await handstamp(command, in: inner, of: stage), .failure, naming: outer, hint: "handstamp switch --here"
+          )
         }
         #expect(try await person(in: inner, of: stage, ["--account", "work"]) == bob)
         let doctor = try await handstamp("doctor", in: stage.folder, of: stage)
@@ -102,8 +102,9 @@ extension Processes {
         let file = try #require(
           try FileManager.default.contentsOfDirectory(atPath: stage.first.path + "/folders").first)
         try Data("{".utf8).write(to: URL(fileURLWithPath: "\(stage.first.path)/folders/\(file)"))
-        expectRefusal(
-          try await handstamp("token", in: inner, of: stage), .failure, saying: "cannot read", hint: "switch --here")
+        try expectRefusal(
+          try await handstamp("token", "--json", in: inner, of: stage), .failure, code: "failed", naming: file,
+          hint: "switch --here")
         #expect(try await handstamp("switch", "--here", in: outer, of: stage).status == 0)
         #expect(try await person(in: inner, of: stage) == bob)
       }

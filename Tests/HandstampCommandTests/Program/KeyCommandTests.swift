@@ -59,20 +59,21 @@ extension Processes {
 
         _ = try await run("key", "lock", on: stage, with: keyring)
         #expect(try await state(stage, keyring) == ["secret-service", "locked"])
-        expectRefusal(
-          try await run("token", on: stage, with: keyring, expecting: .vault), .vault, saying: "locked",
-          hint: "unlock")
+        try expectRefusal(
+          try await run("token", "--json", on: stage, with: keyring, expecting: .vault), .vault,
+          code: "storage_locked", hint: "unlock")
         try await keyring.restart()
         #expect(try await state(stage, keyring) == ["secret-service", "locked"])
-        expectRefusal(
-          try await run("token", on: stage, with: keyring, expecting: .vault), .vault, saying: "locked",
-          hint: "unlock")
-        expectRefusal(
+        try expectRefusal(
+          try await run("token", "--json", on: stage, with: keyring, expecting: .vault), .vault,
+          code: "storage_locked", hint: "unlock")
+        try expectRefusal(
           try await run("key", "migrate", "--to", "file", on: stage, with: keyring, expecting: .vault), .vault,
-          saying: "locked", hint: "key unlock")
+          hint: "key unlock")
         #expect(try await state(stage, nil) == ["secret-service", "unavailable"])
-        expectRefusal(
-          try await run("token", on: stage, with: nil, expecting: .vault), .vault, saying: "secret store", hint: "")
+        try expectRefusal(
+          try await run("token", "--json", on: stage, with: nil, expecting: .vault), .vault,
+          code: "storage_unavailable", hint: "")
         let examined = try await run("doctor", on: stage, with: nil, expecting: .failure)
         #expect(examined.out.contains("key_store"), "\(examined.out)")
 
@@ -84,20 +85,19 @@ extension Processes {
     @Test func `refuses impossible operations`() async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
-        expectRefusal(
-          try await run("key", "lock", on: stage, with: nil, expecting: .failure), .failure, saying: "in a file",
+        try expectRefusal(
+          try await run("key", "lock", on: stage, with: nil, expecting: .failure), .failure,
           hint: "key migrate")
-        expectRefusal(
+        try expectRefusal(
           try await run("key", "migrate", "--to", "secret-service", on: stage, with: nil, expecting: .vault),
-          .vault,
-          saying: "secret store", hint: "nothing was moved")
+          .vault, hint: "nothing was moved")
         _ = try await run("key", "migrate", "--to", "file", on: stage, with: nil)
         _ = try await run("token", on: stage, with: nil)
         // A newer version stored it in an unknown place.
         try Data("the moon\n".utf8).write(to: URL(fileURLWithPath: stage.first.vaultFolder + "/vault.key-store"))
-        expectRefusal(
-          try await run("token", on: stage, with: nil, expecting: .vault), .vault,
-          saying: "unknown to this version: the moon",
+        try expectRefusal(
+          try await run("token", "--json", on: stage, with: nil, expecting: .vault), .vault,
+          code: "storage_unavailable", naming: "the moon",
           hint: "run: handstamp doctor --set-aside")
       }
     }

@@ -44,12 +44,12 @@ extension Processes {
         let right = try file("a long passphrase\nand a note\n", "right", in: stage)
         let short = try file("short\n", "short", in: stage)
         let open = try file("a long passphrase\n", "open", in: stage, mode: 0o644)
-        expectRefusal(
+        try expectRefusal(
           try await run("key", "migrate", "--to", "passphrase", on: stage, passphrase: short, expecting: .usage),
-          .usage, saying: "at least 8 characters", hint: "nothing was moved")
-        expectRefusal(
+          .usage, naming: "8", hint: "nothing was moved")
+        try expectRefusal(
           try await run("key", "migrate", "--to", "passphrase", on: stage, passphrase: open, expecting: .vault),
-          .vault, saying: "readable by other users", hint: "chmod 600")
+          .vault, naming: open, hint: "chmod 600")
         let moved = try await run("key", "migrate", "--to", "passphrase", on: stage, passphrase: right)
         #expect(moved.words.contains("sealed with the passphrase") && !moved.words.contains("long"))
         #expect(!FileManager.default.fileExists(atPath: stage.first.keyFile))
@@ -86,18 +86,20 @@ extension Processes {
         let wrong = try file("another passphrase", "wrong", in: stage)
         let empty = try file("\n", "empty", in: stage)
         let none = stage.folder + "/none"
-        expectRefusal(
-          try await run("token", on: stage, expecting: .vault), .vault, saying: "locked", hint: variable)
-        for (path, words) in [(wrong, "wrong passphrase"), (empty, "is empty"), (none, "cannot read")] {
-          let outcome = try await run("token", on: stage, passphrase: path, expecting: .vault)
-          #expect(outcome.words.contains(words), "\(outcome.words)")
-          #expect(outcome.out.isEmpty)
-        }
-        expectRefusal(
-          try await run("key", "migrate", "--to", "file", on: stage, expecting: .vault), .vault, saying: "locked",
+        try expectRefusal(
+          try await run("token", "--json", on: stage, expecting: .vault), .vault, code: "storage_locked",
           hint: variable)
-        expectRefusal(
-          try await run("key", "lock", on: stage, expecting: .failure), .failure, saying: "always locked",
+        // A note above the refusal says why.
+        for (path, part) in [(wrong, "wrong passphrase"), (empty, empty), (none, none)] {
+          let outcome = try await run("token", "--json", on: stage, passphrase: path, expecting: .vault)
+          try expectRefusal(outcome, .vault, code: "storage_locked", hint: variable)
+          #expect(outcome.words.contains(part), "\(outcome.words)")
+        }
+        try expectRefusal(
+          try await run("key", "migrate", "--to", "file", on: stage, expecting: .vault), .vault,
+          hint: variable)
+        try expectRefusal(
+          try await run("key", "lock", on: stage, expecting: .failure), .failure,
           hint: variable)
         let status = try object(try await run("status", "--json", on: stage).out)
         #expect(status["state"] as? String == "locked")

@@ -33,9 +33,9 @@ extension Processes {
           ["login", "ada@example.org", "--server", "http://127.0.0.1:9"], variables: ["HANDSTAMP_HOME": folder],
           terminal: terminal.screen)
         try await terminal.type(keys)
-        expectRefusal(
-          try await within(.seconds(240), "the end") { try await child.outcome() }, .cancelled, saying: "cancelled",
-          hint: "again")
+        try expectRefusal(
+          try await within(.seconds(240), "the end") { try await child.outcome() }, .cancelled,
+          hint: "run the same command again")
         #expect(terminal.echoes)
       }
     }
@@ -47,9 +47,8 @@ extension Processes {
           ["signup", "ada@example.org", "--server", "http://127.0.0.1:9"], variables: ["HANDSTAMP_HOME": folder],
           terminal: terminal.screen)
         try await terminal.type("one password\ranother one\r")
-        expectRefusal(
-          try await within(.seconds(240), "the end") { try await child.outcome() }, .failure,
-          saying: "the two entries do not match", hint: "again")
+        try expectRefusal(
+          try await within(.seconds(240), "the end") { try await child.outcome() }, .failure, hint: "again")
       }
     }
   }

@@ -20,9 +20,9 @@ extension Processes {
         #expect(stage.wire.refreshes.count == 2)
         try await stage.server.stop()
         let before = try await stage.storedToken(of: stage.first)
-        expectRefusal(
-          try await stage.run(["refresh"], on: stage.first, expecting: .network), .network, saying: "no answer",
-          hint: "try again")
+        try expectRefusal(
+          try await stage.run(["refresh", "--json"], on: stage.first, expecting: .network), .network,
+          code: "connection_lost", hint: "try again")
         #expect(try await stage.run(["token"], on: stage.first).out == before + "\n", "the old one is still used")
       }
     }

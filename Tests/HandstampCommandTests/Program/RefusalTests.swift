@@ -8,28 +8,32 @@ import Testing
 extension Processes {
   @Suite struct `A refusal` {
     @Test(arguments: [
-      (["bogus"], "unexpected argument"), (["token", "--min-validity", "5"], "invalid"),
-      (["login", "a@b.c", "--password", "x"], "unknown option"), (["request"], "missing"),
-      (["login", "a@b.c", "--server", "ftp://x"], "invalid server URL"),
-      (["login", "a@b.c", "--server", "http://example.org"], "over plain HTTP"),
-      (["login", "a@b.c", "--server", "https://u:p@example.org"], "must not contain a user"),
-      (["login", "a@b.c"], "no server set"),
+      (["bogus"], "'bogus'", "handstamp --help"), (["token", "--min-validity", "5"], "'5'", "token --help"),
+      (["login", "a@b.c", "--password", "x"], "'--password'", "login --help"),
+      (["request"], "'<place>'", "request --help"),
+      (["login", "a@b.c", "--server", "ftp://x"], "\"ftp://x\"", "http://127.0.0.1"),
+      (["login", "a@b.c", "--server", "http://example.org"], "plain HTTP", "https"),
+      (["login", "a@b.c", "--server", "https://u:p@example.org"], "user", "https"),
+      (["login", "a@b.c"], "server", "--server"),
     ])
-    func `for wrong usage exits with 64`(arguments: [String], words: String) async throws {
+    func `for wrong usage exits with 64 and names the argument`(
+      arguments: [String], part: String, hint: String
+    ) async throws {
       try await Rig.inFolder { folder in
         let outcome = try await Rig.handstamp(arguments, home: folder + "/home")
-        expectRefusal(outcome, .usage, saying: words, hint: "")
+        try expectRefusal(outcome, .usage, naming: part, hint: hint)
       }
     }
 
     @Test(arguments: ["token", "request", "sessions", "revoke", "status"])
     func `without a session exits with 4`(command: String) async throws {
       try await Rig.inFolder { folder in
-        let arguments = ["request": ["/v1/me"], "revoke": ["--all"], "status": ["--check"]][command] ?? []
-        let outcome = try await Rig.handstamp([command] + arguments, home: folder + "/home")
+        let arguments = ["request": ["/v1/me", "--json"], "revoke": ["--all"], "status": ["--check"]]
+        let outcome = try await Rig.handstamp([command] + (arguments[command] ?? ["--json"]), home: folder + "/home")
         #expect(outcome.status == 4)
         if command != "status" {
-          expectRefusal(outcome, .signInNeeded, saying: "not signed in", hint: "handstamp login")
+          try expectRefusal(
+            outcome, .signInNeeded, code: command == "revoke" ? nil : "signed_out", hint: "handstamp login")
         }
         #expect(!FileManager.default.fileExists(atPath: folder + "/home"), "reading creates nothing")
       }
@@ -42,20 +46,20 @@ extension Processes {
           let outcome = try await stage.run(
             ["login", email, "--server", stage.address.text], on: stage.second, input: "wrong password\n",
             expecting: .failure)
-          expectRefusal(outcome, .failure, saying: "wrong email address or password", hint: "signup")
+          try expectRefusal(outcome, .failure, hint: "try again, or run: handstamp signup")
           #expect(!outcome.words.contains("wrong password\n"))
         }
         let empty = try await stage.run(
           ["login", stage.email, "--server", stage.address.text], on: stage.second, expecting: .usage)
-        expectRefusal(empty, .usage, saying: "no password on stdin", hint: "pipe the password in")
+        try expectRefusal(empty, .usage, naming: "stdin", hint: "pipe the password in")
         let taken = try await stage.run(
           ["signup", stage.email, "--server", stage.address.text], on: stage.second, input: stage.password,
           expecting: .failure)
-        expectRefusal(taken, .failure, saying: "account with this email address", hint: "handstamp login")
+        try expectRefusal(taken, .failure, hint: "run: handstamp login")
         let weak = try await stage.run(
           ["signup", "b@example.org", "--server", stage.address.text], on: stage.second, input: "short",
           expecting: .failure)
-        expectRefusal(weak, .failure, saying: "does not meet the requirements", hint: "8 to 1024")
+        try expectRefusal(weak, .failure, hint: "8 to 1024")
       }
     }
 
@@ -63,13 +67,13 @@ extension Processes {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         try await stage.server.stop()
-        expectRefusal(
-          try await stage.run(["request", "/v1/me"], on: stage.first, expecting: .network), .network,
-          saying: "no answer", hint: "try again")
+        try expectRefusal(
+          try await stage.run(["request", "/v1/me", "--json"], on: stage.first, expecting: .network), .network,
+          code: "connection_lost", naming: stage.address.text, hint: "try again")
         let login = try await stage.run(
           ["login", stage.email, "--server", "http://127.0.0.1:9"], on: stage.second, input: "password\n",
           expecting: .network)
-        expectRefusal(login, .network, saying: "no answer from http://127.0.0.1:9", hint: "try again")
+        try expectRefusal(login, .network, naming: "http://127.0.0.1:9", hint: "try again")
         let token = try await stage.run(["token"], on: stage.first)
         #expect(!token.out.isEmpty, "a valid token needs no network")
       }
@@ -80,10 +84,9 @@ extension Processes {
         try await stage.signUp(stage.first)
         let folder = stage.first.vaultFolder
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder)
-        expectRefusal(
-          try await stage.run(["token"], on: stage.first, expecting: .vault), .vault,
-          saying: "cannot access the vault; nothing was erased: other users can write to the vault folder",
-          hint: "run: handstamp doctor --fix")
+        try expectRefusal(
+          try await stage.run(["token", "--json"], on: stage.first, expecting: .vault), .vault,
+          code: "storage_permissions", hint: "run: handstamp doctor --fix")
         let status = try await stage.run(["status", "--json"], on: stage.first, expecting: .vault)
         #expect(try object(status.out)["state"] as? String == "unavailable")
         #expect(status.words.contains("hint: run: handstamp doctor --fix"))
@@ -94,9 +97,9 @@ extension Processes {
         let vault = try #require(names.first { $0.hasSuffix(".vault") })
         let content = try #require(FileManager.default.contents(atPath: "\(folder)/\(vault)"))
         try content.dropLast(40).write(to: URL(fileURLWithPath: "\(folder)/\(vault)"))
-        expectRefusal(
-          try await stage.run(["token"], on: stage.first, expecting: .vault), .vault,
-          saying: "damaged; nothing was erased, and signing in sets it aside", hint: "run: handstamp login")
+        try expectRefusal(
+          try await stage.run(["token", "--json"], on: stage.first, expecting: .vault), .vault,
+          code: "storage_corrupt", hint: "run: handstamp login")
         try await stage.login(stage.first, deviceName: "healed")
         try await stage.run(["request", "/v1/me"], on: stage.first)
         #expect(
@@ -116,9 +119,9 @@ extension Processes {
         for code in ["4   sign-in needed", "5   vault locked", "6   no answer", "64  usage error"] {
           #expect(help.out.contains(code))
         }
-        expectRefusal(
-          try await Rig.handstamp(["status"], home: folder), .failure, saying: "settings.json: it is damaged",
-          hint: "run: handstamp doctor --fix")
+        try expectRefusal(
+          try await Rig.handstamp(["status", "--json"], home: folder), .failure, code: "failed",
+          naming: "settings.json", hint: "run: handstamp doctor --fix")
       }
     }
 
@@ -127,18 +130,19 @@ extension Processes {
         try await stage.signUp(stage.first)
         let other = "http://127.0.0.1:\(try #require(stage.server.address?.split(separator: ":").last))"
         for place in [other + "/v1/me", "http://example.org/", "https" + stage.address.text.dropFirst(4) + "/v1/me"] {
-          expectRefusal(
-            try await stage.run(["request", place], on: stage.first, expecting: .usage), .usage,
-            saying: "refusing to send the token anywhere but \(stage.address.text)", hint: "curl")
+          try expectRefusal(
+            try await stage.run(["request", place, "--json"], on: stage.first, expecting: .usage), .usage,
+            code: "usage", naming: stage.address.text, hint: "curl")
         }
-        expectRefusal(
+        try expectRefusal(
           try await stage.run(
-            ["request", "-H", "Authorization: Bearer x", "/v1/me"], on: stage.first, expecting: .usage), .usage,
-          saying: "sets the authorization header", hint: "HANDSTAMP_TOKEN")
+            ["request", "-H", "Authorization: Bearer x", "/v1/me", "--json"], on: stage.first, expecting: .usage),
+          .usage, code: "usage", hint: "HANDSTAMP_TOKEN")
         try await stage.run(["request", stage.address.text + "/v1/me"], on: stage.first)
         let missing = try await stage.run(["request", "/none"], on: stage.first, expecting: .failure)
-        #expect(missing.out.contains("not_found"), "the body is data")
-        #expect(missing.words.contains("the server answered 404"))
+        let problem = try JSONSerialization.jsonObject(with: Data(missing.out.utf8)) as? [String: Any]
+        #expect(problem?["code"] as? String == "not_found", "the body is data")
+        #expect(missing.words.contains("404"))
         let posted = try await stage.run(
           ["request", "/v1/sessions/end-others", "-d", "-"], on: stage.first, input: "{}")
         #expect(posted.out.contains(#""ended":0"#), "data means POST")

@@ -38,13 +38,10 @@ extension Processes {
             status: answer.status, headers: [HeaderField("Content-Type", answer.type)], body: Array(answer.body.utf8)))
 
         let exit: ExitReason = !answer.isRefusal ? .network : answer.code == nil ? .signInNeeded : .configuration
-        let token = try await stage.run(["token"], on: stage.first, expecting: exit)
-        let code = answer.code.map { "the error \($0)" } ?? "no error code"
-        expectRefusal(
-          token, exit,
-          saying: answer.isRefusal
-            ? "\(stage.address.text) has refused to refresh this session with \(answer.status) and \(code), since "
-            : "has responded to refreshes of this session with \(answer.status) and no tokens, since ",
+        let token = try await stage.run(["token", "--json"], on: stage.first, expecting: exit)
+        try expectRefusal(
+          token, exit, code: answer.isRefusal ? answer.code ?? "refresh_refused" : "server_error",
+          naming: "\(answer.status)",
           hint: exit == .configuration ? "check this client's registration" : "run: handstamp login")
         #expect(
           try await stage.session(of: stage.first).id == session, "an inconclusive response does not end the session")
@@ -111,8 +108,8 @@ extension Processes {
         stage.wire.saysTokensLast(0)
         try await stage.run(["refresh"], on: stage.first)
         try await stage.server.stop()
-        let token = try await stage.run(["token"], on: stage.first, expecting: .network)
-        expectRefusal(token, .network, saying: "no answer from", hint: "check your connection")
+        let token = try await stage.run(["token", "--json"], on: stage.first, expecting: .network)
+        try expectRefusal(token, .network, code: "connection_lost", hint: "check your connection")
         #expect(try object(try await stage.run(["status", "--json"], on: stage.first).out)["refreshFailure"] == nil)
       }
     }

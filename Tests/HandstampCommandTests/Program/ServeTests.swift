@@ -9,18 +9,13 @@ import Testing
 extension Processes {
   @Suite struct `handstamp serve` {
     @Test(arguments: [
-      (["--port", "70000"], "--port: \"70000\" is not a port number"),
-      (["--access-token-life", "0s"], "--access-token-life"),
-      (["--access-token-life", "10"], "not a duration of at least 1s"),
-      (["--max-sessions", "0"], "not a number of at least 1"),
-      (["--sign-up", "maybe"], "not one of open, confirmed and closed"),
-      (["--log-level", "loud"], "not a log level"), (["--issuer", "example"], "not a valid issuer"),
-      (["--app-config", "/none"], "not a readable file"), (["--config", "/none"], "cannot read"),
+      ["--port", "70000"], ["--access-token-life", "0s"], ["--access-token-life", "10"], ["--max-sessions", "0"],
+      ["--sign-up", "maybe"], ["--log-level", "loud"], ["--issuer", "example"], ["--app-config", "/none"],
     ])
-    func `refuses a bad setting and names its source`(arguments: [String], words: String) async throws {
+    func `refuses a bad setting, and names its source and value`(arguments: [String]) async throws {
       try await Rig.inFolder { folder in
         let outcome = try await Rig.handstamp(["serve", "--data", folder + "/data"] + arguments, home: folder)
-        expectRefusal(outcome, .usage, saying: words, hint: "")
+        try expectRefusal(outcome, .usage, naming: "\(arguments[0]): \"\(arguments[1])\"", hint: "")
         #expect(!FileManager.default.fileExists(atPath: folder + "/data"))
       }
     }
@@ -30,12 +25,14 @@ extension Processes {
         let file = folder + "/serve.json"
         try Data(#"{"prot": 1}"#.utf8).write(to: URL(fileURLWithPath: file))
         let misspelt = try await Rig.handstamp(["serve", "--config", file], home: folder)
-        expectRefusal(misspelt, .usage, saying: "unknown setting prot", hint: "port")
+        try expectRefusal(misspelt, .usage, naming: "prot", hint: "port")
         let variable = try await Rig.handstamp(
           ["serve", "--data", folder], home: folder, variables: ["HANDSTAMP_SERVE_PROT": "1"])
-        expectRefusal(variable, .usage, saying: "HANDSTAMP_SERVE_PROT", hint: "HANDSTAMP_SERVE_PORT")
+        try expectRefusal(variable, .usage, naming: "HANDSTAMP_SERVE_PROT", hint: "HANDSTAMP_SERVE_PORT")
+        let unread = try await Rig.handstamp(["serve", "--data", folder, "--config", "/none"], home: folder)
+        try expectRefusal(unread, .usage, naming: "/none", hint: "")
         let nowhere = try await Rig.handstamp(["serve"], home: folder)
-        expectRefusal(nowhere, .usage, saying: "missing data folder", hint: "--data")
+        try expectRefusal(nowhere, .usage, hint: "--data")
       }
     }
 
@@ -61,15 +58,15 @@ extension Processes {
         }
         for name in ["keys.json", "registry.sqlite"] {
           try FileManager.default.moveItem(atPath: "\(data)/\(name)", toPath: "\(data)/away")
-          expectRefusal(try await serve(), .failure, saying: "missing", hint: "restore")
+          try expectRefusal(try await serve(), .failure, naming: name, hint: "restore")
           try FileManager.default.moveItem(atPath: "\(data)/away", toPath: "\(data)/\(name)")
         }
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: "\(data)/signing.pem")
-        expectRefusal(try await serve(), .failure, saying: "readable by other users", hint: "chmod 600")
+        try expectRefusal(try await serve(), .failure, naming: "signing.pem", hint: "chmod 600")
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: "\(data)/signing.pem")
         try Data("junk".utf8).write(to: URL(fileURLWithPath: "\(data)/signing.pem"))
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: "\(data)/signing.pem")
-        expectRefusal(try await serve(), .failure, saying: "no usable P-256 key", hint: "restore the file")
+        try expectRefusal(try await serve(), .failure, naming: "signing.pem", hint: "restore the file")
         #expect(FileManager.default.contents(atPath: "\(data)/signing.pem") == Data("junk".utf8), "never replaced")
       }
     }
@@ -90,11 +87,11 @@ extension Processes {
           try await Rig.handstamp(["serve", "--data", copy, "--port", "0"], home: stage.folder)
         }
         try copyFiles()
-        expectRefusal(try await serve(), .failure, saying: "is empty, and its keys were in use", hint: "-wal")
+        try expectRefusal(try await serve(), .failure, naming: "registry.sqlite", hint: "-wal")
         try await stage.server.stop()
         try copyFiles()
         try Data().write(to: URL(fileURLWithPath: copy + "/registry.sqlite"))
-        expectRefusal(try await serve(), .failure, saying: "is empty, and its keys were in use", hint: "-wal")
+        try expectRefusal(try await serve(), .failure, naming: "registry.sqlite", hint: "-wal")
         // After a clean stop, the database file is complete.
         try copyFiles()
         let restored = ServerProcess(folder: copy, logs: stage.folder + "/logs")
@@ -172,14 +169,14 @@ extension Processes {
             ["serve", "--data", data, "--port", "0"] + more, home: stage.folder,
             variables: keys.map { ["HANDSTAMP_SERVE_KEYS": $0] } ?? [:])
         }
-        expectRefusal(try await serve(keys: "{}"), .usage, saying: "HANDSTAMP_SERVE_KEYS", hint: "keys.json")
-        expectRefusal(try await serve(), .failure, saying: "is missing", hint: "--new-database")
-        expectRefusal(
-          try await serve("--new-database", keys: nil), .usage, saying: "--new-database", hint: "omit it")
+        try expectRefusal(try await serve(keys: "{}"), .usage, naming: "HANDSTAMP_SERVE_KEYS", hint: "keys.json")
+        try expectRefusal(try await serve(), .failure, naming: "registry.sqlite", hint: "--new-database")
+        try expectRefusal(
+          try await serve("--new-database", keys: nil), .usage, naming: "--new-database", hint: "omit it")
         #expect(try await serve("--new-database").status == 0)
         #expect(!FileManager.default.fileExists(atPath: data + "/keys.json"))
         try Data().write(to: URL(fileURLWithPath: data + "/registry.sqlite"))
-        expectRefusal(try await serve(), .failure, saying: "is empty", hint: "--new-database")
+        try expectRefusal(try await serve(), .failure, naming: "registry.sqlite", hint: "--new-database")
       }
     }
 
@@ -188,7 +185,7 @@ extension Processes {
         let port = String(try #require(stage.server.address?.split(separator: ":").last))
         let outcome = try await Rig.handstamp(
           ["serve", "--data", stage.folder + "/second", "--port", port, "--log-level", "error"], home: stage.folder)
-        expectRefusal(outcome, .failure, saying: "cannot listen on", hint: "--port")
+        try expectRefusal(outcome, .failure, naming: port, hint: "--port")
       }
     }
 

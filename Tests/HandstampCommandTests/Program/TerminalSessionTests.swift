@@ -24,9 +24,9 @@ extension Processes {
         #expect(sessions.out.split(separator: "\n").count == 2)
         let over = try await stage.run(["logout"], on: stage.first)
         #expect(over.out.isEmpty && over.words == "signed out Ada L\n")
-        expectRefusal(
-          try await stage.run(["token"], on: stage.first, expecting: .signInNeeded), .signInNeeded,
-          saying: "signed out", hint: "handstamp login")
+        try expectRefusal(
+          try await stage.run(["token", "--json"], on: stage.first, expecting: .signInNeeded), .signInNeeded,
+          code: "signed_out", hint: "handstamp login")
         let again = try await stage.run(["login", stage.email], on: stage.first, input: stage.password + "\n")
         #expect(again.words.contains("signed in as Ada L"), "the server is remembered")
       }
@@ -70,16 +70,16 @@ extension Processes {
         let second = try await stage.session(of: stage.second).id.rawValue
         #expect(try await stage.run(["sessions"], on: stage.first).out.contains(second))
         try await stage.run(["revoke", second], on: stage.first)
-        expectRefusal(
-          try await stage.run(["request", "/v1/me"], on: stage.second, expecting: .signInNeeded), .signInNeeded,
-          saying: "ended from another device", hint: "handstamp login")
-        expectRefusal(
+        try expectRefusal(
+          try await stage.run(["request", "/v1/me", "--json"], on: stage.second, expecting: .signInNeeded),
+          .signInNeeded, code: "session_ended", hint: "handstamp login")
+        try expectRefusal(
           try await stage.run(["revoke", "nobody"], on: stage.first, expecting: .failure), .failure,
-          saying: "this account has no session nobody", hint: "handstamp sessions")
+          naming: "nobody", hint: "handstamp sessions")
         for id in ["-zLijXEnP5rIyuVHXGqpzw", "-hLijXEnP5rIyuVHXGqpzg", "--others_5rIyuVHXGqpzw"] {
-          expectRefusal(
+          try expectRefusal(
             try await stage.run(["revoke", id, "--account", "ada"], on: stage.first, expecting: .failure), .failure,
-            saying: "this account has no session \(id)", hint: "handstamp sessions")
+            naming: id, hint: "handstamp sessions")
         }
         try await stage.login(stage.second, deviceName: "other")
         #expect(try await stage.run(["revoke", "--others"], on: stage.first).words.contains("ended 1 other"))
@@ -88,9 +88,9 @@ extension Processes {
         #expect(try await stage.entry(of: stage.first).session == nil)
         try await stage.run(["status", "--check"], on: stage.first, expecting: .signInNeeded)
         for wrong in [["revoke"], ["revoke", "x", "--all"], ["revoke", "--others", "--all"]] {
-          expectRefusal(
-            try await stage.run(wrong, on: stage.second, expecting: .usage), .usage,
-            saying: "specify a session, --others or --all", hint: "handstamp sessions")
+          try expectRefusal(
+            try await stage.run(wrong, on: stage.second, expecting: .usage), .usage, naming: "--others",
+            hint: "handstamp sessions")
         }
       }
     }

@@ -64,15 +64,15 @@ extension Processes {
           let answer = try await stage.run(["request", "/v1/sessions/end-others", "-d", data], on: stage.first)
           #expect(answer.out.contains(#""ended":0"#))
         }
-        expectRefusal(
-          try await stage.run(["request", "/x", "-d", "@/none"], on: stage.first, expecting: .failure), .failure,
-          saying: "cannot read /none", hint: "stdin")
-        expectRefusal(
-          try await stage.run(["request", "/x", "-H", "nonsense"], on: stage.first, expecting: .usage), .usage,
-          saying: "invalid header field", hint: "Name: value")
-        expectRefusal(
-          try await stage.run(["request", "/x", "-H", "X: a\nY: b"], on: stage.first, expecting: .usage), .usage,
-          saying: "cannot be sent", hint: "--help")
+        try expectRefusal(
+          try await stage.run(["request", "/x", "-d", "@/none", "--json"], on: stage.first, expecting: .failure),
+          .failure, code: "failed", naming: "/none", hint: "stdin")
+        try expectRefusal(
+          try await stage.run(["request", "/x", "-H", "nonsense", "--json"], on: stage.first, expecting: .usage),
+          .usage, code: "usage", naming: "header", hint: "Name: value")
+        try expectRefusal(
+          try await stage.run(["request", "/x", "-H", "X: a\nY: b", "--json"], on: stage.first, expecting: .usage),
+          .usage, code: "invalid_url_request", hint: "--help")
         let other = try await stage.run(["request", "-X", "put", "/v1/me"], on: stage.first, expecting: .failure)
         #expect(other.words.contains("405"))
       }

@@ -65,17 +65,25 @@ extension Stage {
   }
 }
 
-/// Checks a refusal: its message, a hint, empty stdout, no capitals and no full stops.
+/// Checks a refusal: its status, its code if the command prints JSON, a hint, empty stdout, no capitals and no full stops.
+///
+/// - Parameters:
+///   - code: The stable code, of a command with `--json`; `nil` without.
+///   - part: What the message names: an argument, an address, a file.
 func expectRefusal(
-  _ outcome: Child.Outcome, _ status: ExitReason, saying words: String, hint: String,
+  _ outcome: Child.Outcome, _ status: ExitReason, code: String? = nil, naming part: String = "", hint: String,
   sourceLocation: SourceLocation = #_sourceLocation
-) {
+) throws {
   #expect(outcome.status == status.rawValue, "\(outcome.words)", sourceLocation: sourceLocation)
   #expect(outcome.out.isEmpty, "messages must not go to stdout", sourceLocation: sourceLocation)
+  if let code {
+    return try expectJSONRefusal(
+      outcome, status, code: code, naming: part, hint: hint, sourceLocation: sourceLocation)
+  }
   let lines = outcome.words.split(separator: "\n")
   let message = lines.first { $0.hasPrefix("handstamp: ") } ?? ""
   let advice = lines.last { $0.hasPrefix("hint: ") } ?? ""
-  #expect(message.contains(words), "\(outcome.words)", sourceLocation: sourceLocation)
+  #expect(part.isEmpty || message.contains(part), "\(outcome.words)", sourceLocation: sourceLocation)
   #expect(
     !advice.isEmpty && (hint.isEmpty || advice.contains(hint)), "\(outcome.words)", sourceLocation: sourceLocation)
   for line in [message, advice] {
@@ -87,7 +95,7 @@ func expectRefusal(
 
 /// Expects the refusal that a command with `--json` prints as its last line on stderr.
 func expectJSONRefusal(
-  _ outcome: Child.Outcome, _ status: ExitReason, code: String, saying words: String, hint: String,
+  _ outcome: Child.Outcome, _ status: ExitReason, code: String, naming part: String = "", hint: String,
   sourceLocation: SourceLocation = #_sourceLocation
 ) throws {
   #expect(outcome.status == status.rawValue, "\(outcome.words)", sourceLocation: sourceLocation)
@@ -97,9 +105,12 @@ func expectJSONRefusal(
   let error = try #require(document["error"] as? [String: Any], sourceLocation: sourceLocation)
   #expect(error["code"] as? String == code, "\(last)", sourceLocation: sourceLocation)
   #expect(error["exitStatus"] as? Int32 == status.rawValue, "\(last)", sourceLocation: sourceLocation)
-  for (name, part) in [("message", words), ("hint", hint)] {
-    #expect((error[name] as? String)?.contains(part) == true, "\(last)", sourceLocation: sourceLocation)
-  }
+  let (message, advice) = (error["message"] as? String ?? "", error["hint"] as? String ?? "")
+  #expect(
+    (part.isEmpty || message.contains(part)) && !message.hasSuffix("."), "\(last)", sourceLocation: sourceLocation)
+  #expect(
+    !advice.isEmpty && (hint.isEmpty || advice.contains(hint)) && !advice.hasSuffix("."), "\(last)",
+    sourceLocation: sourceLocation)
 }
 
 /// Parses one line of JSON as an object.
