@@ -83,7 +83,7 @@ import Testing
     await faulty.set { $0 = .init() }
     life.unlocked()
     #expect(await first(controller.states, where: \.isSignedIn) != nil)
-    #expect(try await controller.token().text == "access-token")
+    #expect(try await controller.token().text == "access-s1-1")
   }
 
   @Test func `refreshes in the background, without a presence check`() async throws {

@@ -14,7 +14,6 @@ final class FeedTransport: Transport {
     let left = Gate()
 
     func send(_ text: String) { body.yield(Array(text.utf8)) }
-    var isClosed: Bool { if case .terminated = body.yield([]) { true } else { false } }
     var token: String? { request.headers.first(named: "Authorization") }
     var after: String? { request.headers.first(named: "Last-Event-ID") }
   }
@@ -23,6 +22,8 @@ final class FeedTransport: Transport {
   private let continuation: AsyncStream<Connection>.Continuation
   private let statuses: Locked<[Int]>
   private let type: String
+  /// The number of streams that have lost their reader.
+  let closed = Locked(0)
 
   /// - Parameter statuses: of the first responses; later ones are 200.
   init(statuses: [Int] = [], type: String = "text/event-stream; charset=utf-8") {
@@ -45,7 +46,10 @@ final class FeedTransport: Transport {
     let status = statuses.withLock { $0.isEmpty ? 200 : $0.removeFirst() }
     let (body, chunks) = AsyncThrowingStream.makeStream(of: [UInt8].self)
     let connection = Connection(request: request, body: chunks)
-    chunks.onTermination = { _ in connection.left.open() }
+    chunks.onTermination = { [closed] _ in
+      closed.withLock { $0 += 1 }
+      connection.left.open()
+    }
     continuation.yield(connection)
     return TransportStream(status: status, headers: [HeaderField("Content-Type", type)], body: body)
   }
@@ -162,7 +166,7 @@ final class FeedTransport: Transport {
     clock.advance(by: .seconds(30))
     let second = try await feed.next()
     await first.left.wait()
-    #expect(first.isClosed && !second.isClosed)
+    #expect(feed.closed.withLock { $0 } == 1)
     second.send("data: a\n\n")
     var iterator = events.makeAsyncIterator()
     #expect(await iterator.next() == "a")
@@ -220,7 +224,7 @@ final class FeedTransport: Transport {
     first.send("data: a\n\n")
     try await reading.value
     await first.left.wait()
-    #expect(first.isClosed)
+    #expect(feed.closed.withLock { $0 } == 1)
   }
 }
 
