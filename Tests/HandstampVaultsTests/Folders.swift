@@ -15,9 +15,10 @@ final class NewFolder: Sendable {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  /// A vault in its own subfolder, which the vault creates.
+  /// A vault in its own subfolder, which the vault creates. It waits longer for the lock than an app's: on a busy machine, the
+  /// other holders can be slow.
   func vault(_ account: String = "ada", key: VaultKey = .fileInVaultFolder) -> SealedFileVault {
-    SealedFileVault(folder: vaults, account: AccountID(account), key: key)
+    SealedFileVault(folder: vaults, account: AccountID(account), key: key, patience: .seconds(120))
   }
 
   var vaults: String { path + "/state/vault" }

@@ -57,7 +57,7 @@ private final class ScriptedKeyStore: VaultKeyStore {
     try await checkVault {
       try await folders.make().vault(key: .managed(by: KeptKey(in: ScriptedKeyStore())))
     } again: { first in
-      SealedFileVault(folder: first.folder, account: first.account, key: first.key)
+      SealedFileVault(folder: first.folder, account: first.account, key: first.key, patience: .seconds(120))
     }
   }
 

@@ -14,7 +14,7 @@ import Testing
     try await checkVault {
       try await folders.make().vault()
     } again: {
-      SealedFileVault(folder: $0.folder, account: $0.account)
+      SealedFileVault(folder: $0.folder, account: $0.account, patience: .seconds(120))
     }
   }
 
@@ -24,7 +24,7 @@ import Testing
     try await checkVault {
       try await folders.make().vault(key: key)
     } again: {
-      SealedFileVault(folder: $0.folder, account: $0.account, key: key)
+      SealedFileVault(folder: $0.folder, account: $0.account, key: key, patience: .seconds(120))
     }
     for folder in await folders.all { #expect(!folder.names().contains("vault.key")) }
   }
