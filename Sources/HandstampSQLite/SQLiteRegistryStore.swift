@@ -32,8 +32,19 @@ public final class SQLiteRegistryStore: RegistryStore {
   ///     database is not mistaken for the current time. `nil` disables it.
   ///   - endLog: the path of the log of ended sessions, which is created if it is missing. If `nil`, there is no log, and
   ///     restoring an older copy of the database revives sessions that ended since.
-  public init(
+  public convenience init(
     path: String, keys: ServerKeys, creating: Bool = false, clockFile: String? = nil, endLog: String? = nil
+  ) throws(RegistryOpenError) {
+    try self.init(
+      path: path, keys: keys, creating: creating, clockFile: clockFile, endLog: endLog,
+      patience: SQLiteRegistryStore.patience)
+  }
+
+  /// How long a call waits for the locks of other servers on the same file.
+  static let patience: Duration = .seconds(5)
+
+  init(
+    path: String, keys: ServerKeys, creating: Bool, clockFile: String?, endLog: String?, patience: Duration
   ) throws(RegistryOpenError) {
     if creating { try PrivateFile.touch(path) }
     guard let identity = FileIdentity(path: path) else { throw .databaseMissing(path: path) }
@@ -41,8 +52,8 @@ public final class SQLiteRegistryStore: RegistryStore {
     let clock = clockFile.map { ClockFile(path: $0, instance: keys.instance) }
     let (logged, known): (EndLog.Contents, [LoggedEnd])
     do {
-      if !creating { try SQLiteRegistryStore.requireBound(path) }
-      pool = try DatabasePool(path: path, configuration: SQLiteRegistryStore.configuration)
+      if !creating { try SQLiteRegistryStore.requireBound(path, within: patience) }
+      pool = try DatabasePool(path: path, configuration: SQLiteRegistryStore.configuration(patience))
       // The pool sets NORMAL when it enables the write-ahead log, so this has to come after.
       try pool.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }
       let migrator = Schema.migrator
@@ -79,10 +90,10 @@ public final class SQLiteRegistryStore: RegistryStore {
     reader = GroupReader(pool, at: place)
   }
 
-  private static var configuration: Configuration {
+  private static func configuration(_ patience: Duration) -> Configuration {
     var configuration = Configuration()
     configuration.foreignKeysEnabled = true
-    configuration.busyMode = .timeout(5)
+    configuration.busyMode = .timeout(patience / .seconds(1))
     configuration.label = "handstamp registry"
     configuration.prepareDatabase { db in
       // Without this, macOS reports a sync before the data is on disk.
@@ -92,8 +103,8 @@ public final class SQLiteRegistryStore: RegistryStore {
   }
 
   /// Refuses a database that was never bound to keys, before anything is written to it.
-  private static func requireBound(_ path: String) throws {
-    var configuration = configuration
+  private static func requireBound(_ path: String, within patience: Duration) throws {
+    var configuration = configuration(patience)
     configuration.readonly = true
     let queue = try DatabaseQueue(path: path, configuration: configuration)
     let isBound = try queue.read(Schema.isBound)

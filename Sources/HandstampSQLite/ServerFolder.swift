@@ -19,6 +19,7 @@ import HandstampRegistry
 /// that have expired since stay expired.
 public struct ServerFolder: Sendable {
   public let path: String
+  package var patience = SQLiteRegistryStore.patience
 
   public init(path: String) { self.path = path }
 
@@ -64,7 +65,8 @@ public struct ServerFolder: Sendable {
 
   private func store(_ keys: ServerKeys, creating: Bool) throws(RegistryOpenError) -> SQLiteRegistryStore {
     try SQLiteRegistryStore(
-      path: databasePath, keys: keys, creating: creating, clockFile: path + "/clock", endLog: endLogPath)
+      path: databasePath, keys: keys, creating: creating, clockFile: path + "/clock", endLog: endLogPath,
+      patience: patience)
   }
 
   private func drawnKeys() throws(RegistryOpenError) -> ServerKeys {

@@ -17,7 +17,12 @@ final class Folder: Sendable {
   init() throws { path = try newFolder() }
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  var server: ServerFolder { ServerFolder(path: path) }
+  /// It waits longer for locks than a server does: on a busy machine, two of them can be slow.
+  var server: ServerFolder {
+    var server = ServerFolder(path: path)
+    server.patience = .seconds(120)
+    return server
+  }
 }
 
 let start = UnixTime(seconds: 1_800_000_000)
