@@ -70,7 +70,7 @@ examples: deps ## builds the examples, compares README and guides with them, and
 apple: deps ## type-checks the package for Apple platforms
 	@JOBS=$(JOBS) sh scripts/apple
 
-docs: deps ## builds the guides, compiles their Swift code, and checks that their counterexamples do not compile
+docs: deps ## builds reference and guides (.build/docs/site), checks every link, and compiles the guides' Swift code
 	@sh scripts/docs
 
 lint: ## checks the format and a few rules that no compiler checks

@@ -32,7 +32,7 @@ public final class LoopbackReceiver: RedirectReceiver {
   /// - Parameters:
   ///   - path: The path registered with the server, with a leading slash.
   ///   - open: Opens the page, in a browser for example, and always shows its address to the user.
-  /// - Throws: ``HandstampCore/RedirectError/unavailable(_:)`` if no port is available.
+  /// - Throws: ``RedirectError/unavailable(_:)`` if no port is available.
   public static func listen(
     path: String = "/callback", open: @escaping @Sendable (_ page: String) async -> Void
   ) async throws(RedirectError) -> LoopbackReceiver {
@@ -44,7 +44,7 @@ public final class LoopbackReceiver: RedirectReceiver {
   /// - Parameters:
   ///   - address: The registered address. Without a port, any free port is used.
   ///   - open: Opens the page, in a browser for example, and always shows its address to the user.
-  /// - Throws: ``HandstampCore/RedirectError/unavailable(_:)`` if listening on the port fails; the text states the
+  /// - Throws: ``RedirectError/unavailable(_:)`` if listening on the port fails; the text states the
   ///   reason.
   public static func listen(
     at address: LoopbackAddress, open: @escaping @Sendable (_ page: String) async -> Void

@@ -27,7 +27,7 @@ public struct OAuthBackend: Backend {
   ///
   /// - Parameters:
   ///   - transport: the transport to the token endpoint. Not a ``DPoPTransport``: that is for APIs.
-  ///   - proving: binds every token to a key (RFC 9449); tokens that are not bound are then an error. `nil` for bearer tokens.
+  ///   - prover: binds every token to a key (RFC 9449); tokens that are not bound are then an error. `nil` for bearer tokens.
   public init(
     _ client: OAuthClient, transport: any Transport, proving prover: DPoPProver? = nil, time: OAuthTime = .system
   ) {
@@ -40,8 +40,8 @@ public struct OAuthBackend: Backend {
 
   /// Returns the server's metadata, which is fetched once.
   ///
-  /// - Throws: ``HandstampModel/SessionError/requestFailed(_:retryAfter:)`` if the server cannot be reached,
-  ///   ``HandstampModel/SessionError/invalidResponse(_:)`` or ``HandstampModel/SessionError/unsupported(_:)`` if there is no
+  /// - Throws: ``SessionError/requestFailed(_:retryAfter:)`` if the server cannot be reached,
+  ///   ``SessionError/invalidResponse(_:)`` or ``SessionError/unsupported(_:)`` if there is no
   ///   usable metadata.
   @concurrent public func metadata() async throws(SessionError) -> ServerMetadata { try await source.metadata() }
 

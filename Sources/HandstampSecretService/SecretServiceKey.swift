@@ -11,7 +11,7 @@ import HandstampVaults
 /// The secret store keeps one small key, and the sealed file keeps the data that changes with every refresh: files can
 /// be replaced atomically and durably, items of a secret store cannot.
 ///
-/// - A locked store is ``VaultError/locked``, never an absent key. Only ``unlock()`` asks for a password.
+/// - A locked store is ``VaultError/locked``, never an absent key. Only ``unlock(within:)`` asks for a password.
 /// - Every call has a deadline, even while an unanswered prompt is open; after that the store is
 ///   ``VaultError/unavailable(_:)``, as it is without a session bus.
 /// - Items are read and removed only if their attributes match exactly. Attributes are not secret.

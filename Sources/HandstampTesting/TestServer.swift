@@ -3,7 +3,7 @@ import HandstampRegistry
 
 /// A session server in memory with the real rotation rules, whose responses a test may lose, delay or corrupt.
 ///
-/// It is a ``Backend``; sign in with ``signIn(_:)``.
+/// It is a ``Backend``; sign in with ``signIn(_:device:)``.
 public actor TestServer: Backend {
   /// The fate of a refresh.
   public enum Trouble: Sendable, Hashable {

@@ -15,7 +15,7 @@ public enum QueueStorage: Sendable {
 
 /// Requests of one account that are sent in order when there is a network.
 ///
-/// - Durable: ``enqueue(_:label:)`` returns when the request is on disk. A crash or a `kill -9` at any instant neither loses
+/// - Durable: `enqueue` returns when the request is on disk. A crash or a `kill -9` at any instant neither loses
 ///   nor invents a request; one whose response was lost is sent again with the same `Idempotency-Key`.
 /// - Without tokens: each request gets the session's token when it is sent, and is sent only for its own account, only to the
 ///   account's own server.

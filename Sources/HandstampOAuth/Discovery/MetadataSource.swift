@@ -18,9 +18,9 @@ final class MetadataSource: Sendable {
   /// A response that is not this issuer's metadata is skipped: a site that answers every path with a page of its own would
   /// otherwise hide the document at the next location.
   ///
-  /// - Throws: ``HandstampModel/SessionError/requestFailed(_:retryAfter:)`` if a location may answer later;
-  ///   ``HandstampModel/SessionError/invalidResponse(_:)`` if some location has a response and none is usable;
-  ///   ``HandstampModel/SessionError/unsupported(_:)`` if no location has one. The text lists each location's response.
+  /// - Throws: ``SessionError/requestFailed(_:retryAfter:)`` if a location may answer later;
+  ///   ``SessionError/invalidResponse(_:)`` if some location has a response and none is usable;
+  ///   ``SessionError/unsupported(_:)`` if no location has one. The text lists each location's response.
   @concurrent func metadata() async throws(SessionError) -> ServerMetadata {
     if let known = found.withLock({ $0 }) { return known }
     let places = Address.metadata(of: issuer)

@@ -32,7 +32,7 @@ public struct ServerMetadata: Sendable, Hashable {
 
   /// Parses the document that was found for `issuer`.
   ///
-  /// - Throws: ``HandstampCore/SessionError/invalidResponse(_:)`` for another issuer's document (RFC 8414 section 3.3: an
+  /// - Throws: ``SessionError/invalidResponse(_:)`` for another issuer's document (RFC 8414 section 3.3: an
   ///   attacker's document could send tokens elsewhere), a document without a token endpoint, a server with PKCE but without
   ///   S256, and endpoints that are neither `https` nor on loopback.
   init(_ body: [UInt8], of issuer: String) throws(SessionError) {

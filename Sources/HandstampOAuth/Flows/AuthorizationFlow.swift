@@ -40,9 +40,9 @@ public struct AuthorizationFlow: Sendable {
 
   /// Returns the code in the URL that the browser was redirected to.
   ///
-  /// - Throws: ``HandstampCore/SessionError/invalidResponse(_:)`` if the response belongs to another request (`state`, RFC 6749
+  /// - Throws: ``SessionError/invalidResponse(_:)`` if the response belongs to another request (`state`, RFC 6749
   ///   section 10.12) or comes from another server (`iss`, RFC 9207 section 2.4);
-  ///   ``HandstampCore/SessionError/refused(code:detail:)`` with the server's code, such as `access_denied`.
+  ///   ``SessionError/refused(code:detail:)`` with the server's code, such as `access_denied`.
   func code(in callback: Secret) throws(SessionError) -> Secret {
     try callback.withExposed { text throws(SessionError) in try code(in: text) }
   }

@@ -6,10 +6,10 @@ extension OAuthBackend {
   /// - Parameters:
   ///   - receiver: opens the page and captures the redirect.
   ///   - redirectURI: the redirect URI as registered at the server. On loopback the port is arbitrary (RFC 8252 section 7.3).
-  /// - Throws: ``HandstampCore/SessionError/cancelled`` if the user closed the page;
-  ///   ``HandstampCore/SessionError/refused(code:detail:)`` with the server's code, such as `access_denied`;
-  ///   ``HandstampCore/SessionError/redirect(_:)`` if the page could not be shown;
-  ///   ``HandstampCore/SessionError/unsupported(_:)`` if the server has no sign-in page.
+  /// - Throws: ``SessionError/cancelled`` if the user closed the page;
+  ///   ``SessionError/refused(code:detail:)`` with the server's code, such as `access_denied`;
+  ///   ``SessionError/redirect(_:)`` if the page could not be shown;
+  ///   ``SessionError/unsupported(_:)`` if the server has no sign-in page.
   @concurrent public func signIn(
     through receiver: some RedirectReceiver, redirectURI: String
   ) async throws(SessionError) -> TokenResponse {
@@ -25,7 +25,7 @@ extension OAuthBackend {
 
   /// Begins a sign-in with a browser that the app opens itself; ``finish(_:with:)`` completes it.
   ///
-  /// - Throws: ``HandstampCore/SessionError/unsupported(_:)`` if the server does not offer sign-in by browser.
+  /// - Throws: ``SessionError/unsupported(_:)`` if the server does not offer sign-in by browser.
   @concurrent public func begin(redirectURI: String) async throws(SessionError) -> AuthorizationFlow {
     var random = SystemRandomNumberGenerator()
     return try AuthorizationFlow(
@@ -34,8 +34,8 @@ extension OAuthBackend {
 
   /// Completes a sign-in with the complete URL that the browser was redirected to.
   ///
-  /// - Throws: ``HandstampCore/SessionError/invalidResponse(_:)`` if the URL does not belong to `flow`;
-  ///   ``HandstampCore/SessionError/refused(code:detail:)`` with the server's code.
+  /// - Throws: ``SessionError/invalidResponse(_:)`` if the URL does not belong to `flow`;
+  ///   ``SessionError/refused(code:detail:)`` with the server's code.
   @concurrent public func finish(
     _ flow: AuthorizationFlow, with callback: Secret
   ) async throws(SessionError) -> TokenResponse {

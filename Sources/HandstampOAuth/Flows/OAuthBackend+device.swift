@@ -19,9 +19,9 @@ extension OAuthBackend {
   /// Signs in with a code that the user enters on another device.
   ///
   /// - Parameter show: shows the code. It is called once, and may return before the sign-in is done.
-  /// - Throws: ``HandstampCore/SessionError/refused(code:detail:)`` with `access_denied` if the user refused, and with
-  ///   `expired_token` if the code expired; ``HandstampCore/SessionError/cancelled`` if its task is cancelled;
-  ///   ``HandstampCore/SessionError/unsupported(_:)`` if the server does not offer this sign-in.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `access_denied` if the user refused, and with
+  ///   `expired_token` if the code expired; ``SessionError/cancelled`` if its task is cancelled;
+  ///   ``SessionError/unsupported(_:)`` if the server does not offer this sign-in.
   @concurrent public func signInOnAnotherDevice(
     showing show: @Sendable (DeviceCode) async -> Void
   ) async throws(SessionError) -> TokenResponse {

@@ -16,7 +16,7 @@ public struct DPoPKey: Sendable {
   /// Loads the key in the file at `path`, or creates it on first use. Only the owner may have access to the file (mode 0600);
   /// its folder must exist.
   ///
-  /// - Throws: ``HandstampModel/SessionError/storage(_:)`` if the file cannot be read or written, is not a key, or is
+  /// - Throws: ``SessionError/storage(_:)`` if the file cannot be read or written, is not a key, or is
   ///   accessible to other users.
   public init(file path: String) throws(SessionError) {
     do throws(VaultError) {

@@ -28,7 +28,7 @@ public final class DPoPProver: Sendable {
   ///   - method: the request's method.
   ///   - url: the request's URL; its query and fragment are ignored.
   ///   - token: the access token in the request, if any.
-  /// - Throws: ``HandstampCore/SessionError/storage(_:)`` if the key cannot sign.
+  /// - Throws: ``SessionError/storage(_:)`` if the key cannot sign.
   public func proof(
     method: String, url: String, token: AccessToken? = nil
   ) throws(SessionError) -> String {

@@ -12,7 +12,7 @@ extension OAuthBackend {
   /// Asks the server whether it accepts `token`: at its userinfo endpoint (OpenID Connect Core 1.0 section 5.3), otherwise by
   /// introspection (RFC 7662).
   ///
-  /// - Throws: ``HandstampModel/SessionError/requestFailed(_:retryAfter:)`` without a response, and for one that does not
+  /// - Throws: ``SessionError/requestFailed(_:retryAfter:)`` without a response, and for one that does not
   ///   concern the token, such as 429 and 503.
   @concurrent package func verdict(on token: AccessToken) async throws(SessionError) -> TokenVerdict {
     let metadata = try await metadata()

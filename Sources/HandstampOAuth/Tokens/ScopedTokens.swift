@@ -28,7 +28,7 @@ public actor ScopedTokens {
   /// - Parameters:
   ///   - vault: the session's vault, the same as its controller's.
   ///   - clock: the same as the controller's.
-  ///   - responseTimeout: the same as in the controller's ``HandstampCore/RefreshPolicy``.
+  ///   - responseTimeout: the same as in the controller's ``RefreshPolicy``.
   public init(
     backend: OAuthBackend, vault: any Vault, clock: any SessionClock,
     responseTimeout: Duration = RefreshPolicy().responseTimeout
@@ -41,9 +41,9 @@ public actor ScopedTokens {
 
   /// Returns a token for these scopes, or for this API, that is valid for at least `minimumValidity`.
   ///
-  /// - Throws: ``HandstampModel/SessionError/requestFailed(_:retryAfter:)`` with
-  ///   ``HandstampModel/RequestFailure/configuration(_:)`` and the code `invalid_scope` or `invalid_target` if the server
-  ///   refuses, or grants less; ``HandstampModel/SessionError/signedOut(_:)``; ``HandstampModel/SessionError/storage(_:)`` also
+  /// - Throws: ``SessionError/requestFailed(_:retryAfter:)`` with
+  ///   ``RequestFailure/configuration(_:)`` and the code `invalid_scope` or `invalid_target` if the server
+  ///   refuses, or grants less; ``SessionError/signedOut(_:)``; ``SessionError/storage(_:)`` also
   ///   if another process refreshes for too long. A rejection is thrown as well, but ends nothing: only the session's own
   ///   refresh ends the session.
   public func token(

@@ -30,7 +30,7 @@ public struct Simulation: Sendable {
   ///
   /// - Parameters:
   ///   - steps: The maximum number of steps before faults stop and everything must settle.
-  ///   - traced: Whether to keep ``trace``, and the records for ``check(vault:)``.
+  ///   - traced: Whether to keep ``trace``, and the records for ``check(_:again:)``.
   public init(seed: UInt64, steps: Int = 120, traced: Bool = false) {
     self.init(seed: seed, steps: steps, traced: traced, log: nil)
   }

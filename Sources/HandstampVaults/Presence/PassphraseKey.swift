@@ -62,7 +62,7 @@ public final class PassphraseKey: VaultKeyStore {
   }
 
   /// - Throws: ``VaultError/passphrase(_:)`` if there is no new passphrase, or it is too short or unusable;
-  ///   ``HandstampCore/VaultError/unavailable(_:)`` if another process has just sealed a key: the next attempt reads it.
+  ///   ``VaultError/unavailable(_:)`` if another process has just sealed a key: the next attempt reads it.
   @concurrent public func store(_ key: Secret) async throws(VaultError) {
     guard let new else { throw .passphrase("no passphrase was given to seal the key with") }
     do throws(PassphraseError) { try await passphrase.seal(key, with: new) } catch {
