@@ -2,7 +2,9 @@ public import HandstampCore
 @_exported public import HandstampModel
 @_exported public import HandstampVaults
 
-/// Aliases, so that these types can be written in an app's own signatures after `import Handstamp`.
+/// A ``/HandstampCore/Vault``, for the signatures of an app that imports `Handstamp` alone.
 public typealias Vault = HandstampCore.Vault
+/// A ``/HandstampCore/SessionClock``, for the signatures of an app that imports `Handstamp` alone.
 public typealias SessionClock = HandstampCore.SessionClock
+/// An ``/HandstampCore/AuditLog``, for the signatures of an app that imports `Handstamp` alone.
 public typealias AuditLog = HandstampCore.AuditLog
