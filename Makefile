@@ -12,7 +12,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench clean apple docs api
+.PHONY: help deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench clean apple docs api api-breakage
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -87,6 +87,9 @@ plain: ## builds the package without traits, and checks that a forgotten trait i
 api: ## counts what `import Handstamp` shows, and compares it with docs/api.txt (UPDATE=1 writes it)
 	@$(SWIFT) build $(BUILD) --target HandstampUI
 	@python3 scripts/api $(DEBUG)/Modules $$($(SWIFT) -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["target"]["unversionedTriple"])') $(if $(UPDATE),--update)
+
+api-breakage: deps ## lists what breaks code that uses the public API of BASE=tag
+	@JOBS=$(JOBS) sh scripts/api-breakage "$(BASE)"
 
 outside: test-deps ## builds and runs an external package against a clone of this one, without traits and with all
 	@SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/outside
