@@ -89,7 +89,7 @@ api: ## counts what `import Handstamp` shows, and compares it with docs/api.txt 
 	@python3 scripts/api $(DEBUG)/Modules $$($(SWIFT) -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["target"]["unversionedTriple"])') $(if $(UPDATE),--update)
 
 api-breakage: deps ## lists what breaks code that uses the public API of BASE=tag
-	@JOBS=$(JOBS) sh scripts/api-breakage "$(BASE)"
+	@JOBS=$(JOBS) python3 scripts/api-breakage "$(BASE)"
 
 outside: test-deps ## builds and runs an external package against a clone of this one, without traits and with all
 	@SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/outside
