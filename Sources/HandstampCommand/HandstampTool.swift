@@ -4,8 +4,6 @@ import ArgumentParser
 /// The `handstamp` program: signs the user in at a terminal and supplies valid access tokens.
 @main
 struct HandstampTool: AsyncParsableCommand {
-  static let version = "unreleased"
-
   static let configuration = CommandConfiguration(
     commandName: "handstamp",
     abstract: "sign in, stay signed in, and get valid access tokens",
