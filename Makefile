@@ -12,7 +12,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench clean apple docs api api-breakage
+.PHONY: help deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench clean apple docs api api-breakage pictures dist dist-check install uninstall
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,9 @@ explore: ## explores every order of events within bounds, client and server toge
 
 diagram: ## draws the states of a session from an exploration: docs/session-machine.md and .svg
 	@sh scripts/diagram
+
+pictures: deps ## draws the tour and a refresh from real runs: docs/tour.svg and refresh.svg
+	@SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/pictures
 
 simulate: ## runs SEEDS=n histories of client, server, user and thief on all cores; SEED=n shows one
 	@$(SWIFT) build $(BUILD) -c release --product HandstampSimulator
@@ -94,11 +97,24 @@ api-breakage: deps ## lists what breaks code that uses the public API of BASE=ta
 outside: test-deps ## builds and runs an external package against a clone of this one, without traits and with all
 	@SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/outside
 
+dist: ## builds the stripped program, its manual and completions, and a Debian package: .build/dist/out (Linux)
+	@sh scripts/deps --dist
+	@SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/dist
+
+dist-check: dist ## proves the package on a minimal Debian in a container: installed, used, removed, purged (root)
+	@sh scripts/debian
+
+install: ## installs what `make dist` has built: PREFIX=/usr/local, DESTDIR=
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh scripts/install
+
+uninstall: ## removes what `make install` installed, with the same PREFIX and DESTDIR
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh scripts/install --uninstall
+
 CHECKS := test-deps lint plain test api apple docs examples outside run forum-tour release
 check: ## runs the same checks as CI, and shows the time of each step
 	@MAKE="$(MAKE)" sh scripts/check $(CHECKS)
 
-check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations
+check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations, the package
 	TSAN_OPTIONS=suppressions=scripts/tsan-suppressions \
 	  $(SWIFT) test $(BUILD) --sanitize=thread --scratch-path .build/tsan \
 	  --filter 'HandstampTests|HandstampCoreTests|HandstampVaultsTests'
@@ -106,6 +122,8 @@ check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes un
 	SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/outside --deep
 	$(MAKE) explore
 	sh scripts/diagram --check
+	SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/pictures --check
+	$(MAKE) dist-check
 	$(MAKE) simulate SEEDS=$(or $(SEEDS),200000)
 
 release: deps ## builds handstamp and the bench as deployed: whole-module optimization reports more warnings

@@ -25,7 +25,7 @@ class Canvas:
 
     def add(self, name, content=None, **attributes):
         fields = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"' for key, value in attributes.items())
-        self.shapes.append(f"<{name}{fields}/>" if content is None else f"<{name}{fields}>{content}</{name}>")
+        self.shapes.append(f"<{name}{fields}>{content}</{name}>" if content else f"<{name}{fields}/>")
 
     def text(self, x, y, words, color="ink", kind="sans", **attributes):
         self.add("text", escape(words), x=x, y=y, class_=f"{kind} f-{color}", **attributes)
