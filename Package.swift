@@ -107,7 +107,8 @@ let package = Package(
       swiftSettings: strict),
     .target(name: "HandstampCookies", dependencies: ["HandstampCore", "HandstampModel"], swiftSettings: strict),
     .target(
-      name: "HandstampData", dependencies: ["HandstampCore", "HandstampModel"] + grdb("Data"), swiftSettings: strict),
+      name: "HandstampData", dependencies: ["HandstampCore", "HandstampModel", "HandstampVaults"] + grdb("Data"),
+      swiftSettings: strict),
     .target(
       name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore", "HandstampModel", openCombine],
       swiftSettings: strict),
@@ -193,7 +194,10 @@ let package = Package(
       ],
       path: "Tests/SecretProbe", swiftSettings: strict),
     .executableTarget(
-      name: "DataProbe", dependencies: ["HandstampData", "HandstampCore", "HandstampModel"] + grdb("Data"),
+      name: "DataProbe",
+      dependencies: [
+        "HandstampData", "Handstamp", "HandstampCore", "HandstampModel", "HandstampVaults", "HandstampTesting",
+      ] + grdb("Data"),
       path: "Tests/DataProbe",
       swiftSettings: strict),
 
@@ -236,8 +240,10 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "HandstampDataTests",
-      dependencies: ["HandstampData", "HandstampCore", "HandstampModel", "HandstampTesting", "DataProbe"]
-        + grdb("Data"),
+      dependencies: [
+        "HandstampData", "Handstamp", "HandstampCore", "HandstampModel", "HandstampVaults", "HandstampTesting",
+        "DataProbe",
+      ] + grdb("Data"),
       swiftSettings: strict),
     .testTarget(
       name: "HandstampTests",

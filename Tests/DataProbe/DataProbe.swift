@@ -6,9 +6,19 @@ import HandstampCore
 import HandstampData
 
 @main struct DataProbe {
-  /// Writes rows concurrently until it is killed; prints the number of each as soon as it is acknowledged.
+  /// `DataProbe sign-in|sign-out|resume PROGRAM`, or `DataProbe FOLDER`, which writes rows concurrently until it is killed, and
+  /// prints the number of each as soon as it is acknowledged.
   static func main() async throws {
     let arguments = CommandLine.arguments
+    if arguments.count == 3 {
+      let accounts = AccountsProbe(name: arguments[2])
+      switch arguments[1] {
+      case "sign-in": try await accounts.signIn()
+      case "sign-out": try await accounts.signOut()
+      default: try await accounts.resume()
+      }
+      return
+    }
     guard arguments.count == 2 else { return }
     let shelf = CachedTable("row", key: ["number"])
     let schema = StoreSchema(shelves: [shelf]) { migrator in

@@ -64,10 +64,7 @@ import Testing
     #expect(DeviceID.installation(of: name) == id && id.rawValue.count >= 16)
     #expect(DeviceID.installation(of: name + "2") != id)
     for name in [name, name + "2"] {
-      if let home = AccountID("a").folder(of: name) {
-        let folder = URL(fileURLWithPath: home).deletingLastPathComponent().deletingLastPathComponent()
-        try FileManager.default.removeItem(at: folder)
-      }
+      if let folder = ProgramFolder(name) { try FileManager.default.removeItem(atPath: folder.path) }
     }
   }
 }

@@ -258,7 +258,8 @@ public final class Accounts<Server: Backend, Content: Sendable> {
 
 extension Accounts {
   /// Manages the accounts of the program `name`, such as `org.example.forum`, at one backend. List, vaults and folders are in
-  /// the platform's standard places. A sign-out whose plan includes the database removes the account's folder.
+  /// the platform's standard places. A sign-out removes those folders of the account that its plan includes, see
+  /// ``AccountFolder``.
   ///
   /// - Parameters:
   ///   - audits: whether each account has an audit log, see ``FileAuditLog``.
@@ -272,14 +273,12 @@ extension Accounts {
     load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
     self.init(index: .platform(name)) { account in
-      let data = account.folder(of: name).map {
-        CleanupStep.removal(of: URL(fileURLWithPath: $0, isDirectory: true), "account_folder", .database)
-      }
       let platform = PlatformVault.platform(name, account: account)
       return SessionManager(
         backend: backend, vault: vault?(account) ?? platform, baseURL: baseURL, transport: transport, policy: policy,
         audit: audits ? FileAuditLog(platform) : nil, presence: presence,
-        cleanups: cleanups(account) + [data].compactMap { $0 }, load: load)
+        cleanups: cleanups(account) + (AccountFolder(of: account, program: name).map { .removals(in: $0) } ?? []),
+        load: load)
     }
   }
 }

@@ -1,5 +1,7 @@
 public import Foundation
 
+import HandstampVaults
+
 #if canImport(FoundationNetworking)
 public import FoundationNetworking
 #endif
@@ -43,11 +45,39 @@ extension [CleanupStep] {
   }
 }
 
+extension [CleanupStep] {
+  /// Removes an account's data from the device, each kind at the sign-outs whose plan includes it.
+  static func removals(in folder: AccountFolder) -> [CleanupStep] {
+    [
+      .removal(of: folder.database, in: folder, "account_database", .database),
+      .removal(of: folder.downloads, in: folder, "account_downloads", .downloads),
+      .removal(of: folder.images, in: folder, "account_images", .imageCache),
+    ]
+  }
+}
+
 extension CleanupStep {
+  fileprivate static func removal(
+    of path: String, in folder: AccountFolder, _ name: String, _ scope: CleanupScope
+  ) -> CleanupStep {
+    CleanupStep(name, scope) { _ in
+      try remove(URL(fileURLWithPath: path, isDirectory: true))
+      // Fails unless it is empty: the last step that finds something removes it.
+      rmdir(folder.path)
+    }
+  }
+
   /// Removes a folder with its content, or a file. Succeeds if there is none.
   public static func removal(of url: URL, _ name: String, _ scope: CleanupScope) -> CleanupStep {
-    CleanupStep(name, scope) { _ in
-      do { try FileManager.default.removeItem(at: url) } catch CocoaError.fileNoSuchFile {}
+    CleanupStep(name, scope) { _ in try remove(url) }
+  }
+
+  private static func remove(_ url: URL) throws {
+    // A database that is still open may create files of its own meanwhile, which stops the removal of its folder.
+    for attempt in 1... {
+      do { return try FileManager.default.removeItem(at: url) } catch CocoaError.fileNoSuchFile { return } catch {
+        if attempt == 100 { throw error }
+      }
     }
   }
 

@@ -8,7 +8,7 @@ extension DeviceID {
   public static func installation(of name: String) -> DeviceID {
     var drawn = SystemRandomNumberGenerator()
     let id = (0..<2).map { _ in String(drawn.next() as UInt64, radix: 16) }.joined()
-    guard let path = stateFolder(name), let kept = try? kept(id, in: path) else { return DeviceID(id) }
+    guard let path = ProgramFolder(name)?.path, let kept = try? kept(id, in: path) else { return DeviceID(id) }
     return DeviceID(kept)
   }
 

@@ -109,7 +109,7 @@ extension Vault where Self == KeychainVault {
     inBackground: Bool = false
   ) -> KeychainVault {
     KeychainVault(
-      service: name, account: account, folder: folder ?? stateFolder(name).map { $0 + "/vault" } ?? "",
+      service: name, account: account, folder: folder ?? ProgramFolder(name)?.vaults ?? "",
       accessGroup: accessGroup, inBackground: inBackground)
   }
 }

@@ -1,0 +1,99 @@
+public import HandstampCore
+
+#if canImport(Darwin)
+import Foundation
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The folder of one account's data on this device, apart from its vault and its audit log.
+///
+/// | system | folder |
+/// |---|---|
+/// | Linux | `$XDG_STATE_HOME/<program>/accounts/<account>`; `~/.local/state/…` if unset |
+/// | Apple | `Application Support/<program>/accounts/<account>` |
+/// | tvOS | `Caches/<program>/accounts/<account>`, which the system may empty |
+///
+/// `<account>` is a digest of the account's ID: it reveals no name, fits every file system, and differs for every ID. The
+/// data is bound to this device, like the session, so a writer excludes its folder from backups; its protection while an
+/// Apple device is locked is the app's default.
+///
+/// `Accounts` of `Handstamp` removes each folder at a sign-out whose plan includes it.
+public struct AccountFolder: Sendable, Hashable {
+  /// Absolute. Created by the first writer, see the folders in it.
+  public let path: String
+
+  /// Names the folder, and creates nothing. `nil` if the system does not say where it is.
+  ///
+  /// - Parameters:
+  ///   - account: The account's ID in the list of accounts; in a program without one, its ID at the server.
+  ///   - program: The program's name, such as `org.example.forum`; the same as for its vaults.
+  public init?(of account: AccountID, program: String) {
+    guard let folder = ProgramFolder(program) else { return nil }
+    path = folder.path + "/accounts/" + VaultFiles.digest(of: account)
+  }
+
+  /// For the account's database: removed by ``CleanupScope/database``.
+  public var database: String { path + "/database" }
+  /// For files that the user downloaded: removed by ``CleanupScope/downloads``.
+  public var downloads: String { path + "/downloads" }
+  /// For cached images: removed by ``CleanupScope/imageCache``.
+  public var images: String { path + "/images" }
+}
+
+/// The folder of a program: its vaults, with their locks, list and audit logs; the ID of its installation; and the folders
+/// of its accounts.
+package struct ProgramFolder: Sendable, Hashable {
+  /// Absolute.
+  package let path: String
+
+  /// `nil` if the system does not say where it is.
+  package init?(_ name: String) {
+    guard let base = ProgramFolder.base else { return nil }
+    // A name is a single path component, whatever it contains.
+    let letters = name.map { $0 == "/" || $0 == "\0" ? "_" : $0 }
+    path = "\(base)/" + (letters.first == "." || letters.isEmpty ? "_" : "") + String(letters)
+  }
+
+  package var vaults: String { path + "/vault" }
+
+  #if canImport(Darwin)
+  private static var base: String? {
+    #if os(tvOS)
+    // The only folder there that an app may write to.
+    let folder = FileManager.SearchPathDirectory.cachesDirectory
+    #else
+    let folder = FileManager.SearchPathDirectory.applicationSupportDirectory
+    #endif
+    return FileManager.default.urls(for: folder, in: .userDomainMask).first?.path
+  }
+  #else
+  private static var base: String? {
+    // The XDG base directory specification requires relative paths to be ignored.
+    if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") { return state }
+    return homeFolder().map { "\($0)/.local/state" }
+  }
+  #endif
+}
+
+#if !canImport(Darwin)
+private func environment(_ name: String) -> String? {
+  getenv(name).map { String(cString: $0) }
+}
+
+private func homeFolder() -> String? {
+  if let home = environment("HOME"), home.hasPrefix("/") { return home }
+  var entry = passwd()
+  var found: UnsafeMutablePointer<passwd>?
+  var buffer = [CChar](repeating: 0, count: 16 << 10)
+  let home: String? = buffer.withUnsafeMutableBufferPointer { buffer in
+    guard let start = buffer.baseAddress, getpwuid_r(getuid(), &entry, start, buffer.count, &found) == 0,
+      found != nil
+    else { return nil }
+    return String(cString: entry.pw_dir)
+  }
+  return home.flatMap { $0.hasPrefix("/") ? $0 : nil }
+}
+#endif

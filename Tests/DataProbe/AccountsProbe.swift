@@ -1,0 +1,79 @@
+#if Data
+import Foundation
+import GRDB
+import Handstamp
+import HandstampCore
+import HandstampData
+import HandstampTesting
+import HandstampVaults
+
+/// Two accounts of the program `name`, each with a database.
+@MainActor struct AccountsProbe {
+  let name: String
+
+  /// Signs both in, and fills their databases.
+  func signIn() async throws {
+    let accounts = try accounts { .platform(name, account: $0) }
+    for id in ["ada", "bob"] {
+      var response = TokenResponse.sample(0, session: "session-\(id)")
+      response.profile = Profile(id: AccountID(id), name: id)
+      let account = try await accounts.add { [response] in response }
+      let schema = StoreSchema(shelves: []) { migrator in
+        migrator.registerMigration("1") { try $0.execute(sql: "CREATE TABLE note (text TEXT)") }
+      }
+      let store = try DataStore(StorePlace(name, account: account), schema: schema)
+      try await store.write { try $0.execute(sql: "INSERT INTO note VALUES ('kept')") }
+    }
+  }
+
+  /// Signs ada out, and is killed as soon as the end is stored.
+  func signOut() async throws {
+    let accounts = try accounts { KillingVault(base: .platform(name, account: $0)) }
+    await accounts.load()
+    let session = accounts.session(of: AccountID("ada"))
+    _ = await session?.restoreSession()
+    await session?.signOut(.everything)
+  }
+
+  /// Returns when ada's folder is gone.
+  func resume() async throws {
+    let accounts = try accounts { .platform(name, account: $0) }
+    await accounts.load()
+    _ = await accounts.session(of: AccountID("ada"))?.restoreSession()
+    let folder = AccountFolder(of: AccountID("ada"), program: name)
+    while let folder, FileManager.default.fileExists(atPath: folder.path) { await Task.yield() }
+  }
+
+  private func accounts(
+    _ vault: @escaping (AccountID) -> any Vault
+  ) throws -> Accounts<ScriptedBackend, Void> {
+    guard let url = URL(string: "https://example.org") else { throw URLError(.badURL) }
+    return Accounts(
+      name, backend: ScriptedBackend { call, _, _ in .granted(.sample(call)) }, baseURL: url, vault: vault
+    ) { _ in }
+  }
+}
+
+/// Ends the process as soon as a session's end is stored.
+private struct KillingVault: Vault {
+  let base: SealedFileVault
+
+  @concurrent func read() async -> VaultReading { await base.read() }
+
+  @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
+    let outcome = await base.edit(edit)
+    if edit.endsSession, case .done = outcome { kill(getpid(), SIGKILL) }
+    return outcome
+  }
+
+  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
+    try await base.lock(within: limit)
+  }
+
+  @concurrent func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
+    try await base.lockSignIn(within: limit)
+  }
+
+  func changes() -> AsyncStream<Void> { base.changes() }
+}
+#endif
