@@ -38,6 +38,48 @@ import Testing
     #expect(found.items.map { $0.record?.entry.outcome } == ["cut", "ok"])
   }
 
+  @Test(arguments: [true, false]) @MainActor
+  func `of several accounts finds a cut, with the keychain and with memory`(isKeychain: Bool) async throws {
+    let program = "handstamp-test-\(UUID().uuidString)"
+    let folder = try #require(ProgramFolder(program)).vaults
+    defer { try? FileManager.default.removeItem(atPath: (folder as NSString).deletingLastPathComponent) }
+    let device = EmulatedKeychain.Device()
+    let memory = MemoryVault()
+    func vault(_ account: AccountID) -> any Vault {
+      guard isKeychain else { return memory }
+      return KeychainVault(EmulatedKeychain(device), service: program, account: account, folder: folder)
+    }
+    func accounts() -> Accounts<ScriptedBackend, Void> {
+      Accounts(
+        program, backend: .rotating(), baseURL: base, vault: vault,
+        transport: StubTransport { _ in .init(status: 200) },
+        policy: quiet, audits: true
+      ) { _ in }
+    }
+    let first = accounts()
+    var response = TokenResponse.sample(0, session: "s1")
+    response.profile = Profile(id: AccountID("ada"), name: "ada")
+    let ada = try await first.add { [response] in response }
+    let controller = try #require(first.session(of: ada)).controller
+    await controller.flushAuditLog()
+    // The next edit of the vault stores how long the log is.
+    response.tokens = TokenResponse.sample(1, session: "s1").tokens
+    try await first.add { [response] in response }
+    await controller.flushAuditLog()
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+    #expect(!names.contains("vault.key"))
+    let log = "\(folder)/\(try #require(names.first { $0.hasSuffix(".audit") }))"
+    try Data().write(to: URL(fileURLWithPath: log))
+    // The next launch notes the gap, because its vault knows how long the log was.
+    let second = accounts()
+    await second.load()
+    let later = try #require(second.session(of: ada)).controller
+    _ = await HandstampTests.first(later.states) { if case .signedIn = $0 { true } else { false } }
+    await later.flushAuditLog()
+    let text = try String(contentsOfFile: log, encoding: .utf8)
+    #expect(text.contains("\"cut\""))
+  }
+
   @Test(.timeLimit(.minutes(1))) func `that is absent is never waited for`() async throws {
     let session = SessionController(backend: ScriptedBackend.rotating(), vault: MemoryVault(), clock: ManualClock())
     try await session.signIn { .sample(0) }

@@ -262,7 +262,8 @@ extension Accounts {
   /// ``AccountFolder``.
   ///
   /// - Parameters:
-  ///   - audits: whether each account has an audit log, see ``FileAuditLog``.
+  ///   - audits: whether each account has an audit log, see ``FileAuditLog``. With a vault of your own that is not an
+  ///     ``AuditableVault``, the logs lie where the platform's vaults do, and their key beside them, in `audit.key`.
   ///   - presence: one lock for all accounts; `nil` if none.
   ///   - vault: creates an account's vault, such as `.keychain(name, account: $0)`; `nil` uses the platform's vault.
   public convenience init(
@@ -273,12 +274,21 @@ extension Accounts {
     load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
     self.init(index: .platform(name)) { account in
-      let platform = PlatformVault.platform(name, account: account)
+      let vault = vault?(account) ?? PlatformVault.platform(name, account: account)
       return SessionManager(
-        backend: backend, vault: vault?(account) ?? platform, baseURL: baseURL, transport: transport, policy: policy,
-        audit: audits ? FileAuditLog(platform) : nil, presence: presence,
+        backend: backend, vault: vault, baseURL: baseURL, transport: transport, policy: policy,
+        audit: audits ? FileAuditLog.log(of: vault, account, program: name) : nil, presence: presence,
         cleanups: cleanups(account) + (AccountFolder(of: account, program: name).map { .removals(in: $0) } ?? []),
         load: load)
     }
+  }
+}
+
+extension FileAuditLog {
+  fileprivate static func log(of vault: any Vault, _ account: AccountID, program: String) -> FileAuditLog {
+    if let vault = vault as? any AuditableVault { return FileAuditLog(vault) }
+    let folder = ProgramFolder(program)?.vaults ?? ""
+    // Not the key of the platform's vaults: there may be none.
+    return FileAuditLog(vault, in: AuditPlace(folder: folder, account: account, key: .file(folder + "/audit.key")))
   }
 }

@@ -15,6 +15,12 @@ extension HomeCheck {
       return
     }
     key(inspection, isKeyBeside: isKeyBeside)
+    let logs = inspection.strayLogs
+    if !logs.isEmpty, isKeyLost || isKeyBeside && inspection.keyFile == .absent {
+      let steps = logs.map { Damage.Step.renameVaultFile($0) }
+      add(
+        isKeyLost ? "key_store" : "key_file", "the key of \(logs.count) file(s) of audit logs is missing", .fix, steps)
+    }
     var handles: [String: String] = [:]
     if case .success(let list) = await home.index.read() {
       let accounts = list.accounts.compactMap(Account.init)

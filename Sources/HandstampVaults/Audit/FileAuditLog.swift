@@ -9,12 +9,20 @@ import Glibc
 import Musl
 #endif
 
-/// An audit log in a file beside a vault's own: JSON lines, readable by people and programs, for the owner alone (mode
-/// 0600). Several processes may write to it.
+/// An audit log in a file: JSON lines, readable by people and programs, for the owner alone (mode 0600). Several processes
+/// may write to it.
 ///
-/// Every line refers to the previous one and carries an HMAC-SHA-256 under a key derived from the vault's, so without
-/// the key no change goes undetected. The vault's next edit records the newest line, which makes truncation detectable
-/// as well.
+/// Every line refers to the previous one and carries an HMAC-SHA-256, so without the key no change goes undetected. The
+/// vault's next edit records the newest line, which makes truncation detectable as well.
+///
+/// | vault | folder of the log | its key |
+/// |---|---|---|
+/// | ``SealedFileVault`` | the vault's | derived from the vault's |
+/// | ``KeychainVault`` | the vault's, for locks | in a keychain item of its own |
+/// | any other | an ``AuditPlace`` | any ``VaultKey`` |
+///
+/// With a vault that forgets at the end of its process, such as ``MemoryVault``, a truncation is detected only within that
+/// process; every other change is detected later as well.
 ///
 /// - The log never stops a session. Entries that cannot be written now (a full disk, a locked key) wait in memory, at
 ///   most 256 of them, and are written with the next; if entries are lost, the log states how many.
@@ -45,7 +53,8 @@ public final class FileAuditLog: AuditLog {
     }
   }
 
-  private let vault: SealedFileVault
+  private let vault: any Vault
+  private let home: AuditPlace
   private let writer: AuditWriter
   private let half: Int
   private let state = Locked(State())
@@ -55,8 +64,20 @@ public final class FileAuditLog: AuditLog {
   /// - Parameters:
   ///   - program: The program's name in the log; its file name by default.
   ///   - limit: The approximate size of the log on disk, in bytes; at least 32 KiB.
-  public init(_ vault: SealedFileVault, program: String? = nil, limit: Int = 1 << 20) {
+  public convenience init(_ vault: any AuditableVault, program: String? = nil, limit: Int = 1 << 20) {
+    self.init(vault, in: vault.auditPlace, program: program, limit: limit)
+  }
+
+  /// Creates the log of any vault. Nothing is read or created until first use.
+  ///
+  /// - Parameters:
+  ///   - vault: Keeps the log's progress.
+  ///   - place: The same for every program that writes to the log.
+  ///   - program: The program's name in the log; its file name by default.
+  ///   - limit: The approximate size of the log on disk, in bytes; at least 32 KiB.
+  public init(_ vault: any Vault, in place: AuditPlace, program: String? = nil, limit: Int = 1 << 20) {
     self.vault = vault
+    home = place
     writer = AuditWriter(program: program ?? programName(), process: Int64(getpid()))
     half = max(limit, 32 << 10) / 2
   }
@@ -98,7 +119,9 @@ public final class FileAuditLog: AuditLog {
     let head: AuditHead?
     switch await vault.read() {
     case .value(let entry): head = entry.auditHead
-    case .absent, .accessOnly: head = nil
+    case .absent: head = nil
+    // The head is in the part that is locked.
+    case .accessOnly: throw .locked
     case .trouble(let trouble): throw trouble
     }
     return try await trail(head: head)
@@ -106,11 +129,11 @@ public final class FileAuditLog: AuditLog {
 
   /// Returns the whole log, checked against a head stored elsewhere.
   @concurrent package func trail(head: AuditHead?) async throws(VaultError) -> AuditTrail {
-    guard let folder = try vault.place.open() else { return AuditTrail([], head: head) { _ in .none } }
-    try await vault.key.find()
-    guard let key = try vault.key.load(for: folder) else {
-      let isThere = try folder.open(vault.files.audit, flags: O_RDONLY) != nil
-      if isThere { throw VaultKey.missing }
+    guard let folder = try home.place.open() else { return AuditTrail([], head: head) { _ in .none } }
+    try await home.key.find()
+    guard let key = try home.key.load(for: folder) else {
+      let names = try folder.names()
+      if names.contains(home.files.audit) || names.contains(home.files.olderAudit) { throw VaultKey.missing }
       return AuditTrail([], head: head) { _ in .none }
     }
     let lock = try await lock(in: folder)
@@ -120,11 +143,11 @@ public final class FileAuditLog: AuditLog {
   }
 
   private func writePending() async throws(VaultError) {
-    let folder = try vault.place.openOrMake()
-    try await vault.key.find()
+    let folder = try home.place.openOrMake()
+    try await home.key.find()
     let lock = try await lock(in: folder)
     defer { lock.unlock() }
-    let key = try key(in: folder)
+    let key = try await key(in: folder)
     var files = files(in: folder, key: key)
     // Taken under the lock, so that entries keep their order.
     let (entries, lost) = state.withLock { state in
@@ -149,22 +172,24 @@ public final class FileAuditLog: AuditLog {
   }
 
   /// Returns the key, creating it if the log is older than the first vault.
-  private func key(in folder: PosixFile) throws(VaultError) -> SealingKey {
-    if let key = try vault.key.load(for: folder) { return key }
-    let isNeeded = try folder.names().contains {
-      $0.hasSuffix(VaultFiles.vaultEnding) || $0.hasSuffix(VaultFiles.auditEnding)
-    }
-    return try vault.key.settle(for: folder, isNeeded: isNeeded)
+  private func key(in folder: PosixFile) async throws(VaultError) -> SealingKey {
+    if let key = try home.key.load(for: folder) { return key }
+    let lock = try await VaultFolder.lock(in: folder, within: home.patience)
+    defer { lock.unlock() }
+    let names = try folder.names()
+    home.place.excludeFromBackups(folder, names: names)
+    try await home.key.make(for: folder)
+    return try home.key.settle(for: folder, isNeeded: VaultFiles.needKey(names))
   }
 
   private func files(in folder: PosixFile, key: SealingKey) -> AuditFiles {
     AuditFiles(
-      folder: folder, names: vault.files, key: key.auditKey(for: vault.account), writer: writer, half: half)
+      folder: folder, names: home.files, key: key.auditKey(for: home.account), writer: writer, half: half)
   }
 
   private func lock(in folder: PosixFile) async throws(VaultError) -> LockFile {
-    let lock = try LockFile(vault.files.auditLock, in: folder)
-    guard try await lock.take(until: .now + vault.patience, pauses: .inQueue) else {
+    let lock = try LockFile(home.files.auditLock, in: folder)
+    guard try await lock.take(until: .now + home.patience, pauses: .inQueue) else {
       throw .unavailable("another process keeps the audit log locked")
     }
     return lock

@@ -49,7 +49,7 @@ extension KeychainVault {
   }
 
   /// Confirms that an item of the refresh item's class is readable now, creating one if there is none.
-  private func awaken() throws(VaultError) {
+  func awaken() throws(VaultError) {
     switch keychain.copy(canaryKey, group: nil) {
     case .success(let items) where !items.isEmpty: return
     case .success, .failure(.itemNotFound): break

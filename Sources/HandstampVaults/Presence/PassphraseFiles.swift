@@ -33,10 +33,7 @@ struct PassphraseFiles {
   func keyToSeal() throws(PassphraseError) -> Secret {
     let key = try stored { () throws(VaultError) -> Secret? in
       if let key = try KeyFile(beside: folder).loadSecret() { return key }
-      let isNeeded = try folder.names().contains {
-        $0.hasSuffix(VaultFiles.vaultEnding) || $0.hasSuffix(VaultFiles.auditEnding)
-      }
-      if isNeeded { return nil }
+      if try VaultFiles.needKey(folder.names()) { return nil }
       var random = SystemRandomNumberGenerator()
       var bytes = (0..<SealingKey.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &random) }
       defer { wipe(&bytes) }

@@ -88,9 +88,8 @@ package struct SealedFile: Sendable {
   package func write(_ content: [UInt8]) throws(VaultError) {
     let folder = try vault.place.openOrMake()
     let names = try folder.names()
-    vault.excludeFromBackups(folder, names: names)
-    let isSealed = names.contains { $0 == name || $0.hasSuffix(VaultFiles.vaultEnding) }
-    let key = try vault.key.settle(for: folder, isNeeded: isSealed)
+    vault.place.excludeFromBackups(folder, names: names)
+    let key = try vault.key.settle(for: folder, isNeeded: names.contains(name) || VaultFiles.needKey(names))
     var random = SystemRandomNumberGenerator()
     let salt = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
     let header = SealedFile.magic + key.id + salt

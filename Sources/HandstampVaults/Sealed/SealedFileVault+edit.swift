@@ -61,9 +61,9 @@ extension SealedFileVault {
     // Such files are created only under the lock held here, so these were left behind by processes that died.
     for name in names where name.hasSuffix(VaultFiles.partialEnding) { try folder.remove(name) }
     if new.isEmpty { return try removeVault(noting: new.revision, in: folder) }
-    excludeFromBackups(folder, names: names)
-    let isAnyVault = names.contains { $0.hasSuffix(VaultFiles.vaultEnding) }
-    let key = if let key = found.key { key } else { try key.settle(for: folder, isNeeded: isAnyVault) }
+    place.excludeFromBackups(folder, names: names)
+    let key =
+      if let key = found.key { key } else { try key.settle(for: folder, isNeeded: VaultFiles.needKey(names)) }
     let sealed = try SealedFormat.seal(new, account: account, key: key)
     if edit.announcesAttempt { try keepRoom(beside: sealed.count, in: folder) }
     do throws(VaultError) {

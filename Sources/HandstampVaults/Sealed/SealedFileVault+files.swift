@@ -34,12 +34,14 @@ extension SealedFileVault {
   func sync(_ folder: PosixFile) throws(VaultError) {
     try folder.sync(attempt: "syncing the vault's folder")
   }
+}
 
+extension VaultFolder {
   /// Excludes the folder from backups where the system supports it: to the server, a restored vault looks like a
   /// copied one. Failures are ignored.
   func excludeFromBackups(_ folder: PosixFile, names: [String]) {
     #if canImport(Darwin)
-    var url = URL(fileURLWithPath: self.folder, isDirectory: true)
+    var url = URL(fileURLWithPath: path, isDirectory: true)
     var values = URLResourceValues()
     values.isExcludedFromBackup = true
     try? url.setResourceValues(values)

@@ -7,6 +7,7 @@ struct VaultFiles {
   static let turnLock = "turn.lock"
   static let vaultEnding = ".vault"
   static let auditEnding = ".audit"
+  static let olderAuditEnding = ".audit-older"
   static let signInEnding = ".sign-in"
   static let partialEnding = ".partial"
   static let backupTag = "CACHEDIR.TAG"
@@ -37,10 +38,17 @@ struct VaultFiles {
     signInLock = name + VaultFiles.signInEnding
     signal = name + ".changed"
     audit = name + VaultFiles.auditEnding
-    olderAudit = name + ".audit-older"
+    olderAudit = name + VaultFiles.olderAuditEnding
     tornAudit = name + ".audit-torn"
     auditLock = name + ".audit-lock"
     aside = name + ".corrupt-"
+  }
+
+  /// Whether any of these files needs the folder's key: a vault, or an audit log. While there is one, no other key is created.
+  static func needKey(_ names: [String]) -> Bool { names.contains(where: needsKey) }
+
+  static func needsKey(_ name: String) -> Bool {
+    [vaultEnding, auditEnding, olderAuditEnding].contains { name.hasSuffix($0) }
   }
 
   static func digest(of account: AccountID) -> String {

@@ -100,6 +100,13 @@ package struct VaultInspection: Sendable, Hashable {
     }
   }
 
+  /// The files of audit logs without a vault. Like a vault, they keep a new key from being created.
+  package var strayLogs: [String] {
+    let digests = Set(
+      names.filter { VaultFiles.needsKey($0) }.compactMap { $0.split(separator: ".").first.map(String.init) })
+    return digests.subtracting(vaults.map(\.digest)).sorted().flatMap(VaultInspection.filesOfKey).filter(names.contains)
+  }
+
   /// The name that an account's files begin with.
   package static func digest(of account: AccountID) -> String { VaultFiles.digest(of: account) }
 

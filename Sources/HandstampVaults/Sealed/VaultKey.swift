@@ -128,17 +128,17 @@ struct KeyFile {
 extension VaultKey {
   /// A new key could not open what is there.
   static let missing = VaultError.wrongKey(
-    "the key file is missing, and there are vaults that were sealed with it")
+    "the key file is missing, and there are vaults or audit logs that need it")
 
   /// Loads a key from its store. Call before ``load(for:)`` and ``settle(for:isNeeded:)``.
   func find() async throws(VaultError) {
     if case .managed(let kept) = self { try await kept.find() }
   }
 
-  /// Creates a key in its store if there is none and no vault needs it. The caller holds the lock of the folder.
+  /// Creates a key in its store if there is none and nothing in the folder needs it. The caller holds the lock of the folder.
   func make(for folder: PosixFile) async throws(VaultError) {
     guard case .managed(let kept) = self, kept.key == nil else { return }
-    guard try !folder.names().contains(where: { $0.hasSuffix(VaultFiles.vaultEnding) }) else { throw VaultKey.missing }
+    guard try !VaultFiles.needKey(folder.names()) else { throw VaultKey.missing }
     try await kept.make()
   }
 

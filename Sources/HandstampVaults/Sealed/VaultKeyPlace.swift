@@ -47,7 +47,7 @@ package struct VaultKeyPlace: Sendable {
       if try await store.load() == nil { try await store.store(key) }
       guard try await store.load() == key else { throw .wrongKey("the key store holds another key") }
     } else if noted == nil {
-      if try VaultKeyPlace.hasVaults(folder) { throw VaultKey.missing }
+      if try VaultFiles.needKey(folder.names()) { throw VaultKey.missing }
       try await KeptKey(in: store).make()
     }
     if noted == nil { try VaultKeyPlace.write(text, in: folder) }
@@ -67,7 +67,7 @@ package struct VaultKeyPlace: Sendable {
     if let key = try await store.load() {
       if try file.loadSecret() == nil { _ = try file.make(key) }
       guard try file.loadSecret() == key else { throw .wrongKey("the key file holds another key") }
-    } else if try VaultKeyPlace.hasVaults(folder) {
+    } else if try VaultFiles.needKey(folder.names()) {
       throw VaultKey.missing
     }
     try folder.remove(VaultKeyPlace.noteName)
@@ -82,10 +82,6 @@ package struct VaultKeyPlace: Sendable {
       throw .wrongKey("\(noteName) is damaged")
     }
     return text
-  }
-
-  private static func hasVaults(_ folder: PosixFile) throws(VaultError) -> Bool {
-    try folder.names().contains { $0.hasSuffix(VaultFiles.vaultEnding) || $0.hasSuffix(VaultFiles.auditEnding) }
   }
 
   private static func write(_ text: String, in folder: PosixFile) throws(VaultError) {

@@ -1,0 +1,38 @@
+import HandstampCore
+
+/// The key of the audit logs of one keychain service. It is readable after the first unlock, also where the session is not:
+/// the log records that the session is locked.
+struct KeychainAuditKey: VaultKeyStore {
+  let vault: KeychainVault
+
+  private var key: KeychainKey { KeychainKey(service: vault.service + ".audit", account: "key") }
+
+  @concurrent func load() async throws(VaultError) -> Secret? {
+    if let found = try look() { return found }
+    try vault.awaken()
+    return try look()
+  }
+
+  /// Returns `nil` if the keychain reports "not found", which is not conclusive.
+  private func look() throws(VaultError) -> Secret? {
+    switch vault.keychain.copy(key, group: nil) {
+    case .success(let items):
+      let own = items.first { $0.group == vault.accessGroup } ?? items.first
+      guard var data = own?.data else { return nil }
+      defer { wipe(&data) }
+      return Secret(bytes: data[...])
+    case .failure(.itemNotFound): return nil
+    case .failure(let status): throw status.trouble ?? .unavailable("the keychain returned no data")
+    }
+  }
+
+  @concurrent func store(_ secret: Secret) async throws(VaultError) {
+    var data = secret.withExposedBytes { Array($0) }
+    defer { wipe(&data) }
+    let item = KeychainItem(
+      key: key, group: vault.accessGroup, accessibility: .afterFirstUnlockThisDeviceOnly, data: data)
+    let status = vault.keychain.add(item)
+    // Another program was faster: its key counts.
+    if status != .duplicateItem, let trouble = status.trouble { throw trouble }
+  }
+}
