@@ -169,30 +169,4 @@ import Testing
   }
 
   private func text(_ sql: String) throws -> String? { try store.store.read { try String.fetchOne($0, sql: sql) } }
-
-  // MARK: Versions
-
-  @Test func `survives an upgrade of the program, including the read position`() async throws {
-    let folder = place.folder.appendingPathComponent("old")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-    let pool = try DatabasePool(path: folder.appendingPathComponent("store-1.sqlite").path)
-    try StoreSchema.forum.migrator.migrate(pool, upTo: "1")
-    try await pool.write { database in
-      try database.execute(
-        sql: """
-          INSERT INTO thread (number, forum, title, author, replies, unread, page, place) VALUES
-            ('1', '26', 'Half', 'ada', 9, 4, 1, 0), ('2', '26', 'Whole', 'ada', 9, 0, 1, 1), ('3', '26', 'Never', 'ada', 9, NULL, 1, 2);
-          INSERT INTO post (number, thread, place, page, author, text, seen) VALUES
-            ('16', '1', 6, 1, 'Zoë', 'six', 1), ('17', '1', 7, 1, 'Zoë', 'seven', 0);
-          """)
-    }
-    try pool.close()
-    let store = try StorePlace(folder: folder).forumStore(clock)
-    #expect(store.store.rebuilds == 0)
-    #expect(
-      try store.now(.threads(forum: "26", page: 1)).map(\.note) == [
-        "ada, 9 replies, 4 unread", "ada, 9 replies, read", "ada, 9 replies",
-      ])
-    #expect(try store.now(.posts(thread: "1", page: 1)).map(\.isNew) == [false, true])
-  }
 }

@@ -25,43 +25,25 @@ extension StoreSchema {
             pages INTEGER);
           CREATE TABLE thread (
             id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, forum TEXT, title TEXT, author TEXT, replies INTEGER,
-            unread INTEGER, sticky INTEGER, closed INTEGER, lastpost TEXT, page INTEGER, place INTEGER, pages INTEGER);
+            sticky INTEGER, closed INTEGER, lastpost TEXT, lastauthor TEXT, page INTEGER, place INTEGER, pages INTEGER,
+            time INTEGER, seen INTEGER, bookmarked INTEGER, bookmarkpage INTEGER, bookmarkplace INTEGER);
           CREATE INDEX thread_forum ON thread (forum, page, place);
+          CREATE INDEX thread_bookmark ON thread (bookmarkpage) WHERE bookmarkpage > 0;
           CREATE TABLE person (
             id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, name TEXT, title TEXT, joined TEXT, posts INTEGER,
-            about TEXT, own INTEGER);
+            about TEXT, own INTEGER, joinedtime INTEGER);
           CREATE TABLE post (
             id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, thread TEXT REFERENCES thread (number), place INTEGER,
-            page INTEGER, userid TEXT REFERENCES person (number), author TEXT, date TEXT, text TEXT, seen INTEGER);
+            page INTEGER, userid TEXT REFERENCES person (number), author TEXT, date TEXT, text TEXT, time INTEGER,
+            ignored INTEGER);
           CREATE INDEX post_thread ON post (thread, page, place);
           CREATE INDEX post_person ON post (userid);
           CREATE TABLE message (
             id INTEGER PRIMARY KEY, number TEXT NOT NULL UNIQUE, subject TEXT, sender TEXT, date TEXT, text TEXT,
-            seen INTEGER, place INTEGER);
+            seen INTEGER, place INTEGER, time INTEGER);
+          CREATE TABLE fetched (id INTEGER PRIMARY KEY AUTOINCREMENT, list TEXT NOT NULL UNIQUE, time INTEGER NOT NULL);
           CREATE TABLE note (name TEXT PRIMARY KEY, text TEXT);
           """)
-    }
-    migrator.registerMigration("2") { database in
-      try database.execute(
-        sql: """
-          ALTER TABLE thread ADD COLUMN time INTEGER;
-          ALTER TABLE thread ADD COLUMN seen INTEGER;
-          ALTER TABLE thread ADD COLUMN bookmarked INTEGER;
-          ALTER TABLE thread ADD COLUMN bookmarkpage INTEGER;
-          ALTER TABLE thread ADD COLUMN bookmarkplace INTEGER;
-          CREATE INDEX thread_bookmark ON thread (bookmarkpage) WHERE bookmarkpage > 0;
-          UPDATE thread SET seen = CASE WHEN unread IS NULL THEN 0 ELSE max(0, coalesce(replies, 0) + 1 - unread) END;
-          ALTER TABLE thread DROP COLUMN unread;
-          ALTER TABLE post ADD COLUMN time INTEGER;
-          ALTER TABLE post ADD COLUMN ignored INTEGER;
-          ALTER TABLE post DROP COLUMN seen;
-          ALTER TABLE message ADD COLUMN time INTEGER;
-          ALTER TABLE person ADD COLUMN joinedtime INTEGER;
-          CREATE TABLE fetched (id INTEGER PRIMARY KEY AUTOINCREMENT, list TEXT NOT NULL UNIQUE, time INTEGER NOT NULL);
-          """)
-    }
-    migrator.registerMigration("3") { database in
-      try database.execute(sql: "ALTER TABLE thread ADD COLUMN lastauthor TEXT")
     }
   }
 }
