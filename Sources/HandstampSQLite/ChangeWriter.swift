@@ -27,7 +27,7 @@ struct ChangeWriter {
         try db.cachedStatement(sql: "SELECT revision FROM account WHERE id = ?"), arguments: [id.rawValue])
       guard let stored else { throw RegistryStoreError.notFound }
       guard stored == revision else { throw RegistryStoreError.conflict }
-    case .createOneTimeToken(let ticket): try insert(ticket)
+    case .createOneTimeToken(let record): try insert(record)
     case .redeemOneTimeToken(let id):
       try run("DELETE FROM ticket WHERE id = ?", [Data(id.bytes)])
       if db.changesCount == 0 { throw RegistryStoreError.notFound }
@@ -195,13 +195,13 @@ struct ChangeWriter {
     return EventID(rawValue: db.lastInsertedRowID)
   }
 
-  private func insert(_ ticket: OneTimeTokenRecord) throws {
+  private func insert(_ record: OneTimeTokenRecord) throws {
     try run(
       "INSERT INTO ticket (\(OneTimeTokenRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       [
-        Data(ticket.id.bytes), ticket.purpose.rawValue, ticket.subject, ticket.account?.rawValue,
-        ticket.email?.normalized, ticket.email?.typed, ticket.username, bytes(ticket.passwordHash), ticket.payload,
-        ticket.createdAt.milliseconds, ticket.expiresAt.milliseconds,
+        Data(record.id.bytes), record.purpose.rawValue, record.subject, record.account?.rawValue,
+        record.email?.normalized, record.email?.typed, record.username, bytes(record.passwordHash), record.payload,
+        record.createdAt.milliseconds, record.expiresAt.milliseconds,
       ])
   }
 

@@ -23,10 +23,10 @@ struct Pruning {
         ORDER BY ended_at LIMIT ?)
       """,
       [retention.endedBefore.milliseconds, unlimited.milliseconds, retention.now.milliseconds, limit])
-    let tickets = try delete(
+    let oneTimeTokens = try delete(
       "DELETE FROM ticket WHERE id IN (SELECT id FROM ticket WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
       [retention.now.milliseconds, limit])
-    return events + sessions + tickets
+    return events + sessions + oneTimeTokens
   }
 
   private func delete(_ sql: String, _ arguments: StatementArguments) throws -> Int {

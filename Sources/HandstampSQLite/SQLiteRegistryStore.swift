@@ -164,7 +164,7 @@ public final class SQLiteRegistryStore: RegistryStore {
     try await account("identity", identity.key)
   }
 
-  @concurrent public func ticket(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
+  @concurrent public func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
     try await read { db in
       let statement = try db.cachedStatement(sql: "SELECT \(OneTimeTokenRecord.columns) FROM ticket WHERE id = ?")
       return try Row.fetchOne(statement, arguments: [Data(id.bytes)]).map(OneTimeTokenRecord.init(row:))

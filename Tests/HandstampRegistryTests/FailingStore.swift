@@ -38,8 +38,8 @@ final class FailingStore: RegistryStore {
   @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
     await inner.account(identity: identity)
   }
-  @concurrent func ticket(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
-    await inner.ticket(id)
+  @concurrent func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
+    await inner.oneTimeToken(id)
   }
   @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
     await inner.prune(retention, limit: limit)

@@ -160,7 +160,7 @@ import Testing
     let new = try await world.signIn("phone")
     let next = try await world.successor(of: new.refreshToken, key: 1)
     _ = try await world.successor(of: next, key: 2)
-    let link = try await world.registry.beginReset(of: world.ada, now: start)
+    let token = try await world.registry.beginReset(of: world.ada, now: start)
     store.disturb(new.row.id)
     let reason: EndReason
     switch way {
@@ -174,7 +174,7 @@ import Testing
       _ = try await world.registry.revoke(next.secret, now: start)
       reason = .signedOut
     case "reset":
-      _ = try await world.registry.resetPassword(with: link, hash: Secret("$"), now: start)
+      _ = try await world.registry.resetPassword(with: token, hash: Secret("$"), now: start)
       reason = .revoked
     case "theft":
       #expect(outline(try await world.refresh(next, key: 9)).hasPrefix("theft"))

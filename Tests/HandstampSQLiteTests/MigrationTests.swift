@@ -112,13 +112,13 @@ import Testing
     #expect(row.device.name == "Phone")
     row.pushToken = Secret("push")
     account.identity = ExternalIdentity(issuer: "https://a.example", subject: "1")
-    let ticket = OneTimeTokenRecord(
+    let record = OneTimeTokenRecord(
       id: OneTimeTokenID(of: Secret("s"), purpose: .passwordReset), purpose: .passwordReset, subject: "ada",
       createdAt: start,
       expiresAt: start)
     let written = try await store.write(
       [
-        .replaceSession(row, expecting: 7), .replaceAccount(account, expecting: 3), .createOneTimeToken(ticket),
+        .replaceSession(row, expecting: 7), .replaceAccount(account, expecting: 3), .createOneTimeToken(record),
       ], events: [])
     #expect(written.isEmpty)
     #expect(try await store.session(row.id)?.pushToken == Secret("push"))

@@ -38,8 +38,8 @@ import Testing
     @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
       try await store.account(identity: identity)
     }
-    @concurrent func ticket(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
-      try await store.ticket(id)
+    @concurrent func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
+      try await store.oneTimeToken(id)
     }
     @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
       try await store.prune(retention, limit: limit)

@@ -89,16 +89,16 @@ extension Registry {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
     let used = OneTimeTokenID(of: code, purpose: .usedCode)
     for _ in 0..<Registry.attempts {
-      guard let ticket = try await ticket(OneTimeTokenID(of: code, purpose: .authorizationCode)) else {
-        guard let former = try await self.ticket(used), former.payload == claim.client else { return .invalid }
+      guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .authorizationCode)) else {
+        guard let former = try await oneTimeToken(used), former.payload == claim.client else { return .invalid }
         let id = SessionID(former.subject)
         return .replayed(
           try await end(.tokenReuseDetected, now: now) { () throws(RegistryStoreError) in
             try await store.session(id).map { [$0] } ?? []
           })
       }
-      guard ticket.expiresAt > now, let grant = GrantCoding.value(CodeGrant.self, ticket.payload), grant.fits(claim),
-        let id = ticket.account, let account = try await account(id), account.closedAt == nil
+      guard record.expiresAt > now, let grant = GrantCoding.value(CodeGrant.self, record.payload), grant.fits(claim),
+        let id = record.account, let account = try await account(id), account.closedAt == nil
       else { return .invalid }
       var source = source
       let session = SessionBytes(from: &source)
@@ -112,10 +112,10 @@ extension Registry {
         return .signedIn(
           try await createSession(
             for: account, device: DeviceInfo(client: grant.clientName, session), origin: origin,
-            with: [.redeemOneTimeToken(ticket.id), .createOneTimeToken(note)], now: now))
+            with: [.redeemOneTimeToken(record.id), .createOneTimeToken(note)], now: now))
       } catch {
         // The code was redeemed at the same time, or the account has changed: read again.
-        guard error == .linkInvalid || error == .accountChanged else { throw error }
+        guard error == .oneTimeTokenInvalid || error == .accountChanged else { throw error }
       }
     }
     throw Registry.contention

@@ -53,7 +53,7 @@ public struct UserCode: Sendable, Hashable {
     self.letters = letters
   }
 
-  var ticket: OneTimeTokenID { OneTimeTokenID(of: Secret(letters), purpose: .userCode) }
+  var id: OneTimeTokenID { OneTimeTokenID(of: Secret(letters), purpose: .userCode) }
 }
 
 /// The result of a device's poll.
@@ -75,8 +75,8 @@ extension Registry {
     for _ in 0..<Registry.attempts {
       var source = source
       let (device, user) = (OneTimeToken(from: &source), UserCode(from: &source))
-      let ids = (device: OneTimeTokenID(of: device.secret, purpose: .deviceCode), user: user.ticket)
-      func ticket(_ id: OneTimeTokenID, _ purpose: OneTimeTokenRecord.Purpose, other: OneTimeTokenID)
+      let ids = (device: OneTimeTokenID(of: device.secret, purpose: .deviceCode), user: user.id)
+      func record(_ id: OneTimeTokenID, _ purpose: OneTimeTokenRecord.Purpose, other: OneTimeTokenID)
         -> OneTimeTokenRecord
       {
         var grant = grant
@@ -86,8 +86,8 @@ extension Registry {
           expiresAt: now.advanced(by: DeviceGrant.life))
       }
       let changes: [RegistryChange] = [
-        .createOneTimeToken(ticket(ids.device, .deviceCode, other: ids.user)),
-        .createOneTimeToken(ticket(ids.user, .userCode, other: ids.device)),
+        .createOneTimeToken(record(ids.device, .deviceCode, other: ids.user)),
+        .createOneTimeToken(record(ids.user, .userCode, other: ids.device)),
       ]
       do throws(RegistryStoreError) {
         _ = try await store.write(changes, events: [])
@@ -102,26 +102,26 @@ extension Registry {
 
   /// Returns the request of the device that displays this code, or `nil` if there is none.
   public func device(showing code: UserCode, now: UnixTime) async throws(RegistryError) -> DeviceGrant? {
-    try await liveOneTimeToken(code.ticket, now: now).flatMap { GrantCoding.value(DeviceGrant.self, $0.payload) }
+    try await liveOneTimeToken(code.id, now: now).flatMap { GrantCoding.value(DeviceGrant.self, $0.payload) }
   }
 
   /// Records the user's answer and invalidates the code. Returns `false` if no device displays this code.
   public func answerDevice(
     showing code: UserCode, as account: AccountID, allows: Bool, now: UnixTime
   ) async throws(RegistryError) -> Bool {
-    guard let user = try await liveOneTimeToken(code.ticket, now: now),
+    guard let user = try await liveOneTimeToken(code.id, now: now),
       let grant = GrantCoding.value(DeviceGrant.self, user.payload),
       let id = Base64URL.decode(grant.other).flatMap({ OneTimeTokenID($0) }),
       let waiting = try await liveOneTimeToken(id, now: now)
     else { return false }
     var answered = grant
     answered.isDenied = !allows
-    let ticket = OneTimeTokenRecord(
+    let record = OneTimeTokenRecord(
       id: id, purpose: .deviceCode, subject: waiting.subject, account: allows ? account : nil,
       payload: GrantCoding.text(answered), createdAt: waiting.createdAt, expiresAt: waiting.expiresAt)
     do throws(RegistryStoreError) {
       _ = try await store.write(
-        [.redeemOneTimeToken(user.id), .redeemOneTimeToken(id), .createOneTimeToken(ticket)], events: [])
+        [.redeemOneTimeToken(user.id), .redeemOneTimeToken(id), .createOneTimeToken(record)], events: [])
       return true
     } catch {
       guard error == .notFound else { throw RegistryError(error) }
@@ -135,12 +135,12 @@ extension Registry {
   ) async throws(RegistryError) -> DeviceOutcome {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
     for _ in 0..<Registry.attempts {
-      guard let ticket = try await ticket(OneTimeTokenID(of: code, purpose: .deviceCode)),
-        let grant = GrantCoding.value(DeviceGrant.self, ticket.payload), grant.client == client
+      guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .deviceCode)),
+        let grant = GrantCoding.value(DeviceGrant.self, record.payload), grant.client == client
       else { return .invalid }
-      guard ticket.expiresAt > now else { return .expired }
+      guard record.expiresAt > now else { return .expired }
       guard !grant.isDenied else { return .denied }
-      guard let id = ticket.account else { return .pending }
+      guard let id = record.account else { return .pending }
       guard let account = try await account(id), account.closedAt == nil else { return .denied }
       var source = source
       let session = SessionBytes(from: &source)
@@ -151,9 +151,9 @@ extension Registry {
         return .signedIn(
           try await createSession(
             for: account, device: DeviceInfo(client: grant.clientName, session), origin: origin,
-            with: [.redeemOneTimeToken(ticket.id)], now: now))
+            with: [.redeemOneTimeToken(record.id)], now: now))
       } catch {
-        guard error == .linkInvalid || error == .accountChanged else { throw error }
+        guard error == .oneTimeTokenInvalid || error == .accountChanged else { throw error }
       }
     }
     throw Registry.contention

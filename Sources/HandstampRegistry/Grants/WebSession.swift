@@ -18,9 +18,9 @@ extension Registry {
   /// changed since, for example by a new password.
   public func account(webSession presented: Secret, now: UnixTime) async throws(RegistryError) -> AccountRecord? {
     guard let secret = OneTimeToken(presented: presented)?.secret,
-      let ticket = try await liveOneTimeToken(OneTimeTokenID(of: secret, purpose: .webSession), now: now),
-      let id = ticket.account,
-      let account = try await account(id), account.closedAt == nil, String(account.revision) == ticket.payload
+      let record = try await liveOneTimeToken(OneTimeTokenID(of: secret, purpose: .webSession), now: now),
+      let id = record.account,
+      let account = try await account(id), account.closedAt == nil, String(account.revision) == record.payload
     else { return nil }
     return account
   }

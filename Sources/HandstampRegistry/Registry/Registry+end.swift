@@ -155,7 +155,7 @@ extension Registry {
         let stored = try await reading { () throws(RegistryStoreError) in try await store.account(id) }
         if stored?.revision != revision { return false }
       case .redeemOneTimeToken(let id):
-        if try await ticket(id) == nil { return false }
+        if try await oneTimeToken(id) == nil { return false }
       case .createSession, .replaceSession, .endSession, .createAccount, .createOneTimeToken, .voidOneTimeTokens,
         .noteClock,
         .moveTimes:

@@ -37,7 +37,7 @@ extension Registry {
 
   /// Creates a session in one write, after `changes`.
   ///
-  /// - Throws: ``RegistryError/linkInvalid`` if a one-time token that `changes` uses no longer exists.
+  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if a one-time token that `changes` uses no longer exists.
   func createSession(
     for account: AccountRecord, device: DeviceInfo, origin: SessionOrigin, with changes: [RegistryChange],
     now: UnixTime
@@ -54,7 +54,7 @@ extension Registry {
         case .alreadyExists: continue
         case .conflict, .notFound:
           for case .redeemOneTimeToken(let id) in changes {
-            if try await ticket(id) == nil { throw .linkInvalid }
+            if try await oneTimeToken(id) == nil { throw .oneTimeTokenInvalid }
           }
           try await confirm(account)
         case .unavailable: throw RegistryError(error)

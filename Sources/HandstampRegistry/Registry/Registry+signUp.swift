@@ -27,7 +27,7 @@ extension Registry {
   ///   already a full account. The guest's account and sessions are then unchanged.
   public func upgrade(
     _ guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, device: DeviceInfo,
-    now: UnixTime, using ticket: OneTimeTokenID? = nil
+    now: UnixTime, using token: OneTimeTokenID? = nil
   ) async throws(RegistryError) -> NewSession {
     guard guest.closedAt == nil else { throw .accountClosed }
     guard guest.isGuest else { throw .notGuest }
@@ -35,7 +35,7 @@ extension Registry {
     full.email = email
     full.username = username
     full.passwordHash = passwordHash
-    var changes: [RegistryChange] = ticket.map { [.redeemOneTimeToken($0)] } ?? []
+    var changes: [RegistryChange] = token.map { [.redeemOneTimeToken($0)] } ?? []
     changes.append(.replaceAccount(full, expecting: guest.revision))
     changes.append(.voidOneTimeTokens(.upgrade, subject: guest.id.rawValue))
     full.revision += 1
@@ -50,7 +50,7 @@ extension Registry {
         case .alreadyExists:
           if try await account(email: email) != nil { throw .emailTaken }
         case .conflict, .notFound:
-          if let ticket, try await liveOneTimeToken(ticket, now: now) == nil { throw .linkInvalid }
+          if let token, try await liveOneTimeToken(token, now: now) == nil { throw .oneTimeTokenInvalid }
           try await confirm(guest)
         case .unavailable: throw RegistryError(error)
         }
@@ -69,7 +69,7 @@ extension Registry {
     as identity: ExternalIdentity, username: String, device: DeviceInfo, nonce: OneTimeTokenRecord, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     for _ in 0..<Registry.attempts {
-      guard try await ticket(nonce.id) == nil else { throw .nonceUsed }
+      guard try await oneTimeToken(nonce.id) == nil else { throw .nonceUsed }
       let known = try await reading { () throws(RegistryStoreError) in try await store.account(identity: identity) }
       if known?.closedAt != nil { throw .accountClosed }
       do throws(RegistryStoreError) {

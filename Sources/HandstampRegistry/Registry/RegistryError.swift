@@ -11,7 +11,7 @@ public enum RegistryError: Error, Sendable, Hashable {
   /// The account does not exist, or does not have this session.
   case notFound
   /// The one-time token is unknown, used, expired, or replaced by a later one.
-  case linkInvalid
+  case oneTimeTokenInvalid
   /// The account is not a guest account, or no longer.
   case notGuest
   /// The nonce was used before: another provider's sign-in was sent a second time.

@@ -8,7 +8,7 @@ struct MemoryContents {
   private(set) var accounts: [AccountID: AccountRecord] = [:]
   private(set) var emails: [String: AccountID] = [:]
   private(set) var identities: [ExternalIdentity: AccountID] = [:]
-  private(set) var tickets: [OneTimeTokenID: OneTimeTokenRecord] = [:]
+  private(set) var oneTimeTokens: [OneTimeTokenID: OneTimeTokenRecord] = [:]
   private(set) var clock: ClockNote?
   private var events: [StoredEvent] = []
   /// The number of pruned events, all of them before ``events``.
@@ -41,8 +41,8 @@ struct MemoryContents {
     forgotten += old
     let ended = sessions.values.filter(retention.covers).map(\.id).sorted().prefix(limit)
     for id in ended { sessions[id] = nil }
-    let over = tickets.values.filter { $0.expiresAt <= retention.now }.map(\.id).sorted().prefix(limit)
-    for id in over { tickets[id] = nil }
+    let over = oneTimeTokens.values.filter { $0.expiresAt <= retention.now }.map(\.id).sorted().prefix(limit)
+    for id in over { oneTimeTokens[id] = nil }
     return old + ended.count + over.count
   }
 
@@ -50,7 +50,7 @@ struct MemoryContents {
   enum Former {
     case session(SessionRow?, SessionRow)
     case account(AccountRecord?, AccountRecord)
-    case tickets([OneTimeTokenID: OneTimeTokenRecord])
+    case oneTimeTokens([OneTimeTokenID: OneTimeTokenRecord])
     case clock(ClockNote?)
     case times([SessionID: SessionRow], [OneTimeTokenID: OneTimeTokenRecord])
     case nothing
@@ -61,9 +61,9 @@ struct MemoryContents {
     case .createSession(let row), .replaceSession(let row, _): .session(sessions[row.id], row)
     case .endSession(let id, _): sessions[id].map { .session($0, $0) } ?? .nothing
     case .createAccount(let record), .replaceAccount(let record, _): .account(accounts[record.id], record)
-    case .createOneTimeToken, .redeemOneTimeToken, .voidOneTimeTokens: .tickets(tickets)
+    case .createOneTimeToken, .redeemOneTimeToken, .voidOneTimeTokens: .oneTimeTokens(oneTimeTokens)
     case .noteClock: .clock(clock)
-    case .moveTimes: .times(sessions, tickets)
+    case .moveTimes: .times(sessions, oneTimeTokens)
     case .expectAccount: .nothing
     }
   }
@@ -80,9 +80,9 @@ struct MemoryContents {
       accounts[new.id] = old
       if let email = old?.email { emails[email.normalized] = new.id }
       if let identity = old?.identity { identities[identity] = new.id }
-    case .tickets(let old): tickets = old
+    case .oneTimeTokens(let old): oneTimeTokens = old
     case .clock(let old): clock = old
-    case .times(let oldSessions, let oldOneTimeTokens): (sessions, tickets) = (oldSessions, oldOneTimeTokens)
+    case .times(let oldSessions, let oldTokens): (sessions, oneTimeTokens) = (oldSessions, oldTokens)
     case .nothing: return
     }
   }
@@ -117,20 +117,20 @@ struct MemoryContents {
     case .expectAccount(let id, let revision):
       guard let stored = accounts[id] else { throw .notFound }
       guard stored.revision == revision else { throw .conflict }
-    case .createOneTimeToken(let ticket):
-      guard tickets[ticket.id] == nil else { throw .alreadyExists }
-      tickets[ticket.id] = ticket
+    case .createOneTimeToken(let record):
+      guard oneTimeTokens[record.id] == nil else { throw .alreadyExists }
+      oneTimeTokens[record.id] = record
     case .redeemOneTimeToken(let id):
-      guard tickets.removeValue(forKey: id) != nil else { throw .notFound }
+      guard oneTimeTokens.removeValue(forKey: id) != nil else { throw .notFound }
     case .voidOneTimeTokens(let purpose, let subject):
-      tickets = tickets.filter { $0.value.purpose != purpose || $0.value.subject != subject }
+      oneTimeTokens = oneTimeTokens.filter { $0.value.purpose != purpose || $0.value.subject != subject }
     case .noteClock(var note, let expecting):
       guard clock?.revision == expecting else { throw .conflict }
       note.revision = expecting.map { $0 + 1 } ?? 0
       clock = note
     case .moveTimes(let span, let distance):
       for (id, row) in sessions where row.end == nil { sessions[id] = row.moved(span, by: distance) }
-      tickets = tickets.mapValues { $0.moved(span, by: distance) }
+      oneTimeTokens = oneTimeTokens.mapValues { $0.moved(span, by: distance) }
     }
   }
 

@@ -43,7 +43,7 @@ public actor MemoryRegistryStore: RegistryStore {
     contents.identities[identity].flatMap { contents.accounts[$0] }
   }
 
-  public func ticket(_ id: OneTimeTokenID) -> OneTimeTokenRecord? { contents.tickets[id] }
+  public func oneTimeToken(_ id: OneTimeTokenID) -> OneTimeTokenRecord? { contents.oneTimeTokens[id] }
 
   public func prune(_ retention: Retention, limit: Int) -> Int { contents.prune(retention, limit: max(limit, 0)) }
 

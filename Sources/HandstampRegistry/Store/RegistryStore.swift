@@ -27,7 +27,7 @@ public protocol RegistryStore: Sendable {
   @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord?
 
   /// Returns the one-time token with that ID, or `nil` if there is none.
-  @concurrent func ticket(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord?
+  @concurrent func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord?
 
   /// Deletes at most `limit` of each kind that `retention` covers: the oldest events, ended sessions and expired one-time
   /// tokens. Never deletes a session that was not ended. Returns how many were deleted; 0 means that none are left to delete.

@@ -91,7 +91,7 @@ extension Problem {
   static let notGuest = Problem(.conflict, "not_anonymous", "This is not a guest account")
 
   /// Does not reveal whether the one-time token was ever valid.
-  static let linkInvalid = Problem(
+  static let oneTimeTokenInvalid = Problem(
     .badRequest, "link_invalid", "This link or code is not valid",
     detail: "It has expired, was already used, or was replaced by a newer one.")
 

@@ -36,7 +36,7 @@ extension SessionServer {
   }
 
   /// Sends a mail. Failures are logged for the operator and not reported to the client.
-  func write(_ kind: MailKind, to email: EmailAddress, link: OneTimeToken?) async {
+  func write(_ kind: MailKind, to email: EmailAddress, _ token: OneTimeToken?) async {
     guard let mailer, let from = Mailbox(configuration.sender), let to = Mailbox(email) else {
       metrics.update { $0.mailsFailed += 1 }
       configuration.logger.error("Mail has no usable address", metadata: ["handstamp.mail": "\(kind)"])
@@ -44,7 +44,7 @@ extension SessionServer {
     }
     let id = String(UInt64.random(in: 0 ... .max), radix: 36) + String(UInt64.random(in: 0 ... .max), radix: 36)
     let mail = Mail(
-      from: from, to: to, subject: kind.subject, text: text(kind, link), id: id, sentAt: clock.read().wall)
+      from: from, to: to, subject: kind.subject, text: text(kind, token), id: id, sentAt: clock.read().wall)
     do throws(MailFault) {
       try await mailer.send(mail)
       metrics.update { $0.mailsSent += 1 }
@@ -55,8 +55,8 @@ extension SessionServer {
     }
   }
 
-  private func text(_ kind: MailKind, _ link: OneTimeToken?) -> Secret {
-    guard let link else {
+  private func text(_ kind: MailKind, _ token: OneTimeToken?) -> Secret {
+    guard let token else {
       return Secret(
         """
         Someone, probably you, tried to create an account at \(configuration.issuer) with this email address.
@@ -70,7 +70,7 @@ extension SessionServer {
       case .reset: ("set a new password", "30 minutes")
       case .confirm, .known: ("confirm this email address and sign in", "24 hours")
       }
-    return link.secret.withExposed { code in
+    return token.secret.withExposed { code in
       let address = configuration.mailLink.map { template in
         "Open this link. It works once and expires in \(life):\n\n"
           + template.replacing("{action}", with: kind.action).replacing("{token}", with: code)

@@ -33,12 +33,12 @@ extension SessionServer {
     }
     return try await begin(status: .ok, context) { now throws(RegistryError) in
       try await registry.signIn(
-        as: claims.identity, username: body.username ?? "", device: body.device, nonce: ticket(claims, now), now: now)
+        as: claims.identity, username: body.username ?? "", device: body.device, nonce: usedNonce(claims, now), now: now)
     }
   }
 
   /// Returns the record that marks the nonce as used for as long as its token could be sent again.
-  private func ticket(_ claims: IdentityTokens.Claims, _ now: UnixTime) -> OneTimeTokenRecord {
+  private func usedNonce(_ claims: IdentityTokens.Claims, _ now: UnixTime) -> OneTimeTokenRecord {
     let nonce = Secret(claims.identity.issuer + " " + claims.nonce)
     return OneTimeTokenRecord(
       id: OneTimeTokenID(of: nonce, purpose: .nonce), purpose: .nonce, subject: claims.identity.issuer, createdAt: now,

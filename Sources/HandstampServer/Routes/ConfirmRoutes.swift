@@ -21,9 +21,9 @@ extension SessionServer {
       guard desk.mayWrite("sign-up", to: email, now: now) else { return }
       do throws(RegistryError) {
         if try await registry.account(email: email) != nil {
-          await write(.known, to: email, link: nil)
+          await write(.known, to: email, nil)
         } else {
-          await write(.confirm, to: email, link: try await issue(hash, now))
+          await write(.confirm, to: email, try await issue(hash, now))
         }
       } catch {
         report(error, context)
@@ -36,9 +36,9 @@ extension SessionServer {
   /// signs in.
   @concurrent func confirmSignUp(_ request: Request, _ context: ServerContext) async throws -> Response {
     let body = try await request.json(as: ConfirmBody.self, upTo: configuration.bodyLimit)
-    guard let link = OneTimeToken(presented: body.token) else { throw Problem.linkInvalid }
+    guard let token = OneTimeToken(presented: body.token) else { throw Problem.oneTimeTokenInvalid }
     return try await begin(status: .created, context) { now throws(RegistryError) in
-      try await registry.confirm(link, device: body.device, now: now)
+      try await registry.confirm(token, device: body.device, now: now)
     }
   }
 
@@ -52,7 +52,7 @@ extension SessionServer {
         guard let account = try await registry.account(email: email), account.closedAt == nil else { return }
         // Use the account's spelling of the address, which was confirmed.
         guard let known = account.email else { return }
-        await write(.reset, to: known, link: try await registry.beginReset(of: account, now: now))
+        await write(.reset, to: known, try await registry.beginReset(of: account, now: now))
       } catch {
         report(error, context)
       }
@@ -64,19 +64,19 @@ extension SessionServer {
   @concurrent func confirmReset(_ request: Request, _ context: ServerContext) async throws -> Response {
     let body = try await request.json(as: ResetConfirmBody.self, upTo: configuration.bodyLimit)
     try PasswordRule.check(new: body.password)
-    guard let link = OneTimeToken(presented: body.token) else { throw Problem.linkInvalid }
+    guard let token = OneTimeToken(presented: body.token) else { throw Problem.oneTimeTokenInvalid }
     let place = try admitted()
     let isGood: Bool
     do throws(RegistryError) {
-      isGood = try await registry.isGood(link, for: .passwordReset, now: now())
+      isGood = try await registry.isGood(token, for: .passwordReset, now: now())
     } catch {
       throw problem(error, context)
     }
     // Do not spend a hash on guesses.
-    guard isGood else { throw Problem.linkInvalid }
+    guard isGood else { throw Problem.oneTimeTokenInvalid }
     let hash = try await hashing { () throws(PasswordPool.Busy) in try await place.hash(body.password) }
     try await end(context) { now throws(RegistryError) in
-      try await registry.resetPassword(with: link, hash: hash, now: now)
+      try await registry.resetPassword(with: token, hash: hash, now: now)
     }
     metrics.update { $0.passwordChanges += 1 }
     return .nothing

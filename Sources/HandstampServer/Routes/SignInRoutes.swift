@@ -115,7 +115,7 @@ extension SessionServer {
     switch error {
     case .emailTaken: return .emailTaken
     case .notFound: return .notFound
-    case .linkInvalid: return .linkInvalid
+    case .oneTimeTokenInvalid: return .oneTimeTokenInvalid
     case .notGuest: return .notGuest
     case .nonceUsed: return .badIDToken
     case .accountClosed: return .wrongCredentials
@@ -135,7 +135,7 @@ extension SessionServer {
       context.logger.error("Store unavailable", metadata: ["handstamp.cause": "\(cause)"])
     case .unknownKey(let id):
       context.logger.error("Token signed with a key that is not in the key file", metadata: ["handstamp.kid": "\(id)"])
-    case .accountChanged, .accountClosed, .notFound, .emailTaken, .linkInvalid, .notGuest, .nonceUsed: break
+    case .accountChanged, .accountClosed, .notFound, .emailTaken, .oneTimeTokenInvalid, .notGuest, .nonceUsed: break
     }
   }
 }

@@ -50,7 +50,7 @@ enum RegistrySamples {
       at: start.advanced(by: .milliseconds(number)))
   }
 
-  static func ticket(
+  static func oneTimeToken(
     _ number: Int, _ purpose: OneTimeTokenRecord.Purpose = .passwordReset, subject: String = "ada",
     lasting: Duration = .seconds(60),
     at time: UnixTime = start

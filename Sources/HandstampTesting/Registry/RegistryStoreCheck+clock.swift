@@ -40,8 +40,8 @@ extension RegistryStoreCheck {
         ended: times.ended ? at(times.seen) : nil)
       _ = try await store.write([.createSession(row)], events: [])
     }
-    let tickets = [Samples.ticket(1, at: at(99)), Samples.ticket(2, at: at(100))]
-    _ = try await store.write(tickets.map { .createOneTimeToken($0) }, events: [])
+    let tokens = [Samples.oneTimeToken(1, at: at(99)), Samples.oneTimeToken(2, at: at(100))]
+    _ = try await store.write(tokens.map { .createOneTimeToken($0) }, events: [])
     _ = try await store.write([.moveTimes(at(100)...at(200), by: .seconds(1000))], events: [])
     for (number, times) in cases.enumerated() {
       func moved(_ seconds: Int64) -> Int64 { !times.ended && (100...200).contains(seconds) ? seconds + 1000 : seconds }
@@ -58,10 +58,10 @@ extension RegistryStoreCheck {
       ).map(\.id).contains(expected.id)
       try expect(due != times.ended && !early, "the expiry moves with them: \(number)", found: (due, early))
     }
-    let made = try await (other.ticket(tickets[0].id)?.createdAt, other.ticket(tickets[1].id)?.createdAt)
+    let made = try await (other.oneTimeToken(tokens[0].id)?.createdAt, other.oneTimeToken(tokens[1].id)?.createdAt)
     try expect(made.0 == at(99) && made.1 == at(1100), "one-time tokens in the span are moved", found: made)
-    let life = try await other.ticket(tickets[1].id).map { $0.expiresAt.since($0.createdAt) }
+    let life = try await other.oneTimeToken(tokens[1].id).map { $0.expiresAt.since($0.createdAt) }
     try expect(
-      life == tickets[1].expiresAt.since(tickets[1].createdAt), "moving keeps the lifetime", found: life as Any)
+      life == tokens[1].expiresAt.since(tokens[1].createdAt), "moving keeps the lifetime", found: life as Any)
   }
 }

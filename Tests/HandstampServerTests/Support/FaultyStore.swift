@@ -56,9 +56,9 @@ final class FaultyStore: RegistryStore {
     return await base.account(identity: identity)
   }
 
-  @concurrent func ticket(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
+  @concurrent func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
     try check(writing: false)
-    return await base.ticket(id)
+    return await base.oneTimeToken(id)
   }
 
   @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {

@@ -150,9 +150,9 @@ extension TestServer {
       _ = try await test.signUp()
       _ = try await test.requestReset("ada@example.org")
       let code = try #require(try await post.next().code)
-      let ticket = try #require(
-        try await test.store.ticket(OneTimeTokenID(of: Secret(code), purpose: .passwordReset)))
-      #expect(!"\(ticket)".contains(code.dropFirst(5)))
+      let record = try #require(
+        try await test.store.oneTimeToken(OneTimeTokenID(of: Secret(code), purpose: .passwordReset)))
+      #expect(!"\(record)".contains(code.dropFirst(5)))
       // A secret for one purpose is not valid for another.
       let misuse = try await test.client.post(
         "/v1/sign-up/confirm", json: #"{"token":"\#(code)",\#(TestServer.deviceBody("x"))}"#)

@@ -59,10 +59,10 @@ extension OneTimeTokenRecord {
   /// The record with its times moved by `distance` if it was created in `span`.
   func moved(_ span: ClosedRange<UnixTime>, by distance: Duration) -> OneTimeTokenRecord {
     guard span.contains(createdAt) else { return self }
-    var ticket = self
-    ticket.createdAt = createdAt.advanced(by: distance)
-    ticket.expiresAt = expiresAt.advanced(by: distance)
-    return ticket
+    var record = self
+    record.createdAt = createdAt.advanced(by: distance)
+    record.expiresAt = expiresAt.advanced(by: distance)
+    return record
   }
 }
 
@@ -90,7 +90,7 @@ public struct OneTimeTokenID: Sendable, Hashable, Comparable {
   }
 }
 
-/// A one-time token, such as the one in a mailed link.
+/// A one-time token, such as the code in a mail.
 public struct OneTimeToken: Sendable, Hashable {
   /// The maximum length of a genuine token, in bytes; longer input is not hashed.
   public static let maxLength = 64

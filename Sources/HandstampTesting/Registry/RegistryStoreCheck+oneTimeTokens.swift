@@ -19,7 +19,7 @@ extension RegistryStoreCheck {
       .notFound, "a failed write keeps the identity", from: other,
       writing: [
         .replaceAccount(AccountRecord(husk: first), expecting: 0), .createAccount(record("second")),
-        .redeemOneTimeToken(Samples.ticket(1).id),
+        .redeemOneTimeToken(Samples.oneTimeToken(1).id),
       ])
     let kept = try await store.account(identity: identity)
     try expect(kept == first, "a failed write keeps the identity", found: kept as Any)
@@ -29,10 +29,10 @@ extension RegistryStoreCheck {
     try expect(found?.id == AccountID("second"), "a released identity is available", found: found as Any)
   }
 
-  func everyFieldOfATicketComesBack() async throws {
+  func everyFieldOfAOneTimeTokenComesBack() async throws {
     let (store, other) = try await pair()
     for (number, purpose) in OneTimeTokenRecord.Purpose.allCases.enumerated() {
-      let bare = Samples.ticket(number, purpose, subject: "")
+      let bare = Samples.oneTimeToken(number, purpose, subject: "")
       let full = OneTimeTokenRecord(
         id: OneTimeTokenID(of: Secret("full \(number)"), purpose: purpose), purpose: purpose,
         subject: "'; DROP TABLE ticket",
@@ -40,33 +40,33 @@ extension RegistryStoreCheck {
         passwordHash: Secret("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA"), payload: #"{"a":"'; -- 📱"}"#,
         createdAt: UnixTime(milliseconds: -1),
         expiresAt: UnixTime(milliseconds: .max))
-      for ticket in [bare, full] {
-        _ = try await store.write([.createOneTimeToken(ticket)], events: [])
-        let seen = try await other.ticket(ticket.id)
-        try expect(seen == ticket, "a one-time token is read back as stored", found: seen as Any)
+      for token in [bare, full] {
+        _ = try await store.write([.createOneTimeToken(token)], events: [])
+        let seen = try await other.oneTimeToken(token.id)
+        try expect(seen == token, "a one-time token is read back as stored", found: seen as Any)
       }
     }
   }
 
-  func ticketsAreUsedOnce() async throws {
+  func oneTimeTokensAreUsedOnce() async throws {
     let (store, other) = try await pair(with: Samples.ada)
-    let ticket = Samples.ticket(1)
-    let none = try await store.ticket(ticket.id)
+    let token = Samples.oneTimeToken(1)
+    let none = try await store.oneTimeToken(token.id)
     try expect(none == nil, "a new store has no one-time tokens", found: none as Any)
-    _ = try await store.write([.createOneTimeToken(ticket)], events: [])
+    _ = try await store.write([.createOneTimeToken(token)], events: [])
     try await expect(
-      .alreadyExists, "a one-time token is created only once", from: other, writing: [.createOneTimeToken(ticket)])
+      .alreadyExists, "a one-time token is created only once", from: other, writing: [.createOneTimeToken(token)])
     try await expect(
       .conflict, "a failed write uses no one-time token", from: other,
-      writing: [.redeemOneTimeToken(ticket.id), .expectAccount(Samples.ada, revision: 7)])
-    let kept = try await store.ticket(ticket.id)
-    try expect(kept == ticket, "a failed write uses no one-time token", found: kept as Any)
+      writing: [.redeemOneTimeToken(token.id), .expectAccount(Samples.ada, revision: 7)])
+    let kept = try await store.oneTimeToken(token.id)
+    try expect(kept == token, "a failed write uses no one-time token", found: kept as Any)
     let uses = try await withThrowingTaskGroup(of: Int.self) { group in
       for number in 0..<16 {
         group.addTask {
           do throws(RegistryStoreError) {
             _ = try await (number % 2 == 0 ? store : other).write(
-              [.redeemOneTimeToken(ticket.id)], events: [Samples.event(number)])
+              [.redeemOneTimeToken(token.id)], events: [Samples.event(number)])
             return 1
           } catch {
             guard error == .notFound else { throw error }
@@ -79,13 +79,13 @@ extension RegistryStoreCheck {
     try expect(uses == 1, "of many uses of a one-time token, one succeeds", found: uses)
     let events = try await store.events(after: .zero, account: nil, limit: 100)
     try expect(events.count == 1, "a failed use of a one-time token writes nothing", found: events)
-    let (ada, bob) = (Samples.ticket(2), Samples.ticket(3, subject: "bob"))
-    let other2 = Samples.ticket(4, .upgrade)
-    _ = try await store.write([ada, bob, other2, Samples.ticket(5)].map { .createOneTimeToken($0) }, events: [])
+    let (ada, bob) = (Samples.oneTimeToken(2), Samples.oneTimeToken(3, subject: "bob"))
+    let other2 = Samples.oneTimeToken(4, .upgrade)
+    _ = try await store.write([ada, bob, other2, Samples.oneTimeToken(5)].map { .createOneTimeToken($0) }, events: [])
     _ = try await store.write([.voidOneTimeTokens(.passwordReset, subject: "ada")], events: [])
     _ = try await store.write([.voidOneTimeTokens(.passwordReset, subject: "nobody")], events: [])
-    for (ticket, isThere) in [(ada, false), (bob, true), (other2, true), (Samples.ticket(5), false)] {
-      let seen = try await other.ticket(ticket.id)
+    for (token, isThere) in [(ada, false), (bob, true), (other2, true), (Samples.oneTimeToken(5), false)] {
+      let seen = try await other.oneTimeToken(token.id)
       try expect((seen != nil) == isThere, "only tokens of this purpose and subject are voided", found: seen as Any)
     }
   }
@@ -109,7 +109,7 @@ extension RegistryStoreCheck {
       let event = RegistryEvent(kind: .sessionEstablished, account: Samples.ada, at: at(seconds))
       _ = try await store.write([], events: [event])
       _ = try await store.write(
-        [.createOneTimeToken(Samples.ticket(Int(seconds), lasting: .seconds(seconds)))], events: [])
+        [.createOneTimeToken(Samples.oneTimeToken(Int(seconds), lasting: .seconds(seconds)))], events: [])
     }
     let last = try await store.lastEventID()
     let retention = Retention(eventsBefore: at(50), endedBefore: at(50), unlimited: .seconds(80), now: at(100))
@@ -130,7 +130,7 @@ extension RegistryStoreCheck {
     try expect(next[0].id > last, "event IDs are never reused", found: next)
     let newest = try await other.lastEventID()
     try expect(newest == next[0].id, "the last ID is the newest event's", found: newest)
-    let gone = try await store.ticket(Samples.ticket(10).id)
+    let gone = try await store.oneTimeToken(Samples.oneTimeToken(10).id)
     try expect(gone == nil, "expired one-time tokens are deleted", found: gone as Any)
   }
 }

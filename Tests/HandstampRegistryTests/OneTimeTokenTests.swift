@@ -4,28 +4,28 @@ import Testing
 
 @testable import HandstampRegistry
 
-@Suite(.timeLimit(.minutes(10))) struct `A mailed link` {
+@Suite(.timeLimit(.minutes(10))) struct `A one-time token` {
   private let device = DeviceInfo(id: DeviceID("d"), name: "d", platform: "linux")
 
   @Test func `is a 256-bit secret stored only as a hash`() async throws {
     let world = try await World()
-    let link = try await world.registry.beginReset(of: world.ada, now: start)
-    #expect(link.secret.count == 5 + 43)
-    #expect(OneTimeToken(presented: link.secret) == link)
+    let token = try await world.registry.beginReset(of: world.ada, now: start)
+    #expect(token.secret.count == 5 + 43)
+    #expect(OneTimeToken(presented: token.secret) == token)
     #expect(OneTimeToken(presented: Secret("hst1.x")) == nil)
     #expect(OneTimeToken(presented: Secret("hsl1." + String(repeating: "A", count: 60))) == nil)
-    let ids = OneTimeTokenRecord.Purpose.allCases.map { OneTimeTokenID(of: link.secret, purpose: $0) }
+    let ids = OneTimeTokenRecord.Purpose.allCases.map { OneTimeTokenID(of: token.secret, purpose: $0) }
     #expect(Set(ids).count == ids.count)
   }
 
   @Test func `can be used once, even concurrently`() async throws {
     let world = try await World()
-    let link = try await world.registry.beginReset(of: world.ada, now: start)
+    let token = try await world.registry.beginReset(of: world.ada, now: start)
     let results = await withTaskGroup(of: String.self) { group in
       for number in 0..<16 {
         group.addTask {
           do throws(RegistryError) {
-            _ = try await world.registry.resetPassword(with: link, hash: Secret("hash \(number)"), now: start)
+            _ = try await world.registry.resetPassword(with: token, hash: Secret("hash \(number)"), now: start)
             return "done"
           } catch {
             return "\(error)"
@@ -35,7 +35,7 @@ import Testing
       return await group.reduce(into: []) { $0.append($1) }
     }
     #expect(results.count { $0 == "done" } == 1)
-    #expect(results.count { $0 == "linkInvalid" } == 15)
+    #expect(results.count { $0 == "oneTimeTokenInvalid" } == 15)
     let events = try await world.events()
     #expect(events.count { $0.kind == .credentialChange } == 1)
   }
@@ -44,10 +44,10 @@ import Testing
     let world = try await World()
     let guest = try await world.registry.openAccount(email: nil, username: "", passwordHash: nil, now: start)
     await #expect(throws: RegistryError.notFound) { try await world.registry.beginReset(of: guest, now: start) }
-    let link = try await world.registry.beginReset(of: world.ada, now: start)
+    let token = try await world.registry.beginReset(of: world.ada, now: start)
     _ = try await world.registry.closeAccount(world.ada, now: start)
-    await #expect(throws: RegistryError.linkInvalid) {
-      try await world.registry.resetPassword(with: link, hash: Secret("x"), now: start)
+    await #expect(throws: RegistryError.oneTimeTokenInvalid) {
+      try await world.registry.resetPassword(with: token, hash: Secret("x"), now: start)
     }
   }
 
@@ -55,17 +55,17 @@ import Testing
     let store = FailingStore()
     let world = try await World(store: store)
     let email = try #require(EmailAddress("new@example.org"))
-    let link = try await world.registry.beginSignUp(email: email, username: "N", passwordHash: Secret("h"), now: start)
+    let token = try await world.registry.beginSignUp(email: email, username: "N", passwordHash: Secret("h"), now: start)
     store.fail(.unavailable("disk"))
     await #expect(throws: RegistryError.unavailable("disk")) {
-      try await world.registry.confirm(link, device: device, now: start)
+      try await world.registry.confirm(token, device: device, now: start)
     }
     store.fail(nil)
-    let new = try await world.registry.confirm(link, device: device, now: start)
+    let new = try await world.registry.confirm(token, device: device, now: start)
     #expect(new.account.email == email)
     #expect(try await world.registry.account(email: email) == new.account)
-    await #expect(throws: RegistryError.linkInvalid) {
-      try await world.registry.confirm(link, device: device, now: start)
+    await #expect(throws: RegistryError.oneTimeTokenInvalid) {
+      try await world.registry.confirm(token, device: device, now: start)
     }
   }
 }

@@ -1,7 +1,7 @@
 public import HandstampCore
 
 /// Lifetimes of the one-time tokens sent in mails.
-public struct LinkLimits: Sendable, Hashable {
+public struct OneTimeTokenLimits: Sendable, Hashable {
   /// Lifetime of a password-reset token: at most 30 min (OWASP ASVS 6.4.1, NIST SP 800-63B section 4.2).
   public static let reset = Duration.seconds(30 * 60)
   /// Lifetime of a token that confirms an address.
@@ -13,18 +13,18 @@ extension Registry {
   public func beginReset(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> OneTimeToken {
     guard account.closedAt == nil, account.passwordHash != nil else { throw .notFound }
     return try await issue(
-      .passwordReset, subject: account.id.rawValue, account: account.id, lasting: LinkLimits.reset, now: now,
+      .passwordReset, subject: account.id.rawValue, account: account.id, lasting: OneTimeTokenLimits.reset, now: now,
       voidingOthers: true)
   }
 
   /// Redeems a password-reset token: sets the new password and ends every session, in one write.
   public func resetPassword(
-    with link: OneTimeToken, hash: Secret, now: UnixTime
+    with token: OneTimeToken, hash: Secret, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
     for _ in 0..<Registry.attempts {
-      let ticket = try await ticket(of: link, .passwordReset, now: now)
-      guard let id = ticket.account, let record = try await account(id), record.closedAt == nil else {
-        throw .linkInvalid
+      let stored = try await oneTimeToken(of: token, .passwordReset, now: now)
+      guard let id = stored.account, let record = try await account(id), record.closedAt == nil else {
+        throw .oneTimeTokenInvalid
       }
       var changed = record
       changed.passwordHash = hash
@@ -33,7 +33,7 @@ extension Registry {
         return try await end(
           .revoked, now: now,
           with: [
-            .redeemOneTimeToken(ticket.id), .voidOneTimeTokens(.passwordReset, subject: ticket.subject),
+            .redeemOneTimeToken(stored.id), .voidOneTimeTokens(.passwordReset, subject: stored.subject),
             .replaceAccount(changed, expecting: record.revision),
           ],
           events: [event]
@@ -52,7 +52,7 @@ extension Registry {
   ) async throws(RegistryError) -> OneTimeToken {
     try await issue(
       .signUp, subject: email.normalized, email: email, username: username, passwordHash: passwordHash,
-      lasting: LinkLimits.confirmation, now: now)
+      lasting: OneTimeTokenLimits.confirmation, now: now)
   }
 
   /// Issues a one-time token that turns a guest account into a full one. It replaces any earlier one.
@@ -62,42 +62,42 @@ extension Registry {
     guard guest.isGuest else { throw .notGuest }
     return try await issue(
       .upgrade, subject: guest.id.rawValue, account: guest.id, email: email, username: username,
-      passwordHash: passwordHash, lasting: LinkLimits.confirmation, now: now, voidingOthers: true)
+      passwordHash: passwordHash, lasting: OneTimeTokenLimits.confirmation, now: now, voidingOthers: true)
   }
 
   /// Redeems a confirmation token: creates the account, or upgrades the guest account, and signs in.
   public func confirm(
-    _ link: OneTimeToken, device: DeviceInfo, now: UnixTime
+    _ token: OneTimeToken, device: DeviceInfo, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     for _ in 0..<Registry.attempts {
-      if let ticket = try await find(link, .upgrade, now: now) {
-        guard let id = ticket.account, let guest = try await account(id), guest.isGuest,
-          let email = ticket.email, let hash = ticket.passwordHash
-        else { throw .linkInvalid }
+      if let stored = try await find(token, .upgrade, now: now) {
+        guard let id = stored.account, let guest = try await account(id), guest.isGuest,
+          let email = stored.email, let hash = stored.passwordHash
+        else { throw .oneTimeTokenInvalid }
         do throws(RegistryError) {
           return try await upgrade(
-            guest, email: email, username: ticket.username, passwordHash: hash, device: device, now: now,
-            using: ticket.id)
+            guest, email: email, username: stored.username, passwordHash: hash, device: device, now: now,
+            using: stored.id)
         } catch {
           guard error == .accountChanged else { throw error }
           continue
         }
       }
-      let ticket = try await ticket(of: link, .signUp, now: now)
-      guard let email = ticket.email, let hash = ticket.passwordHash else { throw .linkInvalid }
-      let record = newAccount(email: email, username: ticket.username, passwordHash: hash, now: now)
+      let stored = try await oneTimeToken(of: token, .signUp, now: now)
+      guard let email = stored.email, let hash = stored.passwordHash else { throw .oneTimeTokenInvalid }
+      let record = newAccount(email: email, username: stored.username, passwordHash: hash, now: now)
       do throws(RegistryStoreError) {
         // The account goes first: a taken address is reported even if the token was just used.
         return try await begin(
           record, device, replacing: [], now: now,
           with: [
-            .redeemOneTimeToken(ticket.id), .createAccount(record),
-            .voidOneTimeTokens(.signUp, subject: ticket.subject),
+            .redeemOneTimeToken(stored.id), .createAccount(record),
+            .voidOneTimeTokens(.signUp, subject: stored.subject),
           ])
       } catch {
         switch error {
         case .alreadyExists: throw .emailTaken
-        case .notFound: throw .linkInvalid
+        case .notFound: throw .oneTimeTokenInvalid
         case .conflict, .unavailable: throw RegistryError(error)
         }
       }
@@ -105,32 +105,32 @@ extension Registry {
     throw Registry.contention
   }
 
-  func ticket(_ id: OneTimeTokenID) async throws(RegistryError) -> OneTimeTokenRecord? {
-    try await reading { () throws(RegistryStoreError) in try await store.ticket(id) }
+  func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryError) -> OneTimeTokenRecord? {
+    try await reading { () throws(RegistryStoreError) in try await store.oneTimeToken(id) }
   }
 
   func liveOneTimeToken(_ id: OneTimeTokenID, now: UnixTime) async throws(RegistryError) -> OneTimeTokenRecord? {
-    try await ticket(id).flatMap { $0.expiresAt > now ? $0 : nil }
+    try await oneTimeToken(id).flatMap { $0.expiresAt > now ? $0 : nil }
   }
 
   private func find(
-    _ link: OneTimeToken, _ purpose: OneTimeTokenRecord.Purpose, now: UnixTime
+    _ token: OneTimeToken, _ purpose: OneTimeTokenRecord.Purpose, now: UnixTime
   ) async throws(RegistryError) -> OneTimeTokenRecord? {
-    try await liveOneTimeToken(OneTimeTokenID(of: link.secret, purpose: purpose), now: now)
+    try await liveOneTimeToken(OneTimeTokenID(of: token.secret, purpose: purpose), now: now)
   }
 
-  private func ticket(
-    of link: OneTimeToken, _ purpose: OneTimeTokenRecord.Purpose, now: UnixTime
+  private func oneTimeToken(
+    of token: OneTimeToken, _ purpose: OneTimeTokenRecord.Purpose, now: UnixTime
   ) async throws(RegistryError) -> OneTimeTokenRecord {
-    guard let ticket = try await find(link, purpose, now: now) else { throw .linkInvalid }
-    return ticket
+    guard let stored = try await find(token, purpose, now: now) else { throw .oneTimeTokenInvalid }
+    return stored
   }
 
   /// Returns whether a one-time token is currently valid. Saves an expensive password hash; the write decides.
-  public func isGood(_ link: OneTimeToken, for purpose: OneTimeTokenRecord.Purpose, now: UnixTime)
+  public func isGood(_ token: OneTimeToken, for purpose: OneTimeTokenRecord.Purpose, now: UnixTime)
     async throws(RegistryError) -> Bool
   {
-    try await find(link, purpose, now: now) != nil
+    try await find(token, purpose, now: now) != nil
   }
 
   func issue(
@@ -139,16 +139,16 @@ extension Registry {
     voidingOthers: Bool = false
   ) async throws(RegistryError) -> OneTimeToken {
     var source = source
-    let link = OneTimeToken(from: &source)
-    let ticket = OneTimeTokenRecord(
-      id: OneTimeTokenID(of: link.secret, purpose: purpose), purpose: purpose, subject: subject, account: account,
+    let token = OneTimeToken(from: &source)
+    let record = OneTimeTokenRecord(
+      id: OneTimeTokenID(of: token.secret, purpose: purpose), purpose: purpose, subject: subject, account: account,
       email: email, username: username, passwordHash: passwordHash, payload: payload, createdAt: now,
       expiresAt: now.advanced(by: lasting))
     let void: [RegistryChange] = voidingOthers ? [.voidOneTimeTokens(purpose, subject: subject)] : []
-    do throws(RegistryStoreError) { _ = try await store.write(void + [.createOneTimeToken(ticket)], events: []) } catch
+    do throws(RegistryStoreError) { _ = try await store.write(void + [.createOneTimeToken(record)], events: []) } catch
     {
       throw RegistryError(error)
     }
-    return link
+    return token
   }
 }
