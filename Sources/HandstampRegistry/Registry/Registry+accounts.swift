@@ -27,6 +27,11 @@ extension Registry {
     try await reading { () throws(RegistryStoreError) in try await store.account(email: email.normalized) }
   }
 
+  /// Returns the account of a user of another identity provider.
+  public func account(identity: ExternalIdentity) async throws(RegistryError) -> AccountRecord? {
+    try await reading { () throws(RegistryStoreError) in try await store.account(identity: identity) }
+  }
+
   /// Stores a changed record, such as one with a new name, in place of the stored record with the same revision.
   ///
   /// - Throws: ``RegistryError/accountChanged`` if the stored record has changed since it was read.

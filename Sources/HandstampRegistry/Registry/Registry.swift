@@ -5,8 +5,8 @@ public import HandstampCore
 /// It has no clock: the caller passes the time. Changes are durable when a call returns. Any number of tasks and servers may
 /// use it concurrently: each write states the revision it expects, and the decision is made again if that has changed.
 public struct Registry: Sendable {
-  /// The storage of the list.
-  public let store: any RegistryStore
+  /// The storage of the list. Only the registry's own operations use it, so that its rules hold for every caller.
+  let store: any RegistryStore
   public let mint: TokenMint
   public let limits: RegistryLimits
   let rotation: Rotation
@@ -43,7 +43,7 @@ public struct Registry: Sendable {
 
   package static let contention = RegistryError.unavailable("too many concurrent writes to one session")
 
-  /// Returns a live session, or `nil`. The server's own API calls this for each request.
+  /// Returns a live session, or `nil`.
   public func session(_ id: SessionID, now: UnixTime) async throws(RegistryError) -> SessionRow? {
     let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
     guard let row, row.over(at: now) == nil else { return nil }

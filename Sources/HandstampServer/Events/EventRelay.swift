@@ -26,13 +26,13 @@ struct EventRelay: Service, CustomStringConvertible {
     guard server.hub.hasListeners else { return nil }
     // Do not poll a failing store more often; requests that need the store report its failure.
     guard var newest = last else {
-      guard let newest = try? await server.registry.store.lastEventID() else { return nil }
+      guard let newest = try? await server.registry.lastEventID() else { return nil }
       // Events between the first read of a stream and this one would be missed otherwise.
       server.hub.announceAll()
       return newest
     }
-    while case let events? = try? await server.registry.store.events(
-      after: newest, account: nil, limit: EventRelay.batch), let end = events.last
+    while case let events? = try? await server.registry.events(
+      after: newest, limit: EventRelay.batch), let end = events.last
     {
       for account in Set(events.map(\.event.account)) { server.hub.announce(account) }
       newest = end.id

@@ -26,8 +26,8 @@ extension SessionServer {
     }
     if configuration.signUp == .closed {
       let known: AccountRecord?
-      do throws(RegistryStoreError) { known = try await registry.store.account(identity: claims.identity) } catch {
-        throw storeProblem(error, context)
+      do throws(RegistryError) { known = try await registry.account(identity: claims.identity) } catch {
+        throw problem(error, context)
       }
       guard known != nil else { throw Problem.signUpClosed }
     }

@@ -63,27 +63,24 @@ extension SessionServer {
   private func requireLive(
     _ claims: AccessTokens.Claims, at now: UnixTime, _ context: ServerContext
   ) async throws(Problem) {
-    let row: SessionRow?
-    do throws(RegistryStoreError) { row = try await registry.store.session(claims.session) } catch {
-      throw storeProblem(error, context)
+    let status: SessionStatus
+    do throws(RegistryError) {
+      status = try await registry.status(of: claims.session, account: claims.account, now: now)
+    } catch {
+      throw problem(error, context)
     }
-    guard let row, row.account == claims.account else {
+    let row: SessionRow
+    switch status {
+    case .live(let found): row = found
+    case .ended(let reason):
+      metrics.update { $0.refusedTokens += 1 }
+      throw .invalidToken(code: "session_ended", "The session has ended", reason: reason.rawValue)
+    case .unknown:
       metrics.update { $0.refusedTokens += 1 }
       throw .invalidToken(code: "token_invalid", "The access token is not valid")
     }
-    if let reason = row.over(at: now) {
-      metrics.update { $0.refusedTokens += 1 }
-      throw .invalidToken(code: "session_ended", "The session has ended", reason: reason.rawValue)
-    }
     // If this update fails, a later request makes it.
     do throws(RegistryError) { try await registry.touch(row, now: now) } catch { report(error, context) }
-  }
-
-  /// Logs a store error and returns the response for it.
-  func storeProblem(_ error: RegistryStoreError, _ context: ServerContext) -> Problem {
-    metrics.update { $0.storeFailures += 1 }
-    context.logger.error("Store unavailable", metadata: ["handstamp.cause": "\(error)"])
-    return .unavailable
   }
 
   /// Returns the token of the `Authorization` field, and whether its scheme is `DPoP`. There must be exactly one field, with

@@ -12,8 +12,8 @@ extension SessionServer {
   /// connection itself.
   @concurrent func events(_ request: Request, _ context: ServerContext) async throws -> Response {
     let newest: EventID
-    do throws(RegistryStoreError) { newest = try await registry.store.lastEventID() } catch {
-      throw storeProblem(error, context)
+    do throws(RegistryError) { newest = try await registry.lastEventID() } catch {
+      throw problem(error, context)
     }
     // Check the session only now, so that its end after this check is an event after the cursor.
     let bearer = try await bearer(of: request, context)
@@ -31,7 +31,7 @@ extension SessionServer {
       body: .init { writer in
         do {
           try await request.body.consumeWithCancellationOnInboundClose { _ in try await stream.run(&writer) }
-        } catch is RegistryStoreError {
+        } catch is RegistryError {
           // The client reconnects with its last event ID.
           context.logger.error("Event stream ended, store unavailable")
         }
@@ -47,7 +47,7 @@ extension SessionServer {
   }
 
   private func events(after id: EventID, of account: AccountID) async throws -> [StoredEvent] {
-    try await registry.store.events(after: id, account: account, limit: 256)
+    try await registry.events(after: id, of: account)
   }
 }
 #endif

@@ -64,7 +64,7 @@ extension SessionServer {
   private func health(_ request: Request, _ context: ServerContext) async throws -> Response {
     var json = JSONText()
     do {
-      _ = try await registry.store.lastEventID()
+      _ = try await registry.lastEventID()
       json.add("status", "ok")
       return .json(json)
     } catch {

@@ -1,0 +1,21 @@
+public import HandstampCore
+
+/// Whether a session may still be used.
+public enum SessionStatus: Sendable, Hashable {
+  case live(SessionRow)
+  /// The session has ended or expired.
+  case ended(EndReason)
+  /// The account has no session with that ID, or none that is still recorded.
+  case unknown
+}
+
+extension Registry {
+  /// Returns the status of one of the account's sessions. The server's own API asks for it with each request.
+  public func status(
+    of id: SessionID, account: AccountID, now: UnixTime
+  ) async throws(RegistryError) -> SessionStatus {
+    let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
+    guard let row, row.account == account else { return .unknown }
+    return row.over(at: now).map { .ended($0) } ?? .live(row)
+  }
+}
