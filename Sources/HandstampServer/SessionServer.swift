@@ -21,7 +21,7 @@ public struct SessionServer: Sendable {
   let identityTokens: IdentityTokens?
   let keySet: FixedDocument
   let serverMetadata: FixedDocument
-  let clients: [String: ConfiguredClient]
+  let clients: ClientDirectory
   let pacing = Pacing()
   let proofs: ProofDesk
   let appConfig: FixedDocument
@@ -67,13 +67,7 @@ public struct SessionServer: Sendable {
     self.clock = clock
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
     desk = MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)
-    var clients: [String: ConfiguredClient] = [:]
-    for client in configuration.clients {
-      guard client.id != configuration.clientID, clients.updateValue(client, forKey: client.id) == nil else {
-        throw ClientFault.twice(client.id)
-      }
-    }
-    self.clients = clients
+    clients = try ClientDirectory(configuration.clients, ownID: configuration.clientID)
     proofs = ProofDesk(issuer: configuration.issuer, keys: keys)
     serverMetadata = FixedDocument(metadataOf: configuration)
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
@@ -97,13 +91,12 @@ public struct SessionServer: Sendable {
   }
 
   private var router: Router<ServerContext> {
-    let routes = routes
+    let allowed = AllowedMethods()
+    addRoutes(to: allowed)
     let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
     for middleware in middlewares { router.add(middleware: middleware) }
-    var allowed = AllowedMethods()
-    for route in routes { allowed.add(route.method, route.path) }
-    router.add(middleware: ProblemMiddleware(allowed: allowed))
-    for route in routes { router.on(RouterPath(route.path), method: route.method, use: route.handler) }
+    router.add(middleware: ErrorMiddleware(errors: errors, format: .problem, allowed: allowed))
+    addRoutes(to: router)
     return router
   }
 }

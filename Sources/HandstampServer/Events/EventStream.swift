@@ -7,7 +7,7 @@ import NIOCore
 /// An open stream of server-sent events (WHATWG HTML section 9.2): an account's events after a cursor, in the store's order.
 /// It ends when its token expires, right after the event that its own session has ended, and when the server shuts down.
 struct EventStream: Sendable {
-  let bearer: Bearer
+  let session: AuthenticatedSession
   /// The ID of the last event that the reader has.
   let cursor: EventID
   /// The remaining lifetime of the token.
@@ -26,10 +26,10 @@ struct EventStream: Sendable {
   /// Writes until the stream ends or the reader disconnects.
   @concurrent func run(_ writer: inout any ResponseBodyWriter) async throws {
     let bell = Doorbell()
-    let number = hub.subscribe(bell, to: bearer.account)
+    let number = hub.subscribe(bell, to: session.account)
     metrics.update { $0.openStreams += 1 }
     defer {
-      hub.unsubscribe(number, from: bearer.account)
+      hub.unsubscribe(number, from: session.account)
       metrics.update { $0.openStreams -= 1 }
     }
     try await writer.write(opening)
@@ -62,7 +62,7 @@ struct EventStream: Sendable {
           for stored in events {
             try await writer.write(block(of: stored))
             metrics.update { $0.eventsSent += 1 }
-            if stored.event.kind == .sessionRevoked, stored.event.session == bearer.session { return }
+            if stored.event.kind == .sessionRevoked, stored.event.session == session.id { return }
           }
           last = newest.id
         }
@@ -76,7 +76,7 @@ struct EventStream: Sendable {
   /// `verification` is the event that only confirms that a stream works.
   private var opening: ByteBuffer {
     var json = JSONText()
-    json.add("sid", bearer.session.rawValue)
+    json.add("sid", session.id.rawValue)
     json.add("current", true)
     return block(id: cursor, name: "verification", data: json, retry: 1000)
   }
@@ -88,7 +88,7 @@ struct EventStream: Sendable {
     json.add("reason", ifPresent: event.reason?.rawValue)
     json.add("at", event.at.description)
     json.add("at_ms", event.at.milliseconds)
-    json.add("current", event.session == bearer.session)
+    json.add("current", event.session == session.id)
     return block(id: stored.id, name: event.kind.rawValue, data: json)
   }
 

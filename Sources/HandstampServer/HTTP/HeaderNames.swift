@@ -3,11 +3,14 @@ import HTTPTypes
 
 /// Header fields that HTTPTypes does not name. The literals are valid field names; a test makes each.
 extension HTTPField.Name {
+  static let crossOriginOpenerPolicy = Self("Cross-Origin-Opener-Policy")!
   static let dpop = Self("DPoP")!
   static let dpopNonce = Self("DPoP-Nonce")!
   static let lastEventID = Self("Last-Event-ID")!
   static let pragma = Self("Pragma")!
+  static let referrerPolicy = Self("Referrer-Policy")!
   static let secFetchSite = Self("Sec-Fetch-Site")!
   static let xAccelBuffering = Self("X-Accel-Buffering")!
+  static let xFrameOptions = Self("X-Frame-Options")!
 }
 #endif

@@ -15,7 +15,7 @@ struct AuthorizationRequest: Sendable {
   let grant: CodeGrant
   let state: String?
 
-  init(query: String, clients: [String: ConfiguredClient]) throws(Fault) {
+  init(query: String, clients: ClientDirectory) throws(Fault) {
     let fields: FormBody
     do throws(FormBody.Fault) { fields = try FormBody(Array(query.utf8)) } catch {
       throw .page("The app's request is not valid: a parameter is repeated or malformed.")

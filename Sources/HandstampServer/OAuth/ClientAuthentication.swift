@@ -4,61 +4,54 @@ import HandstampCore
 import HTTPTypes
 import Hummingbird
 
-extension SessionServer {
-  /// The client that sends a request to an OAuth endpoint.
-  enum Caller: Sendable {
-    /// The server's own app, which does not need to identify itself.
-    case own
-    case client(ConfiguredClient)
+/// The client that sends a request to an OAuth endpoint.
+enum Caller: Sendable {
+  /// The server's own app, which does not need to identify itself.
+  case own
+  case client(ConfiguredClient)
 
-    var client: ConfiguredClient? { if case .client(let client) = self { client } else { nil } }
+  var client: ConfiguredClient? { if case .client(let client) = self { client } else { nil } }
+}
+
+/// Reads the form of a request to an OAuth endpoint and authenticates its client (RFC 6749 section 2.3).
+struct ClientAuthentication: Sendable {
+  let clients: ClientDirectory
+  /// Maximum size of a body, in bytes.
+  let bodyLimit: Int
+
+  /// - Throws: ``Problem`` or ``FormBody/Fault`` for a body that is not a form, ``OAuthError/invalidClient`` for a client that
+  ///   is not known or sends a wrong secret.
+  func call(_ request: Request) async throws -> (form: FormBody, caller: Caller) {
+    let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: bodyLimit)
+    let form = try FormBody(body.readableBytesView)
+    return (form, try caller(of: request, form))
   }
 
-  /// Returns the form and the caller of a request, or the error response.
-  func call(_ request: Request) async throws -> Result<(form: FormBody, caller: Caller), OAuthRefusal> {
-    switch try await form(of: request) {
-    case .success(let form): caller(of: request, form).map { (form, $0) }
-    case .failure(let refusal): .failure(refusal)
-    }
-  }
-
-  /// Returns the client that sends `form` (RFC 6749 section 2.3): a confidential client sends its secret, by one method; a
-  /// public client sends only its ID.
-  func caller(of request: Request, _ form: FormBody) -> Result<Caller, OAuthRefusal> {
-    let refused = OAuthRefusal(SessionServer.unknownClient)
+  /// Returns the client that sends `form`: a confidential client sends its secret, by one method; a public client sends only
+  /// its ID.
+  private func caller(of request: Request, _ form: FormBody) throws(OAuthError) -> Caller {
     if let field = request.headers[.authorization], field.lowercased().hasPrefix("basic ") {
-      guard form["client_secret"] == nil else {
-        let description = "use only one client authentication method"
-        return .failure(OAuthRefusal(OAuthAnswer.refusal("invalid_request", description: description)))
-      }
-      guard let (id, secret) = SessionServer.basic(field), form["client_id"].map({ $0 == id }) ?? true else {
-        return .failure(refused)
+      guard form["client_secret"] == nil else { throw .invalidRequest("use only one client authentication method") }
+      guard let (id, secret) = ClientAuthentication.basic(field), form["client_id"].map({ $0 == id }) ?? true else {
+        throw .invalidClient
       }
       // Some libraries can identify a public client only this way.
-      if secret == nil, id == configuration.clientID { return .success(.own) }
-      guard let client = clients[id], secret.map(client.has) ?? (client.secretHash == nil) else {
-        return .failure(refused)
-      }
-      return .success(.client(client))
+      if secret == nil, id == clients.ownID { return .own }
+      guard let client = clients[id], secret.map(client.has) ?? (client.secretHash == nil) else { throw .invalidClient }
+      return .client(client)
     }
-    guard let id = form["client_id"], id != configuration.clientID else {
-      return form["client_secret"] == nil ? .success(.own) : .failure(refused)
+    guard let id = form["client_id"], id != clients.ownID else {
+      guard form["client_secret"] == nil else { throw .invalidClient }
+      return .own
     }
-    guard let client = clients[id] else { return .failure(refused) }
+    guard let client = clients[id] else { throw .invalidClient }
     if client.secretHash != nil {
-      guard let secret = form["client_secret"], client.has(Secret(secret)) else { return .failure(refused) }
+      guard let secret = form["client_secret"], client.has(Secret(secret)) else { throw .invalidClient }
     } else if form["client_secret"] != nil {
-      return .failure(refused)
+      throw .invalidClient
     }
-    return .success(.client(client))
+    return .client(client)
   }
-
-  /// Does not reveal whether the ID or the secret is wrong.
-  private static let unknownClient: Response = {
-    var response = OAuthAnswer.refusal("invalid_client", status: .unauthorized)
-    response.headers[.wwwAuthenticate] = "Basic realm=\"oauth\""
-    return response
-  }()
 
   /// Parses basic credentials, whose parts are form-encoded (RFC 6749 section 2.3.1). An empty secret is `nil`.
   private static func basic(_ field: String) -> (id: String, secret: Secret?)? {
@@ -70,11 +63,5 @@ extension SessionServer {
     else { return nil }
     return (id, fields["secret"].map { Secret($0) })
   }
-}
-
-/// An error response of RFC 6749 section 5.2, as an error.
-struct OAuthRefusal: Error {
-  var response: Response
-  init(_ response: Response) { self.response = response }
 }
 #endif

@@ -14,8 +14,8 @@ final class ProofDesk: Sendable {
   enum Fault: Error, Hashable {
     /// There is no proof, or not one for this request.
     case invalid
-    /// The proof is valid, but has no nonce, or an expired one.
-    case wantsNonce
+    /// The proof is valid, but has no nonce, or an expired one. The client must repeat the request with this one.
+    case wantsNonce(String)
     /// There is no room to remember more proofs.
     case busy
   }
@@ -38,25 +38,27 @@ final class ProofDesk: Sendable {
   /// Returns the thumbprint of the proof's key, or `nil` for a request without a proof, unless it needs one.
   ///
   /// - Parameter token: the access token that the proof must be bound to; `nil` at the token endpoint.
-  func check(_ request: Request, token: Substring?, at time: ServerClock.Reading) -> Result<String?, Fault> {
+  func check(_ request: Request, token: Substring?, at time: ServerClock.Reading) throws(Fault) -> String? {
     let now = time.now
     let fields = request.headers[values: .dpop]
-    guard !fields.isEmpty else { return token == nil ? .success(nil) : .failure(.invalid) }
-    guard fields.count == 1, let proof = Proof(fields[0]) else { return .failure(.invalid) }
+    guard !fields.isEmpty else {
+      guard token == nil else { throw .invalid }
+      return nil
+    }
+    guard fields.count == 1, let proof = Proof(fields[0]) else { throw .invalid }
     guard proof.claims.htm == request.method.rawValue, isThis(proof.claims.htu, request.uri.path),
       !proof.claims.jti.isEmpty, proof.claims.jti.utf8.count <= 256
-    else { return .failure(.invalid) }
+    else { throw .invalid }
     if let token {
-      guard proof.claims.ath == Base64URL.encode(SHA256.hash(data: Array(token.utf8))) else {
-        return .failure(.invalid)
-      }
+      guard proof.claims.ath == Base64URL.encode(SHA256.hash(data: Array(token.utf8))) else { throw .invalid }
     }
-    guard proof.claims.iat.isFinite, abs(proof.claims.iat) < 1e12 else { return .failure(.invalid) }
+    guard proof.claims.iat.isFinite, abs(proof.claims.iat) < 1e12 else { throw .invalid }
     // While the server's clock is doubted, the client's clock may agree with either time.
     let madeAt = UnixTime(milliseconds: Int64(proof.claims.iat * 1000))
-    guard ProofDesk.isNear(madeAt, now) || ProofDesk.isNear(madeAt, time.wall) else { return .failure(.invalid) }
-    guard let nonce = proof.claims.nonce, isGood(nonce, at: now) else { return .failure(.wantsNonce) }
-    return remember(proof, now: now).map { proof.thumbprint }
+    guard ProofDesk.isNear(madeAt, now) || ProofDesk.isNear(madeAt, time.wall) else { throw .invalid }
+    guard let nonce = proof.claims.nonce, isGood(nonce, at: now) else { throw .wantsNonce(self.nonce(at: now)) }
+    try remember(proof, now: now)
+    return proof.thumbprint
   }
 
   private static func isNear(_ one: UnixTime, _ other: UnixTime) -> Bool {
@@ -66,34 +68,6 @@ final class ProofDesk: Sendable {
 
   /// Returns the current nonce.
   func nonce(at now: UnixTime) -> String { nonce(ofSpan: now.seconds / ProofDesk.span) }
-
-  /// Returns the error response of the token endpoint (section 5).
-  func refusal(_ fault: Fault, now: UnixTime) -> Response {
-    switch fault {
-    case .invalid: return OAuthAnswer.refusal("invalid_dpop_proof")
-    case .busy: return OAuthAnswer.unavailable
-    case .wantsNonce:
-      var response = OAuthAnswer.refusal("use_dpop_nonce")
-      response.headers[.dpopNonce] = nonce(at: now)
-      return response
-    }
-  }
-
-  /// Returns the error response of the API (section 7.1).
-  func problem(_ fault: Fault, now: UnixTime) -> Problem {
-    switch fault {
-    case .busy: return .unavailable
-    case .invalid:
-      var problem = Problem.invalidToken(code: "proof_invalid", "The proof of possession is not valid")
-      problem.headers[.wwwAuthenticate] = "DPoP error=\"invalid_dpop_proof\", algs=\"ES256\""
-      return problem
-    case .wantsNonce:
-      var problem = Problem.invalidToken(code: "proof_invalid", "The proof must contain the server's nonce")
-      problem.headers[.wwwAuthenticate] = "DPoP error=\"use_dpop_nonce\", algs=\"ES256\""
-      problem.headers[.dpopNonce] = nonce(at: now)
-      return problem
-    }
-  }
 
   private func nonce(ofSpan span: Int64) -> String {
     Base64URL.encode(Array(HMAC<SHA256>.authenticationCode(for: Array(String(span).utf8), using: key)).prefix(16))
@@ -112,9 +86,9 @@ final class ProofDesk: Sendable {
       && port(named) == port(own) && named.percentEncodedPath == own.percentEncodedPath + path
   }
 
-  private func remember(_ proof: Proof, now: UnixTime) -> Result<Void, Fault> {
+  private func remember(_ proof: Proof, now: UnixTime) throws(Fault) {
     let id = Data(SHA256.hash(data: Array((proof.thumbprint + " " + proof.claims.jti).utf8)))
-    return seen.withLock { seen in
+    let result: Result<Void, Fault> = seen.withLock { seen in
       if now.since(seen.cleared) > .seconds(60) || seen.ids.count >= ProofDesk.capacity {
         seen.ids = seen.ids.filter { $0.value > now }
         seen.cleared = now
@@ -125,6 +99,7 @@ final class ProofDesk: Sendable {
       seen.ids[id] = now.advanced(by: ProofDesk.tolerance * 2 + .seconds(1))
       return .success(())
     }
+    try result.get()
   }
 }
 

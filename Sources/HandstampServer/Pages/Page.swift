@@ -37,11 +37,9 @@ struct Page {
         + "form-action 'self'" + (leadsTo.flatMap(Page.source).map { " " + $0 } ?? ""),
     ]
     // Not `no-referrer`: browsers would then not send the origin of a form.
-    for (name, value) in [
-      ("Referrer-Policy", "same-origin"), ("X-Frame-Options", "DENY"), ("Cross-Origin-Opener-Policy", "same-origin"),
-    ] {
-      if let name = HTTPField.Name(name) { headers[name] = value }
-    }
+    headers[.referrerPolicy] = "same-origin"
+    headers[.xFrameOptions] = "DENY"
+    headers[.crossOriginOpenerPolicy] = "same-origin"
     if issuer.hasPrefix("https:") { headers[.strictTransportSecurity] = "max-age=31536000; includeSubDomains" }
     for cookie in cookies { headers.append(HTTPField(name: .setCookie, value: cookie.field)) }
     return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(string: html.text)))

@@ -83,6 +83,9 @@ final class ServerClock: Sendable {
   /// Returns the current time. Logs when the clock has jumped or returned.
   func read() -> Reading { judge(instant) }
 
+  /// The server time, for checking expiry and for stored times.
+  var now: UnixTime { read().now }
+
   private func judge(_ instant: ClockCheck.Instant) -> Reading {
     let (now, verdict) = state.withLock { $0.check.read(instant) }
     switch verdict {

@@ -6,10 +6,14 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `Names of header fields` {
   @Test func `are all valid`() {
-    let names: [HTTPField.Name] = [.dpop, .dpopNonce, .lastEventID, .pragma, .secFetchSite, .xAccelBuffering]
+    let names: [HTTPField.Name] = [
+      .crossOriginOpenerPolicy, .dpop, .dpopNonce, .lastEventID, .pragma, .referrerPolicy, .secFetchSite,
+      .xAccelBuffering, .xFrameOptions,
+    ]
     #expect(
       names.map(\.rawName) == [
-        "DPoP", "DPoP-Nonce", "Last-Event-ID", "Pragma", "Sec-Fetch-Site", "X-Accel-Buffering",
+        "Cross-Origin-Opener-Policy", "DPoP", "DPoP-Nonce", "Last-Event-ID", "Pragma", "Referrer-Policy",
+        "Sec-Fetch-Site", "X-Accel-Buffering", "X-Frame-Options",
       ])
   }
 }

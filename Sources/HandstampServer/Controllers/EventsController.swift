@@ -5,23 +5,38 @@ import HTTPTypes
 import Hummingbird
 import Logging
 
-extension SessionServer {
+/// The account's event stream.
+struct EventsController: Sendable {
+  let registry: Registry
+  let authenticator: Authenticator
+  let hub: EventHub
+  let clock: ServerClock
+  let metrics: ServerMetrics
+  /// Time without an event after which a stream sends a heartbeat.
+  let heartbeat: Duration
+  /// Maximum length of a stream.
+  let longest: Duration
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    // Not behind the session middleware: the session is checked at the right moment.
+    routes.get("/v1/events", use: events)
+  }
+
   /// `GET /v1/events`: streams the account's events as they happen, after `Last-Event-ID` or from now on.
   ///
   /// The account comes only from the token. Handlers are not cancelled when the client disconnects, so the stream watches the
   /// connection itself.
-  @concurrent func events(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let newest: EventID
-    do throws(RegistryError) { newest = try await registry.lastEventID() } catch {
-      throw problem(error, context)
-    }
+  @concurrent func events(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let newest = try await registry.lastEventID()
     // Check the session only now, so that its end after this check is an event after the cursor.
-    let bearer = try await bearer(of: request, context)
+    let session = try await authenticator.session(of: request, logger: context.logger)
+    let channel = context.channel
     let stream = EventStream(
-      bearer: bearer, cursor: try cursor(of: request, newest: newest),
-      life: min(bearer.expiresAt.since(now()), configuration.accessTokenLife), heartbeat: configuration.heartbeat,
-      hub: hub, metrics: metrics,
-      abort: { context.channel.close(promise: nil) }, read: { try await events(after: $0, of: bearer.account) })
+      session: session, cursor: try cursor(of: request, newest: newest),
+      life: min(session.tokenExpiresAt.since(clock.now), longest), heartbeat: heartbeat, hub: hub, metrics: metrics,
+      abort: { channel.close(promise: nil) },
+      read: { [registry] in try await registry.events(after: $0, of: session.account) })
+    let logger = context.logger
     return Response(
       status: .ok,
       // The connection cannot be reused: its inbound side was consumed while watching for the client to disconnect.
@@ -33,7 +48,7 @@ extension SessionServer {
           try await request.body.consumeWithCancellationOnInboundClose { _ in try await stream.run(&writer) }
         } catch is RegistryError {
           // The client reconnects with its last event ID.
-          context.logger.error("Event stream ended, store unavailable")
+          logger.error("Event stream ended, store unavailable")
         }
         try await writer.finish(nil)
       })
@@ -44,10 +59,6 @@ extension SessionServer {
     guard let last = request.headers[.lastEventID] else { return newest }
     guard let number = Int64(last), number >= 0 else { throw .invalidRequest("Last-Event-ID is not a valid event ID.") }
     return min(EventID(rawValue: number), newest)
-  }
-
-  private func events(after id: EventID, of account: AccountID) async throws -> [StoredEvent] {
-    try await registry.events(after: id, of: account)
   }
 }
 #endif

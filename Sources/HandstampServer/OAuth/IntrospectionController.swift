@@ -3,34 +3,33 @@ import HandstampCore
 import HandstampRegistry
 import Hummingbird
 
-extension SessionServer {
-  /// `POST /oauth/introspect` (RFC 7662), for confidential clients such as APIs. For a token that is not valid, or not
-  /// visible to the client, the response only says that it is not active.
-  @concurrent func introspect(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let (form, caller): (FormBody, Caller)
-    switch try await call(request) {
-    case .success(let found): (form, caller) = found
-    case .failure(let refusal): return refusal.response
-    }
-    guard let client = caller.client, client.secretHash != nil else {
-      return OAuthAnswer.refusal("invalid_client", status: .unauthorized)
-    }
-    guard let token = form["token"] else {
-      return OAuthAnswer.refusal("invalid_request", description: "token is missing")
-    }
-    do throws(RegistryError) {
-      let facts = try await facts(about: token, for: client)
-      var inactive = JSONText()
-      inactive.add("active", false)
-      return OAuthAnswer.success(facts ?? inactive)
-    } catch {
-      report(error, context)
-      return OAuthAnswer.unavailable
-    }
+/// `/oauth/introspect` (RFC 7662), for confidential clients such as APIs.
+struct IntrospectionController: Sendable {
+  let registry: Registry
+  let authentication: ClientAuthentication
+  let tokens: AccessTokens
+  let clock: ServerClock
+  let issuer: String
+
+  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+    routes.post("/oauth/introspect", use: introspect)
   }
 
-  private func facts(about token: String, for client: ConfiguredClient) async throws(RegistryError) -> JSONText? {
-    let now = self.now()
+  /// For a token that is not valid, or not visible to the client, the response only says that it is not active.
+  @concurrent func introspect(_ request: Request, _ context: some RequestContext) async throws -> Response {
+    let (form, caller) = try await authentication.call(request)
+    guard let client = caller.client, client.secretHash != nil else {
+      throw OAuthError("invalid_client", status: .unauthorized)
+    }
+    guard let token = form["token"] else { throw OAuthError.invalidRequest("token is missing") }
+    if let facts = try await facts(about: token, for: client) { return .oauth(facts) }
+    var inactive = JSONText()
+    inactive.add("active", false)
+    return .oauth(inactive)
+  }
+
+  private func facts(about token: String, for client: ConfiguredClient) async throws -> JSONText? {
+    let now = clock.now
     var json = JSONText()
     json.add("active", true)
     if case .success(let claims) = tokens.verify(Substring(token), at: now, audience: nil) {
@@ -44,7 +43,7 @@ extension SessionServer {
       json.add("iat", claims.issuedAt.seconds)
       json.add("sub", claims.account.rawValue)
       json.add("aud", claims.audience)
-      json.add("iss", configuration.issuer)
+      json.add("iss", issuer)
       json.add("jti", claims.id)
       json.add("sid", claims.session.rawValue)
       if let thumbprint = claims.thumbprint {
@@ -62,7 +61,7 @@ extension SessionServer {
     json.add("scope", ifPresent: row.client.map(\.scope))
     json.add("client_id", client.id)
     json.add("sub", row.account.rawValue)
-    json.add("iss", configuration.issuer)
+    json.add("iss", issuer)
     if let end = row.expiry { json.add("exp", end.seconds) }
     return json
   }

@@ -1,6 +1,4 @@
 #if Server
-import Crypto
-import Foundation
 import HandstampCore
 import HandstampRegistry
 import Logging
@@ -26,20 +24,41 @@ enum MailKind: String, CaseIterable {
   }
 }
 
-extension SessionServer {
-  /// Queues a job to run after the response.
+/// Writes the mails about accounts and hands them over, after the response to their request.
+struct AccountMails: Sendable {
+  /// `nil` if mail is not set up.
+  let mailer: (any Mailer)?
+  let desk: MailDesk
+  let clock: ServerClock
+  let metrics: ServerMetrics
+  let errors: ErrorMapper
+  let sender: String
+  /// The operator's template for links.
+  let link: String?
+  let issuer: String
+  let logger: Logger
+
+  /// Queues a job to run after the response, with the time of the request, unless this address got a mail of this kind a moment
+  /// ago. Failures are logged for the operator and not reported to the client.
   ///
   /// - Throws: ``Problem`` if the queue is full, or the server has no mailer.
-  func later(_ job: @escaping MailDesk.Job) throws(Problem) {
+  func later(
+    _ kind: String, to email: EmailAddress, logger: Logger, _ job: @escaping @Sendable (UnixTime) async throws -> Void
+  ) throws(Problem) {
     guard mailer != nil else { throw .notOffered("Mail is not set up on this server") }
-    guard desk.add(job) else { throw .busy }
+    let now = clock.now
+    let isQueued = desk.add { [desk, errors] in
+      guard desk.mayWrite(kind, to: email, now: now) else { return }
+      do { try await job(now) } catch { _ = errors.problem(for: error, logger: logger) }
+    }
+    guard isQueued else { throw .busy }
   }
 
-  /// Sends a mail. Failures are logged for the operator and not reported to the client.
-  func write(_ kind: MailKind, to email: EmailAddress, _ token: OneTimeToken?) async {
-    guard let mailer, let from = Mailbox(configuration.sender), let to = Mailbox(email) else {
+  /// Sends a mail. Failures are logged for the operator.
+  func send(_ kind: MailKind, to email: EmailAddress, _ token: OneTimeToken?) async {
+    guard let mailer, let from = Mailbox(sender), let to = Mailbox(email) else {
       metrics.update { $0.mailsFailed += 1 }
-      configuration.logger.error("Mail has no usable address", metadata: ["handstamp.mail": "\(kind)"])
+      logger.error("Mail has no usable address", metadata: ["handstamp.mail": "\(kind)"])
       return
     }
     let id = String(UInt64.random(in: 0 ... .max), radix: 36) + String(UInt64.random(in: 0 ... .max), radix: 36)
@@ -50,7 +69,7 @@ extension SessionServer {
       metrics.update { $0.mailsSent += 1 }
     } catch {
       metrics.update { $0.mailsFailed += 1 }
-      configuration.logger.error(
+      logger.error(
         "Mail could not be handed over", metadata: ["handstamp.mail": "\(kind)", "handstamp.cause": "\(error)"])
     }
   }
@@ -59,7 +78,7 @@ extension SessionServer {
     guard let token else {
       return Secret(
         """
-        Someone, probably you, tried to create an account at \(configuration.issuer) with this email address.
+        Someone, probably you, tried to create an account at \(issuer) with this email address.
         You already have an account: sign in with it, or request a new password.
 
         If this wasn't you, you can ignore this mail.
@@ -71,14 +90,14 @@ extension SessionServer {
       case .confirm, .known: ("confirm this email address and sign in", "24 hours")
       }
     return token.secret.withExposed { code in
-      let address = configuration.mailLink.map { template in
+      let address = link.map { template in
         "Open this link. It works once and expires in \(life):\n\n"
           + template.replacing("{action}", with: kind.action).replacing("{token}", with: code)
           + "\n\nOr enter this code in the app:\n\n"
       }
       return Secret(
         """
-        Someone, probably you, asked \(configuration.issuer) to \(purpose).
+        Someone, probably you, asked \(issuer) to \(purpose).
         \(address ?? "Enter this code in the app. It works once and expires in \(life):\n\n")\(code)
 
         If this wasn't you, you can ignore this mail; nothing will change. Don't share this code with anyone.

@@ -5,52 +5,57 @@ import Hummingbird
 import Logging
 
 /// `/device`: the user types the code shown on another device (RFC 8628 section 3.3).
-extension SessionServer {
-  @concurrent func showDevicePage(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let visit = try await visit(request, context)
-    guard visit.account != nil else { return signInPage(visit) }
+struct DevicePageController: Sendable {
+  let registry: Registry
+  let web: WebSessions
+  let pacing: Pacing
+  let clock: ServerClock
+  let issuer: String
+
+  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+    routes.get("/device", use: show)
+    routes.post("/device", use: answer)
+  }
+
+  @concurrent func show(_ request: Request, _ context: some RequestContext) async throws -> Response {
+    let visit = try await web.visit(request)
+    guard visit.account != nil else { return web.signInPage(visit) }
     let typed = (try? FormBody(Array((request.uri.query ?? "").utf8)))?["user_code"] ?? ""
     return codePage(visit, typed: typed)
   }
 
-  @concurrent func answerDevicePage(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let visit: Visit
-    do { visit = try await self.visit(request, context) } catch let problem as Problem {
-      return errorPage(problem.detail ?? problem.title, status: problem.status)
-    }
-    let here = configuration.issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
+  @concurrent func answer(_ request: Request, _ context: some RequestContext) async throws -> Response {
+    let visit = try await web.visit(request)
+    let here = issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
     let action = visit.form?["action"]
-    if action == "sign-in" { return try await signIn(by: visit, backTo: here, context) }
-    if action == "sign-out" { return try await signOut(by: visit, backTo: here, context) }
-    guard let account = visit.account else { return signInPage(visit) }
-    let now = self.now()
+    if action == "sign-in" { return try await web.signIn(by: visit, backTo: here, context.logger) }
+    if action == "sign-out" { return try await web.signOut(by: visit, backTo: here) }
+    guard let account = visit.account else { return web.signInPage(visit) }
+    let now = clock.now
     let typed = visit.form?["user_code"] ?? ""
     guard pacing.mayGuess(account.id, now: now) else {
       context.logger.warning("Too many device codes tried", metadata: ["handstamp.account": "\(account.id)"])
-      return errorPage(
+      return web.errorPage(
         "Too many attempts. Wait ten minutes, then start again on the device.", visit, status: .tooManyRequests)
     }
     let wrong = "That code is invalid or has expired."
-    guard let code = UserCode(typed: typed) else { return codePage(visit, typed: typed, words: wrong) }
-    do throws(RegistryError) {
-      guard let grant = try await registry.device(showing: code, now: now) else {
+    guard let code = UserCode(typed: typed), let grant = try await registry.device(showing: code, now: now) else {
+      return codePage(visit, typed: typed, words: wrong)
+    }
+    pacing.forgive(account.id)
+    switch action {
+    case "look": return devicePage(grant, code, account, visit)
+    case "allow", "deny":
+      let allows = action == "allow"
+      guard try await registry.answerDevice(showing: code, as: account.id, allows: allows, now: now) else {
         return codePage(visit, typed: typed, words: wrong)
       }
-      pacing.forgive(account.id)
-      switch action {
-      case "look": return devicePage(grant, code, account, visit)
-      case "allow", "deny":
-        let allows = action == "allow"
-        guard try await registry.answerDevice(showing: code, as: account.id, allows: allows, now: now) else {
-          return codePage(visit, typed: typed, words: wrong)
-        }
-        return Page(
-          title: allows ? "Signed in" : "Not signed in",
-          content: "<p>You can now return to your device.</p>", cookies: visit.cookies
-        ).response(of: configuration.issuer)
-      default: return errorPage("This form is not valid. Go back, reload the page, and try again.", visit)
-      }
-    } catch { throw problem(error, context) }
+      return Page(
+        title: allows ? "Signed in" : "Not signed in",
+        content: "<p>You can now return to your device.</p>", cookies: visit.cookies
+      ).response(of: issuer)
+    default: return web.errorPage("This form is not valid. Go back, reload the page, and try again.", visit)
+    }
   }
 
   private func codePage(_ visit: Visit, typed: String, words: String? = nil) -> Response {
@@ -64,7 +69,7 @@ extension SessionServer {
         <button name="action" value="look">Continue</button></form>
         """,
       cookies: visit.cookies
-    ).response(of: configuration.issuer)
+    ).response(of: issuer)
   }
 
   private func devicePage(
@@ -75,12 +80,12 @@ extension SessionServer {
       content: """
         <p>The device showing the code <span class="code">\(code.text)</span> wants to access your account \
         <strong>\(account.shownName)</strong>. Continue only if you have this device in front of you. If someone sent you \
-        this code, don’t allow it.</p>\(scopes(grant.scope))\
+        this code, don’t allow it.</p>\(Page.scopes(grant.scope))\
         <form method="post">\(visit.field)<input type="hidden" name="user_code" value="\(code.text)">\
         <button name="action" value="allow">Allow</button><button name="action" value="deny">Don’t allow</button></form>
         """,
       cookies: visit.cookies
-    ).response(of: configuration.issuer)
+    ).response(of: issuer)
   }
 }
 #endif

@@ -1,0 +1,19 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Logging
+
+/// The accounts that users sign in to with an address and a password.
+protocol Accounts: Sendable {
+  /// Returns the account with this address and password.
+  ///
+  /// - Throws: ``Problem/wrongCredentials`` if there is none, or it is closed; ``PasswordPool/Busy`` if too many passwords are
+  ///   being hashed.
+  func account(email: EmailAddress, password: Secret, logger: Logger) async throws -> AccountRecord
+
+  /// Prepares a new account. The returned function creates it with its first session at the time that it is given.
+  ///
+  /// - Throws: ``PasswordPool/Busy``. The returned function throws ``RegistryError/emailTaken`` if an account has the address.
+  func newAccount(_ body: SignUpBody) async throws -> @Sendable (UnixTime) async throws -> NewSession
+}
+#endif

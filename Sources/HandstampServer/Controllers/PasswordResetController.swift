@@ -1,0 +1,51 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Hummingbird
+
+/// Forgotten passwords: a mailed one-time token sets a new one.
+struct PasswordResetController: Sendable {
+  let registry: Registry
+  let passwords: PasswordPool
+  let mails: AccountMails
+  let journal: SessionJournal
+  let clock: ServerClock
+  let metrics: ServerMetrics
+  /// Maximum size of a body, in bytes.
+  let bodyLimit: Int
+
+  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+    routes.post("/v1/password-reset", use: request)
+    routes.post("/v1/password-reset/confirm", use: confirm)
+  }
+
+  /// `POST /v1/password-reset`: answers 202 for every address, and sends a mail if there is a password to reset.
+  @concurrent func request(_ request: Request, _ context: some RequestContext) async throws -> Response {
+    let email = try await request.json(as: ResetBody.self, upTo: bodyLimit).email
+    try mails.later("reset", to: email, logger: context.logger) { [registry, mails] now in
+      guard let account = try await registry.account(email: email), account.closedAt == nil else { return }
+      // Use the account's spelling of the address, which was confirmed.
+      guard let known = account.email else { return }
+      await mails.send(.reset, to: known, try await registry.beginReset(of: account, now: now))
+    }
+    return .accepted("mail_sent")
+  }
+
+  /// `POST /v1/password-reset/confirm`: sets the password and ends every session of the account.
+  @concurrent func confirm(_ request: Request, _ context: some RequestContext) async throws -> Response {
+    let body = try await request.json(as: ResetConfirmBody.self, upTo: bodyLimit)
+    try PasswordRule.check(new: body.password)
+    guard let token = OneTimeToken(presented: body.token) else { throw Problem.oneTimeTokenInvalid }
+    let place = try passwords.admit()
+    // Do not spend a hash on guesses.
+    guard try await registry.isGood(token, for: .passwordReset, now: clock.now) else {
+      throw Problem.oneTimeTokenInvalid
+    }
+    let hash = try await place.hash(body.password)
+    journal.ended(
+      try await registry.resetPassword(with: token, hash: hash, now: clock.now), logger: context.logger)
+    metrics.update { $0.passwordChanges += 1 }
+    return .nothing
+  }
+}
+#endif

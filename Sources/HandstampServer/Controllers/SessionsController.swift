@@ -1,0 +1,141 @@
+#if Server
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import Hummingbird
+
+/// The devices that the account is signed in on, and sign-out.
+struct SessionsController: Sendable {
+  let registry: Registry
+  let journal: SessionJournal
+  let authenticator: Authenticator
+  let clock: ServerClock
+  /// Maximum size of a body, in bytes.
+  let bodyLimit: Int
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    let own = routes.signedIn(by: authenticator)
+    own.get("/v1/sessions", use: list)
+    own.patch("/v1/sessions/:id", use: rename)
+    own.delete("/v1/sessions/:id", use: end)
+    own.delete("/v1/sessions", use: endAll)
+    own.post("/v1/sessions/end-others", use: endOthers)
+    own.post("/v1/sign-out", use: signOut)
+    own.put("/v1/device/push-token", use: setPushToken)
+  }
+
+  /// `GET /v1/sessions`: lists the devices that the account is signed in on, most recently seen first.
+  @concurrent func list(
+    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
+  ) async throws -> Response {
+    let rows = try await registry.sessions(of: context.session.account, now: clock.now)
+    var json = JSONText(reserving: 256 * (rows.count + 1))
+    json.add("sessions", rows.map { $0.description(current: context.session.id) })
+    return .json(json)
+  }
+
+  /// `PATCH /v1/sessions/{id}`: renames one of the account's devices.
+  @concurrent func rename(
+    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
+  ) async throws -> Response {
+    let id = try context.sessionID
+    let body = try await request.json(as: NameBody.self, upTo: bodyLimit)
+    let row = try await registry.rename(id, of: context.session.account, to: body.name, now: clock.now)
+    return .json(row.description(current: context.session.id))
+  }
+
+  /// `DELETE /v1/sessions/{id}`: ends one session of the account. A session that has already ended is not an error; one that is
+  /// unknown or belongs to another account is 404.
+  @concurrent func end(
+    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
+  ) async throws -> Response {
+    let id = try context.sessionID
+    journal.ended(
+      try await registry.end(
+        id, of: context.session.account, reason: id == context.session.id ? .signedOut : .revoked, now: clock.now),
+      logger: context.logger)
+    return .nothing
+  }
+
+  /// `DELETE /v1/sessions`: ends all sessions of the account, including the one that makes the request.
+  @concurrent func endAll(
+    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
+  ) async throws -> Response {
+    // A client that adds a condition does not mean all sessions.
+    guard request.uri.query == nil else { throw Problem.invalidRequest("Query parameters are not supported.") }
+    let outcome = try await registry.endAll(of: context.session.account, now: clock.now)
+    return .ended(journal.ended(outcome, logger: context.logger))
+  }
+
+  /// `POST /v1/sessions/end-others`: ends all sessions of the account except the one that makes the request.
+  @concurrent func endOthers(
+    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
+  ) async throws -> Response {
+    let outcome = try await registry.endAll(
+      of: context.session.account, except: context.session.id, now: clock.now)
+    return .ended(journal.ended(outcome, logger: context.logger))
+  }
+
+  /// `POST /v1/sign-out`: ends the session that makes the request.
+  @concurrent func signOut(
+    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
+  ) async throws -> Response {
+    journal.ended(
+      try await registry.end(
+        context.session.id, of: context.session.account, reason: .signedOut, now: clock.now),
+      logger: context.logger)
+    return .nothing
+  }
+
+  /// `PUT /v1/device/push-token`: sets or removes the push token of this device. It is never shown again.
+  @concurrent func setPushToken(
+    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
+  ) async throws -> Response {
+    let body = try await request.json(as: PushTokenBody.self, upTo: bodyLimit)
+    try await registry.setPushToken(
+      body.token, for: context.session.id, of: context.session.account, now: clock.now)
+    return .nothing
+  }
+}
+
+extension SignedInContext {
+  /// The session ID in the path, percent-decoded (RFC 3986 section 2.1).
+  fileprivate var sessionID: SessionID {
+    get throws(Problem) {
+      guard let id = parameters.get("id")?.removingPercentEncoding else { throw .notFound }
+      return SessionID(id)
+    }
+  }
+}
+
+extension Response {
+  fileprivate static func ended(_ count: Int) -> Response {
+    var json = JSONText()
+    json.add("ended", Int64(count))
+    return .json(json)
+  }
+}
+
+extension SessionRow {
+  /// The session as shown in its owner's list of devices.
+  fileprivate func description(current: SessionID) -> JSONText {
+    var json = JSONText()
+    json.add("id", id.rawValue)
+    json.add("current", id == current)
+    var device = JSONText()
+    device.add("id", self.device.id.rawValue)
+    device.add("name", self.device.name)
+    device.add("platform", self.device.platform)
+    json.add("device", device)
+    json.add("created_at", createdAt.description)
+    json.add("created_at_ms", createdAt.milliseconds)
+    json.add("last_seen_at", lastSeenAt.description)
+    json.add("last_seen_at_ms", lastSeenAt.milliseconds)
+    if let expiry {
+      json.add("expires_at", expiry.description)
+      json.add("expires_at_ms", expiry.milliseconds)
+    }
+    return json
+  }
+}
+#endif

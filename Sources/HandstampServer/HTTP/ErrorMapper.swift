@@ -1,0 +1,148 @@
+#if Server
+import HTTPTypes
+import HandstampRegistry
+import Hummingbird
+import Logging
+import NIOHTTP1
+
+/// The one place where a thrown error becomes a response: problem+json for the JSON API, the errors of RFC 6749 for the OAuth
+/// endpoints, a page for browsers. Routes throw what they have; no internals reach the client, and the log has the causes that
+/// concern the operator.
+struct ErrorMapper: Sendable {
+  /// The format of error responses.
+  enum Format: Sendable { case problem, oauth, page }
+
+  let metrics: ServerMetrics
+  /// The server's public address, for pages.
+  let issuer: String
+
+  func response(to error: any Error, as format: Format, logger: Logger) -> Response {
+    switch format {
+    case .problem: problem(for: error, logger: logger).response
+    case .oauth: oauth(for: error, logger: logger).response
+    case .page: page(for: problem(for: error, logger: logger))
+    }
+  }
+
+  func problem(for error: any Error, logger: Logger) -> Problem {
+    switch error {
+    case let problem as Problem: return problem
+    case let error as RegistryError:
+      report(error, logger: logger)
+      return Problem(error)
+    case is PasswordPool.Busy: return .busy
+    case let fault as ProofDesk.Fault: return Problem(fault)
+    case let fault as IdentityTokenFault: return problem(for: fault, logger: logger)
+    case is FormBody.Fault: return .invalidRequest("The form is not valid.")
+    case is CancellationError: return .unavailable
+    case is HTTPParserError:
+      // In the middle of a body: a chunk without a length, for example.
+      var problem = Problem(.badRequest, "invalid_request", "The request is not valid HTTP")
+      problem.headers[.connection] = "close"
+      return problem
+    case let error as HTTPError where error.status == .notFound: return .notFound
+    case let error as any HTTPResponseError where error.status.kind == .clientError:
+      return Problem(error.status, "invalid_request", "The request is not valid")
+    default:
+      // Log only the type: the text of an error may quote the request.
+      logger.error("Request failed", metadata: ["handstamp.error": "\(type(of: error))"])
+      return .internal
+    }
+  }
+
+  func oauth(for error: any Error, logger: Logger) -> OAuthError {
+    switch error {
+    case let error as OAuthError: return error
+    case let error as RegistryError:
+      // Server failures, including a missing key, must never look like a refusal, which would sign users out.
+      report(error, logger: logger)
+      return .unavailable
+    case FormBody.Fault.repeated: return .invalidRequest("a parameter is repeated")
+    case FormBody.Fault.malformed: return .invalidRequest("the body is not a valid form")
+    case let fault as ProofDesk.Fault: return OAuthError(fault)
+    default:
+      let problem = problem(for: error, logger: logger)
+      if problem.status.kind == .serverError {
+        let error = problem.status == .internalServerError ? "server_error" : "temporarily_unavailable"
+        return OAuthError(error, status: problem.status, retryAfter: problem.retryAfter, headers: problem.headers)
+      }
+      // RFC 6749 section 5.2 defines no status for an unsupported content type.
+      let status = problem.status == .unsupportedMediaType ? .badRequest : problem.status
+      return OAuthError(
+        "invalid_request", status: status, description: problem.detail ?? problem.title, headers: problem.headers)
+    }
+  }
+
+  private func page(for problem: Problem) -> Response {
+    var response = Page.error(problem.detail ?? problem.title, status: problem.status).response(of: issuer)
+    for field in problem.headers { response.headers[field.name] = field.value }
+    if let retryAfter = problem.retryAfter { response.headers[.retryAfter] = String(retryAfter) }
+    return response
+  }
+
+  private func problem(for fault: IdentityTokenFault, logger: Logger) -> Problem {
+    switch fault {
+    case .invalid:
+      metrics.update { $0.refusedSignIns += 1 }
+      logger.info("Sign-in with Apple refused")
+      return .badIDToken
+    case .unavailable(let cause):
+      logger.error("Apple's keys unavailable", metadata: ["handstamp.cause": "\(cause)"])
+      return .unavailable
+    }
+  }
+
+  /// Logs errors that concern the operator.
+  func report(_ error: RegistryError, logger: Logger) {
+    switch error {
+    case .unavailable(let cause):
+      metrics.update { $0.storeFailures += 1 }
+      logger.error("Store unavailable", metadata: ["handstamp.cause": "\(cause)"])
+    case .unknownKey(let id):
+      logger.error("Token signed with a key that is not in the key file", metadata: ["handstamp.kid": "\(id)"])
+    case .accountChanged, .accountClosed, .notFound, .emailTaken, .oneTimeTokenInvalid, .notGuest, .nonceUsed: break
+    }
+  }
+}
+
+extension Problem {
+  init(_ error: RegistryError) {
+    self =
+      switch error {
+      case .emailTaken: .emailTaken
+      case .notFound: .notFound
+      case .oneTimeTokenInvalid: .oneTimeTokenInvalid
+      case .notGuest: .notGuest
+      case .nonceUsed: .badIDToken
+      case .accountClosed: .wrongCredentials
+      // The password may have changed in the meantime; it must be checked again.
+      case .accountChanged, .unavailable, .unknownKey: .unavailable
+      }
+  }
+
+  /// The error of the API for a proof of possession (RFC 9449 section 7.1).
+  init(_ fault: ProofDesk.Fault) {
+    switch fault {
+    case .busy: self = .unavailable
+    case .invalid:
+      self = .invalidToken(code: "proof_invalid", "The proof of possession is not valid")
+      headers[.wwwAuthenticate] = "DPoP error=\"invalid_dpop_proof\", algs=\"ES256\""
+    case .wantsNonce(let nonce):
+      self = .invalidToken(code: "proof_invalid", "The proof must contain the server's nonce")
+      headers[.wwwAuthenticate] = "DPoP error=\"use_dpop_nonce\", algs=\"ES256\""
+      headers[.dpopNonce] = nonce
+    }
+  }
+}
+
+extension OAuthError {
+  /// The error of the token endpoint for a proof of possession (RFC 9449 section 5).
+  init(_ fault: ProofDesk.Fault) {
+    switch fault {
+    case .busy: self = .unavailable
+    case .invalid: self = OAuthError("invalid_dpop_proof")
+    case .wantsNonce(let nonce): self = OAuthError("use_dpop_nonce", headers: [.dpopNonce: nonce])
+    }
+  }
+}
+#endif

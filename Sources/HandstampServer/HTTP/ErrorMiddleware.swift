@@ -1,0 +1,66 @@
+#if Server
+import HTTPTypes
+import HandstampCore
+import Hummingbird
+import NIOCore
+
+/// Answers every error of the routes behind it, in one format. See ``ErrorMapper``.
+struct ErrorMiddleware<Context: RequestContext>: RouterMiddleware {
+  let errors: ErrorMapper
+  let format: ErrorMapper.Format
+  /// The methods of the paths, to answer 405 instead of 404; `nil` if unknown paths are not this server's.
+  var allowed: AllowedMethods?
+
+  func handle(
+    _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    do {
+      return try await next(request, context)
+    } catch let error as ChannelError {
+      throw error
+    } catch {
+      if let error = error as? HTTPError, error.status == .notFound,
+        let methods = allowed?.methods(at: request.uri.path)
+      {
+        return Problem.methodNotAllowed(methods).response
+      }
+      return errors.response(to: error, as: format, logger: context.logger)
+    }
+  }
+}
+
+/// The methods of each path (RFC 9110 section 15.5.6). Collects them like a router, without serving anything.
+final class AllowedMethods: RouterMethods, Sendable {
+  typealias Context = ServerContext
+  private let routes = Locked<[(path: [Substring], methods: [HTTPRequest.Method])]>([])
+
+  func on<Responder: HTTPResponder>(
+    _ path: RouterPath, method: HTTPRequest.Method, responder: Responder
+  ) -> Self where Responder.Context == Context {
+    let path = path.description.split(separator: "/")
+    routes.withLock { routes in
+      if let index = routes.firstIndex(where: { $0.path == path }) {
+        routes[index].methods.append(method)
+      } else {
+        routes.append((path, [method]))
+      }
+    }
+    return self
+  }
+
+  func add(middleware: any MiddlewareProtocol<Request, Response, Context>) -> Self { self }
+
+  /// Returns the value of the `Allow` field, or `nil` if the path has no route.
+  func methods(at path: String) -> String? {
+    let parts = path.split(separator: "/")
+    let matching = routes.withLock { routes in
+      routes.filter { route in
+        route.path.count == parts.count
+          && zip(route.path, parts).allSatisfy { $0.hasPrefix("{") || $0.hasPrefix(":") || $0 == $1 }
+      }
+    }
+    guard !matching.isEmpty else { return nil }
+    return matching.flatMap(\.methods).map(\.rawValue).joined(separator: ", ")
+  }
+}
+#endif

@@ -1,0 +1,22 @@
+#if Server
+import HTTPTypes
+import Hummingbird
+
+extension Response {
+  /// A JSON response that must not be cached.
+  static func json(_ json: JSONText, status: HTTPResponse.Status = .ok) -> Response {
+    Response(
+      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+      body: .init(byteBuffer: json.buffer))
+  }
+
+  /// 202: the work continues after the response.
+  static func accepted(_ status: String) -> Response {
+    var json = JSONText()
+    json.add("status", status)
+    return .json(json, status: .accepted)
+  }
+
+  static var nothing: Response { Response(status: .noContent, headers: [.cacheControl: "no-store"]) }
+}
+#endif

@@ -1,0 +1,34 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Hummingbird
+
+/// `/oauth/device_authorization`: gives a device the codes for its user (RFC 8628 section 3.1).
+struct DeviceAuthorizationController: Sendable {
+  let registry: Registry
+  let authentication: ClientAuthentication
+  let clock: ServerClock
+  let issuer: String
+
+  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+    routes.post("/oauth/device_authorization", use: authorize)
+  }
+
+  @concurrent func authorize(_ request: Request, _ context: some RequestContext) async throws -> Response {
+    let (form, caller) = try await authentication.call(request)
+    guard let client = caller.client, client.flows.contains(.device) else { throw OAuthError("unauthorized_client") }
+    guard let scope = client.granted(form["scope"]) else { throw OAuthError("invalid_scope") }
+    guard form["resource"].map({ client.audiences.contains($0) }) ?? true else { throw OAuthError("invalid_target") }
+    let grant = DeviceGrant(client: client.id, clientName: client.name, scope: scope, audience: form["resource"])
+    let codes = try await registry.beginDevice(grant, now: clock.now)
+    var json = JSONText()
+    json.add("device_code", codes.device.secret.withExposed { $0 })
+    json.add("user_code", codes.user.text)
+    json.add("verification_uri", issuer + "/device")
+    json.add("verification_uri_complete", issuer + "/device?user_code=" + codes.user.text)
+    json.add("expires_in", DeviceGrant.life.components.seconds)
+    json.add("interval", DeviceGrant.interval.components.seconds)
+    return .oauth(json)
+  }
+}
+#endif

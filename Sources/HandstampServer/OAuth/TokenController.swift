@@ -1,0 +1,131 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Hummingbird
+import Logging
+
+/// `/oauth/token`: exchanges a refresh token or a code for an access token and a new refresh token.
+struct TokenController: Sendable {
+  let registry: Registry
+  let authentication: ClientAuthentication
+  let proofs: ProofDesk
+  let pacing: Pacing
+  let responses: TokenResponses
+  let journal: SessionJournal
+  let clock: ServerClock
+  let metrics: ServerMetrics
+  /// The audience of tokens for the server's own API.
+  let issuer: String
+
+  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+    routes.post("/oauth/token", use: token)
+  }
+
+  @concurrent func token(_ request: Request, _ context: some RequestContext) async throws -> Response {
+    let (form, caller) = try await authentication.call(request)
+    let proof = try proofs.check(request, token: nil, at: clock.read())
+    switch form["grant_type"] {
+    case "refresh_token": return try await refresh(form, caller, proof: proof, context.logger)
+    case "authorization_code": return try await redeemCode(form, caller, proof: proof, context.logger)
+    case "urn:ietf:params:oauth:grant-type:device_code":
+      return try await redeemDevice(form, caller, proof: proof, context.logger)
+    case nil: throw OAuthError.invalidRequest("grant_type is missing")
+    case .some: throw OAuthError("unsupported_grant_type")
+    }
+  }
+
+  /// Rotates a refresh token (RFC 6749 section 6).
+  private func refresh(_ form: FormBody, _ caller: Caller, proof: String?, _ logger: Logger) async throws -> Response {
+    guard let presented = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing") }
+    let wish = RefreshWish(form, of: caller.client, at: issuer)
+    let outcome = try await registry.refresh(
+      RefreshToken(presented), key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id, proof: proof,
+      now: clock.now
+    ) { wish.narrowed($0) != nil }
+    switch outcome {
+    case .issued(let issue):
+      count(issue, logger)
+      return .oauth(try responses.refreshed(issue.row, issue.refreshToken, for: wish.narrowed(issue.row) ?? nil))
+    case .superseded(let session):
+      metrics.update { $0.superseded += 1 }
+      logger.notice("Refresh superseded", metadata: ["handstamp.session": "\(session)"])
+      throw OAuthError("invalid_grant", code: "superseded")
+    case .ended(_, let reason): throw OAuthError("invalid_grant", reason: reason)
+    case .theft(let row, let sign, _):
+      journal.changed(row.account)
+      metrics.update { $0.thefts += 1 }
+      logger.warning(
+        "Copied refresh token detected, session ended",
+        metadata: [
+          "handstamp.session": "\(row.id)", "handstamp.account": "\(row.account)", "handstamp.sign": "\(sign.rawValue)",
+        ])
+      throw OAuthError("invalid_grant", reason: .tokenReuseDetected)
+    case .forged:
+      metrics.update { $0.garbage += 1 }
+      throw OAuthError("invalid_grant")
+    case .otherClient: throw OAuthError("invalid_grant")
+    case .notGranted: throw OAuthError(wish.names("resource") ? "invalid_target" : "invalid_scope")
+    case .otherProof: throw OAuthError("invalid_dpop_proof")
+    case .invalidRequest: throw OAuthError.invalidRequest("rotation_key is missing or malformed")
+    }
+  }
+
+  private func count(_ issue: RefreshOutcome.Issue, _ logger: Logger) {
+    switch issue.course {
+    case .rotated: metrics.update { $0.rotations += 1 }
+    case .repeated: metrics.update { $0.repeats += 1 }
+    case .fastForwarded(let lost):
+      metrics.update {
+        $0.rotations += 1
+        $0.fastForwards += 1
+      }
+      logger.warning(
+        "The store had lost rotations of a session",
+        metadata: ["handstamp.session": "\(issue.row.id)", "handstamp.lost": "\(lost)"])
+    }
+  }
+
+  /// Redeems an authorization code (RFC 6749 section 4.1.3).
+  private func redeemCode(
+    _ form: FormBody, _ caller: Caller, proof: String?, _ logger: Logger
+  ) async throws -> Response {
+    guard let client = caller.client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
+    guard let code = form["code"], let redirect = form["redirect_uri"], let verifier = form["code_verifier"] else {
+      throw OAuthError.invalidRequest("code, redirect_uri or code_verifier is missing")
+    }
+    let claim = CodeClaim(client: client.id, redirectURI: redirect, verifier: Secret(verifier), thumbprint: proof)
+    switch try await registry.redeemCode(Secret(code), claim, now: clock.now) {
+    case .signedIn(let new): return try began(new, logger)
+    case .invalid: throw OAuthError("invalid_grant")
+    case .replayed(let outcome):
+      journal.ended(outcome, logger: logger)
+      logger.warning("An authorization code was used twice", metadata: ["handstamp.client": "\(client.id)"])
+      throw OAuthError("invalid_grant", reason: .tokenReuseDetected)
+    }
+  }
+
+  /// Answers a polling device (RFC 8628 section 3.4).
+  private func redeemDevice(
+    _ form: FormBody, _ caller: Caller, proof: String?, _ logger: Logger
+  ) async throws -> Response {
+    guard let client = caller.client, client.flows.contains(.device) else { throw OAuthError("unauthorized_client") }
+    guard let code = form["device_code"] else { throw OAuthError.invalidRequest("device_code is missing") }
+    // Do not remember codes that cannot be genuine: any client may send them, as long as a body may be.
+    guard let presented = OneTimeToken(presented: Secret(code)) else { throw OAuthError("invalid_grant") }
+    let now = clock.now
+    guard pacing.mayAsk(presented.secret, now: now) else { throw OAuthError("slow_down") }
+    switch try await registry.redeemDevice(presented.secret, client: client.id, thumbprint: proof, now: now) {
+    case .signedIn(let new): return try began(new, logger)
+    case .pending: throw OAuthError("authorization_pending")
+    case .denied: throw OAuthError("access_denied")
+    case .expired: throw OAuthError("expired_token")
+    case .invalid: throw OAuthError("invalid_grant")
+    }
+  }
+
+  private func began(_ new: NewSession, _ logger: Logger) throws -> Response {
+    journal.began(new, logger: logger)
+    return .oauth(try responses.signedIn(new))
+  }
+}
+#endif

@@ -1,0 +1,88 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HTTPTypes
+import Hummingbird
+import Logging
+
+/// Finds out which session a request belongs to.
+struct Authenticator: Sendable {
+  let registry: Registry
+  let tokens: AccessTokens
+  let proofs: ProofDesk
+  let clients: ClientDirectory
+  let clock: ServerClock
+  let metrics: ServerMetrics
+  let errors: ErrorMapper
+
+  /// Returns the session of a request if its token is valid and its session is live *now*: the signature alone would admit a
+  /// revoked session until its token expires.
+  ///
+  /// - Parameter scope: the scope that admits another client's token; `nil` admits none.
+  func session(
+    of request: Request, allowing scope: String? = nil, logger: Logger
+  ) async throws -> AuthenticatedSession {
+    let (token, isBound) = try Authenticator.token(in: request)
+    let time = clock.read()
+    let claims: AccessTokens.Claims
+    switch tokens.verify(token, at: time.now) {
+    case .success(let genuine): claims = genuine
+    case .failure(.expired): throw refused("token_expired", "The access token has expired")
+    case .failure(.invalid): throw refused("token_invalid", "The access token is not valid")
+    }
+    try checkProof(of: request, token, claims, isBound: isBound, at: time)
+    try await requireLive(claims, at: time.now, logger: logger)
+    guard !clients.isFirstParty(claims.client) else {
+      return AuthenticatedSession(account: claims.account, id: claims.session, tokenExpiresAt: claims.expiresAt)
+    }
+    let scopes = claims.scope?.split(separator: " ").map(String.init) ?? []
+    guard let scope, scopes.contains(scope) else { throw Problem.insufficientScope(scope) }
+    return AuthenticatedSession(
+      account: claims.account, id: claims.session, scopes: scopes, tokenExpiresAt: claims.expiresAt)
+  }
+
+  /// Requires a proof with a bound token, and a bound token with a proof (RFC 9449 section 7).
+  private func checkProof(
+    of request: Request, _ token: Substring, _ claims: AccessTokens.Claims, isBound: Bool, at time: ServerClock.Reading
+  ) throws {
+    guard isBound || claims.thumbprint != nil else { return }
+    guard isBound, let thumbprint = claims.thumbprint,
+      try proofs.check(request, token: token, at: time) == thumbprint
+    else { throw Problem.invalidToken(code: "token_invalid", "The access token is not valid") }
+  }
+
+  /// Refuses a session that has ended or expired, and updates when a live one was last seen.
+  private func requireLive(_ claims: AccessTokens.Claims, at now: UnixTime, logger: Logger) async throws {
+    switch try await registry.status(of: claims.session, account: claims.account, now: now) {
+    case .unknown: throw refused("token_invalid", "The access token is not valid")
+    case .ended(let reason): throw refused("session_ended", "The session has ended", reason: reason)
+    case .live(let row):
+      // If this update fails, a later request makes it.
+      do throws(RegistryError) { try await registry.touch(row, now: now) } catch {
+        errors.report(error, logger: logger)
+      }
+    }
+  }
+
+  private func refused(_ code: String, _ title: String, reason: EndReason? = nil) -> Problem {
+    metrics.update { $0.refusedTokens += 1 }
+    return .invalidToken(code: code, title, reason: reason?.rawValue)
+  }
+
+  /// Returns the token of the `Authorization` field, and whether its scheme is `DPoP`. There must be exactly one field, with
+  /// the scheme `Bearer` (RFC 6750 section 2.1) or `DPoP` in any case.
+  private static func token(in request: Request) throws(Problem) -> (Substring, isBound: Bool) {
+    let fields = request.headers[values: .authorization]
+    guard let field = fields.first else { throw .tokenMissing }
+    let parts = field.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+    guard fields.count == 1, parts.count == 2 else {
+      throw .invalidToken(code: "token_invalid", "The access token is not valid")
+    }
+    switch parts[0].lowercased() {
+    case "bearer": return (parts[1], false)
+    case "dpop": return (parts[1], true)
+    default: throw .tokenMissing
+    }
+  }
+}
+#endif

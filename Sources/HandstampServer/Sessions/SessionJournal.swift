@@ -1,0 +1,41 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Logging
+
+/// Counts and logs sessions that began or ended, and wakes the event streams of their accounts.
+struct SessionJournal: Sendable {
+  let hub: EventHub
+  let metrics: ServerMetrics
+
+  /// - Parameter isNewAccount: whether the account was created with the session.
+  func began(_ new: NewSession, isNewAccount: Bool = false, logger: Logger) {
+    hub.announce(new.account.id)
+    metrics.update {
+      $0.signIns += 1
+      if isNewAccount { $0.signUps += 1 }
+    }
+    var metadata: Logger.Metadata = [
+      "handstamp.account": "\(new.account.id)", "handstamp.session": "\(new.row.id)",
+    ]
+    if let client = new.row.client { metadata["handstamp.client"] = "\(client.id)" }
+    logger.info(isNewAccount ? "Account created" : "Signed in", metadata: metadata)
+  }
+
+  /// Call it after every end. Returns how many sessions ended.
+  @discardableResult
+  func ended(_ outcome: EndOutcome, logger: Logger) -> Int {
+    for account in Set(outcome.ended.map(\.account)) { hub.announce(account) }
+    metrics.update { $0.revocations += outcome.ended.count }
+    for row in outcome.ended {
+      logger.info(
+        "Session ended",
+        metadata: ["handstamp.session": "\(row.id)", "handstamp.reason": "\(row.end?.reason.rawValue ?? "")"])
+    }
+    return outcome.ended.count
+  }
+
+  /// Wakes the event streams of an account whose password or existence has changed.
+  func changed(_ account: AccountID) { hub.announce(account) }
+}
+#endif

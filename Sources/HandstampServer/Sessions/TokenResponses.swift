@@ -1,0 +1,56 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+
+/// Writes the tokens of a session into responses.
+struct TokenResponses: Sendable {
+  let tokens: AccessTokens
+  let clock: ServerClock
+
+  /// Returns the response to a sign-in.
+  func signedIn(_ new: NewSession) throws(RegistryError) -> JSONText {
+    var json = try refreshed(new.row, new.refreshToken)
+    json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
+    json.add("profile", new.account.profile)
+    return json
+  }
+
+  /// Returns the members that the responses to sign-in and refresh have in common (RFC 6749 section 5.1).
+  ///
+  /// - Parameter client: the narrowed grant of this token, if it is less than the session's.
+  /// - Throws: ``RegistryError/unavailable(_:)`` if the token cannot be signed. The session or the rotation is stored; a
+  ///   retried refresh with the same token and key gets the same successor.
+  func refreshed(
+    _ row: SessionRow, _ refreshToken: RefreshToken, for client: SessionClient? = nil
+  ) throws(RegistryError) -> JSONText {
+    let client = client ?? row.client
+    let access: AccessTokens.Minted
+    do {
+      access = try tokens.mint(
+        account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint,
+        at: clock.read().forTokens, until: row.absoluteExpiry)
+    } catch {
+      throw .unavailable("signing failed: \(type(of: error))")
+    }
+    var json = JSONText(reserving: 1024)
+    json.add("access_token", access.text)
+    json.add("token_type", row.dpopThumbprint == nil ? "Bearer" : "DPoP")
+    json.add("expires_in", access.life)
+    json.add("refresh_token", refreshToken.secret.withExposed { $0 })
+    json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
+    json.add("session_id", row.id.rawValue)
+    return json
+  }
+}
+
+extension AccountRecord {
+  /// The account's `profile` as sent to apps.
+  var profile: JSONText {
+    var json = JSONText()
+    json.add("id", id.rawValue)
+    json.add("name", username)
+    json.add("is_anonymous", isGuest)
+    return json
+  }
+}
+#endif
