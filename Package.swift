@@ -271,6 +271,7 @@ let package = Package(
         + products("JWTKit", of: "jwt-kit", with: "Programs")
         + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
         + products("CryptoExtras", of: "swift-crypto", with: "Programs")
+        + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Programs")
         + nio("NIOEmbedded", "NIOHTTP1", with: "Programs"),
       swiftSettings: strict),
     .testTarget(

@@ -16,6 +16,7 @@ let package = Package(
   platforms: [.macOS(.v14)],
   traits: Set(traits.map { .trait(name: $0) } + [.default(enabledTraits: [])]),
   dependencies: [
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
     .package(url: url, from: "0.1.0", traits: Set(traits.map { .trait(name: $0, condition: .when(traits: [$0])) }))
   ],
   targets: [
@@ -23,8 +24,9 @@ let package = Package(
     .executableTarget(
       name: "EmbeddedServer",
       dependencies: [
-        handstamp("HandstampRegistry"), handstamp("HandstampServer", with: "Server"),
+        handstamp("HandstampCore"), handstamp("HandstampRegistry"), handstamp("HandstampServer", with: "Server"),
         handstamp("HandstampSQLite", with: "SQLite"),
+        .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Server"])),
       ]),
     .executableTarget(
       name: "CommandLineApp",

@@ -19,6 +19,9 @@ public struct ServerConfiguration: Sendable {
   /// The `iss` of every token, and its audience: the server's public address, an `https` URL without a trailing slash. It may
   /// differ from the address that the server listens on.
   public var issuer: String
+  /// The path below which the routes are, such as `/auth`: where an app that has other routes puts them. It starts with a
+  /// slash and does not end with one; ``issuer`` ends with it. Empty by default.
+  public var mountPath: String
   /// The `client_id` of the tokens that the first-party API issues (RFC 9068 section 2.2).
   public var clientID: String
   /// Lifetime of an access token, at least 1 s; shorter values count as 1 s. Default 10 min.
@@ -67,6 +70,7 @@ public struct ServerConfiguration: Sendable {
   ///   - uptime: the monotonic clock; `nil` uses the machine's, or `now` itself if that is given.
   public init(
     issuer: String = "http://localhost",
+    mountPath: String = "",
     clientID: String = "handstamp",
     accessTokenLife: Duration = .seconds(600),
     signUp: SignUp = .open,
@@ -90,6 +94,7 @@ public struct ServerConfiguration: Sendable {
     trustsClock: Bool = false
   ) {
     self.issuer = issuer
+    self.mountPath = mountPath
     self.clientID = clientID
     self.accessTokenLife = max(.seconds(1), accessTokenLife)
     self.signUp = signUp
@@ -118,9 +123,36 @@ public struct ServerConfiguration: Sendable {
     self.trustsClock = trustsClock
   }
 
+  /// The public address that the path of a request is appended to: the issuer without ``mountPath``.
+  ///
+  /// - Throws: ``MountPathFault`` if the mount path is not valid, or the issuer does not end with it.
+  func publicAddress() throws(MountPathFault) -> String {
+    guard !mountPath.isEmpty else { return issuer }
+    let parts = mountPath.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+    guard mountPath.hasPrefix("/"), parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(MountPathFault.isPlain) }),
+      issuer.hasSuffix(mountPath)
+    else { throw MountPathFault(issuer: issuer, mountPath: mountPath) }
+    return String(issuer.dropLast(mountPath.count))
+  }
+
   /// The sender of mails.
   var sender: String {
     mailFrom ?? "handstamp@" + (URLComponents(string: issuer)?.host ?? "localhost")
+  }
+}
+
+/// The mount path is not a plain path such as `/auth`, or the issuer does not end with it.
+public struct MountPathFault: Error, Sendable, Hashable, CustomStringConvertible {
+  public let issuer: String
+  public let mountPath: String
+  public var description: String { "the issuer \(issuer) must end with the mount path, a plain path, not \(mountPath)" }
+
+  /// Returns whether a byte may be in a segment: an unreserved character (RFC 3986 section 2.3).
+  fileprivate static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 48...57, 65...90, 97...122: true
+    default: "-._~".utf8.contains(byte)
+    }
   }
 }
 #endif

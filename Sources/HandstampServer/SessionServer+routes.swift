@@ -1,19 +1,52 @@
 #if Server
-import Hummingbird
+public import Hummingbird
 
 extension SessionServer {
-  /// Adds all routes of the server.
-  func addRoutes<Context: SessionRequestContext>(to router: some RouterMethods<Context>) {
-    let limit = configuration.bodyLimit
-    let api = router.group().add(middleware: ErrorMiddleware(errors: errors, format: .problem))
-    DocumentsController(registry: registry, keySet: keySet, appConfig: appConfig).addRoutes(to: api)
-    api.get(RouterPath(FixedDocument.metadataPath(of: configuration.issuer))) { request, _ in
+  /// Adds all routes of the server to the router of an app, below ``ServerConfiguration/mountPath``. Only the metadata document
+  /// is elsewhere: below `/.well-known` at the router's root (RFC 8414 section 3.1).
+  ///
+  /// The routes answer their own errors; the app's routes, unknown paths and middlewares remain the app's.
+  ///
+  /// - Parameter router: the app's router, not a group with a path of its own: the server's documents, pages and mails say
+  ///   where its routes are.
+  public func addRoutes<Context: SessionRequestContext>(to router: some RouterMethods<Context>) {
+    let root = router.group().add(middleware: ErrorMiddleware(errors: errors, format: .problem))
+    root.get(RouterPath(FixedDocument.metadataPath(of: configuration.issuer))) { request, _ in
       serverMetadata.response(to: request)
     }
+    let mounted = router.group(RouterPath(configuration.mountPath))
+    addAPI(to: mounted.group().add(middleware: ErrorMiddleware(errors: errors, format: .problem)))
+    addOAuthRoutes(to: mounted.group().add(middleware: ErrorMiddleware(errors: errors, format: .oauth)))
+    addPages(to: mounted.group().add(middleware: ErrorMiddleware(errors: errors, format: .page)))
+  }
+
+  /// Returns a group of an app's own routes that require a session: their context has the account, the session and the scopes.
+  /// Requests without a valid access token of a live session are answered 401.
+  ///
+  /// - Parameters:
+  ///   - routes: a group of the app's router, or the router itself.
+  ///   - scope: the scope that also admits tokens of other OAuth clients; `nil` admits only those of the app itself.
+  public func protected<Context: SessionRequestContext>(
+    _ routes: some RouterMethods<Context>, allowing scope: String? = nil
+  ) -> RouterGroup<SignedInContext<Context>> {
+    routes.signedIn(by: authenticator, allowing: scope)
+  }
+
+  /// The middleware behind ``protected(_:allowing:)``, for contexts and groups of an app's own.
+  public func sessionMiddleware<Context: SessionRequestContext>(
+    for context: Context.Type = Context.self, allowing scope: String? = nil
+  ) -> SessionMiddleware<Context> {
+    SessionMiddleware(authenticator: authenticator, scope: scope)
+  }
+
+  private func addAPI<Context: SessionRequestContext>(to api: some RouterMethods<Context>) {
+    let limit = configuration.bodyLimit
+    let own = api.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
+    DocumentsController(registry: registry, keySet: keySet, appConfig: appConfig).addRoutes(to: api)
     SignUpController(
       registry: registry, accounts: accounts, passwords: passwords, sessions: sessions, mails: mails,
       authenticator: authenticator, metrics: metrics, signUp: configuration.signUp, bodyLimit: limit
-    ).addRoutes(to: api)
+    ).addRoutes(to: api, ownAccounts: own)
     SignInController(
       registry: registry, accounts: accounts, sessions: sessions, identityTokens: identityTokens, clock: clock,
       signUp: configuration.signUp, bodyLimit: limit
@@ -21,11 +54,11 @@ extension SessionServer {
     PasswordResetController(
       registry: registry, passwords: passwords, mails: mails, journal: journal, clock: clock, metrics: metrics,
       bodyLimit: limit
-    ).addRoutes(to: api)
+    ).addRoutes(to: own)
     AccountController(
       registry: registry, passwords: passwords, journal: journal, authenticator: authenticator, clock: clock,
       metrics: metrics, bodyLimit: limit
-    ).addRoutes(to: api)
+    ).addRoutes(to: api, ownAccounts: own)
     SessionsController(
       registry: registry, journal: journal, authenticator: authenticator, clock: clock, bodyLimit: limit
     ).addRoutes(to: api)
@@ -33,8 +66,6 @@ extension SessionServer {
       registry: registry, authenticator: authenticator, hub: hub, clock: clock, metrics: metrics,
       heartbeat: configuration.heartbeat, longest: configuration.accessTokenLife
     ).addRoutes(to: api)
-    addOAuthRoutes(to: router.group().add(middleware: ErrorMiddleware(errors: errors, format: .oauth)))
-    addPages(to: router.group().add(middleware: ErrorMiddleware(errors: errors, format: .page)))
   }
 
   private func addOAuthRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
@@ -72,7 +103,11 @@ extension SessionServer {
   private var responses: TokenResponses { TokenResponses(tokens: tokens, clock: clock) }
   private var sessions: SessionIssuer { SessionIssuer(journal: journal, responses: responses, clock: clock) }
   private var accounts: any Accounts {
-    RegistryAccounts(registry: registry, passwords: passwords, metrics: metrics)
+    guard let directory else {
+      return RegistryAccounts(registry: registry, passwords: passwords, metrics: metrics)
+    }
+    return DirectoryAccounts(
+      directory: directory, registry: registry, clock: clock, metrics: metrics)
   }
   var authenticator: Authenticator {
     Authenticator(

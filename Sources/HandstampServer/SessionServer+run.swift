@@ -3,7 +3,7 @@ import HandstampCore
 import Hummingbird
 import Logging
 import NIOCore
-import ServiceLifecycle
+public import ServiceLifecycle
 import UnixSignals
 
 extension SessionServer {
@@ -46,13 +46,22 @@ extension SessionServer {
     }
     // Services shut down last to first: the streams end before the server waits for its connections.
     var configuration = ServiceGroupConfiguration(
-      services: [
-        MailFinisher(desk: desk), application, Sweeper(server: self), EventRelay(server: self), StreamStopper(hub: hub),
-      ],
+      services: [MailFinisher(desk: desk), application] + backgroundServices,
       gracefulShutdownSignals: signals,
       logger: self.configuration.logger)
     configuration.maximumGracefulShutdownDuration = self.configuration.shutdownLimit
     return ServiceGroup(configuration: configuration)
+  }
+}
+
+extension SessionServer {
+  /// What the server does besides answering requests: it sends queued mails before a shutdown, ends expired sessions, deletes
+  /// old data, accepts a clock that jumped once it runs steadily, and announces events of other servers. Give them to the
+  /// Hummingbird application that has the server's routes; ``run(host:port:stoppingOnSignals:onReady:)`` runs them itself.
+  public var services: [any Service] { [MailFinisher(desk: desk)] + backgroundServices }
+
+  private var backgroundServices: [any Service] {
+    [Sweeper(server: self), EventRelay(server: self), StreamStopper(hub: hub)]
   }
 }
 

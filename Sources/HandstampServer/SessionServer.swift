@@ -19,6 +19,8 @@ public struct SessionServer: Sendable {
   let mailer: (any Mailer)?
   let desk: MailDesk
   let identityTokens: IdentityTokens?
+  /// The app's accounts; `nil` if they are in the registry.
+  let directory: (any AccountDirectory)?
   let keySet: FixedDocument
   let serverMetadata: FixedDocument
   let clients: ClientDirectory
@@ -31,13 +33,15 @@ public struct SessionServer: Sendable {
   ///   - keys: the keys that sign access tokens.
   ///   - mailer: delivers mails. Without one, passwords cannot be reset.
   ///   - apple: settings for Sign in with Apple; `nil` disables it.
+  ///   - accounts: the accounts of an app that keeps its own; `nil` keeps them in the registry.
   ///   - middlewares: see every request first and every response last, so that tests can delay or drop responses.
   /// - Throws: ``RegistryError`` if the registry cannot be read, ``AppConfigFault`` if the app configuration is not a JSON
-  ///   object, ``MailSetUpFault`` if confirmed sign-up has no mailer or the sender of mails is not usable, and ``ClientFault``
-  ///   if two clients have the same ID.
+  ///   object, ``MailSetUpFault`` if confirmed sign-up has no mailer or the sender of mails is not usable, ``ClientFault`` if
+  ///   two clients have the same ID, ``MountPathFault`` for a bad mount path, and ``AccountDirectoryFault`` for a setting that
+  ///   `accounts` does not support.
   public init(
     configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
-    apple: AppleSignIn? = nil,
+    apple: AppleSignIn? = nil, accounts: (any AccountDirectory)? = nil,
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = []
   ) async throws {
     self.configuration = configuration
@@ -52,6 +56,9 @@ public struct SessionServer: Sendable {
       parameters: configuration.passwordHashing, width: configuration.hashingThreads,
       capacity: configuration.hashingQueue, metrics: metrics)
     hub = EventHub()
+    directory = accounts
+    guard accounts == nil || configuration.signUp != .confirmed else { throw AccountDirectoryFault.confirmedSignUp }
+    guard accounts == nil || apple == nil else { throw AccountDirectoryFault.appleSignIn }
     guard mailer == nil || Mailbox(configuration.sender) != nil else { throw MailSetUpFault.badSender }
     guard configuration.signUp != .confirmed || mailer != nil else { throw MailSetUpFault.noMailer }
     self.mailer = mailer
@@ -68,7 +75,7 @@ public struct SessionServer: Sendable {
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
     desk = MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)
     clients = try ClientDirectory(configuration.clients, ownID: configuration.clientID)
-    proofs = ProofDesk(issuer: configuration.issuer, keys: keys)
+    proofs = ProofDesk(address: try configuration.publicAddress(), keys: keys)
     serverMetadata = FixedDocument(metadataOf: configuration)
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
     appConfig = try FixedDocument(appConfig: configuration.appConfig)

@@ -42,7 +42,8 @@ public struct UserCode: Sendable, Hashable {
   public var text: String { "\(letters.prefix(4))-\(letters.suffix(4))" }
 
   init(from random: inout some RandomNumberGenerator) {
-    letters = String((0..<UserCode.count).map { _ in UserCode.alphabet.randomElement(using: &random) ?? "B" })
+    letters = String(
+      (0..<UserCode.count).map { _ in UserCode.alphabet[.random(in: UserCode.alphabet.indices, using: &random)] })
   }
 
   /// Parses a typed code, ignoring case, spaces and hyphens. Returns `nil` if it is not a valid code.

@@ -7,7 +7,11 @@ extension Registry {
   public func openAccount(
     email: EmailAddress?, username: String, passwordHash: Secret?, now: UnixTime
   ) async throws(RegistryError) -> AccountRecord {
-    let record = newAccount(email: email, username: username, passwordHash: passwordHash, now: now)
+    try await create(newAccount(email: email, username: username, passwordHash: passwordHash, now: now))
+  }
+
+  /// - Throws: ``RegistryError/emailTaken`` if the record's ID, address or identity is taken.
+  func create(_ record: AccountRecord) async throws(RegistryError) -> AccountRecord {
     do throws(RegistryStoreError) {
       _ = try await store.write([.createAccount(record)], events: [])
       return record

@@ -15,9 +15,11 @@ struct AccountController: Sendable {
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
-  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes<Context: SessionRequestContext>(
+    to routes: some RouterMethods<Context>, ownAccounts: some RouterMethods<Context>
+  ) {
     routes.signedIn(by: authenticator, allowing: "profile").get("/v1/me", use: show)
-    let own = routes.signedIn(by: authenticator)
+    let own = ownAccounts.signedIn(by: authenticator)
     own.delete("/v1/me", use: delete)
     own.post("/v1/password", use: changePassword)
   }

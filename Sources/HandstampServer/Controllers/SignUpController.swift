@@ -17,11 +17,13 @@ struct SignUpController: Sendable {
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
-  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes<Context: SessionRequestContext>(
+    to routes: some RouterMethods<Context>, ownAccounts: some RouterMethods<Context>
+  ) {
     routes.post("/v1/sign-up", use: create)
-    routes.post("/v1/sign-up/confirm", use: confirm)
-    routes.post("/v1/sign-in/anonymous", use: createGuest)
-    routes.signedIn(by: authenticator).post("/v1/upgrade", use: upgrade)
+    ownAccounts.post("/v1/sign-up/confirm", use: confirm)
+    ownAccounts.post("/v1/sign-in/anonymous", use: createGuest)
+    ownAccounts.signedIn(by: authenticator).post("/v1/upgrade", use: upgrade)
   }
 
   /// `POST /v1/sign-up`: creates an account and its first session.

@@ -11,23 +11,37 @@ final class EventHub: Sendable {
     var next: UInt64 = 0
     var stopped = false
     var bells: [AccountID: [UInt64: Doorbell]] = [:]
+    /// Those that listen to all accounts.
+    var general: [UInt64: Doorbell] = [:]
+
+    var all: [Doorbell] { bells.values.flatMap(\.values) + general.values }
   }
 
   private let members = Locked(Members())
 
-  /// Subscribes `bell` to `account`. Pass the returned number to ``unsubscribe(_:from:)``.
-  func subscribe(_ bell: Doorbell, to account: AccountID) -> UInt64 {
+  /// Subscribes `bell` to `account`, or to all if that is `nil`. Pass the returned number to ``unsubscribe(_:from:)``.
+  func subscribe(_ bell: Doorbell, to account: AccountID?) -> UInt64 {
     let (number, stopped) = members.withLock { members in
       members.next += 1
-      if !members.stopped { members.bells[account, default: [:]][members.next] = bell }
+      if !members.stopped {
+        if let account {
+          members.bells[account, default: [:]][members.next] = bell
+        } else {
+          members.general[members.next] = bell
+        }
+      }
       return (members.next, members.stopped)
     }
     if stopped { bell.ring(.over) }
     return number
   }
 
-  func unsubscribe(_ number: UInt64, from account: AccountID) {
+  func unsubscribe(_ number: UInt64, from account: AccountID?) {
     members.withLock { members in
+      guard let account else {
+        members.general[number] = nil
+        return
+      }
       members.bells[account]?[number] = nil
       if members.bells[account]?.isEmpty == true { members.bells[account] = nil }
     }
@@ -35,24 +49,24 @@ final class EventHub: Sendable {
 
   /// Notifies the streams of `account`. Call it after every commit with events; ``EventRelay`` covers other processes.
   func announce(_ account: AccountID) {
-    let bells = members.withLock { $0.bells[account].map { Array($0.values) } ?? [] }
+    let bells = members.withLock { Array($0.bells[account, default: [:]].values) + $0.general.values }
     for bell in bells { bell.ring(.news) }
   }
 
   /// Notifies the streams of all accounts.
   func announceAll() {
-    let bells = members.withLock { $0.bells.values.flatMap(\.values) }
+    let bells = members.withLock { $0.all }
     for bell in bells { bell.ring(.news) }
   }
 
   /// Whether any stream is open.
-  var hasListeners: Bool { members.withLock { !$0.bells.isEmpty } }
+  var hasListeners: Bool { members.withLock { !$0.bells.isEmpty || !$0.general.isEmpty } }
 
   /// Ends all streams, and later ones as soon as they subscribe.
   func stop() {
     let bells = members.withLock { members in
       members.stopped = true
-      return members.bells.values.flatMap(\.values)
+      return members.all
     }
     for bell in bells { bell.ring(.over) }
   }

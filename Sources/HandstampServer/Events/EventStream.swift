@@ -3,6 +3,7 @@ import HandstampCore
 import HandstampRegistry
 import Hummingbird
 import NIOCore
+import ServiceLifecycle
 
 /// An open stream of server-sent events (WHATWG HTML section 9.2): an account's events after a cursor, in the store's order.
 /// It ends when its token expires, right after the event that its own session has ended, and when the server shuts down.
@@ -45,6 +46,11 @@ struct EventStream: Sendable {
         bell.ring(.over)
         try await Task.sleep(for: EventStream.patience)
         abort()
+      }
+      group.addTask {
+        // Where the server runs in another program, its services may learn of the shutdown only after all requests.
+        try await gracefulShutdown()
+        bell.ring(.over)
       }
       defer { group.cancelAll() }
       // Covers commits between the read of the cursor and the subscription.

@@ -31,6 +31,7 @@ struct ErrorMapper: Sendable {
       report(error, logger: logger)
       return Problem(error)
     case is PasswordPool.Busy: return .busy
+    case let error as AccountDirectoryError: return problem(for: error, logger: logger)
     case let fault as ProofDesk.Fault: return Problem(fault)
     case let fault as IdentityTokenFault: return problem(for: fault, logger: logger)
     case is FormBody.Fault: return .invalidRequest("The form is not valid.")
@@ -78,6 +79,16 @@ struct ErrorMapper: Sendable {
     for field in problem.headers { response.headers[field.name] = field.value }
     if let retryAfter = problem.retryAfter { response.headers[.retryAfter] = String(retryAfter) }
     return response
+  }
+
+  private func problem(for error: AccountDirectoryError, logger: Logger) -> Problem {
+    switch error {
+    case .emailTaken: return .emailTaken
+    case .busy: return .busy
+    case .unavailable(let cause):
+      logger.error("Account directory unavailable", metadata: ["handstamp.cause": "\(cause)"])
+      return .unavailable
+    }
   }
 
   private func problem(for fault: IdentityTokenFault, logger: Logger) -> Problem {

@@ -1,5 +1,4 @@
 #if Server
-import Foundation
 import HandstampRegistry
 
 /// An app's authorization request (RFC 6749 section 4.1.1).
@@ -66,9 +65,19 @@ struct AuthorizationRequest: Sendable {
     return redirect + (redirect.contains("?") ? "&" : "?") + query.joined(separator: "&")
   }
 
+  /// Percent-encodes everything but unreserved characters (RFC 3986 section 2.3).
   private static func escaped(_ text: String) -> String {
-    let free = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-    return text.addingPercentEncoding(withAllowedCharacters: free) ?? ""
+    var escaped = ""
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "~"):
+        escaped.unicodeScalars.append(Unicode.Scalar(byte))
+      default: escaped += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+      }
+    }
+    return escaped
   }
 }
 #endif

@@ -26,12 +26,13 @@ final class ProofDesk: Sendable {
   private static let span: Int64 = 300
   private static let capacity = 200_000
 
-  private let issuer: String
+  /// The public address that request paths are appended to.
+  private let address: String
   private let key: SymmetricKey
   private let seen = Locked<(ids: [Data: UnixTime], cleared: UnixTime)>(([:], UnixTime(seconds: 0)))
 
-  init(issuer: String, keys: SigningKeys) {
-    self.issuer = issuer
+  init(address: String, keys: SigningKeys) {
+    self.address = address
     key = SymmetricKey(data: keys.derived("handstamp dpop nonce"))
   }
 
@@ -79,8 +80,8 @@ final class ProofDesk: Sendable {
   }
 
   /// Returns whether an address is the server's public address with this path. Ignores query and fragment.
-  private func isThis(_ address: String, _ path: String) -> Bool {
-    guard let named = URLComponents(string: address), let own = URLComponents(string: issuer) else { return false }
+  private func isThis(_ uri: String, _ path: String) -> Bool {
+    guard let named = URLComponents(string: uri), let own = URLComponents(string: address) else { return false }
     func port(_ parts: URLComponents) -> Int { parts.port ?? (parts.scheme?.lowercased() == "https" ? 443 : 80) }
     return named.scheme?.lowercased() == own.scheme?.lowercased() && named.host?.lowercased() == own.host?.lowercased()
       && port(named) == port(own) && named.percentEncodedPath == own.percentEncodedPath + path

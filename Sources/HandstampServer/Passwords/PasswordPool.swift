@@ -26,7 +26,10 @@ public final class PasswordPool: Sendable {
   /// - Parameters:
   ///   - width: how many hashes run at once; each takes the memory given by `parameters`.
   ///   - capacity: how many further hashes may wait.
-  public init(parameters: Argon2Parameters, width: Int, capacity: Int, metrics: ServerMetrics) {
+  public init(
+    parameters: Argon2Parameters = .recommended, width: Int = 1, capacity: Int = 64,
+    metrics: ServerMetrics = ServerMetrics()
+  ) {
     self.parameters = parameters
     self.width = max(1, width)
     self.capacity = max(0, capacity)

@@ -25,28 +25,32 @@ public struct SigningKeys: Sendable {
     }
   }
 
-  let keys: [Key]
+  private let current: Key
+  private let former: [Key]
+
+  var keys: [Key] { [current] + former }
 
   /// Creates a set with one new key.
-  public init() {
-    keys = [Key(P256.Signing.PrivateKey())]
+  public init() { self.init(Key(P256.Signing.PrivateKey())) }
+
+  private init(_ current: Key, former: [Key] = []) {
+    self.current = current
+    self.former = former
   }
 
-  private init(keys: [Key]) { self.keys = keys }
-
   /// The ID of the key that signs new tokens.
-  public var currentID: String { keys.first?.id ?? "" }
+  public var currentID: String { current.id }
 
   /// The IDs of all keys, newest first.
   public var ids: [String] { keys.map(\.id) }
 
   /// Returns these keys with a new one in front.
   public func rotated() -> SigningKeys {
-    SigningKeys(keys: [Key(P256.Signing.PrivateKey())] + keys)
+    SigningKeys(Key(P256.Signing.PrivateKey()), former: keys)
   }
 
   /// Returns only the newest key.
-  public func withoutFormer() -> SigningKeys { SigningKeys(keys: Array(keys.prefix(1))) }
+  public func withoutFormer() -> SigningKeys { SigningKeys(current) }
 
   /// Parses ``pem``: PKCS #8 blocks, newest first.
   ///
@@ -64,8 +68,8 @@ public struct SigningKeys: Sendable {
       }
       return rest.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty ? keys : nil
     }
-    guard let keys, !keys.isEmpty else { throw SigningKeysFault() }
-    self.keys = keys
+    guard let keys, let current = keys.first else { throw SigningKeysFault() }
+    self.init(current, former: Array(keys.dropFirst()))
   }
 
   /// All keys as PKCS #8 in PEM, newest first, for a file with mode 0600.
@@ -75,9 +79,9 @@ public struct SigningKeys: Sendable {
 
   /// Returns a derived key for another purpose, the same on every server with these signing keys.
   func derived(_ purpose: String) -> [UInt8] {
-    guard let key = keys.first else { return [] }
-    return HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: SymmetricKey(data: key.key.rawRepresentation), info: Array(purpose.utf8), outputByteCount: 32
+    HKDF<SHA256>.deriveKey(
+      inputKeyMaterial: SymmetricKey(data: current.key.rawRepresentation), info: Array(purpose.utf8),
+      outputByteCount: 32
     ).withUnsafeBytes { Array($0) }
   }
 

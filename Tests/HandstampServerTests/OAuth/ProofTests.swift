@@ -9,47 +9,11 @@ import Testing
 
 /// RFC 9449 over HTTP.
 @Suite(.timeLimit(.minutes(10))) struct `A proof of possession at the server` {
-  /// Makes proofs, valid and invalid ones.
-  private struct Prover {
-    var key = P256.Signing.PrivateKey()
-    var typ = "dpop+jwt"
-    var alg = "ES256"
-    var method = "POST"
-    var url = "https://id.example.org/oauth/token"
-    var at: UnixTime
-    var nonce: String?
-    var id = "\(UInt64.random(in: 0 ... .max))"
-    var token: String?
-    /// The signing key, if it differs from the one in the header.
-    var signedBy: P256.Signing.PrivateKey?
-    /// Whether the header reveals the private part.
-    var givesKeyAway = false
-
-    init(at time: UnixTime, nonce: String?, _ change: (inout Prover) -> Void = { _ in }) {
-      at = time
-      self.nonce = nonce
-      change(&self)
-    }
-
-    var text: String {
-      let point = Array(key.publicKey.rawRepresentation)
-      let (x, y) = (Base64URL.encode(point.prefix(32)), Base64URL.encode(point.suffix(32)))
-      let d = givesKeyAway ? #","d":"\#(Base64URL.encode(Array(key.rawRepresentation)))""# : ""
-      let header = #"{"typ":"\#(typ)","alg":"\#(alg)","jwk":{"kty":"EC","crv":"P-256","x":"\#(x)","y":"\#(y)"\#(d)}}"#
-      var claims = #"{"htm":"\#(method)","htu":"\#(url)","iat":\#(at.seconds),"jti":"\#(id)""#
-      if let nonce { claims += #","nonce":"\#(nonce)""# }
-      if let token { claims += #","ath":"\#(Base64URL.encode(SHA256.hash(data: Array(token.utf8))))""# }
-      let body = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array((claims + "}").utf8))
-      let signature = try? (signedBy ?? key).signature(for: Array(body.utf8)).rawRepresentation
-      return body + "." + Base64URL.encode(Array(signature ?? Data()))
-    }
-  }
-
   /// A session whose tokens are bound to `key`.
   private func bound(_ test: TestServer, _ key: P256.Signing.PrivateKey) async throws -> TestServer.Session {
     let app = OAuthApp()
     let code = try await app.code(Browser(test.client.base))
-    let proof = Prover(at: test.clock.now, nonce: test.server.proofs.nonce(at: test.clock.now)) { $0.key = key }
+    let proof = DPoPProof(at: test.clock.now, nonce: test.server.proofs.nonce(at: test.clock.now)) { $0.key = key }
     let answer = try await app.redeem(code, at: test, headers: ["DPoP": proof.text])
     #expect(answer.json["token_type"] == "DPoP")
     return try TestServer.Session(answer)
@@ -59,18 +23,19 @@ import Testing
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let code = try await app.code(Browser(test.client.base))
-      let first = try await app.redeem(code, at: test, headers: ["DPoP": Prover(at: test.clock.now, nonce: nil).text])
+      let first = try await app.redeem(
+        code, at: test, headers: ["DPoP": DPoPProof(at: test.clock.now, nonce: nil).text])
       #expect(first.status == 400)
       #expect(first.json["error"] == "use_dpop_nonce")
       let nonce = try #require(first.headers["dpop-nonce"])
       let second = try await app.redeem(
-        code, at: test, headers: ["DPoP": Prover(at: test.clock.now, nonce: nonce).text])
+        code, at: test, headers: ["DPoP": DPoPProof(at: test.clock.now, nonce: nonce).text])
       #expect(second.json["token_type"] == "DPoP")
       // A nonce is valid for five to ten minutes.
       let session = try TestServer.Session(second)
       test.clock.advance(by: .seconds(601))
       let late = try await app.refresh(
-        session.refresh, at: test, headers: ["DPoP": Prover(at: test.clock.now, nonce: nonce).text])
+        session.refresh, at: test, headers: ["DPoP": DPoPProof(at: test.clock.now, nonce: nonce).text])
       #expect(late.json["error"] == "use_dpop_nonce")
     }
   }
@@ -81,8 +46,8 @@ import Testing
       let session = try await bound(test, key)
       let now = test.clock.now
       let nonce = test.server.proofs.nonce(at: now)
-      func me(_ change: (inout Prover) -> Void) async throws -> WireClient.Answer {
-        let proof = Prover(at: now, nonce: nonce) {
+      func me(_ change: (inout DPoPProof) -> Void) async throws -> WireClient.Answer {
+        let proof = DPoPProof(at: now, nonce: nonce) {
           ($0.key, $0.method, $0.url, $0.token) = (key, "GET", "https://id.example.org/v1/me", session.access)
           change(&$0)
         }
@@ -93,7 +58,7 @@ import Testing
       #expect(try await me { $0.url = "HTTPS://ID.example.org:443/v1/me" }.status == 200)
       #expect(try await me { $0.at = now.advanced(by: .seconds(-299)) }.status == 200)
       #expect(try await me { $0.at = now.advanced(by: .seconds(299)) }.status == 200)
-      let wrongs: [(String, (inout Prover) -> Void)] = [
+      let wrongs: [(String, (inout DPoPProof) -> Void)] = [
         ("another key", { $0.key = P256.Signing.PrivateKey() }),
         ("another signature", { $0.signedBy = P256.Signing.PrivateKey() }),
         ("another method", { $0.method = "POST" }), ("another path", { $0.url = "https://id.example.org/v1/sessions" }),
@@ -128,7 +93,7 @@ import Testing
       let bare = try await test.client.get("/v1/me", headers: ["Authorization": "DPoP \(session.access)"])
       #expect(bare.status == 401)
       let own = try await test.signIn()
-      let dressed = Prover(at: now, nonce: nonce) {
+      let dressed = DPoPProof(at: now, nonce: nonce) {
         ($0.method, $0.url, $0.token) = ("GET", "https://id.example.org/v1/me", own.access)
       }
       let refused = try await test.client.get(
@@ -140,13 +105,13 @@ import Testing
       let without = try await app.refresh(session.refresh, at: test)
       #expect(without.json["error"] == "invalid_dpop_proof")
       let other = try await app.refresh(
-        session.refresh, at: test, headers: ["DPoP": Prover(at: now, nonce: nonce).text])
+        session.refresh, at: test, headers: ["DPoP": DPoPProof(at: now, nonce: nonce).text])
       #expect(other.json["error"] == "invalid_dpop_proof")
       test.clock.advance(by: .seconds(60))
       let later = test.clock.now
       let good = try await app.refresh(
         session.refresh, at: test,
-        headers: ["DPoP": Prover(at: later, nonce: test.server.proofs.nonce(at: later)) { $0.key = key }.text])
+        headers: ["DPoP": DPoPProof(at: later, nonce: test.server.proofs.nonce(at: later)) { $0.key = key }.text])
       #expect(good.status == 200)
     }
   }
@@ -164,11 +129,11 @@ import Testing
 
   @Test func `accepts nonces of another server with the same keys`() {
     let keys = SigningKeys()
-    let (one, two) = (ProofDesk(issuer: "https://a", keys: keys), ProofDesk(issuer: "https://a", keys: keys))
+    let (one, two) = (ProofDesk(address: "https://a", keys: keys), ProofDesk(address: "https://a", keys: keys))
     let now = UnixTime(seconds: 1_800_000_000)
     #expect(one.nonce(at: now) == two.nonce(at: now))
     #expect(one.nonce(at: now) != one.nonce(at: now.advanced(by: .seconds(300))))
-    #expect(one.nonce(at: now) != ProofDesk(issuer: "https://a", keys: SigningKeys()).nonce(at: now))
+    #expect(one.nonce(at: now) != ProofDesk(address: "https://a", keys: SigningKeys()).nonce(at: now))
   }
 }
 #endif

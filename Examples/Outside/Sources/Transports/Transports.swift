@@ -4,7 +4,7 @@ import Handstamp
 import HandstampAsyncHTTP
 import HandstampWebSocket
 
-/// `Transports URL`: the same session over AsyncHTTPClient, with an additional WebSocket.
+/// `Transports URL`: a session of the same account over AsyncHTTPClient, with an additional WebSocket.
 @main struct Transports {
   static func main() async throws {
     guard let url = CommandLine.arguments.dropFirst().first.flatMap(URL.init(string:)) else { return }
@@ -13,7 +13,7 @@ import HandstampWebSocket
     let session = SessionManager(
       backend: server, vault: MemoryVault(), baseURL: url, transport: AsyncHTTPTransport.shared
     ) { _ in }
-    try await session.signInAnonymously()
+    try await session.signIn(email: "ada@example.org", password: "correct horse")
     print("signed in: \(session.isAuthenticated)")
     do {
       let address = url.absoluteString.replacing("http://", with: "ws://") + "/v1/me"

@@ -1,0 +1,57 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Logging
+
+/// Accounts that the app keeps. The registry has a record of each that has signed in, without address and password.
+struct DirectoryAccounts: Accounts {
+  /// Marks the registry's records of these accounts. It is stored.
+  private static let origin = "urn:handstamp:account-directory"
+
+  let directory: any AccountDirectory
+  let registry: Registry
+  let clock: ServerClock
+  let metrics: ServerMetrics
+
+  func account(email: EmailAddress, password: Secret, logger: Logger) async throws -> AccountRecord {
+    try PasswordRule.check(attempt: password)
+    let entry = try await directory.account(email: email)
+    // Read before the password is verified: if the password changes in between, the session is not created.
+    var record: AccountRecord?
+    if let entry { record = try await registry.account(entry.id) }
+    var fits = try await directory.verify(password, of: entry)
+    if fits, let entry, record == nil {
+      // At a first sign-in there was no record in which a change would have been noted.
+      record = try await adopted(entry, at: clock.now)
+      fits = try await directory.verify(password, of: entry)
+    }
+    guard fits, let entry, let record, record.closedAt == nil else {
+      metrics.update { $0.refusedSignIns += 1 }
+      logger.info("Sign-in refused")
+      throw Problem.wrongCredentials
+    }
+    guard record.identity?.issuer == DirectoryAccounts.origin else {
+      throw AccountDirectoryError.unavailable(
+        "an account of the server's own has the ID of an account in the directory")
+    }
+    return try await renamed(record, to: entry.username)
+  }
+
+  private func renamed(_ record: AccountRecord, to username: String) async throws -> AccountRecord {
+    var renamed = record
+    renamed.username = username
+    return renamed == record ? record : try await registry.update(renamed)
+  }
+
+  func newAccount(_ body: SignUpBody) async throws -> @Sendable (UnixTime) async throws -> NewSession {
+    { now in
+      let entry = try await directory.create(email: body.email, username: body.username, password: body.password)
+      return try await registry.createSession(for: adopted(entry, at: now), device: body.device, now: now)
+    }
+  }
+
+  private func adopted(_ entry: DirectoryAccount, at now: UnixTime) async throws -> AccountRecord {
+    try await registry.adopt(entry.id, of: DirectoryAccounts.origin, username: entry.username, now: now)
+  }
+}
+#endif

@@ -1,0 +1,91 @@
+#if Server
+import HandstampCore
+public import HandstampRegistry
+import Logging
+
+/// The events of all accounts, in the store's order: ``RegistryEvent/Kind/sessionEstablished``,
+/// ``RegistryEvent/Kind/sessionRevoked`` with the reason, and the others. Get one with ``SessionServer/events(after:)``.
+///
+/// An event is read from the store after its commit, wherever it was made, so none is lost or invented. A program that keeps
+/// the last ``StoredEvent/id`` continues there after a restart, as long as ``RegistryLimits/retention`` reaches. While the
+/// store cannot be read, the sequence waits. It ends when the server shuts down or the task is cancelled.
+public struct SessionEvents: AsyncSequence, Sendable {
+  public typealias Element = StoredEvent
+  public typealias Failure = Never
+
+  let registry: Registry
+  let hub: EventHub
+  let start: EventID
+  let logger: Logger
+
+  public func makeAsyncIterator() -> Iterator {
+    Iterator(registry: registry, subscription: Subscription(hub), position: start, logger: logger)
+  }
+
+  public struct Iterator: AsyncIteratorProtocol {
+    public typealias Failure = Never
+
+    let registry: Registry
+    private let subscription: Subscription
+    private var bells: AsyncStream<Void>.Iterator
+    private var position: EventID
+    private var pending: ArraySlice<StoredEvent> = []
+    private var isOver = false
+    private let logger: Logger
+
+    fileprivate init(registry: Registry, subscription: Subscription, position: EventID, logger: Logger) {
+      self.registry = registry
+      self.subscription = subscription
+      bells = subscription.bell.bells.makeAsyncIterator()
+      self.position = position
+      self.logger = logger
+    }
+
+    @concurrent public mutating func next() async -> StoredEvent? {
+      while !Task.isCancelled {
+        if let event = pending.popFirst() {
+          position = event.id
+          return event
+        }
+        do throws(RegistryError) {
+          pending = try await registry.events(after: position)[...]
+        } catch {
+          logger.error("Events cannot be read", metadata: ["handstamp.cause": "\(error)"])
+          try? await Task.sleep(for: .seconds(1))
+          continue
+        }
+        guard pending.isEmpty else { continue }
+        // The last events before the end are read once more.
+        guard !isOver, await bells.next() != nil else { return nil }
+        isOver = subscription.bell.take().contains(.over)
+      }
+      return nil
+    }
+  }
+
+  /// Hears of commits for as long as the iterator exists.
+  fileprivate final class Subscription: Sendable {
+    let bell = Doorbell()
+    private let hub: EventHub
+    private let number: UInt64
+
+    init(_ hub: EventHub) {
+      self.hub = hub
+      number = hub.subscribe(bell, to: nil)
+    }
+
+    deinit { hub.unsubscribe(number, from: nil) }
+  }
+}
+
+extension SessionServer {
+  /// Returns the events of all accounts after the one with that ID, and then those to come; `nil` starts now.
+  ///
+  /// Events of other servers on the same store arrive within a second if ``services`` run.
+  public func events(after id: EventID? = nil) async throws(RegistryError) -> SessionEvents {
+    let start: EventID
+    if let id { start = id } else { start = try await registry.lastEventID() }
+    return SessionEvents(registry: registry, hub: hub, start: start, logger: configuration.logger)
+  }
+}
+#endif

@@ -1,0 +1,38 @@
+#if Server
+public import HandstampCore
+public import HandstampRegistry
+
+extension SessionServer {
+  /// Ends the sessions of an account whose password has changed in the app's ``AccountDirectory``, and refuses sign-ins with
+  /// the former password that are in flight.
+  ///
+  /// - Parameter kept: a session that stays, such as the one that changed the password.
+  /// - Returns: how many sessions ended.
+  @discardableResult
+  public func credentialsChanged(
+    of account: AccountID, keeping kept: SessionID? = nil
+  ) async throws(RegistryError) -> Int {
+    let outcome = try await registry.credentialsChanged(of: account, keeping: kept, now: clock.now)
+    journal.changed(account)
+    return journal.ended(outcome, logger: configuration.logger)
+  }
+
+  /// Ends the sessions of an account that was deleted from the app's ``AccountDirectory``. Its ID cannot sign in again.
+  ///
+  /// - Returns: how many sessions ended.
+  @discardableResult
+  public func accountDeleted(_ account: AccountID) async throws(RegistryError) -> Int {
+    for _ in 0..<Registry.attempts {
+      guard let record = try await registry.account(account) else { return 0 }
+      do throws(RegistryError) {
+        let outcome = try await registry.deleteAccount(record, now: clock.now)
+        journal.changed(account)
+        return journal.ended(outcome, logger: configuration.logger)
+      } catch {
+        guard error == .accountChanged else { throw error }
+      }
+    }
+    throw Registry.contention
+  }
+}
+#endif
