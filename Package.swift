@@ -90,48 +90,61 @@ let package = Package(
     // MARK: For apps
     // Targets that depend on HandstampCore name HandstampModel, which it exports: SwiftPM 6.3 rebuilds a target for changes of the
     // modules that it names, and of no others.
-    .target(name: "HandstampModel", swiftSettings: strict),
-    .target(name: "HandstampCore", dependencies: ["HandstampModel"], swiftSettings: strict),
+    // Shared by all modules, and seen by no app: dates, URLs, encodings, files, locks.
+    .target(name: "HandstampSupport", swiftSettings: strict),
+    .target(name: "HandstampModel", dependencies: ["HandstampSupport"], swiftSettings: strict),
+    .target(name: "HandstampCore", dependencies: ["HandstampModel", "HandstampSupport"], swiftSettings: strict),
     .target(
-      name: "HandstampRegistry", dependencies: ["HandstampCore", "HandstampModel", crypto], swiftSettings: strict),
-    .target(name: "HandstampOAuth", dependencies: ["HandstampCore", "HandstampModel", crypto], swiftSettings: strict),
+      name: "HandstampRegistry", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto],
+      swiftSettings: strict),
     .target(
-      name: "HandstampVaults", dependencies: ["HandstampCore", "HandstampModel", crypto, scrypt], swiftSettings: strict),
+      name: "HandstampOAuth", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto],
+      swiftSettings: strict),
+    .target(
+      name: "HandstampVaults", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto, scrypt],
+      swiftSettings: strict),
     .target(name: "CHandstampSecret"),
     .target(
       name: "HandstampSecretService",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampVaults", "CHandstampSecret"],
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "CHandstampSecret"],
       swiftSettings: strict),
     .target(
-      name: "Handstamp", dependencies: ["HandstampCore", "HandstampModel", "HandstampVaults", crypto, logging],
-      swiftSettings: strict),
-    .target(name: "HandstampCookies", dependencies: ["HandstampCore", "HandstampModel"], swiftSettings: strict),
-    .target(
-      name: "HandstampData", dependencies: ["HandstampCore", "HandstampModel", "HandstampVaults"] + grdb("Data"),
+      name: "Handstamp",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", crypto, logging],
       swiftSettings: strict),
     .target(
-      name: "HandstampUI", dependencies: ["Handstamp", "HandstampCore", "HandstampModel", openCombine],
+      name: "HandstampCookies", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"],
+      swiftSettings: strict),
+    .target(
+      name: "HandstampData",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults"] + grdb("Data"),
+      swiftSettings: strict),
+    .target(
+      name: "HandstampUI",
+      dependencies: ["Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", openCombine],
       swiftSettings: strict),
     .target(
       name: "HandstampAsyncHTTP",
-      dependencies: ["HandstampCore", "HandstampModel"]
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"]
         + products("AsyncHTTPClient", of: "async-http-client", with: "AsyncHTTPClient")
         + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient"),
       swiftSettings: strict),
     .target(
       name: "HandstampLoopback",
-      dependencies: ["HandstampCore", "HandstampModel"]
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"]
         + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "LoopbackRedirect"),
       swiftSettings: strict),
     .target(
       name: "HandstampWebSocket",
-      dependencies: ["HandstampCore", "HandstampModel", "Handstamp"]
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp"]
         + products("NIOSSL", of: "swift-nio-ssl", with: "WebSocket")
         + nio("NIOCore", "NIOHTTP1", "NIOPosix", "NIOWebSocket", with: "WebSocket"),
       swiftSettings: strict),
     .target(
       name: "HandstampTesting",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampVaults", "Handstamp", "HandstampRegistry"],
+      dependencies: [
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "Handstamp", "HandstampRegistry",
+      ],
       swiftSettings: strict),
 
     // MARK: For servers
@@ -140,7 +153,7 @@ let package = Package(
     .target(
       name: "HandstampServer",
       dependencies: [
-        "HandstampCore", "HandstampModel", "HandstampRegistry", crypto,
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", crypto,
         // Without the condition every app would be told to install libargon2.
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
       ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
@@ -148,14 +161,16 @@ let package = Package(
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server"),
       swiftSettings: strict),
     .target(
-      name: "HandstampSQLite", dependencies: ["HandstampCore", "HandstampModel", "HandstampRegistry"] + grdb("SQLite"),
+      name: "HandstampSQLite",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry"] + grdb("SQLite"),
       swiftSettings: strict),
 
     // MARK: Programs
     .executableTarget(
       name: "HandstampCommand",
       dependencies: [
-        "HandstampCore", "HandstampModel", "Handstamp", "HandstampOAuth", "HandstampVaults", "HandstampRegistry",
+        "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampVaults",
+        "HandstampRegistry",
         "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampLoopback",
         crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
@@ -164,7 +179,8 @@ let package = Package(
     .executableTarget(
       name: "HandstampBench",
       dependencies: [
-        "HandstampCore", "HandstampModel", "Handstamp", "HandstampVaults", "HandstampRegistry", "HandstampTesting",
+        "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampVaults", "HandstampRegistry",
+        "HandstampTesting",
         "HandstampServer",
         "HandstampSQLite",
       ] + hummingbird("Programs") + products("JWTKit", of: "jwt-kit", with: "Programs")
@@ -175,28 +191,33 @@ let package = Package(
     // A forum to try Examples/ForumReader on.
     .executableTarget(
       name: "HandstampForumServer",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampServer"] + hummingbird("Programs"),
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampServer"]
+        + hummingbird("Programs"),
       swiftSettings: strict),
     .executableTarget(
-      name: "HandstampExplorer", dependencies: ["HandstampCore", "HandstampModel", "HandstampTesting"],
+      name: "HandstampExplorer",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting"],
       path: "Tests/HandstampExplorer", swiftSettings: strict),
     .executableTarget(
-      name: "HandstampSimulator", dependencies: ["HandstampTesting"],
+      name: "HandstampSimulator", dependencies: ["HandstampTesting", "HandstampSupport"],
       path: "Tests/HandstampSimulator", swiftSettings: strict),
     // Processes that tests start, watch and kill.
     .executableTarget(
-      name: "VaultProbe", dependencies: ["HandstampVaults", "HandstampCore", "HandstampModel", "HandstampTesting"],
+      name: "VaultProbe",
+      dependencies: ["HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting"],
       path: "Tests/VaultProbe", swiftSettings: strict),
     .executableTarget(
       name: "SecretProbe",
       dependencies: [
-        "HandstampSecretService", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampTesting",
+        "HandstampSecretService", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
+        "HandstampTesting",
       ],
       path: "Tests/SecretProbe", swiftSettings: strict),
     .executableTarget(
       name: "DataProbe",
       dependencies: [
-        "HandstampData", "Handstamp", "HandstampCore", "HandstampModel", "HandstampVaults", "HandstampTesting",
+        "HandstampData", "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults",
+        "HandstampTesting",
       ] + grdb("Data"),
       path: "Tests/DataProbe",
       swiftSettings: strict),
@@ -204,67 +225,86 @@ let package = Package(
     .executableTarget(
       name: "SessionProbe",
       dependencies: [
-        "Handstamp", "HandstampCore", "HandstampModel", "HandstampOAuth", "HandstampVaults", "HandstampAsyncHTTP",
+        "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampOAuth", "HandstampVaults",
+        "HandstampAsyncHTTP",
       ],
       path: "Tests/SessionProbe", swiftSettings: strict),
 
     // MARK: Tests
     .testTarget(
       name: "HandstampExplorationTests",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampRegistry", "HandstampVaults", "HandstampTesting"],
+      dependencies: [
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampVaults",
+        "HandstampTesting",
+      ],
       swiftSettings: strict),
+    .testTarget(name: "HandstampSupportTests", dependencies: ["HandstampSupport"], swiftSettings: strict),
     .testTarget(
-      name: "HandstampCoreTests", dependencies: ["HandstampCore", "HandstampModel", "HandstampTesting"],
+      name: "HandstampCoreTests",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting"],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampOAuthTests",
       dependencies: [
-        "HandstampOAuth", "HandstampCore", "HandstampModel", "HandstampVaults", "HandstampTesting", "Handstamp", crypto,
+        "HandstampOAuth", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "HandstampTesting",
+        "Handstamp", crypto,
       ],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampRegistryTests",
-      dependencies: ["HandstampRegistry", "HandstampCore", "HandstampModel", "HandstampTesting"],
+      dependencies: ["HandstampRegistry", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting"],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampVaultsTests",
-      dependencies: ["HandstampVaults", "HandstampCore", "HandstampModel", "HandstampTesting", "VaultProbe"],
+      dependencies: [
+        "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting", "VaultProbe",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampSecretServiceTests", dependencies: ["SecretProbe"], swiftSettings: strict),
     .testTarget(
       name: "HandstampCookiesTests",
       dependencies: [
-        "HandstampCookies", "Handstamp", "HandstampCore", "HandstampModel", "HandstampVaults", "HandstampTesting",
+        "HandstampCookies", "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults",
+        "HandstampTesting",
       ],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampDataTests",
       dependencies: [
-        "HandstampData", "Handstamp", "HandstampCore", "HandstampModel", "HandstampVaults", "HandstampTesting",
+        "HandstampData", "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults",
+        "HandstampTesting",
         "DataProbe",
       ] + grdb("Data"),
       swiftSettings: strict),
     .testTarget(
       name: "HandstampTests",
-      dependencies: ["Handstamp", "HandstampCore", "HandstampModel", "HandstampVaults", "HandstampTesting", logging],
+      dependencies: [
+        "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "HandstampTesting",
+        logging,
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampUITests",
       dependencies: [
-        "HandstampUI", "Handstamp", "HandstampCore", "HandstampModel", "HandstampVaults", "HandstampTesting",
+        "HandstampUI", "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults",
+        "HandstampTesting",
         openCombine,
       ],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampSQLiteTests",
-      dependencies: ["HandstampSQLite", "HandstampCore", "HandstampModel", "HandstampRegistry", "HandstampTesting"]
+      dependencies: [
+        "HandstampSQLite", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry",
+        "HandstampTesting",
+      ]
         + grdb("SQLite"),
       swiftSettings: strict),
     .testTarget(
       name: "HandstampServerTests",
       dependencies: [
         "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore", "HandstampModel",
+        "HandstampSupport",
         "HandstampRegistry",
         "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("HummingbirdCore", of: "hummingbird", with: "Programs")
@@ -277,7 +317,8 @@ let package = Package(
     .testTarget(
       name: "ClientServerTests",
       dependencies: [
-        "HandstampServer", "HandstampAsyncHTTP", "HandstampWebSocket", "HandstampCore", "HandstampModel", "Handstamp",
+        "HandstampServer", "HandstampAsyncHTTP", "HandstampWebSocket", "HandstampCore", "HandstampModel",
+        "HandstampSupport", "Handstamp",
         "HandstampVaults",
         "HandstampRegistry", "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("CryptoExtras", of: "swift-crypto", with: "Programs")
@@ -288,7 +329,7 @@ let package = Package(
       name: "OpenStandardsTests",
       dependencies: [
         "HandstampCommand", "HandstampServer", "HandstampAsyncHTTP", "HandstampLoopback", "HandstampCore",
-        "HandstampModel", "Handstamp",
+        "HandstampModel", "HandstampSupport", "Handstamp",
         "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
       ] + hummingbird("Programs") + nio("NIOPosix", with: "Programs"),
       exclude: ["Independent"], swiftSettings: strict),
@@ -296,7 +337,7 @@ let package = Package(
       name: "HandstampCommandTests",
       dependencies: [
         "HandstampCommand", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore",
-        "HandstampModel", "Handstamp",
+        "HandstampModel", "HandstampSupport", "Handstamp",
         "HandstampVaults", "HandstampRegistry", "HandstampTesting",
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs"),
       swiftSettings: strict),

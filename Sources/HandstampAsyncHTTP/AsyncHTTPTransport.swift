@@ -1,6 +1,7 @@
 #if AsyncHTTPClient
 import AsyncHTTPClient
 public import HandstampCore
+import HandstampSupport
 import NIOCore
 import NIOHTTP1
 

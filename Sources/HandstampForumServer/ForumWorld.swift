@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// The forum's data: users, sessions, and read positions. Threads are generated on demand and always the same.
 final class ForumWorld: Sendable {

@@ -1,6 +1,7 @@
 #if LoopbackRedirect
 import Foundation
 public import HandstampCore
+import HandstampSupport
 import NIOCore
 import NIOHTTP1
 import NIOPosix

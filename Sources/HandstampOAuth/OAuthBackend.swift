@@ -112,7 +112,7 @@ public struct OAuthBackend: Backend {
       guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
       let answer = try TokenAnswer(response.body, isBound: prover != nil)
       let handle = answer.revocation_handle ?? (metadata.revocationEndpoint == nil ? nil : answer.refresh_token)
-      let served = response.header("Date").flatMap { HTTPDate.time($0) }
+      let served = response.header("Date").flatMap { UnixTime(httpDate: $0) }
       return TokenResponse(
         tokens: answer.tokens, session: answer.session_id,
         profile: try await profile(answer, metadata, nonce: nonce, served: served),
@@ -137,7 +137,7 @@ public struct OAuthBackend: Backend {
       let bare = TransportRequest(
         method: "GET", url: endpoint,
         headers: [
-          HeaderField("Accept", "application/json"), HeaderField("Authorization", "Bearer \(answer.access_token)"),
+          HeaderField("Accept", "application/json"), .bearer(Secret(answer.access_token)),
         ], maximumResponseSize: 1 << 20)
       let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
       let response: TransportResponse

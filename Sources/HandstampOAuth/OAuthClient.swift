@@ -1,5 +1,6 @@
 import Foundation
 public import HandstampCore
+import HandstampSupport
 
 /// The registration of an app at an authorization server, and the access that it requests.
 public struct OAuthClient: Sendable, Hashable {
@@ -35,7 +36,7 @@ extension OAuthClient {
   /// Returns the `Authorization` value with which a confidential client authenticates (RFC 6749 section 2.3.1): both parts are
   /// form-encoded first.
   func basicAuthentication(_ secret: Secret) -> String {
-    let text = secret.withExposed { Address.escaped(id) + ":" + Address.escaped($0) }
+    let text = secret.withExposed { PercentEncoding.encode(id) + ":" + PercentEncoding.encode($0) }
     return "Basic " + Data(text.utf8).base64EncodedString()
   }
 }

@@ -4,13 +4,7 @@ import GRDB
 import HandstampCore
 import HandstampRegistry
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// The end of a session, as recorded in the log of ended sessions.
 struct LoggedEnd: Hashable {

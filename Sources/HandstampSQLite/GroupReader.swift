@@ -2,6 +2,7 @@
 import GRDB
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 /// Runs concurrent reads one after the other on one connection, without a transaction and a thread switch for each: a refresh
 /// reads one row, and that overhead took most of the time.

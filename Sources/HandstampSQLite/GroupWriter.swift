@@ -2,6 +2,7 @@
 import GRDB
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 /// Collects writes that arrive while another one is being synced, and makes them in one transaction, with one sync. Each caller
 /// waits for the commit with its own write; if the commit fails, all of its writes fail.

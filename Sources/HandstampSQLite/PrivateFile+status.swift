@@ -1,12 +1,6 @@
 #if SQLite
 // Without Foundation, whose Linux version has its own `stat`.
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 extension PrivateFile {
   /// Returns the permission bits of an open file, or `nil` if they cannot be determined.

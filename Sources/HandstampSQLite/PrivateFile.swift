@@ -1,13 +1,7 @@
 #if SQLite
 import Foundation
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// Files that only their owner can read, with atomic writes that survive a power failure.
 enum PrivateFile {
@@ -17,28 +11,13 @@ enum PrivateFile {
   }
 
   /// Durably creates a file with this content. Returns `false` and changes nothing if it already exists.
-  ///
-  /// The file is created atomically: it is written under another name and then linked, which fails if the path exists.
   static func create(_ path: String, _ bytes: Data) throws(RegistryOpenError) -> Bool {
-    let draft = try write(bytes, beside: path)
-    defer { unlink(draft) }
-    guard link(draft, path) == 0 else {
-      if errno == EEXIST { return false }
-      throw failure("create", path)
-    }
-    try syncFolder(of: path)
-    return true
+    try opening { () throws(SystemError) in try AtomicFile.create(path, with: Array(bytes)) }
   }
 
   /// Durably and atomically replaces a file.
   static func replace(_ path: String, _ bytes: Data) throws(RegistryOpenError) {
-    let draft = try write(bytes, beside: path)
-    guard rename(draft, path) == 0 else {
-      let error = failure("replace", path)
-      unlink(draft)
-      throw error
-    }
-    try syncFolder(of: path)
+    try opening { () throws(SystemError) in try AtomicFile.replace(path, with: Array(bytes)) }
   }
 
   /// Creates an empty file if there is none.
@@ -49,7 +28,7 @@ enum PrivateFile {
       throw failure("create", path)
     }
     close(file)
-    try syncFolder(of: path)
+    try opening { () throws(SystemError) in try AtomicFile.syncFolder(of: path) }
   }
 
   /// Returns the content and the mode of a file, or `nil` if it does not exist.
@@ -61,32 +40,19 @@ enum PrivateFile {
     }
     defer { close(file) }
     guard let mode = mode(of: file) else { throw failure("read", path) }
-    var content = Data()
-    var piece = [UInt8](repeating: 0, count: 1 << 16)
-    while content.count < limit {
-      let wanted = min(piece.count, limit - content.count)
-      let got = piece.withUnsafeMutableBytes {
-        #if canImport(Darwin)
-        Darwin.read(file, $0.baseAddress, wanted)
-        #elseif canImport(Glibc)
-        Glibc.read(file, $0.baseAddress, wanted)
-        #else
-        Musl.read(file, $0.baseAddress, wanted)
-        #endif
-      }
-      guard got >= 0 else {
-        if errno == EINTR { continue }
-        throw failure("read", path)
-      }
-      if got == 0 { break }
-      content.append(contentsOf: piece.prefix(got))
+    let content = try opening { () throws(SystemError) in
+      try SystemCall.read(file, limit: limit, attempt: "reading \(path)")
     }
-    return (content, mode)
+    return (Data(content), mode)
   }
 
   /// Durably appends to an open file.
   static func append(_ bytes: Data, to file: Int32, _ path: String) throws(RegistryOpenError) {
-    guard lseek(file, 0, SEEK_END) >= 0, writeAll(bytes, to: file), sync(file) else { throw failure("write", path) }
+    guard lseek(file, 0, SEEK_END) >= 0 else { throw failure("write", path) }
+    try opening { () throws(SystemError) in
+      try SystemCall.write(Array(bytes), to: file, attempt: "writing \(path)")
+      try SystemCall.sync(file, attempt: "writing \(path)")
+    }
   }
 
   /// Runs `body` with the file open and exclusively locked. Creates the file if it is missing.
@@ -111,53 +77,12 @@ enum PrivateFile {
     return try body(file)
   }
 
-  private static func write(_ bytes: Data, beside path: String) throws(RegistryOpenError) -> String {
-    let draft = path + "." + UUID().uuidString
-    let file = open(draft, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
-    guard file >= 0 else { throw failure("create", path) }
-    defer { close(file) }
-    guard writeAll(bytes, to: file), sync(file) else { return try give(up: draft, path) }
-    return draft
-  }
-
-  private static func writeAll(_ bytes: Data, to file: Int32) -> Bool {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let written = rest.withUnsafeBytes { buffer in
-        #if canImport(Darwin)
-        Darwin.write(file, buffer.baseAddress, buffer.count)
-        #elseif canImport(Glibc)
-        Glibc.write(file, buffer.baseAddress, buffer.count)
-        #else
-        Musl.write(file, buffer.baseAddress, buffer.count)
-        #endif
-      }
-      guard written > 0 || errno == EINTR else { return false }
-      rest = rest.dropFirst(max(written, 0))
+  private static func opening<Value>(
+    _ body: () throws(SystemError) -> Value
+  ) throws(RegistryOpenError) -> Value {
+    do throws(SystemError) { return try body() } catch {
+      throw .unavailable("\(error.reason) (\(error.attempt))")
     }
-    return true
-  }
-
-  private static func give(up draft: String, _ path: String) throws(RegistryOpenError) -> String {
-    let error = failure("write", path)
-    unlink(draft)
-    throw error
-  }
-
-  private static func sync(_ file: Int32) -> Bool {
-    #if canImport(Darwin)
-    // On macOS, fsync leaves the data in the disk's cache.
-    if fcntl(file, F_FULLFSYNC) == 0 { return true }
-    #endif
-    return fsync(file) == 0
-  }
-
-  private static func syncFolder(of path: String) throws(RegistryOpenError) {
-    let folder = (path as NSString).deletingLastPathComponent
-    let file = open(folder.isEmpty ? "." : folder, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { throw failure("open", folder) }
-    defer { close(file) }
-    guard sync(file) else { throw failure("sync", folder) }
   }
 
   private static func failure(_ verb: String, _ path: String) -> RegistryOpenError {

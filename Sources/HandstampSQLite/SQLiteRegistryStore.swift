@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 public import HandstampCore
 public import HandstampRegistry
+import HandstampSupport
 
 /// A registry store in one SQLite file.
 ///

@@ -1,6 +1,7 @@
 import CHandstampSecret
 import Dispatch
 import HandstampCore
+import HandstampSupport
 
 /// Runs a blocking call on a thread of its own and waits for at most `limit`. The call is then cancelled, and abandoned
 /// if it continues nevertheless.

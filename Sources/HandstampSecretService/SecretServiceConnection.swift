@@ -90,7 +90,7 @@ final class SecretServiceConnection {
       throw .wrongKey("the key in the secret store is empty")
     }
     let secret = text.withMemoryRebound(to: UInt8.self, capacity: count) {
-      Hexadecimal.bytes(UnsafeBufferPointer(start: $0, count: count))
+      KeyText.bytes(UnsafeBufferPointer(start: $0, count: count))
     }
     guard let secret else { throw .wrongKey("the item in the secret store is not a handstamp key") }
     return secret
@@ -99,7 +99,7 @@ final class SecretServiceConnection {
   func store(_ key: Secret, named name: String) throws(VaultError) {
     let attributes = attributes(name)
     defer { library.pointee.g_hash_table_unref(attributes) }
-    var text = key.withExposedBytes { Hexadecimal.text($0) }
+    var text = key.withExposedBytes { KeyText.text($0) }
     defer { for index in text.indices { text[index] = 0 } }
     // As text, because some stores can only show and copy text.
     guard let value = library.pointee.secret_value_new(text, text.count, "text/plain") else {

@@ -1,5 +1,6 @@
 #if Server
 import HandstampCore
+import HandstampSupport
 
 /// Counters since the server's start, for tests, measurements and a metrics page.
 public final class ServerMetrics: Sendable {

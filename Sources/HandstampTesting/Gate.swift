@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// A gate at which tasks wait until it is opened.
 public final class Gate: Sendable {

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// A network that loses, doubles and delays requests on their way to another transport, by seed or on command.
 ///

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// A clock that stands still until it is moved. Sleeping tasks wake in the order of their deadlines once those have
 /// passed.

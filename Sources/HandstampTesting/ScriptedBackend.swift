@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// A server with scripted answers.
 public final class ScriptedBackend: Backend {

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// A scripted presence check. Counts all questions and the maximum at a time.
 ///

@@ -1,5 +1,6 @@
 public import Handstamp
 import HandstampCore
+import HandstampSupport
 public import HandstampVaults
 
 /// An app's session, with its environment under a test's control.

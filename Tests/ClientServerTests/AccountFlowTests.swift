@@ -4,6 +4,7 @@ import Handstamp
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
+import HandstampSupport
 import HandstampTesting
 import Testing
 

@@ -1,6 +1,7 @@
 #if Programs
 import Handstamp
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import HTTPTypes
 import Hummingbird

@@ -2,6 +2,7 @@
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import HandstampWebSocket

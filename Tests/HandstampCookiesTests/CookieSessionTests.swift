@@ -2,6 +2,7 @@ import Foundation
 import Handstamp
 import HandstampCookies
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import Testing

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A secret` {

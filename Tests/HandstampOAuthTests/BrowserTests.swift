@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 import Testing
 
 @testable import HandstampOAuth

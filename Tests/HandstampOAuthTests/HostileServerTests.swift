@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 import Testing
 
 @testable import HandstampOAuth
@@ -83,7 +84,7 @@ import Testing
     "Sat, 21 Nov 2026 00:-1:00 GMT", "Sat, 00 Nov 2026 00:00:00 GMT", "Sat, 21 Nov 2026 00:00:00:00 GMT", "",
   ])
   func `sets no clock with an invalid date`(_ date: String) async throws {
-    #expect(HTTPDate.time(date) == nil)
+    #expect(UnixTime(httpDate: date) == nil)
     let server = StubServer()
     let payload = #"{"iss":"https://id.example.org","sub":"ada","aud":"app","exp":1}"#
     server.on(

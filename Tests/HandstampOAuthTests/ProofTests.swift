@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import HandstampCore
+import HandstampSupport
 import Testing
 
 @testable import HandstampOAuth

@@ -1,5 +1,6 @@
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 @testable import HandstampOAuth
 

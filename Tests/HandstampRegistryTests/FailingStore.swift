@@ -1,5 +1,6 @@
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 /// A memory store whose writes can be made to fail or to conflict.
 final class FailingStore: RegistryStore {

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import Testing
 

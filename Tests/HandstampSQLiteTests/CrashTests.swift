@@ -3,6 +3,7 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampSQLite
+import HandstampSupport
 import Testing
 
 #if canImport(Darwin)

@@ -1,6 +1,7 @@
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import Testing

@@ -1,6 +1,7 @@
 import HandstampCore
 import Foundation
 @testable import Handstamp
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import Testing

@@ -1,5 +1,6 @@
 import Handstamp
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import Testing

@@ -1,5 +1,6 @@
 import Handstamp
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import HandstampUI
 import HandstampVaults

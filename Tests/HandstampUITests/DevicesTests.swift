@@ -1,4 +1,5 @@
 import Handstamp
+import HandstampSupport
 import HandstampTesting
 import HandstampUI
 import HandstampVaults

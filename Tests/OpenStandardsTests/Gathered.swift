@@ -1,5 +1,6 @@
 #if Programs
 import HandstampCore
+import HandstampSupport
 
 /// Values collected by closures.
 final class Gathered<Element: Sendable>: Sendable {

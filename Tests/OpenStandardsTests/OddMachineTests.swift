@@ -4,6 +4,7 @@ import Handstamp
 import HandstampAsyncHTTP
 import HandstampCore
 import HandstampOAuth
+import HandstampSupport
 import HandstampVaults
 import Testing
 

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampAsyncHTTP
 import HandstampCore
+import HandstampSupport
 
 /// Ada at a browser: signs in on our pages, allows every request, and is redirected back.
 final class WebPerson: Sendable {

@@ -1,4 +1,5 @@
 import Foundation
+import HandstampSupport
 
 /// Handles a 401 that reports the end of the session.
 extension APIClient {

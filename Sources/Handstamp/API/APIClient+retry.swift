@@ -1,5 +1,6 @@
 import HandstampCore
 import Foundation
+import HandstampSupport
 
 /// A call under its retry policy.
 extension APIClient {

@@ -159,20 +159,3 @@ public struct APIClient: Sendable {
     }
   }
 }
-
-/// Scheme, host and port: the boundary that a token does not cross (RFC 6454 section 4).
-package struct Origin: Hashable, Sendable {
-  let scheme: String
-  let host: String
-  let port: Int
-
-  package init?(_ url: String) {
-    guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
-      let host = parts.host?.lowercased(), !host.isEmpty, parts.user == nil
-    else { return nil }
-    guard let port = parts.port ?? ["http": 80, "https": 443][scheme] else { return nil }
-    self.scheme = scheme
-    self.host = host
-    self.port = port
-  }
-}

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import HandstampSupport
 
 /// The transient failures that an API client remembers, so that callers of the same request do not all send it.
 ///

@@ -1,4 +1,5 @@
 import Foundation
+import HandstampSupport
 
 /// The devices of the signed-in account at Handstamp's own server, with live updates.
 public struct ServerDevices: Sendable {
@@ -63,8 +64,8 @@ extension ServerBackend {
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` if the session is unknown or belongs to another account.
   @concurrent public func end(_ session: SessionID, token: AccessToken) async throws(SessionError) {
-    // The server's own IDs do not contain such characters; any other ID must not become another path.
-    guard let path = session.rawValue.addingPercentEncoding(withAllowedCharacters: .alphanumerics) else {
+    // Any ID but the server's own must not become another path.
+    guard let path = PercentEncoding.encode(pathSegment: session.rawValue) else {
       throw .refused(code: "not_found", detail: nil)
     }
     let response = try await send("DELETE", "/v1/sessions/\(path)", token: token)

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// Tracks the refresh locks that this program holds, so that they can be released before the system suspends it. iOS terminates
 /// a program that is suspended while it holds a lock in a group container (0xDEAD10CC), and its extensions would wait for the

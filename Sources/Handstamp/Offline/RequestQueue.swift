@@ -1,5 +1,6 @@
 import Foundation
 import HandstampCore
+import HandstampSupport
 public import HandstampVaults
 
 /// Where a ``RequestQueue`` stores its requests.

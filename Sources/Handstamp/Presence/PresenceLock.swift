@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// Guards sessions: no token is available until the user at the device has confirmed their presence.
 ///
@@ -19,14 +20,13 @@ public final class PresenceLock: Sendable {
     /// The presence check in progress, or one that was withdrawn and is ending.
     var asking: Task<Void, Never>?
     var closing: Task<Void, Never>?
-    var published = PresenceState.locked
-    var subscribers: [UInt64: AsyncStream<PresenceState>.Continuation] = [:]
   }
 
   private let presence: any UserPresence
   private let reason: String
   let clock: any SessionClock
   let content: Locked<Content>
+  let hub: Multicast<PresenceState>
 
   /// Creates a lock, which is locked at first.
   ///
@@ -40,9 +40,9 @@ public final class PresenceLock: Sendable {
     self.presence = presence
     self.reason = reason
     self.clock = clock
-    var content = Content(gate: PresenceGate(policy))
-    content.published = content.gate.state(at: clock.uptime())
-    self.content = Locked(content)
+    var gate = PresenceGate(policy)
+    content = Locked(Content(gate: gate))
+    hub = Multicast(startingWith: gate.state(at: clock.uptime()))
   }
 
   deinit {
@@ -50,7 +50,6 @@ public final class PresenceLock: Sendable {
       content.closing?.cancel()
       content.asking?.cancel()
     }
-    finish()
   }
 
   /// The state now. ``states`` yields every change.
@@ -62,11 +61,11 @@ public final class PresenceLock: Sendable {
   /// Locks at once: when the app enters the background, or when the user asks for it. Calls that wait for a confirmation throw
   /// ``PresenceError/cancelled``; a later confirmation has no effect.
   public func lock() {
-    let (waiters, asking) = content.withLock { [clock] content in
+    let (waiters, asking) = content.withLock { [clock, hub] content in
       content.gate.close()
       content.closing?.cancel()
       content.closing = nil
-      content.publish(at: clock.uptime())
+      content.publish(at: clock.uptime(), to: hub)
       defer { content.waiters = [:] }
       return (content.waiters.sorted { $0.key < $1.key }.map(\.value), content.asking)
     }
@@ -92,14 +91,14 @@ public final class PresenceLock: Sendable {
     let isFirst = Locked(false)
     let answer = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let isWaiting = content.withLock { [clock] content -> Bool in
+        let isWaiting = content.withLock { [clock, hub] content -> Bool in
           // Inside the lock: a later cancellation finds the waiter here.
           if Task.isCancelled { return false }
           content.waiters[number] = continuation
           if case .begin(let question) = content.gate.ask() {
             isFirst.withLock { $0 = true }
             content.asking = ask(question, after: content.asking)
-            content.publish(at: clock.uptime())
+            content.publish(at: clock.uptime(), to: hub)
           }
           return true
         }
@@ -138,7 +137,7 @@ public final class PresenceLock: Sendable {
         content.closing = content.gate.remaining(at: uptime).map(closeLater)
       }
       content.asking = nil
-      content.publish(at: uptime)
+      content.publish(at: uptime, to: hub)
       defer { content.waiters = [:] }
       return (answer, content.waiters.sorted { $0.key < $1.key }.map(\.value))
     }
@@ -153,7 +152,7 @@ public final class PresenceLock: Sendable {
       // No caller waits any more: the confirmation has no effect.
       guard content.waiters.isEmpty else { return (waiter, nil) }
       content.gate.takeBack()
-      content.publish(at: clock.uptime())
+      content.publish(at: clock.uptime(), to: hub)
       return (waiter, content.asking)
     }
     deserted?.cancel()
@@ -162,12 +161,12 @@ public final class PresenceLock: Sendable {
 
   /// Notifies observers when the time has passed. The gate itself decides whenever it is asked.
   private func closeLater(after delay: Duration) -> Task<Void, Never> {
-    Task.detached(priority: .utility) { [weak self, clock] in
+    Task.detached(priority: .utility) { [weak self, clock, hub] in
       var rest: Duration? = delay
       while let delay = rest {
         do { try await clock.sleep(for: delay) } catch { return }
         rest = self?.content.withLock { [clock] content in
-          content.publish(at: clock.uptime())
+          content.publish(at: clock.uptime(), to: hub)
           return content.gate.remaining(at: clock.uptime())
         }
       }

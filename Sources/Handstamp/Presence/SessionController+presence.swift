@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 extension SessionController {
   /// Returns `token` only after the user has confirmed their presence.

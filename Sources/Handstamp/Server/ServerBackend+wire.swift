@@ -1,28 +1,6 @@
 import Foundation
 import HandstampCore
 
-private struct TokenAnswer: Decodable {
-  struct Person: Decodable {
-    var id: AccountID
-    var name: String
-    var is_anonymous: Bool?
-  }
-  var access_token: String
-  var token_type: String
-  var expires_in: Double?
-  var refresh_token: String?
-  var session_id: SessionID?
-  var revocation_handle: String?
-  var profile: Person?
-}
-
-private struct TokenRefusal: Decodable {
-  var error: String?
-  var error_code: String?
-  var error_description: String?
-  var reason: String?
-}
-
 extension TokenResponse {
   init(signIn body: [UInt8]) throws(SessionError) {
     do throws(UnusableTokens) { try self.init(refresh: body) } catch { throw .invalidResponse(error.reason) }
@@ -37,17 +15,9 @@ extension TokenResponse {
       throw UnusableTokens("not a token response")
     }
     guard answer.token_type.lowercased() == "bearer" else { throw UnusableTokens("unknown token_type") }
-    for text in [answer.access_token, answer.refresh_token, answer.revocation_handle].compactMap({ $0 }) {
-      // Printable ASCII (RFC 6750 section 2.1); other characters could break out of the header.
-      guard !text.isEmpty, text.utf8.allSatisfy({ (33...126).contains($0) }) else {
-        throw UnusableTokens("a token contains an invalid character")
-      }
-    }
-    let life = answer.expires_in.flatMap { $0.isFinite && $0 >= 0 ? Duration.seconds(min($0, 1e9)) : nil }
+    guard answer.hasValidTokens else { throw UnusableTokens("a token contains an invalid character") }
     self.init(
-      tokens: TokenSet(
-        access: AccessToken(answer.access_token), expiresIn: life,
-        refresh: answer.refresh_token.map { RefreshToken($0) }),
+      tokens: answer.tokens,
       session: answer.session_id,
       profile: answer.profile.map { Profile(id: $0.id, name: $0.name, isAnonymous: $0.is_anonymous ?? false) },
       revocation: answer.revocation_handle.map { RevocationHandle($0) })
@@ -78,7 +48,7 @@ extension RefreshResult {
     guard response.status == 400 || response.status == 401, refusal?.error == "invalid_grant" else {
       let server = RequestFailure.ServerResponse(
         status: response.status, error: refusal?.error, detail: refusal?.error_description)
-      self = .noDecision(RequestFailure(server), retryAfter: response.retryAfter)
+      self = .noDecision(RequestFailure(server), retryAfter: response.retryDelay())
       return
     }
     if refusal?.error_code == "superseded" {
@@ -97,7 +67,7 @@ extension SessionError {
     case 429, 500...:
       let server = RequestFailure.ServerResponse(
         status: response.status, error: problem?.code, detail: problem?.detail ?? problem?.title)
-      self = .requestFailed(.server(server), retryAfter: response.retryAfter)
+      self = .requestFailed(.server(server), retryAfter: response.retryDelay())
     default:
       guard let problem, let code = problem.code else {
         self = .invalidResponse("status \(response.status) without a problem document")
@@ -118,12 +88,5 @@ extension SessionError {
       }
       self = .refused(code: code, detail: problem.detail ?? problem.title)
     }
-  }
-}
-
-extension TransportResponse {
-  /// `Retry-After` in seconds (RFC 9110 section 10.2.3); token endpoints do not use the form with a date.
-  var retryAfter: Duration? {
-    header("Retry-After").flatMap { Int64($0) }.flatMap { $0 >= 0 ? .seconds(min($0, 86_400)) : nil }
   }
 }

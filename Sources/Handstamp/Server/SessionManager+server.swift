@@ -1,13 +1,8 @@
 public import Foundation
 public import HandstampCore
+import HandstampSupport
 import HandstampVaults
 public import Logging
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// Sessions at Handstamp's own server.
 extension SessionManager where Server == ServerBackend {

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// A vault as one program uses it: a session that is not remembered lives in memory, in front of the vault, and leaves only its
 /// tombstone there.

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// The end of one refresh. See ``SessionController/refreshes()``.
 public struct RefreshEvent: Sendable, Hashable {

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// Tracks the last use of the session.
 extension SessionController {

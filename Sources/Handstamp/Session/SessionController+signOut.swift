@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// Ends a session and reports the result.
 extension SessionController {

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// Performs the effects that the machine decided on.
 extension SessionController {

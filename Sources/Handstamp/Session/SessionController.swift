@@ -1,4 +1,5 @@
 import Foundation
+import HandstampSupport
 public import Logging
 public import HandstampCore
 /// Drives one account's session: owns its tokens, refreshes them once for all callers, and ends the session.
@@ -51,7 +52,7 @@ public actor SessionController {
   nonisolated let auditQueue: AsyncStream<AuditWork>.Continuation
 
   nonisolated let hub: StateHub
-  nonisolated let refreshHub = EventHub<RefreshEvent>()
+  nonisolated let refreshHub = Multicast<RefreshEvent>()
   let log: SessionLog?
   nonisolated let snapshot = Locked(Snapshot())
   nonisolated let requests = RequestFence()

@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// The states of a session, for any number of observers.
 ///
 /// Every `for await` starts with the current state and gets each later one once, in order, without loss. Ends when the
@@ -26,7 +28,7 @@ struct Versioned: Sendable {
 /// Passes every state to every subscriber, the current one first.
 final class StateHub: Sendable {
   private static let first = Versioned(version: 0, state: .restoring)
-  private let hub = EventHub(startingWith: first)
+  private let hub = Multicast(startingWith: first)
 
   var current: Versioned { hub.latest ?? StateHub.first }
 

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// The callers that wait for a token, in groups: callers with the same need wait for the same answer, and only the first of a
 /// group enters the machine.

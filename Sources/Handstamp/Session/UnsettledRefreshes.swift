@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// The refreshes of this process whose response is not stored yet, at servers without rotation keys.
 ///

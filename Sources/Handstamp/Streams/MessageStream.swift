@@ -1,5 +1,6 @@
 public import Foundation
 public import HandstampCore
+import HandstampSupport
 
 /// Messages for a signed-in account over a ``MessageConnection``, such as a WebSocket, for as long as the session lasts.
 ///

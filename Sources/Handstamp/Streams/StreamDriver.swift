@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// Performs the decisions of a ``StreamMachine`` for one reader; makes none itself.
 actor StreamDriver<Connector: StreamConnector> {

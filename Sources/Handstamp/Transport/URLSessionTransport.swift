@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import HandstampSupport
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking

@@ -3,6 +3,7 @@ import AsyncHTTPClient
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
+import HandstampSupport
 import NIOCore
 import NIOHTTP1
 

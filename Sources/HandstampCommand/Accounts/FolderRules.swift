@@ -2,6 +2,7 @@
 import Crypto
 import Foundation
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
 /// Which account is used in a folder and its subfolders, as set by `handstamp switch NAME --here`.
@@ -106,8 +107,7 @@ struct FolderRules: Sendable {
 
   /// The rule's file. Its name is a digest, because a path may be longer than a file name can be.
   func file(of folder: String) -> String {
-    let digest = SHA256.hash(data: Data(folder.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
-    return "\(place)/\(digest.joined()).json"
+    "\(place)/\(Hexadecimal.text(SHA256.hash(data: Data(folder.utf8)))).json"
   }
 
   private func unreadable(_ path: String) -> Refusal {

@@ -52,7 +52,7 @@ enum Caller: Sendable {
     case .environment(let token, let server, _):
       guard server.covers(request.url) else { throw Refusal(.invalidRequest("another origin"), server: server) }
       var request = request
-      request.headers.append(HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 }))
+      request.headers.append(.bearer(token.secret))
       let response: TransportResponse
       do throws(TransportError) {
         response = try await WaitLine.shared.during(server.text) { () async throws(TransportError) in

@@ -2,6 +2,7 @@
 import Crypto
 import Foundation
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
 /// Responses to refreshes without tokens that do not end the session: an empty 400, an HTML page, a 500. The session is kept,
@@ -70,7 +71,7 @@ extension Home {
 
   private func refusalPath(of account: AccountID) -> String {
     let hash = SHA256.hash(data: Array(account.rawValue.utf8))
-    return refusalFolder + "/" + hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ".json"
+    return refusalFolder + "/" + Hexadecimal.text(hash) + ".json"
   }
 
   /// The stored response to refreshes of this session, or `nil` if the last refresh succeeded or none got a response.

@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// `handstamp request`.
 struct Request: SessionCommand {

@@ -4,6 +4,7 @@ import Foundation
 import Handstamp
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 /// `handstamp revoke`.
 struct Revoke: SessionCommand {
@@ -49,9 +50,7 @@ struct Revoke: SessionCommand {
   }
 
   private func end(_ id: String, by caller: Caller) async throws(Refusal) {
-    // RFC 3986 section 2.3.
-    let unreserved = CharacterSet.alphanumerics.union(CharacterSet(charactersIn: "-._~"))
-    guard let path = id.addingPercentEncoding(withAllowedCharacters: unreserved), !path.isEmpty else {
+    guard let path = PercentEncoding.encode(pathSegment: id) else {
       throw Refusal(.usage, "not a valid session ID", hint: "run: handstamp sessions")
     }
     do throws(Refusal) {

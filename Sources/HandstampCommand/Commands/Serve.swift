@@ -4,6 +4,7 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
+import HandstampSupport
 import HandstampSQLite
 import Logging
 
@@ -80,10 +81,10 @@ struct Serve: AsyncParsableCommand {
       logger.warning(
         "Unreadable lines in the log of ended sessions", metadata: ["handstamp.count": "\(store.unreadableEnds)"])
     }
-    if host != "127.0.0.1", host != "localhost", host != "::1", settings.signUp == .open {
+    if !Loopback.contains(host: host), settings.signUp == .open {
       logger.warning("Sign-up is open to anyone who can reach this server")
     }
-    if host != "127.0.0.1", host != "localhost", host != "::1", let folder = settings.mailer as? MailFolder {
+    if !Loopback.contains(host: host), let folder = settings.mailer as? MailFolder {
       logger.warning("Mails are written to a folder and not sent", metadata: ["handstamp.folder": "\(folder.path)"])
     }
     do {

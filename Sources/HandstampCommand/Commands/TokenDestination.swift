@@ -1,5 +1,6 @@
 #if Programs
 import Foundation
+import HandstampSupport
 
 /// A host named with `--host`, which may receive tokens.
 struct NamedHost: Sendable, Hashable {
@@ -28,27 +29,19 @@ struct NamedHost: Sendable, Hashable {
 
 /// A URL that a token is requested for.
 struct TokenDestination: Sendable, Hashable {
-  private let scheme: String
-  private let host: String
-  private let port: Int
+  private let origin: Origin
 
   /// `nil` for anything but `https`, and `http` on this machine: a token must not cross the network unencrypted.
   init?(_ address: String) {
-    guard let parts = URLComponents(string: address), let scheme = parts.scheme?.lowercased(),
-      let host = parts.host?.lowercased(), !host.isEmpty, parts.user == nil
-    else { return nil }
-    let isLocal = ["127.0.0.1", "localhost", "::1", "[::1]"].contains(host)
-    guard scheme == "https" || scheme == "http" && isLocal else { return nil }
-    self.scheme = scheme
-    self.host = host
-    port = parts.port ?? (scheme == "https" ? 443 : 80)
+    guard let origin = Origin(address), origin.isTrustworthy else { return nil }
+    self.origin = origin
   }
 
   /// Whether it is at one of `hosts`, or at the account's own origin.
   func isAllowed(_ hosts: [NamedHost], own: ServerAddress?) -> Bool {
-    if hosts.contains(where: { $0.name == host && ($0.port ?? port) == port }) { return true }
-    let bracketed = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
-    return own?.covers("\(scheme)://\(bracketed):\(port)/") ?? false
+    let name = origin.host.contains(":") ? "[\(origin.host)]" : origin.host
+    return hosts.contains { $0.name == name && ($0.port ?? origin.port) == origin.port }
+      || own?.covers(origin.text) ?? false
   }
 }
 #endif

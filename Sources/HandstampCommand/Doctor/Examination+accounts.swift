@@ -3,6 +3,7 @@ import Foundation
 import Handstamp
 import HandstampAsyncHTTP
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
 /// Checks of the accounts and their servers.
@@ -167,11 +168,11 @@ extension Examination {
   static func clockFinding(
     _ date: String?, _ server: ServerAddress, begin: UnixTime, time: Duration
   ) -> Finding {
-    guard let date = date.flatMap(HTTPDate.init) else {
+    guard let date = date.flatMap({ UnixTime(httpDate: $0) }) else {
       return .note("clock", "\(server.text) sent no date")
     }
     // The date has whole seconds, and was written between request and response.
-    let skew = begin.advanced(by: time / 2).since(date.time.advanced(by: .milliseconds(500)))
+    let skew = begin.advanced(by: time / 2).since(date.advanced(by: .milliseconds(500)))
     return clockFinding(skew, server, precision: time / 2 + .milliseconds(500))
   }
 
@@ -185,20 +186,6 @@ extension Examination {
     let hint =
       "set the clock of this device or of the server; certificates and time limits depend on it, token lifetimes do not"
     return size >= .seconds(60) ? .problem("clock", words, hint: hint) : .note("clock", words, hint: hint)
-  }
-}
-
-/// A date in HTTP's format (RFC 9110 section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
-struct HTTPDate: Sendable, Hashable {
-  var time: UnixTime
-
-  init?(_ text: String) {
-    let format = DateFormatter()
-    format.locale = Locale(identifier: "en_US_POSIX")
-    format.timeZone = TimeZone(identifier: "GMT")
-    format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-    guard let date = format.date(from: text) else { return nil }
-    time = UnixTime(seconds: Int64(date.timeIntervalSince1970))
   }
 }
 #endif

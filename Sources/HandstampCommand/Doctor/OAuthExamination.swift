@@ -3,6 +3,7 @@ import Handstamp
 import HandstampAsyncHTTP
 import HandstampCore
 import HandstampOAuth
+import HandstampSupport
 import HandstampVaults
 
 /// Checks an OAuth server of any kind by requesting its metadata, which all of them have.

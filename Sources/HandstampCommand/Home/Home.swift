@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
 /// The folder of one installation, with its vaults, locks, settings and device ID.

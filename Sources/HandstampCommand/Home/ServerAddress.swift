@@ -1,6 +1,7 @@
 #if Programs
 import ArgumentParser
 import Foundation
+import HandstampSupport
 
 /// The URL of a session server: `http` or `https`, without a trailing slash.
 struct ServerAddress: Hashable, Sendable, Codable {
@@ -20,7 +21,7 @@ struct ServerAddress: Hashable, Sendable, Codable {
       throw Refusal(
         .usage, "the server URL must not contain a user, a query or a fragment", hint: "use https://host")
     }
-    guard scheme == "https" || allowingClearText || ServerAddress.isLoopback(host) else {
+    guard scheme == "https" || allowingClearText || Loopback.contains(host: host) else {
       throw Refusal(
         .usage, "refusing to send credentials to \(host) over plain HTTP",
         hint: "use https, or add --clear-text if you trust the network")
@@ -38,10 +39,6 @@ struct ServerAddress: Hashable, Sendable, Codable {
   func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(text)
-  }
-
-  private static func isLoopback(_ host: String) -> Bool {
-    host == "localhost" || host.hasPrefix("127.") || host == "::1" || host == "[::1]"
   }
 
   var url: URL {
@@ -69,21 +66,6 @@ struct ServerAddress: Hashable, Sendable, Codable {
       )
     }
     return place
-  }
-
-  private struct Origin: Equatable {
-    var scheme: String
-    var host: String
-    var port: Int
-
-    init?(_ url: String) {
-      guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(), parts.user == nil,
-        let host = parts.host?.lowercased(), !host.isEmpty, let port = parts.port ?? ["http": 80, "https": 443][scheme]
-      else { return nil }
-      self.scheme = scheme
-      self.host = host
-      self.port = port
-    }
   }
 }
 

@@ -18,9 +18,8 @@ enum GivenToken {
     guard token.isToken else {
       throw .refused(code: "invalid_request", detail: "not a valid token")
     }
-    let header = HeaderField("Authorization", token.withExposed { "Bearer " + $0 })
     let request = TransportRequest(
-      method: "GET", url: server.text + "/v1/me", headers: [header], maximumResponseSize: 1 << 20)
+      method: "GET", url: server.text + "/v1/me", headers: [.bearer(token)], maximumResponseSize: 1 << 20)
     let answer: TransportResponse
     do throws(TransportError) { answer = try await AsyncHTTPTransport.shared.send(request) } catch {
       throw SessionError(error)

@@ -2,6 +2,7 @@
 import HandstampAsyncHTTP
 import HandstampCore
 import HandstampOAuth
+import HandstampSupport
 import HandstampVaults
 
 /// The backend of an account at an OAuth server. The secret of a confidential client is read when first needed, so that

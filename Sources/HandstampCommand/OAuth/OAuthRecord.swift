@@ -3,6 +3,7 @@ import Crypto
 import Foundation
 import HandstampCore
 import HandstampOAuth
+import HandstampSupport
 import HandstampVaults
 
 /// How an account signs in by OAuth: issuer, client and redirect URI. Nothing in it is secret; the secret of a confidential
@@ -31,7 +32,7 @@ extension Home {
   /// The record's file. Its name reveals nothing about the account.
   func oauthPath(of account: AccountID) -> String {
     let hash = SHA256.hash(data: Array(account.rawValue.utf8))
-    return oauthFolder + "/" + hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + ".json"
+    return oauthFolder + "/" + Hexadecimal.text(hash) + ".json"
   }
 
   /// Returns how the account signs in by OAuth; `nil` for Handstamp's own protocol.

@@ -5,6 +5,7 @@ import HandstampAsyncHTTP
 import HandstampCore
 import HandstampLoopback
 import HandstampOAuth
+import HandstampSupport
 
 /// An OAuth sign-in at a terminal.
 struct OAuthSignIn: Sendable {

@@ -1,5 +1,6 @@
 #if Programs
 import HandstampCore
+import HandstampSupport
 
 /// A value that is set once and can be awaited by any number of tasks.
 final class OneShot<Value: Sendable>: Sendable {

@@ -6,6 +6,7 @@ import Darwin
 #endif
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// Replaces this program with another one: same process, same files, same signals.
 struct Replacement {

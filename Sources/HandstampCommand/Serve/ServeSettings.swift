@@ -4,6 +4,7 @@ import HandstampAsyncHTTP
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
+import HandstampSupport
 import HandstampSQLite
 import Logging
 
@@ -112,7 +113,7 @@ struct ServeSettings {
         guard let count = Int(value.text), count >= 1 else { throw refuse(.maxSessions, "a number of at least 1") }
         return count
       })
-    let isLoopback = host == "localhost" || host == "::1" || host.hasPrefix("127.")
+    let isLoopback = Loopback.contains(host: host)
     guard
       let signUp = ServerConfiguration.SignUp(rawValue: values[.signUp]?.text ?? (isLoopback ? "open" : "confirmed"))
     else { throw refuse(.signUp, "one of open, confirmed and closed") }

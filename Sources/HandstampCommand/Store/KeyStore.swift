@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampSecretService
+import HandstampSupport
 import HandstampVaults
 
 /// Where the vault key of this installation is stored.

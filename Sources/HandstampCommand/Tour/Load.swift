@@ -2,6 +2,7 @@
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampSupport
 
 /// Generates load until stopped: devices that refresh as fast as they can, and a task that signs other devices in and out.
 final class Load: Sendable {

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampServer
+import HandstampSupport
 import Hummingbird
 import Logging
 import ServiceLifecycle

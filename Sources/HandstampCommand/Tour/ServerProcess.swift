@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// The tour's server: `handstamp serve` in its own process, on one folder, restarted as needed.
 final class ServerProcess: Sendable {

@@ -1,6 +1,7 @@
 #if Programs
 import Handstamp
 import HandstampCore
+import HandstampSupport
 
 /// The system clock, moved ahead so that a token expires without waiting.
 final class ShiftedClock: SessionClock {

@@ -3,6 +3,7 @@ import Foundation
 import Handstamp
 import HandstampAsyncHTTP
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
 /// The setting of the tour: a folder, a server, a network, and some devices.
@@ -93,9 +94,8 @@ final class Stage: Sendable {
 
   /// Sends a request with just this token, without a session.
   func status(of path: String, with token: AccessToken) async throws -> (status: Int, reason: String?) {
-    let header = HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 })
     let answer = try await wire.transport.send(
-      TransportRequest(method: "GET", url: address.text + path, headers: [header], timeout: .seconds(10)))
+      TransportRequest(method: "GET", url: address.text + path, headers: [.bearer(token.secret)], timeout: .seconds(10)))
     let problem = try? JSONDecoder().decode(Problem.self, from: Data(answer.body))
     return (answer.status, problem?.reason)
   }

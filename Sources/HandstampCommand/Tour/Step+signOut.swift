@@ -2,6 +2,7 @@
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampSupport
 
 extension Step {
   static func signOut(_ stage: Stage) async throws -> String {

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampAsyncHTTP
 import HandstampCore
+import HandstampSupport
 import HTTPTypes
 import Hummingbird
 import NIOCore

@@ -2,6 +2,7 @@
 import HandstampAsyncHTTP
 import HandstampCore
 import HandstampServer
+import HandstampSupport
 import Hummingbird
 import Logging
 import NIOCore

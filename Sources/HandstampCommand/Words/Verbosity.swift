@@ -1,5 +1,6 @@
 #if Programs
 import HandstampCore
+import HandstampSupport
 import Logging
 
 /// `--verbose`: one line on stderr for each decision of a session. For all commands.

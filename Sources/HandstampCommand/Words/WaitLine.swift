@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// A status line that shows what the program is waiting for, once the wait exceeds a second; erased afterwards. Not shown
 /// unless stderr is a terminal.

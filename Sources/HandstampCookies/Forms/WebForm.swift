@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// A form as a browser sends it.
 public struct WebForm: Sendable, Hashable {
@@ -75,12 +76,11 @@ public struct WebForm: Sendable, Hashable {
   }
 
   private func escape(_ bytes: [UInt8], into body: inout [UInt8]) {
-    let digits = Array("0123456789ABCDEF".utf8)
     for byte in bytes {
       switch byte {
       case 0x20: body.append(0x2B)
       case 0x2A, 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x5F, 0x61...0x7A: body.append(byte)
-      default: body += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      default: PercentEncoding.escape(byte, into: &body)
       }
     }
   }

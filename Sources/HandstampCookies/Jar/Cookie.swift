@@ -71,7 +71,7 @@ enum DomainRules {
   /// Whether a cookie for all of `domain` is refused. There is no list of public suffixes here: a domain without a dot is
   /// refused, and a jar belongs to one account at one site, so that a cookie for `co.uk` gains a foreign site nothing.
   static func isBroad(_ domain: String) -> Bool {
-    !domain.contains(".") || domain.hasPrefix(".") || domain.hasSuffix(".") || domain.range(of: "..") != nil
+    !domain.contains(".") || domain.hasPrefix(".") || domain.hasSuffix(".") || domain.contains("..")
   }
 
   /// An IP address matches only itself.

@@ -1,8 +1,9 @@
 import HandstampCore
+import HandstampSupport
 
 /// Parses the dates of cookies and of HTTP, in any of their forms (RFC 6265 section 5.1.1).
 enum CookieDate {
-  private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+  private static let months = HTTPDate.months.map { $0.lowercased() }
 
   static func parse(_ text: String) -> UnixTime? {
     var (time, day, month, year): ((Int64, Int64, Int64)?, Int64?, Int64?, Int64?)
@@ -20,10 +21,11 @@ enum CookieDate {
         year = found < 70 ? found + 2000 : found < 100 ? found + 1900 : found
       }
     }
-    guard let (hour, minute, second) = time, let day, let month, let year, (1...31).contains(day), year >= 1601,
-      hour <= 23, minute <= 59, second <= 59, day <= length(of: month, year)
+    guard let (hour, minute, second) = time, let day, let month, let year, year >= 1601,
+      hour <= 23, minute <= 59, second <= 59, let date = CivilDate(year: year, month: month, day: day)
     else { return nil }
-    return UnixTime(seconds: days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second)
+    return UnixTime(
+      seconds: CivilTime(date: date, secondOfDay: hour * 3600 + minute * 60 + second).secondsSince1970)
   }
 
   private static func isDelimiter(_ byte: UInt8) -> Bool {
@@ -44,19 +46,5 @@ enum CookieDate {
       let minute = number(parts[1], 1...2), parts[1].count <= 2, let second = number(parts[2], 1...2)
     else { return nil }
     return (hour, minute, second)
-  }
-
-  private static func length(of month: Int64, _ year: Int64) -> Int64 {
-    let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-    return [4, 6, 9, 11].contains(month) ? 30 : month != 2 ? 31 : isLeap ? 29 : 28
-  }
-
-  /// Returns the days since 1970-01-01, computed in 400-year eras that begin on 1 March.
-  private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-    let shifted = month <= 2 ? year - 1 : year
-    let era = shifted / 400
-    let yearOfEra = shifted - era * 400
-    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
   }
 }

@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// The end of an audit log's chain at some moment: stored apart from the log's file, it reveals a truncation before it.
 public struct AuditHead: Sendable, Hashable {
   /// The number of the newest record; the first record has number 1.

@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// A record as one line of JSON (RFC 8259), for people and for `jq`:
 ///
 ///     {"seq":7,"at":"2026-11-21T01:58:08Z","ms":1795226288123,"action":"refresh","outcome":"ok","account":"ada",

@@ -1,3 +1,5 @@
+package import HandstampSupport
+
 /// Delays the program's exit until refreshes in flight are stored. The module that handles exits installs the watch; without it
 /// no exit waits.
 package enum ExitGuard {

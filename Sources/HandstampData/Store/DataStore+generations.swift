@@ -2,6 +2,7 @@
 import Foundation
 import GRDB
 import HandstampCore
+import HandstampSupport
 
 /// Opening, erasing and rebuilding.
 extension DataStore {
@@ -16,13 +17,12 @@ extension DataStore {
   public func remove() throws(StoreError) {
     turn.lock()
     defer { turn.unlock() }
-    let followers = content.withLock { content in
+    content.withLock { content in
       content.isRemoved = true
       content.generation = nil
-      defer { content.followers = [:] }
-      return Array(content.followers.values)
     }
-    for follower in followers { follower.finish() }
+    generations.publish(nil)
+    generations.finish()
     try place.remove()
   }
 
@@ -95,11 +95,8 @@ extension DataStore {
 
   /// Switches to `generation`, and unlinks older files.
   private func use(_ generation: Generation) -> Generation {
-    let followers = content.withLock { content in
-      content.generation = generation
-      return Array(content.followers.values)
-    }
-    for follower in followers { follower.yield(generation) }
+    content.withLock { $0.generation = generation }
+    generations.publish(generation)
     for number in Generation.numbers(in: place.folder) where number < generation.number {
       Generation.remove(number, in: place.folder)
     }

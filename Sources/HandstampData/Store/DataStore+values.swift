@@ -1,6 +1,7 @@
 #if Data
 public import GRDB
 import HandstampCore
+import HandstampSupport
 
 extension DataStore {
   /// Returns the results of `fetch`, now and after every change. An unread value is replaced by the next.
@@ -43,25 +44,9 @@ extension DataStore {
 
   /// The database in use and all of its successors.
   private func followed() -> AsyncStream<Generation?> {
-    let (generations, continuation) = AsyncStream.makeStream(
-      of: Generation?.self, bufferingPolicy: .bufferingNewest(1))
     // Reopens the database if another program has erased it in the meantime.
     _ = try? current()
-    let number = content.withLock { content -> UInt64? in
-      guard !content.isRemoved else { return nil }
-      content.lastFollower += 1
-      content.followers[content.lastFollower] = continuation
-      continuation.yield(content.generation)
-      return content.lastFollower
-    }
-    guard let number else {
-      continuation.finish()
-      return generations
-    }
-    continuation.onTermination = { [weak self] _ in
-      _ = self?.content.withLock { $0.followers.removeValue(forKey: number) }
-    }
-    return generations
+    return generations.subscribe()
   }
 }
 #endif

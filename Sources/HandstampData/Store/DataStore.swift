@@ -2,6 +2,7 @@
 import Foundation
 public import GRDB
 public import HandstampCore
+import HandstampSupport
 
 /// One account's database: a cache of content that can be fetched from the server again.
 ///
@@ -23,13 +24,13 @@ public final class DataStore: Sendable {
   /// Serializes opening, erasing and rebuilding, in this program and in others.
   let turn = NSLock()
   let inUse = InUse()
+  /// The database in use, `nil` after its removal, for observers.
+  let generations = Multicast<Generation?>(startingWith: .some(nil), buffering: .bufferingNewest(1))
 
   struct Content: Sendable {
     var generation: Generation?
     var rebuilds = 0
     var isRemoved = false
-    var followers: [UInt64: AsyncStream<Generation?>.Continuation] = [:]
-    var lastFollower: UInt64 = 0
   }
 
   /// Opens the account's database, creating it if there is none.
@@ -43,8 +44,6 @@ public final class DataStore: Sendable {
     content = Locked(Content())
     _ = try current()
   }
-
-  deinit { for follower in content.withLock({ $0.followers.values.map { $0 } }) { follower.finish() } }
 
   /// The number of times a corrupt database was rebuilt since this object was created, including at opening.
   public var rebuilds: Int { content.withLock { $0.rebuilds } }

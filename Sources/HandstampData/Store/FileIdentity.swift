@@ -1,12 +1,6 @@
 #if Data
 // Without Foundation, whose Linux version brings its own `stat`.
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// Distinguishes files that have the same name at different times.
 struct FileIdentity: Equatable, Sendable {

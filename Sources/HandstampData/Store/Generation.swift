@@ -2,13 +2,7 @@
 import Foundation
 import GRDB
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// One database file, from its creation to the next erasure. Readers of an older generation finish on its file, which
 /// has no name any more and is deleted with its last reader.

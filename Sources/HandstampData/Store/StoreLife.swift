@@ -1,5 +1,6 @@
 #if Data
 import HandstampCore
+import HandstampSupport
 
 /// Connects an account's store to the life cycle of an app. In the foreground, the store is pruned some time after
 /// activation and then at intervals; in the background nothing runs, and all writes are in the main file.

@@ -1,6 +1,7 @@
 #if Data
 public import GRDB
 public import HandstampCore
+import HandstampSupport
 
 /// The result of upserting a fetched row.
 public struct Upserted: Sendable, Hashable {

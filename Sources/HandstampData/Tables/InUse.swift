@@ -1,5 +1,6 @@
 #if Data
 import HandstampCore
+import HandstampSupport
 
 /// The rows on display, which must not be pruned.
 final class InUse: Sendable {

@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// Serializes the sign-ins of an account among all programs that share its vault. If two ran at once, the server might keep one
 /// session and the vault the other.
 ///

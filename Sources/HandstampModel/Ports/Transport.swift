@@ -50,8 +50,15 @@ extension TransportRequest {
   package func authorized(by token: AccessToken) -> TransportRequest {
     var request = self
     request.headers.removeAll { $0.name.lowercased() == "authorization" }
-    request.headers.append(HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 }))
+    request.headers.append(.bearer(token.secret))
     return request
+  }
+}
+
+extension HeaderField {
+  /// `Authorization: Bearer …` (RFC 6750 section 2.1).
+  package static func bearer(_ token: Secret) -> HeaderField {
+    HeaderField("Authorization", token.withExposed { "Bearer " + $0 })
   }
 }
 

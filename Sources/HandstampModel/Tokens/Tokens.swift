@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// The short-lived credential that authorizes a request (RFC 6750).
 public struct AccessToken: Sendable, Hashable {
   /// The token's text.

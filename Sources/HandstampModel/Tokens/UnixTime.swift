@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// A point in civil time: milliseconds since 1970-01-01T00:00:00Z, without leap seconds. It is wrong on a device whose clock is
 /// wrong.
 ///
@@ -11,10 +13,7 @@ public struct UnixTime: Sendable, Hashable, Comparable, Codable {
   public init(seconds: Int64) { milliseconds = seconds.multipliedSaturating(by: 1000) }
 
   /// Whole seconds since 1970, rounded down.
-  public var seconds: Int64 {
-    let (quotient, remainder) = milliseconds.quotientAndRemainder(dividingBy: 1000)
-    return remainder < 0 ? quotient - 1 : quotient
-  }
+  public var seconds: Int64 { milliseconds.dividedRoundingDown(by: 1000) }
 
   /// Returns the time later by `duration`; saturates instead of wrapping around.
   public func advanced(by duration: Duration) -> UnixTime {
@@ -32,25 +31,21 @@ public struct UnixTime: Sendable, Hashable, Comparable, Codable {
 extension UnixTime: CustomStringConvertible {
   /// RFC 3339 in UTC, to the second: `2026-11-21T01:58:08Z`.
   public var description: String {
-    let days = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
-    let second = seconds - days * 86_400
-    // Converts days to a civil date in 400-year eras that begin on 1 March.
-    let shifted = days + 719_468
-    let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-    let dayOfEra = shifted - era * 146_097
-    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let marchMonth = (5 * dayOfYear + 2) / 153
-    let day = dayOfYear - (153 * marchMonth + 2) / 5 + 1
-    let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
-    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-    func pad(_ number: Int64, _ width: Int) -> String {
-      let text = String(number)
-      return String(repeating: "0", count: Swift.max(0, width - text.count)) + text
-    }
-    return "\(pad(year, 4))-\(pad(month, 2))-\(pad(day, 2))T"
-      + "\(pad(second / 3600, 2)):\(pad(second / 60 % 60, 2)):\(pad(second % 60, 2))Z"
+    let time = CivilTime(secondsSince1970: seconds)
+    let date = time.date
+    return "\(padded(date.year, to: 4))-\(padded(date.month))-\(padded(date.day))T\(time.clock)Z"
   }
+}
+
+extension UnixTime {
+  /// Parses an HTTP date (RFC 9110 section 5.6.7) in any of its three forms; `nil` for any other text, and before 1970.
+  package init?(httpDate text: String) {
+    guard let seconds = HTTPDate.secondsSince1970(text) else { return nil }
+    self.init(seconds: seconds)
+  }
+
+  /// The date in the format of HTTP and mail, without the zone: `Sun, 06 Nov 1994 08:49:37`, in UTC.
+  package var httpDate: String { HTTPDate.text(CivilTime(secondsSince1970: seconds)) }
 }
 
 extension Duration {

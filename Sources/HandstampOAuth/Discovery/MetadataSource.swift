@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// Fetches a server's metadata once, and keeps it until the program exits.
 final class MetadataSource: Sendable {
@@ -56,7 +57,7 @@ final class MetadataSource: Sendable {
         }
       case 429, 500...:
         if transient == nil {
-          transient = .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryAfter)
+          transient = .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryDelay())
         }
       default: answers.append("\(name) answers \(answer.status)")
       }
@@ -65,12 +66,5 @@ final class MetadataSource: Sendable {
     let all = answers.joined(separator: "; ")
     throw isAnyUnusable
       ? .invalidResponse("no usable metadata: \(all)") : .unsupported("OAuth metadata: \(all)")
-  }
-}
-
-extension TransportResponse {
-  /// `Retry-After` in seconds (RFC 9110 section 10.2.3).
-  var retryAfter: Duration? {
-    header("Retry-After").flatMap { Int64($0) }.flatMap { $0 >= 0 ? .seconds(min($0, 86_400)) : nil }
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// An authorization server's metadata (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3).
 public struct ServerMetadata: Sendable, Hashable {
@@ -107,14 +108,7 @@ public struct ServerMetadata: Sendable, Hashable {
 enum Address {
   /// Whether secrets may be sent there: `https`, or `http` to this machine (RFC 8252 section 8.3).
   static func isTrusted(_ address: String) -> Bool {
-    guard let parts = URLComponents(string: address), let host = parts.host?.lowercased(), !host.isEmpty,
-      parts.user == nil, parts.fragment == nil
-    else { return false }
-    switch parts.scheme?.lowercased() {
-    case "https": return true
-    case "http": return ["127.0.0.1", "localhost", "::1", "[::1]"].contains(host)
-    default: return false
-    }
+    !address.contains("#") && Origin(address)?.isTrustworthy == true
   }
 
   /// Returns the possible locations of the metadata of `issuer`, most likely first: RFC 8414 puts the well-known part before
@@ -141,14 +135,9 @@ enum Address {
     return address[slash...]
   }
 
-  /// Percent-encodes all characters that are not unreserved (RFC 3986 section 2.3).
-  static func escaped(_ text: String) -> String {
-    String(decoding: FormBody([("", Secret(text))]).bytes.dropFirst(), as: UTF8.self)
-  }
-
   /// Returns `address` with `fields` added to its query.
   static func adding(_ fields: [(String, String)], to address: String) -> String {
-    let query = fields.map { escaped($0) + "=" + escaped($1) }.joined(separator: "&")
+    let query = fields.map { PercentEncoding.encode($0) + "=" + PercentEncoding.encode($1) }.joined(separator: "&")
     return address + (address.contains("?") ? "&" : "?") + query
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// One sign-in by browser (RFC 6749 section 4.1 with RFC 7636): the URL to open, and the checks of the response. Valid for one
 /// response; every sign-in creates a new flow.

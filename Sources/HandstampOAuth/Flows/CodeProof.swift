@@ -1,5 +1,6 @@
 import Crypto
 import HandstampCore
+import HandstampSupport
 
 /// A proof key for one authorization request (RFC 7636): the challenge goes through the browser, the verifier never does.
 struct CodeProof: Sendable {

@@ -1,5 +1,6 @@
 public import Crypto
 public import HandstampCore
+import HandstampSupport
 
 /// The key that tokens are bound to (RFC 9449): P-256. Stolen tokens are useless without it.
 ///

@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 public import HandstampCore
+import HandstampSupport
 
 /// Creates proofs that a request comes from the holder of a key (RFC 9449 section 4.2), and tracks each origin's latest nonce
 /// and its clock difference to this device. Use one prover per key.
@@ -8,9 +9,9 @@ public final class DPoPProver: Sendable {
   /// The key that signs the proofs.
   public let key: DPoPKey
   private let now: @Sendable () -> UnixTime
-  private let known = Locked<[String: Origin]>([:])
+  private let known = Locked<[Origin: Server]>([:])
 
-  private struct Origin: Sendable {
+  private struct Server: Sendable {
     var nonce: String?
     /// How far the origin's clock is ahead.
     var lead: Duration = .zero
@@ -33,11 +34,11 @@ public final class DPoPProver: Sendable {
     method: String, url: String, token: AccessToken? = nil
   ) throws(SessionError) -> String {
     var random = SystemRandomNumberGenerator()
-    let origin = DPoPProver.origin(of: url).flatMap { origin in known.withLock { $0[origin] } } ?? Origin()
+    let server = Origin(url).flatMap { origin in known.withLock { $0[origin] } } ?? Server()
     let target = String(url.prefix { $0 != "?" && $0 != "#" })
     var claims = [
       "\"htm\":\(quoted(method))", "\"htu\":\(quoted(target))",
-      "\"iat\":\(now().advanced(by: origin.lead).seconds)",
+      "\"iat\":\(now().advanced(by: server.lead).seconds)",
       "\"jti\":\(quoted(Base64URL.encode(CodeProof.bytes(16, from: &random))))",
     ]
     if let token {
@@ -48,7 +49,7 @@ public final class DPoPProver: Sendable {
       }
       claims.append("\"ath\":\(quoted(Base64URL.encode(hash)))")
     }
-    if let nonce = origin.nonce { claims.append("\"nonce\":\(quoted(nonce))") }
+    if let nonce = server.nonce { claims.append("\"nonce\":\(quoted(nonce))") }
     let header = #"{"typ":"dpop+jwt","alg":"ES256","jwk":\#(key.jwk)}"#
     let body = "{" + claims.joined(separator: ",") + "}"
     let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(body.utf8))
@@ -57,14 +58,14 @@ public final class DPoPProver: Sendable {
 
   /// Records the parts of a response that later proofs need: its `DPoP-Nonce` and its `Date`.
   public func learn(from headers: [HeaderField], of url: String) {
-    guard let origin = DPoPProver.origin(of: url) else { return }
+    guard let origin = Origin(url) else { return }
     let nonce = headers.first(named: "DPoP-Nonce")
-    let lead = headers.first(named: "Date").flatMap { HTTPDate.time($0) }.map { $0.since(now()) }
+    let lead = headers.first(named: "Date").flatMap { UnixTime(httpDate: $0) }.map { $0.since(now()) }
     guard nonce != nil || lead != nil else { return }
     known.withLock { known in
-      if let nonce, nonce.utf8.count <= 1024 { known[origin, default: Origin()].nonce = nonce }
+      if let nonce, nonce.utf8.count <= 1024 { known[origin, default: Server()].nonce = nonce }
       // A date has whole seconds: a smaller difference is ignored.
-      if let lead { known[origin, default: Origin()].lead = abs(lead.components.seconds) < 2 ? .zero : lead }
+      if let lead { known[origin, default: Server()].lead = abs(lead.components.seconds) < 2 ? .zero : lead }
     }
   }
 
@@ -73,13 +74,6 @@ public final class DPoPProver: Sendable {
     guard answer.header("DPoP-Nonce") != nil else { return false }
     if TokenRefusal(answer)?.error == "use_dpop_nonce" { return true }
     return answer.status == 401 && answer.header("WWW-Authenticate")?.contains("use_dpop_nonce") == true
-  }
-
-  private static func origin(of url: String) -> String? {
-    guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
-      let host = parts.host?.lowercased()
-    else { return nil }
-    return "\(scheme)://\(host):\(parts.port ?? (scheme == "https" ? 443 : 80))"
   }
 
   /// Returns a JSON string.
@@ -101,28 +95,4 @@ public final class DPoPProver: Sendable {
 extension DPoPProver: CustomStringConvertible, CustomReflectable {
   public var description: String { "prover of \(key)" }
   public var customMirror: Mirror { Mirror(self, children: ["key": key.description]) }
-}
-
-/// The date of an HTTP response (RFC 9110 section 5.6.7), in the one form that is still generated.
-enum HTTPDate {
-  static func time(_ text: String) -> UnixTime? {
-    let parts = text.split(separator: " ")
-    guard parts.count == 6, parts[5] == "GMT", let day = Int(parts[1]), let year = Int(parts[3]),
-      let month = months.firstIndex(of: String(parts[2]))
-    else { return nil }
-    let clock = parts[4].split(separator: ":", omittingEmptySubsequences: false).map { Int($0) ?? -1 }
-    // A calendar accepts any numbers, and silently normalises large ones.
-    guard clock.count == 3, (1...31).contains(day), (1970...9999).contains(year), (0...23).contains(clock[0]),
-      (0...59).contains(clock[1]), (0...60).contains(clock[2])
-    else { return nil }
-    var date = DateComponents(
-      calendar: Calendar(identifier: .gregorian), year: year, month: month + 1, day: day, hour: clock[0],
-      minute: clock[1], second: clock[2])
-    date.timeZone = TimeZone(secondsFromGMT: 0)
-    return date.date.map { UnixTime(seconds: Int64($0.timeIntervalSince1970)) }
-  }
-
-  private static let months = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-  ]
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// The signed-in user, from the ID token of an OpenID Connect server.
 ///

@@ -30,10 +30,7 @@ extension OAuthBackend {
   ) async throws(SessionError) -> TokenVerdict {
     let bare = TransportRequest(
       method: "GET", url: endpoint,
-      headers: [
-        HeaderField("Accept", "application/json"),
-        HeaderField("Authorization", token.secret.withExposed { "Bearer " + $0 }),
-      ], maximumResponseSize: 1 << 20)
+      headers: [HeaderField("Accept", "application/json"), .bearer(token.secret)], maximumResponseSize: 1 << 20)
     let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
     let answer: TransportResponse
     do throws(TransportError) { answer = try await sender.send(bare) } catch { throw SessionError(error) }
@@ -44,7 +41,7 @@ extension OAuthBackend {
       return isSigned || UserInfo(answer.body) != nil ? .accepted : .unknown
     // A token without this scope is not meant for this endpoint, and servers report that differently.
     case 401: return client.scopes.contains("openid") ? .refused : .unknown
-    case 429, 500...: throw .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryAfter)
+    case 429, 500...: throw .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryDelay())
     default: return .unknown
     }
   }
@@ -55,7 +52,7 @@ extension OAuthBackend {
     case 200:
       let found = try? JSONDecoder().decode(Introspection.self, from: Data(answer.body))
       return found.map { $0.active ? .accepted : .refused } ?? .unknown
-    case 429, 500...: throw .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryAfter)
+    case 429, 500...: throw .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryDelay())
     // Many servers introspect only for resource servers (section 2.1).
     default: return .unknown
     }

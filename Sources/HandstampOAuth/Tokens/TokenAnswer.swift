@@ -1,45 +1,7 @@
 import Foundation
 import HandstampCore
 
-/// The response of a token endpoint (RFC 6749 section 5.1), with the additions of some servers.
-struct TokenAnswer: Decodable {
-  struct Person: Decodable {
-    var id: AccountID
-    var name: String
-    var is_anonymous: Bool?
-  }
-  var access_token: String
-  var token_type: String
-  var expires_in: Duration?
-  var refresh_token: String?
-  var scope: String?
-  var id_token: String?
-  var session_id: SessionID?
-  var revocation_handle: String?
-  var profile: Person?
-
-  private enum CodingKeys: String, CodingKey {
-    case access_token, token_type, expires_in, refresh_token, scope, id_token, session_id, revocation_handle, profile
-  }
-
-  init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    access_token = try values.decode(String.self, forKey: .access_token)
-    token_type = try values.decode(String.self, forKey: .token_type)
-    // Some servers write the number as a string. A value that is not a number is ignored.
-    let seconds =
-      (try? values.decodeIfPresent(Double.self, forKey: .expires_in))
-      ?? (try? values.decodeIfPresent(String.self, forKey: .expires_in)).flatMap { Double($0) }
-    expires_in = seconds.flatMap { $0.isFinite && $0 >= 0 ? .seconds(min($0, 1e9)) : nil }
-    refresh_token = try values.decodeIfPresent(String.self, forKey: .refresh_token)
-    scope = try? values.decodeIfPresent(String.self, forKey: .scope)
-    id_token = try? values.decodeIfPresent(String.self, forKey: .id_token)
-    // Other servers may use these names differently.
-    session_id = try? values.decodeIfPresent(SessionID.self, forKey: .session_id)
-    revocation_handle = try? values.decodeIfPresent(String.self, forKey: .revocation_handle)
-    profile = try? values.decodeIfPresent(Person.self, forKey: .profile)
-  }
-
+extension TokenAnswer {
   /// - Parameter isBound: whether the tokens were requested with a proof of a key (RFC 9449), so that only bound ones are
   ///   accepted.
   init(_ body: [UInt8], isBound: Bool) throws(SessionError) {
@@ -52,27 +14,12 @@ struct TokenAnswer: Decodable {
       throw .invalidResponse("the server does not bind its tokens to the DPoP key")
     }
     guard type == (isBound ? "dpop" : "bearer") else { throw .invalidResponse("unknown token_type") }
-    for text in [answer.access_token, answer.refresh_token, answer.revocation_handle].compactMap({ $0 }) {
-      guard Secret(text).isToken else {
-        throw .invalidResponse("a token contains an invalid character")
-      }
-    }
+    guard answer.hasValidTokens else { throw .invalidResponse("a token contains an invalid character") }
     self = answer
-  }
-
-  var tokens: TokenSet {
-    TokenSet(
-      access: AccessToken(access_token), expiresIn: expires_in, refresh: refresh_token.map { RefreshToken($0) })
   }
 }
 
-/// An error of RFC 6749 section 5.2.
-struct TokenRefusal: Decodable {
-  var error: String
-  var error_code: String?
-  var error_description: String?
-  var reason: String?
-
+extension TokenRefusal {
   /// Returns `nil` for a response that is not such an error.
   init?(_ response: TransportResponse) {
     guard (400..<500).contains(response.status),
@@ -107,7 +54,7 @@ extension RefreshProblem {
     let refusal = TokenRefusal(response)
     guard let refusal, [400, 401, 403].contains(response.status), refusal.error == "invalid_grant" else {
       self.init(
-        result: .noDecision(RequestFailure(response, refusal, at: now), retryAfter: response.retryAfter))
+        result: .noDecision(RequestFailure(response, refusal, at: now), retryAfter: response.retryDelay()))
       return
     }
     if refusal.error_code == "superseded" {
@@ -140,7 +87,7 @@ extension RequestFailure {
   /// it for that reason (RFC 9449 section 11.1).
   fileprivate init(_ response: TransportResponse, _ refusal: TokenRefusal?, at now: UnixTime) {
     if refusal?.error == "invalid_dpop_proof",
-      let served = response.header("Date").flatMap({ HTTPDate.time($0) }), abs(now.since(served).inSeconds) > 30
+      let served = response.header("Date").flatMap({ UnixTime(httpDate: $0) }), abs(now.since(served).inSeconds) > 30
     {
       self = .clock(now.since(served))
     } else {
@@ -153,14 +100,14 @@ extension SessionError {
   /// Maps the response to any other request.
   init(asking response: TransportResponse, at now: UnixTime) {
     guard let refusal = TokenRefusal(response) else {
-      self = .requestFailed(.server(.init(status: response.status)), retryAfter: response.retryAfter)
+      self = .requestFailed(.server(.init(status: response.status)), retryAfter: response.retryDelay())
       return
     }
     let failure = RequestFailure(response, refusal, at: now)
     if case .server = failure {
       self = .refused(code: refusal.error, detail: refusal.error_description)
     } else {
-      self = .requestFailed(failure, retryAfter: response.retryAfter)
+      self = .requestFailed(failure, retryAfter: response.retryDelay())
     }
   }
 }

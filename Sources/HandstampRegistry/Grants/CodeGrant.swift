@@ -1,5 +1,6 @@
 import Crypto
 public import HandstampCore
+import HandstampSupport
 
 /// The authorization that a user granted in a browser, stored with its authorization code (RFC 6749 section 4.1.2).
 public struct CodeGrant: Sendable, Hashable {

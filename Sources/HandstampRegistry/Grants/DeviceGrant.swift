@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// The request of a device that waits for its user to sign in on another one (RFC 8628).
 public struct DeviceGrant: Sendable, Hashable {

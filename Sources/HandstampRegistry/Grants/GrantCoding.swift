@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// A grant as the payload of a one-time token: form-encoded, with its fields sorted by name.
 protocol StoredGrant {
@@ -24,20 +25,7 @@ enum GrantCoding {
   }
 
   private static func decoded(_ text: Substring) -> String? {
-    var bytes: [UInt8] = []
-    var rest = text.utf8[...]
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      guard rest.count >= 2, let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) else {
-        return nil
-      }
-      bytes.append(value)
-      rest = rest.dropFirst(2)
-    }
-    return String(utf8Bytes: bytes)
+    PercentEncoding.decode(text.utf8).flatMap { String(utf8Bytes: $0) }
   }
 }
 

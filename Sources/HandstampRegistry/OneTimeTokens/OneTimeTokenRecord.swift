@@ -1,5 +1,6 @@
 import Crypto
 public import HandstampCore
+import HandstampSupport
 
 /// The stored record of a one-time token. The store holds only the token's hash.
 public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// The 16 random bytes that identify a session.
 public struct SessionBytes: Sendable, Hashable {

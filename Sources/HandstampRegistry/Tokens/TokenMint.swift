@@ -1,5 +1,6 @@
 import Crypto
 public import HandstampCore
+import HandstampSupport
 
 /// Issues and parses refresh tokens and revocation handles. Tokens are not stored: a token is genuine if its MAC is valid.
 ///

@@ -3,6 +3,7 @@ import Crypto
 import Foundation
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import JWTKit
 
 /// Verifies the identity tokens that Apple issues to apps (OpenID Connect Core section 3.1.3.7). Only RS256 is accepted.

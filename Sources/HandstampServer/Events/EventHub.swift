@@ -1,5 +1,6 @@
 #if Server
 import HandstampCore
+import HandstampSupport
 
 /// Wakes the open event streams of an account when something was committed.
 ///

@@ -1,4 +1,5 @@
 #if Server
+import HandstampSupport
 import HTTPTypes
 import HandstampCore
 import Hummingbird

@@ -1,5 +1,6 @@
 #if Server
 import HandstampCore
+import HandstampSupport
 
 /// The fields of a form (`application/x-www-form-urlencoded`), as required by OAuth.
 struct FormBody {

@@ -1,5 +1,6 @@
 #if Server
 import HandstampRegistry
+import HandstampSupport
 
 /// An app's authorization request (RFC 6749 section 4.1.1).
 struct AuthorizationRequest: Sendable {

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 /// Rate limits for device codes. Kept in memory, so each server counts separately.
 final class Pacing: Sendable {

@@ -1,6 +1,7 @@
 #if Server
 import Crypto
 import Foundation
+import HandstampSupport
 import HTTPTypes
 import HandstampCore
 import HandstampRegistry

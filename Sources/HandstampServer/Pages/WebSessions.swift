@@ -1,5 +1,6 @@
 #if Server
 import Foundation
+import HandstampSupport
 import HTTPTypes
 import HandstampCore
 import HandstampRegistry

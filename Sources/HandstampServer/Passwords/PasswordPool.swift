@@ -1,6 +1,7 @@
 #if Server
 import Foundation
 public import HandstampCore
+import HandstampSupport
 
 /// Hashes passwords on a few dedicated threads behind a bounded queue, so that a flood of sign-ins takes neither all memory
 /// nor the threads that serve other requests.

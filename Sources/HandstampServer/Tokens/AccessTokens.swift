@@ -3,6 +3,7 @@ import Crypto
 import Foundation
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import JWTKit
 
 /// Issues and verifies access tokens: JWT as profiled by RFC 9068, ES256 through JWTKit.

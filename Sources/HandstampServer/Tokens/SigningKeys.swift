@@ -2,6 +2,7 @@
 import Crypto
 import Foundation
 public import HandstampCore
+import HandstampSupport
 
 /// The keys that sign access tokens (ES256, P-256), newest first. The first key signs new tokens; the others verify tokens
 /// signed before a rotation and can be removed once the last such token has expired.

@@ -1,4 +1,5 @@
 package import HandstampCore
+import HandstampSupport
 
 /// Collects the transitions of all machines of all worlds that descend from one. Equal to every other log, so that it does not
 /// tell worlds apart.

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 package import HandstampVaults
 
 /// A keychain in memory that behaves as Apple documents for `SecItem`: item keys, access groups, accessibility,

@@ -1,5 +1,6 @@
 import Crypto
 public import HandstampCore
+import HandstampSupport
 
 /// The result of Apple's sheet.
 public struct AppleCredential: Sendable, Hashable {

@@ -5,13 +5,7 @@ import FoundationEssentials
 #else
 import Foundation
 #endif
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// The list of accounts in a file, `accounts.json`, beside their vaults. Several processes may share it.
 ///
@@ -71,16 +65,10 @@ package struct FileAccountsIndex: AccountsIndex {
     guard let bytes = try? FileAccountsIndex.encoder.encode(Content(new)) else {
       throw .unavailable("the list of accounts cannot be written")
     }
-    let partial = VaultFiles.newPartial()
-    do throws(VaultError) {
-      let file = try folder.create(partial)
-      try file.write(Array(bytes), attempt: "writing the list of accounts")
-      try file.sync(attempt: "syncing the list of accounts")
+    try folder.replace(
+      FileAccountsIndex.name, with: Array(bytes), partial: VaultFiles.newPartial(), content: "the list of accounts"
+    ) { () throws(VaultError) in
       if isBroken { try setAside(in: folder) }
-      try folder.rename(partial, to: FileAccountsIndex.name)
-    } catch {
-      try? folder.remove(partial)
-      throw error
     }
     try folder.sync(attempt: "syncing the vault's folder")
     try place.confirm(folder)

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// A list of accounts in memory, for tests and previews. Share it to simulate several processes.
 public final class MemoryAccountsIndex: AccountsIndex {

@@ -1,13 +1,7 @@
 import Crypto
 import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,13 +1,7 @@
 import Crypto
 public import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// An audit log in a file: JSON lines, readable by people and programs, for the owner alone (mode 0600). Several processes
 /// may write to it.

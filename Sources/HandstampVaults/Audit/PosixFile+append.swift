@@ -1,33 +1,11 @@
 import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 extension PosixFile {
   /// Appends all of `bytes` to a file opened with `O_APPEND`.
   func append(_ bytes: [UInt8], attempt: String) throws(VaultError) {
-    var count = 0
-    while count < bytes.count {
-      count += try checked(attempt) {
-        bytes.withUnsafeBytes { Self.append(descriptor, $0.baseAddress.map { $0 + count }, $0.count - count) }
-      }
-    }
-  }
-
-  private static func append(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int) -> Int {
-    // `write` is also a method of this type.
-    #if canImport(Darwin)
-    Darwin.write(descriptor, start, count)
-    #elseif canImport(Glibc)
-    Glibc.write(descriptor, start, count)
-    #else
-    Musl.write(descriptor, start, count)
-    #endif
+    try asVaultError { () throws(SystemError) in try SystemCall.write(bytes, to: descriptor, attempt: attempt) }
   }
 
   /// Reads at most `count` bytes from offset `start`.

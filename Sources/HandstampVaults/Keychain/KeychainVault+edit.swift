@@ -1,12 +1,6 @@
 import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// Edits, applied while holding the store lock.
 extension KeychainVault {

@@ -1,35 +1,12 @@
-import HandstampCore
+import HandstampSupport
 
 /// Listeners for changes. A slow listener receives several changes as one.
-final class ChangeListeners: Sendable {
-  private struct State {
-    var next: UInt64 = 0
-    var continuations: [UInt64: AsyncStream<Void>.Continuation] = [:]
-  }
+typealias ChangeListeners = Multicast<Void>
 
-  private let state = Locked(State())
-
-  func signal() {
-    // Outside the lock: a continuation may call back.
-    for continuation in state.withLock({ Array($0.continuations.values) }) { continuation.yield() }
-  }
-
-  func stream() -> AsyncStream<Void> {
-    let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let id = state.withLock { state in
-      state.next += 1
-      state.continuations[state.next] = continuation
-      return state.next
-    }
-    continuation.onTermination = { [weak self] _ in
-      self?.state.withLock { $0.continuations[id] = nil }
-    }
-    return stream
-  }
-
-  deinit {
-    for continuation in state.withLock({ Array($0.continuations.values) }) { continuation.finish() }
-  }
+extension Multicast<Void> {
+  convenience init() { self.init(buffering: .bufferingNewest(1)) }
+  func signal() { publish(()) }
+  func stream() -> AsyncStream<Void> { subscribe() }
 }
 
 extension AsyncStream<Void> {

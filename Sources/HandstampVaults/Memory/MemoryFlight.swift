@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// A refresh lock among the tasks of one process; first come, first served.
 final class MemoryFlight: Sendable {

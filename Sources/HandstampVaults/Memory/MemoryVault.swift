@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// A vault in memory, for tests, previews and sessions that must not outlive their process.
 ///

@@ -1,13 +1,7 @@
 import Dispatch
 public import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// A passphrase for a folder of vaults. It confirms the user's presence and seals the vault key, so that a copy of the
 /// disk alone opens nothing. For systems without a presence check of their own, such as Linux.

@@ -1,12 +1,6 @@
 import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// The files of a passphrase, accessed while holding its lock.
 struct PassphraseFiles {
@@ -53,17 +47,9 @@ struct PassphraseFiles {
       }
     }
     try stored { () throws(VaultError) in
-      // Created only under the lock, so this one was left behind by a process that died.
-      try folder.remove(PassphraseFiles.new)
-      let file = try folder.create(PassphraseFiles.new)
-      do throws(VaultError) {
-        try file.write(sealed, attempt: "writing the sealed key")
-        try file.sync(attempt: "syncing the sealed key")
-        try folder.rename(PassphraseFiles.new, to: PassphraseFiles.name)
-      } catch {
-        try? folder.remove(PassphraseFiles.new)
-        throw error
-      }
+      // A fixed partial name: it is created only under the lock.
+      try folder.replace(
+        PassphraseFiles.name, with: sealed, partial: PassphraseFiles.new, content: "the sealed key")
       try folder.sync(attempt: "syncing the vault's folder")
     }
   }

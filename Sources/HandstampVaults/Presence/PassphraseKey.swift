@@ -1,12 +1,6 @@
 public import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// A vault key sealed with a ``Passphrase``, as a store for ``VaultKey/managed(by:)``.
 ///

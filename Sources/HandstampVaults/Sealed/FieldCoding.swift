@@ -1,12 +1,6 @@
 import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// Writes fields one after the other: a tag (1 byte), a length (4 bytes, big-endian), and that many bytes.
 ///

@@ -1,13 +1,7 @@
 import Dispatch
 import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// Watches for the replacement or removal of a file, by any process. Uses kernel events: inotify on Linux, a file
 /// system source on Apple platforms. Where those are unavailable, because the folder does not exist yet or there are

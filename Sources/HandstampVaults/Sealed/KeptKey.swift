@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// A vault key kept by a ``VaultKeyStore``. It is loaded once, then cached for the lifetime of this object.
 public final class KeptKey: Sendable {

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// A lock between processes, and between the vaults of one process: `flock` on a file that is never removed, so that
 /// all lock the same file. The kernel releases it when the process dies.

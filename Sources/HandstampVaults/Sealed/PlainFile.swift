@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// The result of reading a small file. Reading never blocks: a pipe in the file's place is not read. Symbolic links are
 /// followed.
@@ -15,8 +9,8 @@ package enum PlainFile: Sendable, Hashable {
   case unreadable(String)
 
   package static func read(_ path: String, limit: Int = 8 << 20) -> PlainFile {
-    do throws(PosixError) {
-      let descriptor = try retried(path) { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+    do throws(SystemError) {
+      let descriptor = try SystemCall.retried(path) { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
       let file = PosixFile(descriptor: descriptor)
       do {
         guard try file.status().isRegular else {

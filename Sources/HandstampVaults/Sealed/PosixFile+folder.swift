@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 import HandstampCore
 
 /// Folder operations. Names are relative to the folder as it was opened, so that no other folder can take its place
@@ -20,25 +14,25 @@ extension PosixFile {
     if let folder = try folder(path) { return folder }
     if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
       let parent = try makeFolder(String(path[..<slash]))
-      do throws(PosixError) {
-        _ = try retried("making \(lastComponent(path))") { mkdir(path, 0o700) }
+      do throws(SystemError) {
+        _ = try SystemCall.retried("making \(lastComponent(path))") { mkdir(path, 0o700) }
         try parent.sync(syncing: path)
       } catch {
         // Made by another process meanwhile is as good.
         if error.code != EEXIST { throw error.vaultError }
       }
     }
-    guard let folder = try folder(path) else { throw PosixError(attempt: "opening \(path)", code: ENOENT).vaultError }
+    guard let folder = try folder(path) else { throw SystemError(attempt: "opening \(path)", code: ENOENT).vaultError }
     return folder
   }
 
-  private func sync(syncing path: String) throws(PosixError) {
-    _ = try retried("syncing the folder of \(lastComponent(path))") { fsync(descriptor) }
+  private func sync(syncing path: String) throws(SystemError) {
+    _ = try SystemCall.retried("syncing the folder of \(lastComponent(path))") { fsync(descriptor) }
   }
 
   /// Opens a file without following symbolic links. Returns `nil` if there is none. A pipe in its place does not block.
   func open(_ name: String, flags: Int32) throws(VaultError) -> PosixFile? {
-    do throws(PosixError) { return try openAlways(name, flags: flags) } catch {
+    do throws(SystemError) { return try openAlways(name, flags: flags) } catch {
       if error.code == ENOENT { return nil }
       throw error.vaultError
     }
@@ -46,9 +40,9 @@ extension PosixFile {
 
   /// Creates a new file, readable by its owner only, regardless of the process's umask.
   func create(_ name: String) throws(VaultError) -> PosixFile {
-    do throws(PosixError) {
+    do throws(SystemError) {
       let file = try openAlways(name, flags: O_WRONLY | O_CREAT | O_EXCL)
-      _ = try retried("setting the mode of \(name)") { fchmod(file.descriptor, 0o600) }
+      _ = try SystemCall.retried("setting the mode of \(name)") { fchmod(file.descriptor, 0o600) }
       return file
     } catch {
       throw error.vaultError
@@ -64,14 +58,14 @@ extension PosixFile {
 
   /// Opens a file to read and write it, and makes it when it is not there.
   func openOrCreate(_ name: String, flags: Int32 = 0) throws(VaultError) -> PosixFile {
-    do throws(PosixError) { return try openAlways(name, flags: O_RDWR | O_CREAT | flags) } catch {
+    do throws(SystemError) { return try openAlways(name, flags: O_RDWR | O_CREAT | flags) } catch {
       throw error.vaultError
     }
   }
 
-  private func openAlways(_ name: String, flags: Int32) throws(PosixError) -> PosixFile {
+  private func openAlways(_ name: String, flags: Int32) throws(SystemError) -> PosixFile {
     PosixFile(
-      descriptor: try retried("opening \(name)") {
+      descriptor: try SystemCall.retried("opening \(name)") {
         openat(descriptor, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
       })
   }
@@ -81,10 +75,34 @@ extension PosixFile {
     try checked("replacing \(target)") { renameat(descriptor, name, descriptor, target) }
   }
 
+  /// Creates or replaces `name` with a file of `bytes`. A crash at any instant leaves the old file or the new one; the new one
+  /// is durable once the folder is synced, too.
+  ///
+  /// - Parameters:
+  ///   - partial: the name of the file until it is complete. One under this name was left behind by a process that died.
+  ///   - content: what is written, for errors: "the sealed key".
+  ///   - beforeReplacing: runs once the new file is durable.
+  func replace(
+    _ name: String, with bytes: [UInt8], partial: String, content: String,
+    beforeReplacing: () throws(VaultError) -> Void = {}
+  ) throws(VaultError) {
+    try remove(partial)
+    do throws(VaultError) {
+      let file = try create(partial)
+      try file.write(bytes, attempt: "writing \(content)")
+      try file.sync(attempt: "syncing \(content)")
+      try beforeReplacing()
+      try rename(partial, to: name)
+    } catch {
+      try? remove(partial)
+      throw error
+    }
+  }
+
   /// Gives `name` a second name. Returns `false` without doing anything if that name is taken.
   func link(_ name: String, as second: String) throws(VaultError) -> Bool {
-    do throws(PosixError) {
-      _ = try retried("linking \(second)") { linkat(descriptor, name, descriptor, second, 0) }
+    do throws(SystemError) {
+      _ = try SystemCall.retried("linking \(second)") { linkat(descriptor, name, descriptor, second, 0) }
       return true
     } catch {
       if error.code == EEXIST { return false }
@@ -94,8 +112,8 @@ extension PosixFile {
 
   /// Removes `name` if it exists.
   func remove(_ name: String) throws(VaultError) {
-    do throws(PosixError) {
-      _ = try retried("removing \(name)") { unlinkat(descriptor, name, 0) }
+    do throws(SystemError) {
+      _ = try SystemCall.retried("removing \(name)") { unlinkat(descriptor, name, 0) }
     } catch {
       if error.code != ENOENT { throw error.vaultError }
     }
@@ -107,7 +125,7 @@ extension PosixFile {
     guard let stream = fdopendir(own) else {
       let code = errno
       close(own)
-      throw PosixError(attempt: "listing a folder", code: code).vaultError
+      throw SystemError(attempt: "listing a folder", code: code).vaultError
     }
     defer { closedir(stream) }
     var names: [String] = []
@@ -121,7 +139,7 @@ extension PosixFile {
         })
       errno = 0
     }
-    if errno != 0 { throw PosixError(attempt: "listing a folder", code: errno).vaultError }
+    if errno != 0 { throw SystemError(attempt: "listing a folder", code: errno).vaultError }
     return names
   }
 }

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 import HandstampCore
 
 /// An open file or folder, closed on `deinit`. All system calls of a vault are here and in `PosixFile+folder.swift`.
@@ -18,9 +12,9 @@ final class PosixFile: Sendable {
 
   /// Opens the file at `path`. Returns `nil` if there is none.
   static func open(_ path: String, flags: Int32) throws(VaultError) -> PosixFile? {
-    do throws(PosixError) {
+    do throws(SystemError) {
       return PosixFile(
-        descriptor: try retried("opening \(lastComponent(path))") { openAnywhere(path, flags | O_CLOEXEC) })
+        descriptor: try SystemCall.retried("opening \(lastComponent(path))") { openAnywhere(path, flags | O_CLOEXEC) })
     } catch {
       if error.code == ENOENT { return nil }
       throw error.vaultError
@@ -57,25 +51,15 @@ final class PosixFile: Sendable {
 
   /// Reads at most `limit` bytes of a file that does not report its size.
   func readStream(limit: Int) throws(VaultError) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 1 << 16)
-    while bytes.count < limit {
-      let count = try checked("reading a file") {
-        chunk.withUnsafeMutableBytes { readNext(descriptor, $0.baseAddress, $0.count) }
-      }
-      if count == 0 { break }
-      bytes += chunk[..<count]
+    try asVaultError { () throws(SystemError) in
+      try SystemCall.read(descriptor, limit: limit, attempt: "reading a file")
     }
-    return bytes
   }
 
   /// Writes all of `bytes` at the beginning of the file.
   func write(_ bytes: [UInt8], attempt: String) throws(VaultError) {
-    var count = 0
-    while count < bytes.count {
-      count += try checked(attempt) {
-        bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress.map { $0 + count }, $0.count - count, off_t(count)) }
-      }
+    try asVaultError { () throws(SystemError) in
+      try SystemCall.write(bytes, to: descriptor, at: 0, attempt: attempt)
     }
   }
 
@@ -83,19 +67,15 @@ final class PosixFile: Sendable {
     try checked(attempt) { ftruncate(descriptor, off_t(count)) }
   }
 
-  /// Makes a file's content, or the names in a folder, durable. On Apple platforms `fsync` leaves them in the disk's
-  /// cache, hence `F_FULLFSYNC`, which some network volumes lack.
+  /// Makes a file's content, or the names in a folder, durable.
   func sync(attempt: String) throws(VaultError) {
-    #if canImport(Darwin)
-    if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
-    #endif
-    try checked(attempt) { fsync(descriptor) }
+    try asVaultError { () throws(SystemError) in try SystemCall.sync(descriptor, attempt: attempt) }
   }
 
   /// Takes the exclusive lock of the file. Returns `false` if another process or descriptor holds it.
   func tryLock() throws(VaultError) -> Bool {
-    do throws(PosixError) {
-      _ = try retried("locking a file") { flock(descriptor, LOCK_EX | LOCK_NB) }
+    do throws(SystemError) {
+      _ = try SystemCall.retried("locking a file") { flock(descriptor, LOCK_EX | LOCK_NB) }
       return true
     } catch {
       if error.code == EWOULDBLOCK { return false }
@@ -147,11 +127,7 @@ struct FileStatus: Hashable {
   }
 }
 
-/// A failed system call: the attempt, and `errno`.
-struct PosixError: Error {
-  var attempt: String
-  var code: Int32
-
+extension SystemError {
   var vaultError: VaultError {
     let text = "\(reason) (\(attempt))"
     return switch code {
@@ -160,47 +136,19 @@ struct PosixError: Error {
     default: .unavailable(text)
     }
   }
-
-  private var reason: String {
-    switch code {
-    case ENOSPC, EDQUOT: "disk full"
-    case EACCES, EPERM: "no permission"
-    case EROFS: "read-only file system"
-    case EMFILE, ENFILE: "too many open files"
-    case EIO: "input or output error"
-    case ELOOP: "a symbolic link in place of a file"
-    case ENOTDIR: "a file in place of a folder"
-    case ENOENT: "not found"
-    case ENOLCK, EOPNOTSUPP: "the file system lacks what a vault needs"
-    default: "error \(code)"
-    }
-  }
 }
 
 func lastComponent(_ path: String) -> Substring { path.split(separator: "/").last ?? "/" }
-
-/// Repeats the call if a signal interrupted it.
-func retried<Result: BinaryInteger>(
-  _ attempt: @autoclosure () -> String, _ call: () -> Result
-) throws(PosixError) -> Result {
-  while true {
-    let result = call()
-    if result >= 0 { return result }
-    let code = errno
-    if code != EINTR { throw PosixError(attempt: attempt(), code: code) }
-  }
-}
 
 @discardableResult
 func checked<Result: BinaryInteger>(
   _ attempt: @autoclosure () -> String, _ call: () -> Result
 ) throws(VaultError) -> Result {
-  do throws(PosixError) { return try retried(attempt(), call) } catch { throw error.vaultError }
+  try asVaultError { () throws(SystemError) in try SystemCall.retried(attempt(), call) }
 }
 
-/// `read`, under a name that does not collide with a method.
-private func readNext(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
-  read(descriptor, bytes, count)
+func asVaultError<Result>(_ body: () throws(SystemError) -> Result) throws(VaultError) -> Result {
+  do throws(SystemError) { return try body() } catch { throw error.vaultError }
 }
 
 private func openAnywhere(_ path: String, _ flags: Int32) -> Int32 { open(path, flags) }

@@ -7,13 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// An account's file beside its vault, sealed with AES-GCM (NIST SP 800-38D) under a key derived from the vault's. It
 /// is accessible by its owner only and replaced atomically, and writes are durable on return.
@@ -102,18 +96,8 @@ package struct SealedFile: Sendable {
     } catch {
       throw .unavailable("sealing failed")
     }
-    // A fixed name: there is only one writer, and a file left behind by one that died is removed.
-    let partial = name + "-new"
-    try folder.remove(partial)
-    do throws(VaultError) {
-      let file = try folder.create(partial)
-      try file.write(sealed, attempt: "writing \(purpose)")
-      try file.sync(attempt: "syncing \(purpose)")
-      try folder.rename(partial, to: name)
-    } catch {
-      try? folder.remove(partial)
-      throw error
-    }
+    // A fixed partial name: there is only one writer.
+    try folder.replace(name, with: sealed, partial: name + "-new", content: purpose)
     try folder.sync(attempt: "syncing the folder of \(purpose)")
   }
 

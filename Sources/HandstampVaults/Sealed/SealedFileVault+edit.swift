@@ -1,12 +1,6 @@
 import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// Edits, applied while holding the store lock.
 extension SealedFileVault {
@@ -129,16 +123,8 @@ extension SealedFileVault {
     if let status = try folder.open(files.room, flags: O_RDONLY)?.status(), status.isRegular, status.size >= needed {
       return
     }
-    let partial = VaultFiles.newPartial()
-    do throws(VaultError) {
-      let file = try folder.create(partial)
-      try file.write(VaultFiles.filling(needed), attempt: "keeping room for tokens")
-      try file.sync(attempt: "keeping room for tokens")
-      try folder.rename(partial, to: files.room)
-    } catch {
-      try? folder.remove(partial)
-      throw error
-    }
+    try folder.replace(
+      files.room, with: VaultFiles.filling(needed), partial: VaultFiles.newPartial(), content: "room for tokens")
   }
 
   /// Removes the reserve. A folder in its place holds no session data, and does not keep a session from ending.

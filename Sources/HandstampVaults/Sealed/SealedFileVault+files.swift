@@ -1,12 +1,8 @@
 import HandstampCore
+import HandstampSupport
 
 #if canImport(Darwin)
-import Darwin
 import Foundation
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
 #endif
 
 /// Helpers for both reading and writing.

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// The default vault of the platform.
 public typealias PlatformVault = SealedFileVault

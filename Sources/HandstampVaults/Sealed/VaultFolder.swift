@@ -1,12 +1,6 @@
 import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// A folder of vaults, as known to this program. All copies share this knowledge.
 ///

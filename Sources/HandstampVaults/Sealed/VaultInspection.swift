@@ -1,12 +1,6 @@
 package import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// The contents of a folder of vaults, as far as names and headers reveal them. No vault is opened, so no account needs
 /// to be known.

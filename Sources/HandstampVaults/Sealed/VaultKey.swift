@@ -1,12 +1,6 @@
 public import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// The source of a ``SealedFileVault``'s key.
 @nonexhaustive

@@ -1,12 +1,6 @@
 package import HandstampCore
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import HandstampSupport
 
 /// The location of the key for a folder of vaults: the file beside them, or a ``VaultKeyStore`` named by a note in the
 /// folder. For programs that let their users choose.
@@ -85,13 +79,9 @@ package struct VaultKeyPlace: Sendable {
   }
 
   private static func write(_ text: String, in folder: PosixFile) throws(VaultError) {
-    let partial = "\(noteName)\(VaultFiles.partialEnding)"
-    // Created only under the lock, so this one was left behind by a process that died.
-    try folder.remove(partial)
-    let file = try folder.create(partial)
-    try file.write(Array(text.utf8) + [10], attempt: "writing \(noteName)")
-    try file.sync(attempt: "syncing \(noteName)")
-    try folder.rename(partial, to: noteName)
+    // A fixed partial name: it is created only under the lock.
+    try folder.replace(
+      noteName, with: Array(text.utf8) + [10], partial: noteName + VaultFiles.partialEnding, content: noteName)
     try folder.sync(attempt: "syncing the vault's folder")
   }
 }

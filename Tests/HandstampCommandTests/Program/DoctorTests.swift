@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 import Testing
 
@@ -157,8 +158,8 @@ extension Processes {
   }
 
   @Test func `reads the date of a response`() {
-    #expect(HTTPDate("Sun, 06 Nov 1994 08:49:37 GMT")?.time == UnixTime(seconds: 784_111_777))
-    #expect(HTTPDate("yesterday") == nil && HTTPDate("") == nil)
+    #expect(UnixTime(httpDate: "Sun, 06 Nov 1994 08:49:37 GMT") == UnixTime(seconds: 784_111_777))
+    #expect(UnixTime(httpDate: "yesterday") == nil && UnixTime(httpDate: "") == nil)
   }
 }
 #endif

@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampServer
+import HandstampSupport
 import HTTPTypes
 import Hummingbird
 import Logging

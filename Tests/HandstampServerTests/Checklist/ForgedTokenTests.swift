@@ -3,6 +3,7 @@ import Crypto
 import Foundation
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 import Testing
 

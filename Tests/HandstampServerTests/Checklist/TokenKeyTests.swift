@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import JWTKit
 import Testing
 

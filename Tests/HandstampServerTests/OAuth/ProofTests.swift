@@ -1,6 +1,7 @@
 #if Programs
 import Crypto
 import Foundation
+import HandstampSupport
 import HTTPTypes
 import HandstampCore
 import Testing

@@ -2,6 +2,7 @@
 import Crypto
 import Foundation
 import HandstampCore
+import HandstampSupport
 import JWTKit
 import Testing
 

@@ -3,6 +3,7 @@ import Crypto
 import CryptoExtras
 import Foundation
 import HandstampCore
+import HandstampSupport
 import HTTPTypes
 import Hummingbird
 import Logging

@@ -4,6 +4,7 @@ import Crypto
 import Foundation
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import NIOCore
 import NIOHTTP1
 

@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 /// An in-memory store whose operations can be made to fail.
 final class FaultyStore: RegistryStore {

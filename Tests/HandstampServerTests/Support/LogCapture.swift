@@ -1,5 +1,6 @@
 #if Programs
 import HandstampCore
+import HandstampSupport
 import Logging
 
 /// Captures every line that a server logs, to be searched for secrets.

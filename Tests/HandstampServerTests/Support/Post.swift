@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampServer
+import HandstampSupport
 
 /// Captures a server's mails, and waits for the next one. It can delay them, or fail.
 final class Post: Mailer {

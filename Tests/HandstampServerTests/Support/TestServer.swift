@@ -3,6 +3,7 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
+import HandstampSupport
 import Hummingbird
 import Logging
 

@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Testing
 
 @testable import HandstampServer

@@ -1,5 +1,6 @@
 import HandstampCore
 import Handstamp
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import Testing

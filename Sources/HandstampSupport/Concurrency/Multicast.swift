@@ -1,7 +1,5 @@
-import HandstampCore
-
 /// Passes every element to every subscriber, in order.
-final class EventHub<Element: Sendable>: Sendable {
+package final class Multicast<Element: Sendable>: Sendable {
   private struct Content: Sendable {
     /// Passed to new subscribers first; `nil` if they see later elements only.
     var latest: Element?
@@ -10,14 +8,26 @@ final class EventHub<Element: Sendable>: Sendable {
     var isFinished = false
   }
   private let content: Locked<Content>
+  private let buffering: AsyncStream<Element>.Continuation.BufferingPolicy
 
-  init(startingWith element: Element? = nil) { content = Locked(Content(latest: element)) }
+  /// - Parameters:
+  ///   - element: what a new subscriber sees first; `nil` (the default) if it sees later elements only.
+  ///   - buffering: what a slow subscriber misses; nothing by default.
+  package init(
+    startingWith element: Element? = nil,
+    buffering: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded
+  ) {
+    content = Locked(Content(latest: element))
+    self.buffering = buffering
+  }
+
+  deinit { finish() }
 
   /// The element that a new subscriber sees first.
-  var latest: Element? { content.withLock { $0.latest } }
+  package var latest: Element? { content.withLock { $0.latest } }
 
-  func subscribe() -> AsyncStream<Element> {
-    let (stream, continuation) = AsyncStream.makeStream(of: Element.self)
+  package func subscribe() -> AsyncStream<Element> {
+    let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: buffering)
     let number: UInt64? = content.withLock { content in
       if let latest = content.latest { continuation.yield(latest) }
       guard !content.isFinished else { return nil }
@@ -36,7 +46,7 @@ final class EventHub<Element: Sendable>: Sendable {
   /// Yields inside the lock, so that two elements keep their order for each subscriber.
   ///
   /// - Parameter next: Returns the element, given the one that new subscribers see first.
-  func publish(_ next: (Element?) -> Element) {
+  package func publish(_ next: (Element?) -> Element) {
     content.withLock { content in
       let element = next(content.latest)
       if content.latest != nil { content.latest = element }
@@ -44,7 +54,10 @@ final class EventHub<Element: Sendable>: Sendable {
     }
   }
 
-  func finish() {
+  package func publish(_ element: Element) { publish { _ in element } }
+
+  /// Ends all streams, and later ones after their first element.
+  package func finish() {
     let subscribers = content.withLock { content in
       content.isFinished = true
       defer { content.subscribers = [:] }

@@ -1,6 +1,5 @@
-#if Server
 /// Base64 with the URL-safe alphabet and without padding (RFC 4648 section 5).
-enum Base64URL {
+package enum Base64URL {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
   /// The value of each byte as a digit; 255 for other bytes.
   private static let values: [UInt8] = {
@@ -9,8 +8,24 @@ enum Base64URL {
     return values
   }()
 
+  package static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    encode(Array(bytes))
+  }
+
+  // Arrays, not generics: generics are not specialised in other modules, and every token passes through here.
+  package static func encode(_ bytes: [UInt8]) -> String {
+    var text: [UInt8] = []
+    text.reserveCapacity((bytes.count * 4 + 2) / 3)
+    append(bytes, to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  package static func append(_ bytes: some Sequence<UInt8>, to text: inout [UInt8]) {
+    append(Array(bytes), to: &text)
+  }
+
   /// Encodes `bytes` and appends them to `text`.
-  static func append(_ bytes: some Sequence<UInt8>, to text: inout [UInt8]) {
+  package static func append(_ bytes: [UInt8], to text: inout [UInt8]) {
     var bits: UInt32 = 0
     var held: UInt32 = 0
     for byte in bytes {
@@ -24,15 +39,17 @@ enum Base64URL {
     if held > 0 { text.append(alphabet[Int(bits << (6 - held) & 63)]) }
   }
 
-  static func encode(_ bytes: some Sequence<UInt8>) -> String {
-    var text: [UInt8] = []
-    append(bytes, to: &text)
-    return String(decoding: text, as: UTF8.self)
+  package static func decode(_ text: some StringProtocol) -> [UInt8]? {
+    decode(Array(text.utf8))
+  }
+
+  package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+    decode(Array(text))
   }
 
   /// Returns `nil` for a character outside the alphabet, an impossible length, or spare bits that are not zero. Of all texts
   /// that would decode to the same bytes only one is accepted, so that no token has a second spelling.
-  static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+  package static func decode(_ text: [UInt8]) -> [UInt8]? {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count * 3 / 4)
     var bits: UInt32 = 0
@@ -51,4 +68,3 @@ enum Base64URL {
     return held < 6 && bits == 0 ? bytes : nil
   }
 }
-#endif

@@ -1,7 +1,8 @@
 import HandstampCore
+import HandstampSupport
 
 /// A key as text, two digits per byte.
-enum Hexadecimal {
+enum KeyText {
   static func text(_ bytes: some Collection<UInt8>) -> [CChar] {
     let digits = Array("0123456789abcdef".utf8)
     var text: [CChar] = []
@@ -23,7 +24,7 @@ enum Hexadecimal {
     defer { for index in bytes.indices { bytes[index] = 0 } }
     var high: UInt8?
     for letter in rest {
-      guard let digit = digit(letter) else { return nil }
+      guard let digit = PercentEncoding.value(ofDigit: letter) else { return nil }
       if let first = high {
         bytes.append(first << 4 | digit)
         high = nil
@@ -32,14 +33,5 @@ enum Hexadecimal {
       }
     }
     return Secret(bytes: bytes)
-  }
-
-  private static func digit(_ letter: UInt8) -> UInt8? {
-    switch letter {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): letter - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): letter - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): letter - UInt8(ascii: "A") + 10
-    default: nil
-    }
   }
 }
