@@ -24,7 +24,8 @@ class Canvas:
         self.shapes = []
 
     def add(self, name, content=None, **attributes):
-        fields = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"' for key, value in attributes.items())
+        names = {key: key.rstrip("_").replace("_", "-") for key in attributes}
+        fields = "".join(f' {names[key]}="{escape(str(value))}"' for key, value in attributes.items())
         self.shapes.append(f"<{name}{fields}>{content}</{name}>" if content else f"<{name}{fields}/>")
 
     def text(self, x, y, words, color="ink", kind="sans", **attributes):
@@ -47,6 +48,6 @@ class Canvas:
             f"@media(prefers-color-scheme:dark){{{rules(DARK)}}}")
         shapes = "\n".join(self.shapes)
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" xml:space="preserve"'
-            f' aria-labelledby="title description">\n<title id="title">{escape(self.title)}</title>\n'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+            f' role="img" xml:space="preserve" aria-labelledby="title description">\n<title id="title">{escape(self.title)}</title>\n'
             f'<desc id="description">{escape(self.description)}</desc>\n<style>{style}</style>\n{shapes}\n</svg>\n')

@@ -1,4 +1,4 @@
-"""Records a refresh of a real client at a real server: what a proxy between them sees, what the vault and the database hold meanwhile."""
+"""Records refreshes of a real client at a real server: what a proxy between them sees, and what the vault and the database hold."""
 
 import hashlib
 import http.client

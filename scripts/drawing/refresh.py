@@ -36,18 +36,16 @@ class Sequence:
         self.parts.append((self.y - 18, words, color))
         self.y += 36
 
-    def arrow(self, start, end, words, color="ink", lost=False, dashed=False):
+    def arrow(self, start, end, words, color="ink", lost=False):
         a, b = LANES[start][0], LANES[end][0]
         way = 1 if b > a else -1
         tip = b - way * 7 if not lost else a + (b - a) * 0.52
-        style = {"stroke_dasharray": "4 4"} if dashed else {}
-        self.canvas.line(a + way * 7, self.y, tip - (0 if lost else way * 6), self.y, color, stroke_width=1.5, **style)
+        self.canvas.line(a + way * 7, self.y, tip - (0 if lost else way * 6), self.y, color, stroke_width=1.5)
         if lost:
             for sign in (1, -1):
                 self.canvas.line(tip - 5, self.y - 5 * sign, tip + 5, self.y + 5 * sign, "red", stroke_width=2)
         else:
-            self.canvas.add(
-                "path", d=f"M{tip},{self.y} l{-way * 8},-4 v8 z", class_=f"f-{color}")
+            self.canvas.add("path", d=f"M{tip},{self.y} l{-way * 8},-4 v8 z", class_=f"f-{color}")
         middle = (a + b) / 2 if not lost else (a + tip) / 2
         self.canvas.text(middle, self.y - 7, words, color, "mono", text_anchor="middle")
         self.y += STEP
@@ -63,8 +61,7 @@ class Sequence:
         height = self.y + 34
         back = canvas.Canvas(self.canvas.title, self.canvas.description)
         back.box(0.5, 0.5, WIDTH - 1, height - 1, "paper", "edge", 10)
-        for lane, words in LANES.items():
-            x, name = words
+        for x, name in LANES.values():
             back.line(x, 54, x, self.y - 8, "faint", stroke_dasharray="2 4")
             back.box(x - 74, 20, 148, 34, "panel", "edge", 6)
             back.text(x, 42, name, "ink", "strong" if name.startswith("handstamp") else "bold", text_anchor="middle")
@@ -73,9 +70,8 @@ class Sequence:
             back.box(14, top + 2, 4, end - top - 12, color, radius=2)
             back.box(24, top, len(words) * 7.4 + 12, 20, "paper", radius=4)
             back.text(30, top + 14, words, color, "bold")
-        back.text(
-            WIDTH / 2, height - 18, "T: refresh token · K: rotation key · A: access token · K′: a key of the thief's own", "dim", "small",
-            text_anchor="middle")
+        legend = "T: refresh token · K: rotation key · A: access token · K′: a key of the thief's own"
+        back.text(WIDTH / 2, height - 18, legend, "dim", "small", text_anchor="middle")
         back.shapes += self.canvas.shapes
         return back.document(WIDTH, height)
 
@@ -130,14 +126,13 @@ def draw(record):
     s.note("client", f"prints {name('A', record['again']['out'])}, exit {record['again']['status']}", "green")
 
     s.part("a thief: a copied token, another key", "red")
-    s.arrow("thief", "server", f"{request(stolen)}", "red")
+    s.arrow("thief", "server", request(stolen), "red")
     s.note("server", *row(stolen))
     s.arrow("server", "thief", response(stolen), "red")
     s.arrow("client", "server", f"POST /oauth/token  {request(last)}", "ink")
     s.arrow("server", "client", f"{response(last)}, {last['answer'].get('reason')}", "red")
-    side = 60
     words = [line for line in record["last"]["words"].splitlines() if line.startswith("handstamp: ")][0]
-    s.note("client", words.removeprefix("handstamp: "), "red", side=side)
+    s.note("client", words.removeprefix("handstamp: "), "red", side=60)
     return s.document()
 
 
