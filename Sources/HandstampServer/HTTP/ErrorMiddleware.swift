@@ -57,7 +57,7 @@ final class AllowedMethods: RouterMethods, Sendable {
     let matching = routes.withLock { routes in
       routes.filter { route in
         route.path.count == parts.count
-          && zip(route.path, parts).allSatisfy { $0.hasPrefix("{") || $0.hasPrefix(":") || $0 == $1 }
+          && zip(route.path, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
       }
     }
     guard !matching.isEmpty else { return nil }
