@@ -95,7 +95,8 @@ final class Stage: Sendable {
   /// Sends a request with just this token, without a session.
   func status(of path: String, with token: AccessToken) async throws -> (status: Int, reason: String?) {
     let answer = try await wire.transport.send(
-      TransportRequest(method: "GET", url: address.text + path, headers: [.bearer(token.secret)], timeout: .seconds(10)))
+      TransportRequest(method: "GET", url: address.text + path, headers: [.bearer(token.secret)], timeout: .seconds(10))
+    )
     let problem = try? JSONDecoder().decode(Problem.self, from: Data(answer.body))
     return (answer.status, problem?.reason)
   }
