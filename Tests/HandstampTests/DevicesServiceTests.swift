@@ -44,8 +44,15 @@ import Testing
     let sent = requests.withLock {
       $0.map { "\($0.method) \($0.url.suffix(from: $0.url.range(of: "/v1")?.lowerBound ?? $0.url.startIndex))" }
     }
-    #expect(
-      sent == ["DELETE /v1/sessions/s%2D1", "DELETE /v1/sessions/%2E%2E%2Fme%3Fx", "POST /v1/sessions/end-others"])
+    #expect(sent == ["DELETE /v1/sessions/s-1", "DELETE /v1/sessions/..%2Fme%3Fx", "POST /v1/sessions/end-others"])
+  }
+
+  @Test(arguments: ["", ".", ".."]) func `whose id would name another path are unknown`(_ id: String) async throws {
+    let service = try await devices(204, "")
+    await #expect(throws: SessionError.refused(code: "not_found", detail: nil)) {
+      try await service.end(SessionID(id))
+    }
+    #expect(requests.withLock { $0.isEmpty })
   }
 
   @Test(arguments: [(200, "<html>"), (200, "{}"), (404, "{\"code\":\"not_found\"}"), (503, "")])
