@@ -74,13 +74,19 @@ import Testing
     #expect(try await accounts.add { grant("ada", at: good, session: "fourth") } == victim)
   }
 
-  @Test func `leave accounts from older lists or without an issuer unchanged`() async throws {
+  @Test func `differ from an account without an issuer, which is found again, too`() async throws {
     let accounts = accounts()
     let ada = try await accounts.add { grant("ada", at: nil, session: "first") }
-    #expect(accounts[ada]?.server == nil)
-    #expect(try await accounts.add { grant("ada", at: good, session: "second") } == ada)
-    #expect(accounts[ada]?.server == good)
+    let other = try await accounts.add { grant("ada", at: good, session: "second") }
+    #expect(ada == AccountID("ada") && other == AccountID("https://id.example.org#ada"))
     #expect(try await accounts.add { grant("ada", at: nil, session: "third") } == ada)
-    #expect(accounts[ada]?.server == good)
+    #expect(try await token(other, accounts) == AccessToken("access-session-second-0"))
+    #expect(accounts.accounts.map(\.server) == [nil, good])
+    #expect(accounts.accounts.map(\.idAtServer) == [ada, ada])
+    // In the other order.
+    let bob = try await accounts.add { grant("bob", at: good, session: "fourth") }
+    let anonymous = try await accounts.add { grant("bob", at: nil, session: "fifth") }
+    #expect(bob == AccountID("bob") && anonymous == AccountID("#bob"))
+    #expect(accounts.accounts(named: "bob").map(\.id) == [bob, anonymous])
   }
 }

@@ -8,7 +8,7 @@ public import Observation
 /// the active account; to use another account for one call, take its ``session(of:)``. Other programs on the device that share
 /// the list see a change within a second.
 @MainActor @Observable
-public final class Accounts<Server: Backend, Content: Sendable> {
+public final class Accounts<Server: Backend, Content: Sendable>: @MainActor AccountsKeeper {
   /// The list at one instant, replaced as a whole.
   public struct Snapshot: Sendable, Hashable {
     /// The accounts, in the order in which they were added.
@@ -76,6 +76,10 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   /// Returns the account with this tag; `nil` if there is none.
   public func account(tagged tag: String) -> ListedAccount? { snapshot.accounts.first { $0.tag == tag } }
 
+  /// Returns the accounts that a user may mean by `name`: by tag, else by ID, else by name, else by the part of an email address
+  /// before the `@`. More than one means that the name is ambiguous.
+  public func accounts(named name: String) -> [ListedAccount] { snapshot.accounts.named(name) }
+
   /// Returns the session of an account, active or not; `nil` if it is not in the list.
   public func session(of id: AccountID) -> SessionManager<Server, Content>? {
     guard places[id] != nil else { return nil }
@@ -93,7 +97,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   /// waits for ``activate(_:)``. If the tokens cannot be stored, the account is in the list nevertheless, signed out.
   ///
   /// The list uses the server's ID for the account. If an account of another server already has that ID, the new one's ID is
-  /// prefixed with the URL of its server, which ``TokenResponse/issuer`` gives.
+  /// prefixed with the URL of its server, which ``TokenResponse/issuer`` gives: a backend names it in every response or in none.
   ///
   /// A closure that calls a server itself must first take its turn, see ``SignInTurn``.
   ///
@@ -118,33 +122,28 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   ) async throws(SessionError) -> AccountID {
     guard let profile = tokens.profile else { throw .invalidResponse("the token response does not name the account") }
     // Another program may have added an account with that ID.
-    if tokens.issuer != nil { await load() }
+    await load()
     let id = listedID(profile.id, at: tokens.issuer)
     try await alone(id) { () async throws(SessionError) in
-      // In this order: an account in the list without a session can be signed in to, but a session that no list names is lost.
-      // The account stays in the list in any case: another program may have signed in to it meanwhile.
       let record = ListedAccount(
         id: id, name: profile.name, tag: tag, server: tokens.issuer, addedAt: self.clock.now().wall)
-      try await self.change(.add(record))
-      try await self.openSession(of: id).signIn(with: tokens, remember: remember)
-      // Another program may have removed it between the two.
-      try await self.change(.add(record))
+      try await self.add(record) { () async throws(SessionError) in
+        try await self.openSession(of: id).signIn(with: tokens, remember: remember)
+      }
     }
     return id
   }
 
-  /// Returns the list's ID for the server's `id`. An account from before servers were recorded is assumed to belong to this
-  /// server.
-  private func listedID(_ id: AccountID, at authority: String?) -> AccountID {
-    guard let authority else { return id }
+  /// Returns the list's ID for the server's `id`. Without a server, `id` belongs to no server's account.
+  private func listedID(_ id: AccountID, at server: String?) -> AccountID {
     var choices = [id]
     // An account may be named like another one's prefixed ID: then the server's URL is prefixed again.
-    while let known = self[choices[choices.count - 1]], let server = known.server, server != authority {
-      choices.append(AccountID("\(authority)#\(choices[choices.count - 1].rawValue)"))
+    while let known = self[choices[choices.count - 1]], known.server != server {
+      choices.append(ListedAccount.id(of: choices[choices.count - 1], at: server))
     }
     // The account's own prefixed ID, even if a shorter one is free by now.
-    let whole = AccountID("\(authority)#\(id.rawValue)")
-    return (choices + [whole]).first { self[$0]?.server == authority } ?? choices[choices.count - 1]
+    let whole = ListedAccount.id(of: id, at: server)
+    return (choices + [whole]).first { self[$0] != nil && self[$0]?.server == server } ?? choices[choices.count - 1]
   }
 
   /// Makes an account the active one, here and in every program that shares the list.
@@ -176,10 +175,11 @@ public final class Accounts<Server: Backend, Content: Sendable> {
       let report = await session.signOut(plan)
       // An account whose sign-out could not be stored stays in the list: its vault may still hold the session.
       if let trouble = report.storageError { throw .storage(trouble) }
-      let record = self[id]
-      try await self.change(.remove(id, isLeaving: true))
-      // Another program may have signed in before the removal: a session that no list names would be lost.
-      if let record, await session.controller.isSessionStored() { try await self.change(.add(record)) }
+      if let record = self[id] {
+        _ = try await self.remove(record, isLeaving: true) { await session.controller.isSessionStored() }
+      } else {
+        try await self.apply(.remove(id, isLeaving: true))
+      }
       return report
     }
   }
@@ -220,6 +220,8 @@ public final class Accounts<Server: Backend, Content: Sendable> {
     sessions[id] = session
     return session
   }
+
+  package func apply(_ edit: AccountsEdit) async throws(SessionError) { try await self.change(edit) }
 
   @discardableResult
   private func change(_ edit: AccountsEdit) async throws(SessionError) -> AccountsList {

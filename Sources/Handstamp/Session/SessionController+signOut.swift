@@ -103,7 +103,7 @@ extension SessionController {
   func settled() async -> Bool { await wait(nextWaiter(), until: .settled, within: nil) }
 
   /// Whether the vault holds a session now, even one that this controller has not seen yet.
-  nonisolated func isSessionStored() async -> Bool {
+  package nonisolated func isSessionStored() async -> Bool {
     switch await vault.read() {
     case .value(let entry): entry.session != nil
     case .accessOnly: true

@@ -6,8 +6,7 @@ import HandstampVaults
 
 /// An account at a server, as known to this installation. Its ID determines its vault.
 struct Account: Sendable, Hashable {
-  /// Server and account combined, so that no server can name another one's account. An installation older than the list has
-  /// one vault per server, and uses the server alone.
+  /// Server and account combined, so that no server can name another one's account.
   let id: AccountID
   let server: ServerAddress
   /// The name for people: the email address typed at sign-in, else its name at the server.
@@ -37,18 +36,13 @@ struct Account: Sendable, Hashable {
     ListedAccount(id: id, name: name, tag: tag, server: server.text, addedAt: addedAt)
   }
 
-  /// Returns the ID for the account that `server` calls `account`. A server's URL contains no `#`.
+  /// Returns the ID for the account that `server` calls `account`.
   static func id(of account: AccountID, at server: ServerAddress) -> AccountID {
-    AccountID("\(server.text)#\(account.rawValue)")
+    ListedAccount.id(of: account, at: server.text)
   }
 
-  /// Returns the ID of an older installation's only account at a server.
-  static func soleID(at server: ServerAddress) -> AccountID { AccountID(server.text) }
-
-  /// The account's ID at the server; `nil` if only its vault has it.
-  var idAtServer: String? {
-    id.rawValue.hasPrefix(server.text + "#") ? String(id.rawValue.dropFirst(server.text.count + 1)) : nil
-  }
+  /// The account's ID at the server.
+  var idAtServer: String { listed.idAtServer.rawValue }
 
   /// The name and the server, for messages.
   var words: String { "\(name) at \(server.text)" }
@@ -57,7 +51,7 @@ struct Account: Sendable, Hashable {
   func handle(among all: [Account]) -> String {
     if let tag { return tag }
     let isAlone = all.count { $0.name.lowercased() == name.lowercased() } == 1
-    return isAlone ? name : idAtServer ?? id.rawValue
+    return isAlone ? name : idAtServer
   }
 }
 #endif

@@ -28,7 +28,6 @@ enum PendingEnds {
       for account in book.accounts {
         group.addTask { _ = await deliver(to: account, home, within: limit) }
       }
-      for departure in book.former { group.addTask { _ = await deliver(to: Account(departure), home, within: limit) } }
       let departures = Departures(of: home)
       for (departure, path) in departures.all {
         group.addTask {

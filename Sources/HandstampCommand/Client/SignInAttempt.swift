@@ -147,19 +147,20 @@ struct SignInAttempt {
       throw Refusal(error, server: server)
     }
     guard let profile = grant.profile else { return }
-    var account = await book.place(
+    var account = book.place(
       of: profile, at: server, name: name ?? profile.name, now: SystemClock().now().wall)
     account.tag = tag ?? account.tag
     try await save(oauth, clientSecret, of: account.id)
-    // The list first: a listed account without a session can be signed in to; a session without a listed account is lost.
-    try await keep(account, activate: activate)
-    let client = try Client(home: home, account: account)
-    do throws(SessionError) { try await client.controller.signIn(with: grant) } catch {
-      throw Refusal(error, account: account)
+    let client = try await book.add(account.listed) { () async throws(Refusal) -> Client in
+      try await use(account, activate: activate)
+      let client = try Client(home: home, account: account)
+      do throws(SessionError) { try await client.controller.signIn(with: grant) } catch {
+        throw Refusal(error, account: account)
+      }
+      // Another process may have removed the account in between.
+      try await save(oauth, clientSecret, of: account.id)
+      return client
     }
-    // Another process may have removed the account in between.
-    try await save(oauth, clientSecret, of: account.id)
-    try await book.edit(.add(account.listed))
     home.forgetRefusal(of: account.id)
     turn.end()
     await client.settle()
@@ -182,18 +183,18 @@ struct SignInAttempt {
   func keep(_ account: Account, tag: String?, activate: Bool) async throws(Refusal) {
     var account = account
     account.tag = tag ?? account.tag
-    try await keep(account, activate: activate)
+    if book[account.id] != account { try await book.apply(.add(account.listed)) }
+    try await use(account, activate: activate)
     say("already signed in as \(account.name) at \(server.text)", account, activate: activate)
   }
 
-  private func keep(_ account: Account, activate: Bool) async throws(Refusal) {
-    if book[account.id] != account || book.isOlderThanList { try await book.edit(.add(account.listed)) }
-    if activate, book.active != account.id { try await book.edit(.activate(account.id)) }
+  /// Makes a listed account the active one, and remembers its server.
+  private func use(_ account: Account, activate: Bool) async throws(Refusal) {
+    if activate, book.active != account.id { try await book.apply(.activate(account.id)) }
     var settings = try home.settings()
     let knowsServer = settings.servers?.contains(server) == true
-    guard settings.server != server || settings.hasList != true || !knowsServer else { return }
+    guard settings.server != server || !knowsServer else { return }
     settings.server = server
-    settings.hasList = true
     if !knowsServer { settings.servers = (settings.servers ?? []) + [server] }
     try home.save(settings)
   }

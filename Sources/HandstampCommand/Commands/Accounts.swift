@@ -50,7 +50,7 @@ struct Accounts: SessionCommand {
       items.append(Answer.Item(account, isActive: isActive, report))
       rows.append([
         isActive ? "*" : "", account.name, account.tag ?? "-", account.server.text, report.stateWords,
-        report.account?.id ?? account.idAtServer ?? account.id.rawValue,
+        report.account?.id ?? account.idAtServer,
       ])
     }
     let hidden = await Refusal.hidden(in: home)

@@ -101,9 +101,10 @@ struct Logout: AsyncParsableCommand {
   }
 
   private func remove(_ client: Client, _ book: AccountBook, isTold: Bool) async throws(Refusal) {
-    try await book.edit(.remove(client.account.id))
-    if case .value(let entry) = await client.home.vault(of: client.account.id).read(), entry.session != nil {
-      try await book.edit(.add(client.account.listed))
+    let isRemoved = try await book.remove(client.account.listed, isLeaving: false) {
+      await client.controller.isSessionStored()
+    }
+    guard isRemoved else {
       Terminal.say("\(client.account.words) was signed in to again meanwhile, and was not removed")
       return
     }

@@ -27,7 +27,7 @@ extension Examination {
       add(.problem("folders", rule.gone.message, hint: rule.gone.hint))
     }
     for account in book.accounts { await examine(account, handle: account.handle(among: book.accounts)) }
-    let waiting = Departures(of: home).all.count + book.former.count
+    let waiting = Departures(of: home).all.count
     if waiting > 0 {
       add(.note("sign_outs", "\(waiting) removed account(s) may still have a revocation pending"))
     }

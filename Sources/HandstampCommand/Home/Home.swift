@@ -157,10 +157,6 @@ struct Home: Sendable, Hashable {
 struct Settings: Codable, Hashable, Sendable {
   /// The server of the last sign-in.
   var server: ServerAddress?
-  /// Earlier servers, from before there was a list of accounts.
-  var formerServers: [ServerAddress]?
-  /// Whether the list of accounts is complete. An older installation has one account per server.
-  var hasList: Bool?
   /// Every server that was signed in to. If the list of accounts is lost, vaults are identified by these.
   var servers: [ServerAddress]?
 }

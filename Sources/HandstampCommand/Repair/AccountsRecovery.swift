@@ -28,12 +28,10 @@ struct AccountsRecovery: Sendable {
     named.formUnion(FolderRules(of: home).all.map(\.account))
     named.formUnion(Departures(of: home).all.map(\.departure.account))
     var servers: Set<String> = Set(named.compactMap { AccountsRecovery.server(of: $0)?.text })
-    servers.formUnion((settings?.formerServers ?? []).map(\.text))
     servers.formUnion((settings?.servers ?? []).map(\.text))
     if let server = settings?.server { servers.insert(server.text) }
     servers.formUnion(home.issuers)
     servers.formUnion(texts.flatMap { AccountsRecovery.strings(after: "server", in: $0) })
-    named.formUnion(servers.map { AccountID($0) })
     for id in named { ids[VaultInspection.digest(of: id)] = id }
     for vault in inspection.vaults where ids[vault.digest] == nil {
       for account in AccountsRecovery.accounts(inLogOf: vault.digest, home) {
@@ -54,12 +52,6 @@ struct AccountsRecovery: Sendable {
   func strays(beside list: AccountsList) async -> [VaultInspection.Stored] {
     var known = Set(list.accounts.map { VaultInspection.digest(of: $0.id) })
     known.formUnion(Departures(of: home).all.map { VaultInspection.digest(of: $0.departure.account) })
-    let settings = try? home.settings()
-    // An installation older than the list has one account for each of these servers.
-    if settings?.hasList != true {
-      let servers = (settings?.formerServers ?? []) + [settings?.server].compactMap(\.self)
-      known.formUnion(servers.map { VaultInspection.digest(of: Account.soleID(at: $0)) })
-    }
     return inspection.vaults.filter { $0.hasRoom && !known.contains($0.digest) }
   }
 
@@ -116,9 +108,10 @@ struct AccountsRecovery: Sendable {
     if case .failure(let trouble) = await home.index.edit(edit) { throw Refusal(trouble) }
   }
 
-  /// The server in an account's ID; in an older installation, the ID is the server alone.
+  /// The server in an account's ID.
   static func server(of id: AccountID) -> ServerAddress? {
     let text = id.rawValue.prefix { $0 != "#" }
+    guard text.endIndex < id.rawValue.endIndex else { return nil }
     return try? ServerAddress(parsing: String(text), allowingClearText: true)
   }
 

@@ -70,7 +70,7 @@ struct Repair: Sendable {
       guard case .success(let list) = await home.index.read() else { return }
       let active = (list.active.flatMap { list[$0] } ?? list.accounts.first).flatMap { Account($0) }
       guard let active else { return }
-      var settings = Settings(server: active.server, formerServers: nil, hasList: true)
+      var settings = Settings(server: active.server)
       // If the list is ever lost, it is rebuilt from these servers.
       for server in list.accounts.compactMap({ Account($0)?.server }) where settings.servers?.contains(server) != true {
         settings.servers = (settings.servers ?? []) + [server]

@@ -40,7 +40,9 @@ final class Stage: Sendable {
   /// Returns the active account of a device, or a placeholder on a new one.
   func account(of home: Home) async throws -> Account {
     if let active = try await AccountBook(of: home).activeAccount { return active }
-    return Account(id: Account.soleID(at: address), server: address, name: email, addedAt: UnixTime(milliseconds: 0))
+    return Account(
+      id: Account.id(of: AccountID(email), at: address), server: address, name: email,
+      addedAt: UnixTime(milliseconds: 0))
   }
 
   /// Runs `handstamp` on a device until it ends, and checks its exit code.

@@ -211,40 +211,6 @@ extension Processes {
       }
     }
     #endif
-
-    @Test func `of an installation with one account per server keep working, and are listed`() async throws {
-      try await Rig.run { stage in
-        try await stage.signUp(stage.second)
-        // The old format: the vault is named after the server, and the settings name the server.
-        let sole = Account(
-          id: Account.soleID(at: stage.address), server: stage.address, name: "", addedAt: UnixTime(milliseconds: 0))
-        let client = try Client(home: stage.first, account: sole)
-        let secret = Secret(stage.password)
-        try await client.controller.signIn { try await client.identity.signIn(email: ada, password: secret) }
-        let former = try ServerAddress(parsing: "http://127.0.0.1:9")
-        try stage.first.save(Settings(server: stage.address, formerServers: [former]))
-
-        #expect(try await stage.person(stage.first) == ada)
-        #expect(try await stage.run(["status"], on: stage.first).out.contains("signed in"))
-        #expect(try await stage.run(["accounts"], on: stage.first).out.contains("ada"))
-        #expect(try stage.first.settings().hasList == nil, "reading changes nothing")
-        let session = try await stage.session(of: stage.first).id
-        try await stage.signUp(stage.first, email: bob)
-        #expect(try await stage.person(stage.first) == bob)
-        try await stage.run(["switch", "ada"], on: stage.first)
-        #expect(try await stage.session(of: stage.first).id == session)
-        try await stage.run(["login", ada, "--force"], on: stage.first, input: stage.password + "\n")
-        let list = try object(try await stage.run(["accounts", "--json"], on: stage.first).out)
-        let items = try #require(list["accounts"] as? [[String: Any]])
-        #expect(items.map { $0["name"] as? String } == [ada, bob])
-        #expect(items.map { $0["id"] as? String }.first == stage.address.text, "it keeps its vault")
-        #expect(
-          try stage.first.settings()
-            == Settings(server: stage.address, formerServers: nil, hasList: true, servers: [stage.address]))
-        try await stage.run(["logout", "--account", ada, "--erase"], on: stage.first)
-        #expect(!(try await stage.run(["accounts"], on: stage.first).out.contains("ada")))
-      }
-    }
   }
 }
 #endif

@@ -98,7 +98,7 @@ extension Processes {
           tokens.append(entry.session?.access?.token.secret.withExposed { $0 } ?? "")
         }
         self.tokens = tokens
-        ids = try [first, book.account(other)].map { try #require($0.idAtServer) }
+        ids = try [first, book.account(other)].map(\.idAtServer)
         try #require(tokens.count == 2)
         try FileManager.default.createDirectory(atPath: here, withIntermediateDirectories: true)
       }

@@ -133,7 +133,6 @@ extension Processes {
         let next = try await stage.run(["token"], on: stage.first)
         #expect(next.words.contains("revoked an earlier session at \(stage.address.text)"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
-        #expect(try stage.first.settings().formerServers == nil)
         #expect(try await stage.run(["token"], on: stage.first).words.isEmpty)
       }
     }
