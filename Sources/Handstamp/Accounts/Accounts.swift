@@ -260,12 +260,12 @@ public final class Accounts<Server: Backend, Content: Sendable>: @MainActor Acco
 
 extension Accounts {
   /// Manages the accounts of the program `name`, such as `org.example.forum`, at one backend. List, vaults and folders are in
-  /// the platform's standard places. A sign-out removes those folders of the account that its plan includes, see
-  /// ``AccountFolder``.
+  /// the platform's standard places. A sign-out removes those folders of the account that its plan includes: the
+  /// database that `StorePlace` of `HandstampData` names, the downloads (`AccountID.downloadsFolder(of:)`) and the images.
   ///
   /// - Parameters:
-  ///   - audits: whether each account has an audit log, see ``FileAuditLog``. With a vault of your own that is not an
-  ///     ``AuditableVault``, the logs lie where the platform's vaults do, and their key beside them, in `audit.key`.
+  ///   - audits: whether each account has an audit log, see ``FileAuditLog``. With a vault of your own, the logs lie
+  ///     where the platform's vaults do, and their key beside them, in `audit.key`.
   ///   - presence: one lock for all accounts; `nil` if none.
   ///   - vault: creates an account's vault, such as `.keychain(name, account: $0)`; `nil` uses the platform's vault.
   public convenience init(
@@ -288,7 +288,7 @@ extension Accounts {
 
 extension FileAuditLog {
   fileprivate static func log(of vault: any Vault, _ account: AccountID, program: String) -> FileAuditLog {
-    if let vault = vault as? any AuditableVault { return FileAuditLog(vault) }
+    if let known = vault as? any AuditableVault { return FileAuditLog(vault, in: known.auditPlace) }
     let folder = ProgramFolder(program)?.vaults ?? ""
     // Not the key of the platform's vaults: there may be none.
     return FileAuditLog(vault, in: AuditPlace(folder: folder, account: account, key: .file(folder + "/audit.key")))

@@ -11,8 +11,9 @@ public struct StorePlace: Sendable, Hashable {
   /// Uses a folder of the caller's choice. Accounts must not share one.
   public init(folder: URL) { self.folder = folder }
 
-  /// Uses the folder of one account of the program `name`, such as `org.example.forum`: ``AccountFolder/database`` of
-  /// `HandstampVaults`, which `Accounts` of `Handstamp` removes at a sign-out whose plan includes the database.
+  /// Uses the folder of one account of the program `name`, such as `org.example.forum`, which `Accounts` of
+  /// `Handstamp` removes at a sign-out whose plan includes the database. It lies beside `AccountID.downloadsFolder(of:)`, which
+  /// gives the paths.
   ///
   /// - Parameter account: The account's ID in the list of accounts; in a program without one, its ID at the server.
   /// - Throws: ``StoreError/noPlace`` if the folder cannot be determined.

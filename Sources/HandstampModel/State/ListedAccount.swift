@@ -38,7 +38,7 @@ extension ListedAccount {
 extension Sequence<ListedAccount> {
   /// Returns the accounts that a user may mean by `name`: by tag, else by ID, else by name, else by the part of an email address
   /// before the `@`. The first of the four that matches any account decides; names match regardless of case.
-  public func named(_ name: String) -> [ListedAccount] {
+  package func named(_ name: String) -> [ListedAccount] {
     let lowered = name.lowercased()
     let ways: [(ListedAccount) -> Bool] = [
       { $0.tag == name }, { $0.id.rawValue == name || $0.idAtServer.rawValue == name },

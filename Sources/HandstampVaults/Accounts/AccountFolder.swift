@@ -8,6 +8,27 @@ import Glibc
 import Musl
 #endif
 
+extension AccountID {
+  /// Returns the folder for files that this account's user downloaded, which `Accounts` of `Handstamp` removes at a sign-out whose
+  /// plan includes ``CleanupScope/downloads``. Created by the first writer, who excludes it from backups.
+  ///
+  /// | system | folder |
+  /// |---|---|
+  /// | Linux | `$XDG_STATE_HOME/<program>/accounts/<account>/downloads`; `~/.local/state/…` if unset |
+  /// | Apple | `Application Support/<program>/accounts/<account>/downloads` |
+  /// | tvOS | `Caches/<program>/accounts/<account>/downloads`, which the system may empty |
+  ///
+  /// `<account>` is a digest, which reveals no name. Use the account's ID in the list of accounts; in a program without one, its
+  /// ID at the server.
+  ///
+  /// - Parameter program: The program's name, such as `org.example.forum`; the same as for its vaults.
+  /// - Returns: An absolute path; `nil` if the system does not say where the folder is.
+  public func downloadsFolder(of program: String) -> String? { AccountFolder(of: self, program: program)?.downloads }
+
+  /// Returns the folder for this account's cached images. Like ``downloadsFolder(of:)``, with ``CleanupScope/imageCache``.
+  public func imagesFolder(of program: String) -> String? { AccountFolder(of: self, program: program)?.images }
+}
+
 /// The folder of one account's data on this device, apart from its vault and its audit log.
 ///
 /// | system | folder |
@@ -21,26 +42,26 @@ import Musl
 /// Apple device is locked is the app's default.
 ///
 /// `Accounts` of `Handstamp` removes each folder at a sign-out whose plan includes it.
-public struct AccountFolder: Sendable, Hashable {
+package struct AccountFolder: Sendable, Hashable {
   /// Absolute. Created by the first writer, see the folders in it.
-  public let path: String
+  package let path: String
 
   /// Names the folder, and creates nothing. `nil` if the system does not say where it is.
   ///
   /// - Parameters:
   ///   - account: The account's ID in the list of accounts; in a program without one, its ID at the server.
   ///   - program: The program's name, such as `org.example.forum`; the same as for its vaults.
-  public init?(of account: AccountID, program: String) {
+  package init?(of account: AccountID, program: String) {
     guard let folder = ProgramFolder(program) else { return nil }
     path = folder.path + "/accounts/" + VaultFiles.digest(of: account)
   }
 
   /// For the account's database: removed by ``CleanupScope/database``.
-  public var database: String { path + "/database" }
+  package var database: String { path + "/database" }
   /// For files that the user downloaded: removed by ``CleanupScope/downloads``.
-  public var downloads: String { path + "/downloads" }
+  package var downloads: String { path + "/downloads" }
   /// For cached images: removed by ``CleanupScope/imageCache``.
-  public var images: String { path + "/images" }
+  package var images: String { path + "/images" }
 }
 
 /// The folder of a program: its vaults, with their locks, list and audit logs; the ID of its installation; and the folders

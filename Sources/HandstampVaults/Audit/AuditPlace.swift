@@ -1,7 +1,7 @@
-public import HandstampCore
+package import HandstampCore
 
 /// Where an account's audit log lies, and the source of the key that authenticates it.
-public struct AuditPlace: Sendable {
+package struct AuditPlace: Sendable {
   let place: VaultFolder
   let files: VaultFiles
   let account: AccountID
@@ -15,7 +15,7 @@ public struct AuditPlace: Sendable {
   ///   - folder: An absolute path. Created by the first record, accessible by its owner only, and excluded from backups.
   ///   - key: Created with the first record if there is none. Anyone who has it can rewrite the log unnoticed, so keep it as
   ///     well as the vault.
-  public init(folder: String, account: AccountID, key: VaultKey) {
+  package init(folder: String, account: AccountID, key: VaultKey) {
     self.init(in: VaultFolder(folder), account: account, key: key)
   }
 
@@ -29,18 +29,18 @@ public struct AuditPlace: Sendable {
 }
 
 /// A vault with a place for its account's audit log.
-public protocol AuditableVault: Vault {
+package protocol AuditableVault: Vault {
   var auditPlace: AuditPlace { get }
 }
 
 /// The log lies beside the vault, and its key is derived from the vault's.
 extension SealedFileVault: AuditableVault {
-  public var auditPlace: AuditPlace { AuditPlace(in: place, account: account, key: key, patience: patience) }
+  package var auditPlace: AuditPlace { AuditPlace(in: place, account: account, key: key, patience: patience) }
 }
 
 /// The log lies in the folder of the locks, and its key in a keychain item of its own, one per service.
 extension KeychainVault: AuditableVault {
-  public var auditPlace: AuditPlace {
+  package var auditPlace: AuditPlace {
     AuditPlace(folder: folder, account: account, key: .managed(by: KeptKey(in: KeychainAuditKey(vault: self))))
   }
 }

@@ -13,7 +13,7 @@ import HandstampSupport
 /// |---|---|---|
 /// | ``SealedFileVault`` | the vault's | derived from the vault's |
 /// | ``KeychainVault`` | the vault's, for locks | in a keychain item of its own |
-/// | any other | an ``AuditPlace`` | any ``VaultKey`` |
+/// | any other | the program's choice | any ``VaultKey`` |
 ///
 /// With a vault that forgets at the end of its process, such as ``MemoryVault``, a truncation is detected only within that
 /// process; every other change is detected later as well.
@@ -58,7 +58,12 @@ public final class FileAuditLog: AuditLog {
   /// - Parameters:
   ///   - program: The program's name in the log; its file name by default.
   ///   - limit: The approximate size of the log on disk, in bytes; at least 32 KiB.
-  public convenience init(_ vault: any AuditableVault, program: String? = nil, limit: Int = 1 << 20) {
+  public convenience init(_ vault: SealedFileVault, program: String? = nil, limit: Int = 1 << 20) {
+    self.init(vault, in: vault.auditPlace, program: program, limit: limit)
+  }
+
+  /// Creates the log of `vault`'s account, like the log of a ``SealedFileVault``.
+  public convenience init(_ vault: KeychainVault, program: String? = nil, limit: Int = 1 << 20) {
     self.init(vault, in: vault.auditPlace, program: program, limit: limit)
   }
 
@@ -66,10 +71,20 @@ public final class FileAuditLog: AuditLog {
   ///
   /// - Parameters:
   ///   - vault: Keeps the log's progress.
-  ///   - place: The same for every program that writes to the log.
+  ///   - folder: An absolute path, the same for every program that writes to the log. Created by the first record, accessible by
+  ///     its owner only, and excluded from backups.
+  ///   - key: Created with the first record if there is none. Anyone who has it can rewrite the log unnoticed, so keep it as well
+  ///     as the vault.
   ///   - program: The program's name in the log; its file name by default.
   ///   - limit: The approximate size of the log on disk, in bytes; at least 32 KiB.
-  public init(_ vault: any Vault, in place: AuditPlace, program: String? = nil, limit: Int = 1 << 20) {
+  public convenience init(
+    _ vault: any Vault, folder: String, account: AccountID, key: VaultKey, program: String? = nil, limit: Int = 1 << 20
+  ) {
+    let place = AuditPlace(folder: folder, account: account, key: key)
+    self.init(vault, in: place, program: program, limit: limit)
+  }
+
+  package init(_ vault: any Vault, in place: AuditPlace, program: String? = nil, limit: Int = 1 << 20) {
     self.vault = vault
     home = place
     writer = AuditWriter(program: program ?? programName(), process: Int64(getpid()))
