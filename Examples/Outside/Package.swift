@@ -17,7 +17,7 @@ let package = Package(
   traits: Set(traits.map { .trait(name: $0) } + [.default(enabledTraits: [])]),
   dependencies: [
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
-    .package(url: url, from: "0.1.0", traits: Set(traits.map { .trait(name: $0, condition: .when(traits: [$0])) }))
+    .package(url: url, from: "0.1.0", traits: Set(traits.map { .trait(name: $0, condition: .when(traits: [$0])) })),
   ],
   targets: [
     .executableTarget(name: "PlainClient", dependencies: [handstamp("Handstamp")]),

@@ -142,8 +142,9 @@ import Testing
     let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
     for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
       let text = try String(contentsOf: file, encoding: .utf8)
-      for match in text.matches(of: #/Problem\(\s*\.\w+,\s*"([a-z_]+)"|invalidToken\(code: "([a-z_]+)"/#) {
-        if let code = match.output.1 ?? match.output.2 { codes.insert(String(code)) }
+      let places = #/(?:Problem\(\s*\.\w+,\s*|invalidToken\(\s*code: |refused\()"([a-z_]+)"/#
+      for match in text.matches(of: places) {
+        codes.insert(String(match.output.1))
       }
     }
     return codes.sorted()

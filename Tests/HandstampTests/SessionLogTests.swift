@@ -30,7 +30,9 @@ private struct Lines: LogHandler {
 
   private func controller(_ backend: ScriptedBackend, _ vault: any Vault = MemoryVault()) -> SessionController {
     SessionController(
-      backend: backend, vault: vault, policy: SessionPolicy(retry: RetryPolicy(attempts: 2, base: .zero)), clock: clock,
+      backend: backend, vault: vault,
+      policy: SessionPolicy(
+        refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(attempts: 2, base: .zero)), clock: clock,
       logger: logger)
   }
 

@@ -66,7 +66,7 @@ import Testing
     #expect(
       output.split(separator: "\n") == [
         "done 1 s1 []", "done 2 s1 []", "done 3 s1 []", "failed full: disk full (writing the vault)", "3 s1 []",
-        "failed full: disk full (keeping room for tokens)", "3 s1 []", "done 4 - [\"s1\"]", "4 - [\"s1\"]",
+        "failed full: disk full (writing the reserve for tokens)", "3 s1 []", "done 4 - [\"s1\"]", "4 - [\"s1\"]",
       ])
   }
 

@@ -13,6 +13,8 @@ struct AccountBook: AccountsKeeper, Sendable {
   /// Reads the accounts, without taking a lock or changing anything.
   init(of home: Home) async throws(Refusal) {
     self.home = home
+    // Damaged settings are reported by every command, and not only by the sign-in that needs them.
+    _ = try home.settings()
     switch await home.index.read() {
     case .success(let list):
       accounts = list.accounts.compactMap(Account.init)

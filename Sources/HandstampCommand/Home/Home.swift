@@ -17,9 +17,14 @@ struct Home: Sendable, Hashable {
   ///
   /// Also reads where the key is kept, so that a process asks for it only once.
   static func current(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws(Refusal) -> Home {
-    var home = try found(environment)
+    try found(environment).withNotedKey
+  }
+
+  /// The same folder, with the key that its note names now.
+  var withNotedKey: Home {
+    var home = self
     // If the folder cannot be read, reading the vault reports the error.
-    if let store = try? home.keyStore() { home.key = store.key }
+    if let store = try? keyStore() { home.key = store.key }
     return home
   }
 

@@ -16,7 +16,7 @@ struct Repair: Sendable {
     var repair = Repair(home: home, setsAside: settingAside)
     for _ in 0..<8 {
       // A repair may have changed where the key is kept.
-      let home = (try? Home.current()) ?? home
+      let home = home.withNotedKey
       let damages = await HomeCheck.damages(of: home)
         .filter { !$0.steps.isEmpty && ($0.cure == .fix || settingAside && $0.cure == .setAside) }
       guard !damages.isEmpty else { break }

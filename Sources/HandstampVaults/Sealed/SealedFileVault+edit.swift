@@ -124,7 +124,7 @@ extension SealedFileVault {
       return
     }
     try folder.replace(
-      files.room, with: VaultFiles.filling(needed), partial: VaultFiles.newPartial(), content: "room for tokens")
+      files.room, with: VaultFiles.filling(needed), partial: VaultFiles.newPartial(), content: "the reserve for tokens")
   }
 
   /// Removes the reserve. A folder in its place holds no session data, and does not keep a session from ending.
