@@ -48,3 +48,33 @@ extension Optional {
     if let self { await transform(self) } else { nil }
   }
 }
+
+@Suite(.timeLimit(.minutes(10))) struct `Subscribers of a multicast` {
+  @Test func `may be cancelled at the instant that they are told`() async {
+    let hub = Multicast(startingWith: 0)
+    let rounds = 2_000
+    let publisher = Task.detached { for number in 1...rounds { hub.publish(number) } }
+    for _ in 0..<rounds {
+      let observer = Task.detached { for await _ in hub.subscribe() {} }
+      // Until it waits for the next element.
+      await Task.yield()
+      observer.cancel()
+    }
+    await publisher.value
+    #expect(hub.latest == rounds)
+  }
+
+  @Test func `see what several threads publish in the same order`() async {
+    let hub = Multicast(startingWith: 0)
+    let streams = (0..<4).map { _ in hub.subscribe() }
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 { group.addTask { for _ in 0..<500 { hub.publish { ($0 ?? 0) + 1 } } } }
+    }
+    hub.finish()
+    for stream in streams {
+      var seen: [Int] = []
+      for await element in stream { seen.append(element) }
+      #expect(seen == Array(0...2_000))
+    }
+  }
+}

@@ -8,9 +8,9 @@ extension PresenceLock {
 }
 
 extension PresenceLock.Content {
-  /// Called inside the lock, so that two states keep their order.
+  /// Called inside the lock, so that two states keep their order. Observers are told outside of it.
   mutating func publish(at uptime: Duration, to hub: Multicast<PresenceState>) {
     let state = gate.state(at: uptime)
-    if state != hub.latest { hub.publish(state) }
+    if state != hub.latest { hub.stage { _ in state } }
   }
 }

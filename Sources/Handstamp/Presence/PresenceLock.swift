@@ -61,7 +61,7 @@ public final class PresenceLock: Sendable {
   /// Locks at once: when the app enters the background, or when the user asks for it. Calls that wait for a confirmation throw
   /// ``PresenceError/cancelled``; a later confirmation has no effect.
   public func lock() {
-    let (waiters, asking) = content.withLock { [clock, hub] content in
+    let (waiters, asking) = change { [clock, hub] content in
       content.gate.close()
       content.closing?.cancel()
       content.closing = nil
@@ -91,7 +91,7 @@ public final class PresenceLock: Sendable {
     let isFirst = Locked(false)
     let answer = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let isWaiting = content.withLock { [clock, hub] content -> Bool in
+        let isWaiting = change { [clock, hub] content -> Bool in
           // Inside the lock: a later cancellation finds the waiter here.
           if Task.isCancelled { return false }
           content.waiters[number] = continuation
@@ -110,6 +110,12 @@ public final class PresenceLock: Sendable {
     return (answer, isFirst.withLock { $0 })
   }
 
+  /// Changes the content, then tells observers outside the lock.
+  private func change<Result: Sendable>(_ body: (inout Content) -> Result) -> Result {
+    defer { hub.deliver() }
+    return content.withLock(body)
+  }
+
   /// Starts a check in its own task, so that no caller's cancellation affects it. It waits until a withdrawn check has ended:
   /// the user sees one prompt at a time.
   private func ask(_ question: UInt64, after former: Task<Void, Never>?) -> Task<Void, Never> {
@@ -125,7 +131,7 @@ public final class PresenceLock: Sendable {
 
   private func answered(_ question: UInt64, _ failure: PresenceError?) {
     let uptime = clock.uptime()
-    let (answer, waiters) = content.withLock { content -> (Answer, [CheckedContinuation<Answer, Never>]) in
+    let (answer, waiters) = change { content -> (Answer, [CheckedContinuation<Answer, Never>]) in
       let answer: Answer
       if let failure {
         guard content.gate.end(question) else { return (.failure(failure), []) }
@@ -145,7 +151,7 @@ public final class PresenceLock: Sendable {
   }
 
   private func leave(_ number: UInt64) {
-    let (waiter, deserted) = content.withLock { [clock] content in
+    let (waiter, deserted) = change { [clock] content in
       guard let waiter = content.waiters.removeValue(forKey: number) else {
         return (CheckedContinuation<Answer, Never>?.none, Task<Void, Never>?.none)
       }
@@ -165,7 +171,7 @@ public final class PresenceLock: Sendable {
       var rest: Duration? = delay
       while let delay = rest {
         do { try await clock.sleep(for: delay) } catch { return }
-        rest = self?.content.withLock { [clock] content in
+        rest = self?.change { [clock] content in
           content.publish(at: clock.uptime(), to: hub)
           return content.gate.remaining(at: clock.uptime())
         }

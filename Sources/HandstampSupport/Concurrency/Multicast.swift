@@ -1,14 +1,31 @@
 /// Passes every element to every subscriber, in order.
+///
+/// No lock is held while a subscriber is told. Resuming a task takes the task's own lock; cancelling a task holds that lock while
+/// it ends the streams that the task waits for, and that takes the lock here: holding both, two threads would wait for each
+/// other forever.
 package final class Multicast<Element: Sendable>: Sendable {
+  private typealias Subscriber = AsyncStream<Element>.Continuation
+
   private struct Content: Sendable {
     /// Passed to new subscribers first; `nil` if they see later elements only.
     var latest: Element?
-    var subscribers: [UInt64: AsyncStream<Element>.Continuation] = [:]
+    var subscribers: [UInt64: Subscriber] = [:]
     var lastSubscriber: UInt64 = 0
     var isFinished = false
+    /// What is not delivered yet, oldest first, each to those who had subscribed by then.
+    var deliveries: [Delivery] = []
+    /// Whether a thread is delivering. It delivers what other threads publish meanwhile, so that the order is kept.
+    var isDelivering = false
   }
+
+  private struct Delivery: Sendable {
+    /// `nil` ends the streams.
+    var element: Element?
+    var subscribers: [Subscriber]
+  }
+
   private let content: Locked<Content>
-  private let buffering: AsyncStream<Element>.Continuation.BufferingPolicy
+  private let buffering: Subscriber.BufferingPolicy
 
   /// - Parameters:
   ///   - element: what a new subscriber sees first; `nil` (the default) if it sees later elements only.
@@ -29,6 +46,7 @@ package final class Multicast<Element: Sendable>: Sendable {
   package func subscribe() -> AsyncStream<Element> {
     let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: buffering)
     let number: UInt64? = content.withLock { content in
+      // No task waits for this stream yet.
       if let latest = content.latest { continuation.yield(latest) }
       guard !content.isFinished else { return nil }
       content.lastSubscriber += 1
@@ -43,27 +61,63 @@ package final class Multicast<Element: Sendable>: Sendable {
     return stream
   }
 
-  /// Yields inside the lock, so that two elements keep their order for each subscriber.
+  /// Publishes an element: ``stage(_:)`` and ``deliver()``.
   ///
   /// - Parameter next: Returns the element, given the one that new subscribers see first.
   package func publish(_ next: (Element?) -> Element) {
-    content.withLock { content in
-      let element = next(content.latest)
-      if content.latest != nil { content.latest = element }
-      for subscriber in content.subscribers.values { subscriber.yield(element) }
-    }
+    stage(next)
+    deliver()
   }
 
   package func publish(_ element: Element) { publish { _ in element } }
 
+  /// Determines an element's place in the order without telling anyone, for callers that hold a lock. They call ``deliver()``
+  /// after they have released it.
+  package func stage(_ next: (Element?) -> Element) {
+    content.withLock { content in
+      let element = next(content.latest)
+      if content.latest != nil { content.latest = element }
+      if !content.subscribers.isEmpty {
+        content.deliveries.append(Delivery(element: element, subscribers: Array(content.subscribers.values)))
+      }
+    }
+  }
+
+  /// Passes on all that is staged, unless another thread is doing so.
+  package func deliver() {
+    let isMine = content.withLock { content in
+      if content.isDelivering || content.deliveries.isEmpty { return false }
+      content.isDelivering = true
+      return true
+    }
+    guard isMine else { return }
+    while let batch = nextBatch() {
+      for delivery in batch {
+        for subscriber in delivery.subscribers {
+          if let element = delivery.element { subscriber.yield(element) } else { subscriber.finish() }
+        }
+      }
+    }
+  }
+
+  private func nextBatch() -> [Delivery]? {
+    content.withLock { content in
+      guard !content.deliveries.isEmpty else {
+        content.isDelivering = false
+        return nil
+      }
+      defer { content.deliveries = [] }
+      return content.deliveries
+    }
+  }
+
   /// Ends all streams, and later ones after their first element.
   package func finish() {
-    let subscribers = content.withLock { content in
+    content.withLock { content in
       content.isFinished = true
-      defer { content.subscribers = [:] }
-      return Array(content.subscribers.values)
+      content.deliveries.append(Delivery(element: nil, subscribers: Array(content.subscribers.values)))
+      content.subscribers = [:]
     }
-    // Outside the lock, which `onTermination` acquires.
-    for subscriber in subscribers { subscriber.finish() }
+    deliver()
   }
 }
