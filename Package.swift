@@ -68,6 +68,9 @@ let package = Package(
       name: "Programs", description: "the program handstamp; in this repository also the benchmark and server tests",
       enabledTraits: ["Server", "SQLite", "AsyncHTTPClient", "LoopbackRedirect", "WebSocket"]),
     .trait(name: "OpenCombine", description: "tests of HandstampUI's ObservableObject adapter on Linux"),
+    .trait(
+      name: "Exploration",
+      description: "the exhaustive exploration of the protocol, and switches for its faults: for this repository"),
     .trait(name: "Strict", description: "warnings are errors: for builds of this repository"),
     .default(enabledTraits: []),
   ],

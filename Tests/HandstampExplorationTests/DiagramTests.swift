@@ -1,3 +1,4 @@
+#if Exploration
 import Foundation
 import HandstampCore
 import HandstampTesting
@@ -47,3 +48,4 @@ struct DocumentedTransitions {
     #expect(try commented == DocumentedTransitions.read())
   }
 }
+#endif

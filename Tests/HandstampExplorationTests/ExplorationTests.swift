@@ -1,3 +1,4 @@
+#if Exploration
 import HandstampCore
 import HandstampTesting
 import Testing
@@ -25,3 +26,4 @@ import Testing
 extension Scenario: CustomTestStringConvertible {
   package var testDescription: String { "\(name): \(expectation.rawValue)" }
 }
+#endif

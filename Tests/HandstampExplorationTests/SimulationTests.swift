@@ -26,7 +26,7 @@ import Testing
   /// The invariant that each fault breaks, and that the simulation finds it quickly.
   @Test(arguments: breaks.keys.sorted { $0.rawValue < $1.rawValue })
   func `reveal every planted fault`(_ fault: World.Fault) throws {
-    let run = (0..<3000 as Range<UInt64>).lazy.map { Simulation(seed: $0, faults: [fault], log: nil) }
+    let run = (0..<3000 as Range<UInt64>).lazy.map { Simulation(seed: $0, faults: [fault]) }
       .first { $0.violation != nil }
     let found = try #require(run?.violation, "nothing found in 3000 seeds")
     let expected = try #require(Self.breaks[fault])

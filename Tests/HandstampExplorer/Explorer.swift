@@ -1,3 +1,4 @@
+#if Exploration
 import HandstampCore
 import HandstampTesting
 
@@ -38,3 +39,8 @@ struct Explorer {
     if failed { exitProcess(1) }
   }
 }
+#else
+@main struct Explorer {
+  static func main() { print("built without the trait Exploration: add --traits Exploration") }
+}
+#endif

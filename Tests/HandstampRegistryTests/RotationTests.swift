@@ -212,6 +212,7 @@ func outline(_ verdict: RotationVerdict) -> String {
     #expect(ended == expected)
   }
 
+  #if Exploration
   @Test func `accepts every fault that the exploration must find`() {
     var rules = RotationRules()
     rules.ringSize = 2
@@ -234,6 +235,7 @@ func outline(_ verdict: RotationVerdict) -> String {
     let lax = Rotation(rules: rules).decide(row: row, token: token(5), key: nil, drawn: mark(8), now: start)
     #expect(outline(lax) == "rotate to 6, row at 6")
   }
+  #endif
 }
 
 /// A verdict that the test did not expect.

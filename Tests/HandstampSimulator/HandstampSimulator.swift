@@ -32,7 +32,7 @@ struct HandstampSimulator {
   static func findFaults() async -> Int32 {
     var missed = 0
     for fault in World.Fault.allCases {
-      let run = (0..<10_000 as Range<UInt64>).lazy.map { Simulation(seed: $0, faults: [fault], log: nil) }
+      let run = (0..<10_000 as Range<UInt64>).lazy.map { Simulation(seed: $0, faults: [fault]) }
         .first { $0.violation != nil }
       if run == nil { missed += 1 }
       print("\(fault.rawValue): \(run.map { "seed \($0.seed), \($0.violation?.description ?? "")" } ?? "not found")")

@@ -45,9 +45,9 @@ private struct Device: Sendable {
   }
 
   func vault(reached: @escaping @Sendable (String) -> Void = { _ in }) -> SealedFileVault {
-    SealedFileVault(
-      folder: home.appending(path: "vault").path, account: AccountID("ada"), patience: .seconds(10),
-      reached: { reached($0.rawValue) })
+    var vault = SealedFileVault(folder: home.appending(path: "vault").path, account: AccountID("ada"))
+    vault.reached = { reached($0.rawValue) }
+    return vault
   }
 
   /// The files in which a secret can be read, including those that a vault would open.

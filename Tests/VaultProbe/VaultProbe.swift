@@ -1,3 +1,4 @@
+#if Exploration
 import Foundation
 import HandstampCore
 import HandstampTesting
@@ -33,7 +34,8 @@ import Musl
     guard arguments.count >= 3 else { exit(64) }
     let environment = ProcessInfo.processInfo.environment
     let (killing, stopping) = (environment["VAULT_PROBE_KILL"], environment["VAULT_PROBE_STOP"])
-    let vault = SealedFileVault(folder: arguments[1], account: AccountID("ada"), patience: .seconds(300)) { reached in
+    var vault = SealedFileVault(folder: arguments[1], account: AccountID("ada"), patience: .seconds(300))
+    vault.reached = { reached in
       if reached.rawValue == killing { kill(getpid(), SIGKILL) }
       // To this thread: a signal to the process may stop it through another one, while this one goes on for a moment.
       if reached.rawValue == stopping { raise(SIGSTOP) }
@@ -183,3 +185,8 @@ import Musl
 
   private static func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 }
+#else
+@main struct VaultProbe {
+  static func main() {}
+}
+#endif

@@ -1,3 +1,4 @@
+#if Exploration
 extension SessionMachine {
   /// Returns the same machine with its operations and tickets numbered from 1 in order, and the renumbering: two machines that
   /// differ only in their history become equal. For exhaustive exploration.
@@ -43,3 +44,4 @@ extension SessionMachine.Refresh.State {
     }
   }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Exploration
 extension SessionMachine {
   /// The states of `docs/session-machine.md`: the phases, and within a session in use those of its refresh.
   package enum StateName: String, Sendable, CaseIterable, Comparable {
@@ -32,3 +33,4 @@ extension SessionMachine {
     }
   }
 }
+#endif

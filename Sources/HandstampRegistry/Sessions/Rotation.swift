@@ -50,7 +50,9 @@ public struct Rotation: Sendable, Hashable {
   let rules: RotationRules
 
   public init() { rules = RotationRules() }
+  #if Exploration
   package init(rules: RotationRules) { self.rules = rules }
+  #endif
 
   /// Decides about a token that has a valid MAC and names this row.
   ///

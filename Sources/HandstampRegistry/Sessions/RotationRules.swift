@@ -1,3 +1,4 @@
+#if Exploration
 /// The rules of rotation. The defaults are the safe ones; the exploration of client and server uses others to show that each
 /// rule is needed.
 package struct RotationRules: Sendable, Hashable {
@@ -14,3 +15,12 @@ package struct RotationRules: Sendable, Hashable {
 
   package init() {}
 }
+#else
+/// The rules of rotation, as constants: only the trait `Exploration` makes them variable.
+struct RotationRules: Sendable, Hashable {
+  let ringSize = KeyRing.size
+  let comparesMark = true
+  let servesKeyless = false
+  let replayWindow = Duration.seconds(30)
+}
+#endif

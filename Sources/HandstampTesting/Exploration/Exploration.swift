@@ -1,3 +1,4 @@
+#if Exploration
 import HandstampCore
 
 /// Visits every state that a ``World`` can reach within its limits.
@@ -92,3 +93,4 @@ package struct Exploration: Sendable {
     findings.append(Finding(verdict: verdict, path: path.reversed()))
   }
 }
+#endif

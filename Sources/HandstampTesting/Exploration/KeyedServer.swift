@@ -16,7 +16,11 @@ package struct KeyedServer: Sendable, Hashable {
     rules: ModelServer.Rules, number: Int = 0, person: String = "ada", servesAnyKey: Bool = false,
     at time: UnixTime = World.start.wall, limit: Duration? = nil
   ) {
+    #if Exploration
     rotation = Rotation(rules: rules)
+    #else
+    rotation = Rotation()
+    #endif
     self.servesAnyKey = servesAnyKey
     profile = Profile(id: AccountID(person), name: person)
     var bytes = NumberGenerator(number: UInt64(number))

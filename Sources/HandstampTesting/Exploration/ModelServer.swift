@@ -1,11 +1,20 @@
 package import HandstampCore
+#if Exploration
 package import HandstampRegistry
+#endif
 
 /// One session at the server of a ``World``: our own, or a third-party server without rotation keys. Tokens contain in
 /// clear text what real ones protect with a MAC. Forging a MAC is assumed to be impossible.
 package enum ModelServer: Sendable, Hashable {
+  #if Exploration
   /// The rules of our own server, including plantable faults.
   package typealias Rules = RotationRules
+  #else
+  /// The rules of our own server are constants.
+  package struct Rules: Sendable, Hashable {
+    package init() {}
+  }
+  #endif
 
   case keyed(KeyedServer)
   case keyless(KeylessServer)

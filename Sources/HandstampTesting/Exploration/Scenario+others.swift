@@ -1,3 +1,4 @@
+#if Exploration
 /// Scenarios for servers without rotation keys. Letters and numbers refer to docs/refresh.md.
 extension Scenario {
   package static let others = kept + signIns + harmless + lost + othersFaults
@@ -182,3 +183,4 @@ extension Scenario {
     }
   }
 }
+#endif

@@ -1,3 +1,4 @@
+#if Exploration
 import HandstampCore
 import HandstampRegistry
 
@@ -150,3 +151,4 @@ package struct Scenario: Sendable {
     },
   ]
 }
+#endif

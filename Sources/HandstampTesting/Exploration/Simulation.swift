@@ -32,11 +32,12 @@ public struct Simulation: Sendable {
   ///   - steps: The maximum number of steps before faults stop and everything must settle.
   ///   - traced: Whether to keep ``trace``, and the records for ``check(_:again:)``.
   public init(seed: UInt64, steps: Int = 120, traced: Bool = false) {
-    self.init(seed: seed, steps: steps, traced: traced, log: nil)
+    self.init(seed: seed, steps: steps, traced: traced, faults: []) { _ in }
   }
 
   package init(
-    seed: UInt64, steps: Int = 120, traced: Bool = false, faults: Set<World.Fault> = [], log: TransitionLog?
+    seed: UInt64, steps: Int = 120, traced: Bool = false, faults: Set<World.Fault>,
+    prepare: (inout World) -> Void = { _ in }
   ) {
     self.seed = seed
     var random = SplitMix64(state: seed)
@@ -45,7 +46,7 @@ public struct Simulation: Sendable {
     limits.life?.looksForSecrets = seed % 16 == 0
     var world = World(limits, isTraced: traced)
     world.ledger.entropy = random.next()
-    world.log = log
+    prepare(&world)
     for _ in 0..<steps {
       guard let move = world.moves().pick(by: \.weight, with: &random) else { break }
       world.make(move)

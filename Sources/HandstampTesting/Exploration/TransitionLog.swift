@@ -1,3 +1,4 @@
+#if Exploration
 package import HandstampCore
 import HandstampSupport
 
@@ -16,7 +17,7 @@ package final class TransitionLog: Sendable, Hashable {
     for scenario in Scenario.all where scenario.hasNoFault {
       _ = scenario.small.explored(log: log)
     }
-    for seed in 0..<seeds { _ = Simulation(seed: seed, log: log) }
+    for seed in 0..<seeds { _ = Simulation(seed: seed, faults: []) { $0.log = log } }
     return log
   }
 
@@ -68,3 +69,4 @@ extension TransitionLog {
     return (lines + ["}", ""]).joined(separator: "\n")
   }
 }
+#endif

@@ -3,9 +3,13 @@ import HandstampCore
 /// Feeds events to a machine, and performs its effects.
 extension World {
   mutating func perform(_ event: SessionMachine.Event, by index: Int) {
+    #if Exploration
     let former = log.map { _ in processes[index].machine.stateName }
+    #endif
     let effects = processes[index].machine.handle(event, at: now)
+    #if Exploration
     if let former { log?.note(former, processes[index].machine.stateName) }
+    #endif
     let isDurable = !effects.contains {
       if case .audit(let entry) = $0 { entry.outcome == "not_durable" } else { false }
     }
@@ -18,7 +22,10 @@ extension World {
     if case .signInAnswered = event, !processes[index].machine.isSigningIn(World.signingIn) {
       processes[index].signingInTo = nil
     }
-    if life == nil { canonicalize(index) } else { judgeProcess(index) }
+    if life != nil { judgeProcess(index) }
+    #if Exploration
+    if life == nil { canonicalize(index) }
+    #endif
   }
 
   private mutating func perform(_ effect: SessionMachine.Effect, by index: Int) {
@@ -82,6 +89,7 @@ extension World {
     }
   }
 
+  #if Exploration
   /// Renumbers a machine's operations, so that equal states with different histories compare equal.
   private mutating func canonicalize(_ index: Int) {
     let (machine, renamed) = processes[index].machine.canonical()
@@ -106,4 +114,5 @@ extension World {
     }
     if let held = holder, held.process == index { holder?.operation = new(held.operation) }
   }
+  #endif
 }

@@ -93,7 +93,9 @@ package struct World: Sendable, Hashable {
 
   package let limits: Limits
   /// Notes what its machines do; `nil` for nothing.
+  #if Exploration
   package var log: TransitionLog?
+  #endif
   package var processes: [Process]
   package var vault: VaultEntry
   /// The vault's entry after a power cut.

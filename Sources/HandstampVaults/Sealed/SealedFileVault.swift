@@ -33,35 +33,33 @@ public struct SealedFileVault: Vault {
   let files: VaultFiles
   /// How long an edit waits for other writers.
   let patience: Duration
-  /// Called at every step of a write; tests end the process there.
-  let reached: @Sendable (WriteStep) -> Void
-
-  /// The steps of a write, for tests that interrupt it.
+  /// The steps of a write.
   package enum WriteStep: String, Sendable, CaseIterable {
     case locked, written, synced, replaced, durable
   }
+  #if Exploration
+  /// Called at every step of a write; tests end the process there.
+  package var reached: @Sendable (WriteStep) -> Void = { _ in }
+  #else
+  func reached(_ step: WriteStep) {}
+  #endif
 
   /// Creates the vault of `account` in `folder`. Nothing is read or created until first use.
   public init(folder: String, account: AccountID, key: VaultKey = .fileInVaultFolder) {
-    self.init(folder: folder, account: account, key: key, patience: .seconds(10), reached: { _ in })
+    self.init(in: VaultFolder(folder), account: account, key: key)
   }
 
   package init(
-    folder: String, account: AccountID, key: VaultKey = .fileInVaultFolder, patience: Duration,
-    reached: @escaping @Sendable (WriteStep) -> Void = { _ in }
+    folder: String, account: AccountID, key: VaultKey = .fileInVaultFolder, patience: Duration
   ) {
-    self.init(in: VaultFolder(folder), account: account, key: key, patience: patience, reached: reached)
+    self.init(in: VaultFolder(folder), account: account, key: key, patience: patience)
   }
 
-  init(
-    in place: VaultFolder, account: AccountID, key: VaultKey, patience: Duration = .seconds(10),
-    reached: @escaping @Sendable (WriteStep) -> Void = { _ in }
-  ) {
+  init(in place: VaultFolder, account: AccountID, key: VaultKey, patience: Duration = .seconds(10)) {
     self.place = place
     self.account = account
     self.key = key
     self.patience = patience
-    self.reached = reached
     files = VaultFiles(account: account)
   }
 
