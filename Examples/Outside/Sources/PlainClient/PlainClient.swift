@@ -9,6 +9,8 @@ import Handstamp
     _ = try await session.signUp(email: "ada@example.org", password: "correct horse", username: "Ada")
     print("signed in: \(session.isAuthenticated)")
     await session.signOut()
+    // Otherwise the next program with this session would tell the server.
+    _ = await session.controller.waitForRevocations(timeout: .seconds(10))
     print("signed in: \(session.isAuthenticated)")
   }
 }

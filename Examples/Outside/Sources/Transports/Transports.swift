@@ -22,6 +22,7 @@ import HandstampWebSocket
       print("no WebSocket here: \(error)")
     }
     await session.signOut()
+    _ = await session.controller.waitForRevocations(timeout: .seconds(10))
   }
 }
 #else
