@@ -42,7 +42,7 @@ import Testing
       (4_107_542_400_000, "Mon, 01 Mar 2100 00:00:00 +0000"), (1_798_761_599_000, "Thu, 31 Dec 2026 23:59:59 +0000"),
     ] as [(Int64, String)])
   func `has an RFC 5322 date`(_ milliseconds: Int64, _ text: String) {
-    #expect(UnixTime(milliseconds: milliseconds).mailDate == text)
+    #expect(UnixTime(milliseconds: milliseconds).httpDate + " +0000" == text)
   }
 
   @Test func `goes to one plain address that cannot inject a header`() {
