@@ -65,16 +65,16 @@ final class Post: Mailer {
       let second = try await other.signIn(email: "ada@example.org", password: password)
       let next = Secret("another password")
       await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: "The password is wrong")) {
-        try await backend.changePassword(from: next, to: next, endingOthers: true, token: grant.tokens.access)
+        try await backend.changePassword(from: next, to: next, endingOthers: true, token: grant.accessToken)
       }
-      try await backend.changePassword(from: password, to: next, endingOthers: false, token: grant.tokens.access)
-      try await other.registerPushToken(Secret("push"), token: second.tokens.access)
-      try await backend.changePassword(from: next, to: password, endingOthers: true, token: grant.tokens.access)
+      try await backend.changePassword(from: password, to: next, endingOthers: false, token: grant.accessToken)
+      try await other.registerPushToken(Secret("push"), token: second.accessToken)
+      try await backend.changePassword(from: next, to: password, endingOthers: true, token: grant.accessToken)
       await #expect(throws: SessionError.sessionEnded(.revoked)) {
-        try await other.registerPushToken(nil, token: second.tokens.access)
+        try await other.registerPushToken(nil, token: second.accessToken)
       }
-      try await backend.renameDevice(of: #require(grant.session), to: "Ada’s", token: grant.tokens.access)
-      try await backend.endOtherSessions(token: grant.tokens.access)
+      try await backend.renameDevice(of: #require(grant.session), to: "Ada’s", token: grant.accessToken)
+      try await backend.endOtherSessions(token: grant.accessToken)
     }
   }
 
@@ -84,9 +84,9 @@ final class Post: Mailer {
       let backend = server.backend(kind)
       let grant = try await backend.signUp(email: "ada@example.org", password: password, username: "Ada").get()
       await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: "The password is wrong")) {
-        try await backend.deleteAccount(password: nil, token: grant.tokens.access)
+        try await backend.deleteAccount(password: nil, token: grant.accessToken)
       }
-      try await backend.deleteAccount(password: password, token: grant.tokens.access)
+      try await backend.deleteAccount(password: password, token: grant.accessToken)
       var random = SystemRandomNumberGenerator()
       let refresh = try #require(grant.tokens.refresh)
       #expect(
@@ -109,7 +109,7 @@ final class Post: Mailer {
       try await backend.confirmPasswordReset(code, newPassword: next)
       await #expect(throws: SessionError.self) { try await backend.confirmPasswordReset(code, newPassword: password) }
       await #expect(throws: SessionError.sessionEnded(.revoked)) {
-        try await backend.endOtherSessions(token: grant.tokens.access)
+        try await backend.endOtherSessions(token: grant.accessToken)
       }
       _ = try await backend.signIn(email: "ada@example.org", password: next)
       #expect(post.count == 1)
@@ -127,7 +127,7 @@ final class Post: Mailer {
       #expect(grant.profile?.name == "Ada")
       let guest = try await server.backend(kind, device: "tablet").signInAnonymously()
       let pending = try await backend.upgrade(
-        email: "bob@example.org", password: password, username: "Bob", token: guest.tokens.access)
+        email: "bob@example.org", password: password, username: "Bob", token: guest.accessToken)
       #expect(pending == .confirmationSent)
       let full = try await server.backend(kind, device: "tablet").confirmSignUp(try await post.nextCode())
       #expect(full.profile?.id == guest.profile?.id)

@@ -87,7 +87,7 @@ import Testing
     try await RealServer.run { server in
       let first = server.backend(kind, device: "phone")
       let grant = try await first.signUp(email: "ada@example.org", password: password, username: "Ada").get()
-      let events = try await first.events(token: grant.tokens.access)
+      let events = try await first.events(token: grant.accessToken)
       let feed = Task { () -> [String] in
         var names: [String] = []
         for try await event in events {
@@ -102,7 +102,7 @@ import Testing
       let ending = try await kind.make().send(
         TransportRequest(
           method: "DELETE", url: server.url.absoluteString + "/v1/sessions/" + other.session.rawValue,
-          headers: [HeaderField("Authorization", "Bearer " + grant.tokens.access.secret.withExposed { $0 })]))
+          headers: [HeaderField("Authorization", "Bearer " + grant.accessToken.secret.withExposed { $0 })]))
       #expect((200..<300).contains(ending.status))
       let names = try await feed.value
       let established = names.filter { $0.hasSuffix("session-established") }

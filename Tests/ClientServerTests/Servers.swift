@@ -1,4 +1,5 @@
 #if Programs
+import Testing
 import HandstampCore
 import Foundation
 import Handstamp
@@ -84,3 +85,9 @@ struct OddServer {
   }
 }
 #endif
+
+extension TokenResponse {
+  var accessToken: AccessToken {
+    get throws { try #require(tokens.access) }
+  }
+}

@@ -172,7 +172,7 @@ extension CookieJar {
       jar.set("n\(Int.random(in: 0..<4, using: &random))=" + line, from: site, at: noon)
       jar.set(line, from: site, at: noon)
     }
-    #expect(CookieJar(jar.text) == jar)
+    #expect(CookieJar(.cookies(jar.text)) == jar)
     let header = jar.sent(to: site) ?? ""
     #expect(header.utf8.allSatisfy { $0 >= 32 && $0 != 127 })
   }

@@ -139,9 +139,9 @@ extension CookieSite {
     #expect(last.headers.first(named: "Cookie") == "bbuserid=u1; bbstyle=2")
     #expect(last.headers.first(named: "Authorization") == nil)
     #expect(controller.authorizationHeader == nil)
-    let token = try await controller.token()
-    #expect(backend.isLoggedIn(token))
-    #expect(backend.loginCookieExpiryDate(token) == clock.now().wall.advanced(by: .seconds(31_536_000)))
+    let credential = try await controller.credential()
+    #expect(backend.isLoggedIn(credential))
+    #expect(backend.loginCookieExpiryDate(credential) == clock.now().wall.advanced(by: .seconds(31_536_000)))
     guard case .signedIn(let facts) = controller.state else { throw TestFailure("not signed in") }
     #expect(facts.profile == Profile(id: AccountID("u1"), name: "Ada"))
   }
@@ -277,8 +277,11 @@ extension CookieSite {
     #expect(!manager.isAuthenticated)
   }
 
-  @Test func `offers neither a bearer header nor a stream`() async throws {
+  @Test func `offers no access token, no bearer header and no stream`() async throws {
     let (controller, _) = try await signedIn()
+    await #expect(throws: SessionError.unsupported("an access token: the session is on cookies")) {
+      try await controller.token()
+    }
     var request = URLRequest(url: try #require(URL(string: SmallForum.base)))
     await #expect(throws: SessionError.self) { try await controller.authorize(&request) }
     #expect(request.value(forHTTPHeaderField: "Authorization") == nil)

@@ -149,7 +149,7 @@ struct Bench {
 
   func token(_ waiter: Machine.Waiter) -> String? {
     guard case .success(let access)? = results[waiter] else { return nil }
-    return access.token.secret.withExposed { $0 }
+    return access.credential.secret.withExposed { $0 }
   }
 
   func failure(_ waiter: Machine.Waiter) -> SessionError? {

@@ -90,7 +90,7 @@ private struct Storm {
     case 4, 5, 6:
       let caller = Machine.Waiter(number())
       callers.insert(caller)
-      let refused = roll(4) == 0 ? machine.access?.token : nil
+      let refused = roll(4) == 0 ? machine.access?.credential : nil
       handle(.demand(caller, .init(validity: .seconds(roll(900)), refused: refused)))
     case 7:
       guard let caller = callers.sorted().first else { return }

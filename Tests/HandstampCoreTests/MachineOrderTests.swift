@@ -220,7 +220,7 @@ import Testing
     bench.work()
     bench.vaultTrouble = nil
     bench.now = bench.now.advanced(by: .seconds(30))
-    let caller = bench.demand(.init(refused: AccessToken("access-s1-1")))
+    let caller = bench.demand(.init(refused: .accessToken(AccessToken("access-s1-1"))))
     #expect(bench.results[caller] == nil)
     bench.answer(.granted(.sample(2)))
     #expect(bench.token(caller) == "access-s1-2")
@@ -229,7 +229,7 @@ import Testing
   @Test func `reports a server that issues the refused token again`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(100))
-    let caller = bench.demand(.init(refused: AccessToken("access-s1-0")))
+    let caller = bench.demand(.init(refused: .accessToken(AccessToken("access-s1-0"))))
     bench.answer(.granted(.sample(0)))
     #expect(bench.failure(caller) == .tokenRejected)
   }

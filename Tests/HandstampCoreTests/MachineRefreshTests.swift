@@ -123,9 +123,9 @@ import Testing
   @Test func `serves a newer token in place of a refused one, without a refresh`() {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: .seconds(60))
-    bench.demand(.init(refused: AccessToken("access-s1-0")))
+    bench.demand(.init(refused: .accessToken(AccessToken("access-s1-0"))))
     bench.answer(.granted(.sample(1)))
-    let late = bench.demand(.init(refused: AccessToken("access-s1-0")))
+    let late = bench.demand(.init(refused: .accessToken(AccessToken("access-s1-0"))))
     #expect(bench.token(late) == "access-s1-1")
     #expect(bench.asked.isEmpty)
   }
@@ -134,7 +134,7 @@ import Testing
   func `does not loop at an API that refuses every token`(age: Duration, refuses: Bool) {
     var bench = signedIn()
     bench.now = bench.now.advanced(by: age)
-    let caller = bench.demand(.init(refused: AccessToken("access-s1-0")))
+    let caller = bench.demand(.init(refused: .accessToken(AccessToken("access-s1-0"))))
     #expect((bench.failure(caller) == .tokenRejected) == refuses)
     #expect(bench.asked.isEmpty == refuses)
   }

@@ -30,7 +30,7 @@ import Testing
   @Test func `refreshes the adopted token if the API refused that one`() {
     var bench = signedIn()
     refreshElsewhere(&bench)
-    bench.demand(.init(refused: AccessToken("access-elsewhere")))
+    bench.demand(.init(refused: .accessToken(AccessToken("access-elsewhere"))))
     #expect(bench.asked.count == 1)
   }
 

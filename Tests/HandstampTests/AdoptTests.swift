@@ -10,7 +10,7 @@ import Testing
   func `are refused if no request could carry them`(token: String) async throws {
     let session = SessionController(backend: ScriptedBackend.rotating(), vault: MemoryVault())
     var access = TokenResponse.sample(0)
-    access.tokens.access = AccessToken(token)
+    access.tokens.credential = .accessToken(AccessToken(token))
     var refresh = TokenResponse.sample(0)
     refresh.tokens.refresh = RefreshToken(token)
     var revocation = TokenResponse.sample(0)

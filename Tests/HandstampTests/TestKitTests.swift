@@ -20,7 +20,7 @@ private struct TokenEndpoint: Transport {
     }
     switch await server.refresh(RefreshToken(form["refresh_token"] ?? ""), key: key) {
     case .granted(let grant):
-      let access = grant.tokens.access.secret.withExposed { $0 }
+      let access = grant.tokens.credential.secret.withExposed { $0 }
       let refresh = grant.tokens.refresh?.secret.withExposed { $0 } ?? ""
       let text =
         #"{"access_token":"\#(access)","token_type":"Bearer","expires_in":600,"refresh_token":"\#(refresh)","#

@@ -31,6 +31,14 @@ import Testing
     #expect(encoded(entry).count <= entry.fieldCapacity)
   }
 
+  @Test func `of cookies that were stored like a token are read as cookies`() {
+    let text = Secret("handstamp-jar 1\nid\t1")
+    var session = VaultSamples.session()
+    session.access = StoredAccess(token: AccessToken(text), lifetime: nil)
+    let former = encoded(VaultEntry(session: session))
+    #expect(decoded(former, revision: 0)?.session?.access == StoredAccess(.cookies(text)))
+  }
+
   @Test func `of an unknown kind are skipped`() throws {
     let entry = try #require(Self.entries.first)
     let known = encoded(entry)

@@ -43,7 +43,7 @@ struct OAuthTerminal: Sendable {
     guard case .value(let entry) = await vault.read(), let session = entry.session, let token = session.refresh,
       let access = session.access
     else { throw Program.Failed(description: "not signed in") }
-    let over = StoredAccess(token: access.token, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
+    let over = StoredAccess(access.credential, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
     let outcome = await vault.edit(.advance(session.id, sent: token, to: token, access: over, profile: nil))
     guard case .done = outcome else { throw Program.Failed(description: "\(outcome)") }
   }

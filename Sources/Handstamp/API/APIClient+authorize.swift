@@ -1,4 +1,4 @@
-/// One attempt of a call: token, request, and one repetition after a 401.
+/// One attempt of a call: credential, request, and one repetition after a 401.
 extension APIClient {
   /// Why an attempt has no response.
   enum AttemptFailure: Error {
@@ -21,12 +21,14 @@ extension APIClient {
     guard requiresAuth else {
       do throws(TransportError) { return try await transport.send(request) } catch { throw .transport(error) }
     }
-    let token = try await token { () async throws(SessionError) in try await controller.token() }
-    let response = try await asked(request, with: token, in: generation)
+    let credential = try await credential { () async throws(SessionError) in try await controller.credential() }
+    let response = try await asked(request, with: credential, in: generation)
     guard response.status == 401 else { return response }
-    let newer: AccessToken
+    let newer: Credential
     do throws(AttemptFailure) {
-      newer = try await self.token { () async throws(SessionError) in try await controller.token(replacing: token) }
+      newer = try await self.credential { () async throws(SessionError) in
+        try await controller.credential(replacing: credential)
+      }
     } catch {
       // Too young to be replaced, and rejected: the session may have ended in these seconds.
       if case .final(.session(.tokenRejected)) = error { try await end(if: response, to: request, in: generation) }
@@ -39,10 +41,10 @@ extension APIClient {
   }
 
   private func asked(
-    _ request: TransportRequest, with token: AccessToken, in generation: UInt64
+    _ request: TransportRequest, with credential: Credential, in generation: UInt64
   ) async throws(AttemptFailure) -> TransportResponse {
-    let response = try await fenced(try await authorized(request, by: token, in: generation), in: generation)
-    try await inspect(response, to: request, sent: token, in: generation)
+    let response = try await fenced(try await authorized(request, by: credential, in: generation), in: generation)
+    try await inspect(response, to: request, sent: credential, in: generation)
     return response
   }
 
@@ -54,9 +56,9 @@ extension APIClient {
     }
   }
 
-  private func token(
-    _ get: () async throws(SessionError) -> AccessToken
-  ) async throws(AttemptFailure) -> AccessToken {
+  private func credential(
+    _ get: () async throws(SessionError) -> Credential
+  ) async throws(AttemptFailure) -> Credential {
     do throws(SessionError) { return try await get() } catch {
       throw .final(.session(error))
     }

@@ -2,18 +2,18 @@ import HandstampCore
 import HandstampSupport
 
 extension SessionController {
-  /// Returns `token` only after the user has confirmed their presence.
+  /// Returns the credential only after the user has confirmed their presence.
   ///
-  /// The token is fetched first: the user is not asked in vain, and a token that expires while the user is being asked is not
+  /// It is fetched first: the user is not asked in vain, and a token that expires while the user is being asked is not
   /// returned. A locked vault is no obstacle, because the confirmation may be the very thing that unlocks it.
   nonisolated func guarded(
-    by lock: PresenceLock, _ token: () async throws(SessionError) -> AccessToken
-  ) async throws(SessionError) -> AccessToken {
+    by lock: PresenceLock, _ fetch: () async throws(SessionError) -> Credential
+  ) async throws(SessionError) -> Credential {
     var pass = lock.pass
     while true {
       do throws(SessionError) {
-        let token = try await token()
-        if let pass, lock.accepts(pass) { return token }
+        let credential = try await fetch()
+        if let pass, lock.accepts(pass) { return credential }
       } catch {
         guard error == .storage(.locked), pass == nil else { throw error }
       }

@@ -138,8 +138,18 @@ public actor SessionController {
   ///   clamped. Default zero: any token that has not expired.
   /// - Throws: ``SessionError``, whose ``SessionError/recovery`` is the step to offer: `signedOut`, `sessionEnded`,
   ///   `noRefreshToken`, `requestFailed`, `storage`, `storageOutdated` or `cancelled`; with a ``PresenceLock`` also `presence`.
-  ///   If a step before the refresh failed, such as fetching the server's metadata, its error.
+  ///   If a step before the refresh failed, such as fetching the server's metadata, its error. `unsupported` for a session on
+  ///   cookies: ``credential(minimumValidity:)`` returns those.
   public nonisolated func token(minimumValidity validity: Duration = .zero) async throws(SessionError) -> AccessToken {
+    try await credential(minimumValidity: validity).asToken()
+  }
+
+  /// Returns what authorizes requests: an access token, as ``token(minimumValidity:)`` does, or the account's cookies.
+  ///
+  /// - Throws: ``SessionError``, as ``token(minimumValidity:)`` does, except that cookies are no error.
+  public nonisolated func credential(
+    minimumValidity validity: Duration = .zero
+  ) async throws(SessionError) -> Credential {
     guard let presence else { return try await unguarded(validity) }
     return try await guarded(by: presence) { () async throws(SessionError) in try await unguarded(validity) }
   }
@@ -155,9 +165,10 @@ public actor SessionController {
     _ = try await unguarded(validity)
   }
 
-  private nonisolated func unguarded(_ validity: Duration) async throws(SessionError) -> AccessToken {
-    if let token = snapshot.withLock({ [clock] in $0.token(at: clock.uptime(), for: validity) }) { return token }
-    return try await demand(SessionMachine.Need(validity: validity)).get().token
+  private nonisolated func unguarded(_ validity: Duration) async throws(SessionError) -> Credential {
+    let current = snapshot.withLock { [clock] in $0.credential(at: clock.uptime(), for: validity) }
+    if let current { return current }
+    return try await demand(SessionMachine.Need(validity: validity)).get().credential
   }
 
   /// Returns an access token other than `refused`, which an API rejected with a 401. If the session already has another one
@@ -166,9 +177,13 @@ public actor SessionController {
   /// - Throws: ``SessionError/tokenRejected`` if `refused` was issued less than ``RefreshPolicy/minimumAge`` ago (default 5 s),
   ///   or if the refresh brought the same token again; otherwise as ``token(minimumValidity:)``.
   public nonisolated func token(replacing refused: AccessToken) async throws(SessionError) -> AccessToken {
+    try await credential(replacing: .accessToken(refused)).asToken()
+  }
+
+  nonisolated func credential(replacing refused: Credential) async throws(SessionError) -> Credential {
     let need = SessionMachine.Need(refused: refused)
-    guard let presence else { return try await demand(need).get().token }
-    return try await guarded(by: presence) { () async throws(SessionError) in try await demand(need).get().token }
+    guard let presence else { return try await demand(need).get().credential }
+    return try await guarded(by: presence) { () async throws(SessionError) in try await demand(need).get().credential }
   }
 
   /// The value `Bearer …` with the current access token, which may have expired: ``token(minimumValidity:)`` avoids that.
@@ -374,5 +389,12 @@ extension SessionError {
     case let error as TransportError: self.init(error)
     default: self = .refused(code: "sign_in_failed", detail: nil)
     }
+  }
+}
+
+extension Credential {
+  fileprivate func asToken() throws(SessionError) -> AccessToken {
+    guard let token else { throw .unsupported("an access token: the session is on cookies") }
+    return token
   }
 }

@@ -2,7 +2,7 @@ import HandstampCore
 
 /// The values that can be read without waiting, derived from the machine whenever its token changes.
 struct Snapshot: Sendable {
-  /// The current token and its header; `nil` if no session is in use.
+  /// What authorizes requests now, and the header of a token; `nil` if no session is in use.
   var access: StoredAccess?
   var header: String?
   /// The uptimes between which the token is valid and no refresh is due. Empty without a token.
@@ -19,7 +19,7 @@ struct Snapshot: Sendable {
   init(_ access: StoredAccess?, policy: RefreshPolicy, boot: UInt64) {
     guard let access else { return }
     self.access = access
-    header = access.token.secret.withExposed { "Bearer " + $0 }
+    header = access.token?.secret.withExposed { "Bearer " + $0 }
     guard let lifetime = access.lifetime else {
       servesUntil = .seconds(Int64.max / 4)
       end = servesUntil
@@ -48,10 +48,10 @@ struct Snapshot: Sendable {
 
   mutating func lowerFence() { fences -= 1 }
 
-  /// Returns the token if it is valid for `validity` more and no refresh is due.
-  func token(at uptime: Duration, for validity: Duration) -> AccessToken? {
+  /// Returns the credential if it is valid for `validity` more and no refresh is due.
+  func credential(at uptime: Duration, for validity: Duration) -> Credential? {
     guard let access, uptime >= servesFrom, uptime < servesUntil else { return nil }
     if validity > .zero, end - uptime < SessionMachine.clamp(validity, toLifetime: life) { return nil }
-    return access.token
+    return access.credential
   }
 }

@@ -13,7 +13,7 @@ struct VaultSpeed {
   @concurrent func measure(into report: inout Report) async throws {
     let vault = SealedFileVault(folder: folder, account: AccountID("ada"))
     var session = VaultSamples.session()
-    session.access?.token = Sessions.accessToken
+    session.access?.credential = .accessToken(Sessions.accessToken)
     guard case .done = await vault.edit(.begin(session)) else { throw BenchFault("the vault cannot be written") }
     let read = try await Timing.nanoseconds(batches: reads.batches, of: reads.count) { count in
       for _ in 0..<count {

@@ -79,15 +79,17 @@ final class Load: Sendable {
       let identity = ServerBackend(baseURL: url, device: device, transport: stage.wire.transport)
       do throws(SessionError) {
         let grant = try await identity.signIn(email: stage.email, password: password)
-        guard let handle = grant.revocation else { throw SessionError.invalidResponse("no revocation handle") }
+        guard let handle = grant.revocation, let token = grant.tokens.access else {
+          throw SessionError.invalidResponse("no access token or revocation handle")
+        }
         guard number.isMultiple(of: 2) else {
-          counts.withLock { $0.begun.append((grant.tokens.access, handle)) }
+          counts.withLock { $0.begun.append((token, handle)) }
           continue
         }
         guard await identity.revoke(handle) == .ended else {
           throw SessionError.requestFailed(.network(.timedOut))
         }
-        counts.withLock { $0.ended.append(grant.tokens.access) }
+        counts.withLock { $0.ended.append(token) }
       } catch {
         guard case .requestFailed = error else { throw TourFailure("a sign-in failed with \(error)") }
         // Wait for the server to return.

@@ -68,7 +68,7 @@ extension Stage {
   func expireNow(_ home: Home) async throws {
     let session = try await session(of: home)
     guard let token = session.refresh, let access = session.access else { throw TourFailure("not signed in") }
-    let over = StoredAccess(token: access.token, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
+    let over = StoredAccess(access.credential, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
     let edit = VaultEdit.advance(session.id, sent: token, to: token, access: over, profile: nil)
     let outcome = try await home.vault(of: account(of: home).id).edit(edit)
     guard case .done = outcome else { throw TourFailure("the vault edit failed: \(outcome)") }

@@ -78,11 +78,13 @@ extension Step {
     // The thief has a different key, and refreshes first.
     var random = SystemRandomNumberGenerator()
     let identity = try await stage.client(stage.first).identity
-    guard case .granted(let loot) = await identity.refresh(copied, key: RotationKey(from: &random)) else {
+    guard case .granted(let loot) = await identity.refresh(copied, key: RotationKey(from: &random)),
+      let stolen = loot.tokens.access
+    else {
       throw TourFailure("the thief gets no tokens")
     }
     try expect(
-      try await stage.status(of: "/v1/me", with: loot.tokens.access).status == 200, "the thief's token does not work")
+      try await stage.status(of: "/v1/me", with: stolen).status == 200, "the thief's token does not work")
     stage.saw("a thief with a copied refresh token refreshes first, and gets in")
 
     let clock = ShiftedClock()
@@ -94,7 +96,7 @@ extension Step {
     } catch {
       try expect(error == .sessionEnded(.tokenReuseDetected), "the device failed with \(error)")
     }
-    let answer = try await stage.status(of: "/v1/me", with: loot.tokens.access)
+    let answer = try await stage.status(of: "/v1/me", with: stolen)
     try expect(answer.status == 401 && answer.reason == "misused", "the thief still gets in")
     let event = try await feed.next("session-revoked")
     try expect(event.session == session.rawValue && event.reason == "misused", "the event does not match")

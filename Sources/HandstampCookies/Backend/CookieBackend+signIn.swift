@@ -32,7 +32,7 @@ extension CookieBackend {
         throw .invalidResponse("a successful sign-in without the cookie \(site.loginCookie)")
       }
       return TokenResponse(
-        tokens: TokenSet(access: AccessToken(jar.text), expiresIn: nil, refresh: nil), profile: profile,
+        tokens: TokenSet(cookies: jar.text), profile: profile,
         revocation: site.signOut == nil ? nil : RevocationHandle(jar.text))
     }
   }

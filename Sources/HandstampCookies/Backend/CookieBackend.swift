@@ -3,7 +3,7 @@ public import HandstampCore
 /// A backend whose session is a cookie: signs in with a form, sends the account's own jar with every request, and notices when
 /// the server removes the cookie.
 ///
-/// The session's vault stores the jar as the access token. There is no refresh: a server may extend the cookie with any
+/// The session's vault stores the jar as ``HandstampModel/Credential/cookies(_:)``. There is no refresh: a server may extend the cookie with any
 /// response, and the extended one is stored.
 public struct CookieBackend: Backend, RequestCredential {
   /// The site's description.
@@ -20,17 +20,16 @@ public struct CookieBackend: Backend, RequestCredential {
 
   // MARK: The session
 
-  /// Returns the jar of a session; `nil` if the token is not a jar.
-  public func jar(of token: AccessToken) -> CookieJar? { CookieJar(token.secret) }
-
-  /// Whether the token's jar contains the login cookie, and it has not expired.
-  public func isLoggedIn(_ token: AccessToken) -> Bool { loginCookie(in: token) != nil }
+  /// Whether the cookies contain the login cookie, and it has not expired.
+  public func isLoggedIn(_ credential: Credential) -> Bool { loginCookie(in: credential) != nil }
 
   /// Returns when the login cookie expires, by this device's clock; `nil` if there is none, or if it lasts as long as the
   /// session.
-  public func loginCookieExpiryDate(_ token: AccessToken) -> UnixTime? { loginCookie(in: token)?.expires }
+  public func loginCookieExpiryDate(_ credential: Credential) -> UnixTime? { loginCookie(in: credential)?.expires }
 
-  private func loginCookie(in token: AccessToken) -> Cookie? { jar(of: token).flatMap { loginCookie(in: $0, at: now) } }
+  private func loginCookie(in credential: Credential) -> Cookie? {
+    CookieJar(credential).flatMap { loginCookie(in: $0, at: now) }
+  }
 
   private func loginCookie(in jar: CookieJar, at now: UnixTime) -> Cookie? {
     jar.cookie(site.loginCookie, for: site.base, at: now)
@@ -42,28 +41,30 @@ public struct CookieBackend: Backend, RequestCredential {
 
   public var abilities: BackendAbilities { BackendAbilities(credential: self) }
 
-  public func authorize(_ request: TransportRequest, with token: AccessToken, at now: UnixTime) -> AuthorizedRequest {
+  public func authorize(
+    _ request: TransportRequest, with credential: Credential, at now: UnixTime
+  ) -> TransportRequest? {
     var request = request
     request.headers.removeAll { $0.name.lowercased() == "cookie" }
     // A jar in a later version's format cannot be read here: the server decides.
-    guard let jar = jar(of: token) else { return .ready(request) }
-    guard loginCookie(in: jar, at: now) != nil else { return .ended(.expired) }
+    guard let jar = CookieJar(credential) else { return request }
+    guard loginCookie(in: jar, at: now) != nil else { return nil }
     if let header = jar.header(for: request.url, at: now) {
       request.headers.append(HeaderField("Cookie", header.withExposed { $0 }))
     }
-    return .ready(request)
+    return request
   }
 
   public func inspect(
-    _ response: TransportResponse, to request: TransportRequest, with token: AccessToken, at now: UnixTime
+    _ response: TransportResponse, to request: TransportRequest, with credential: Credential, at now: UnixTime
   ) -> ResponseVerdict {
-    guard response.headers.contains(where: { $0.name.lowercased() == "set-cookie" }), let before = jar(of: token) else {
-      return .unchanged
-    }
+    guard response.headers.contains(where: { $0.name.lowercased() == "set-cookie" }),
+      let before = CookieJar(credential)
+    else { return .unchanged }
     var jar = before
     jar.take(response, from: request.url, at: now)
     if loginCookie(in: before, at: now) != nil, loginCookie(in: jar, at: now) == nil { return .ended(.rejected) }
-    return jar.isNews(after: before, at: now) ? .renewed(AccessToken(jar.text)) : .unchanged
+    return jar.isNews(after: before, at: now) ? .renewed(.cookies(jar.text)) : .unchanged
   }
 
   /// A cookie cannot be refreshed: never called, because a session of this backend has no refresh token.

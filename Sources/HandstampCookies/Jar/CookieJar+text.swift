@@ -24,6 +24,12 @@ extension CookieJar {
     self.init()
     keep(lines.dropFirst().compactMap(Cookie.init(line:)).prefix(CookieJar.countLimit).map { $0 })
   }
+
+  /// Parses the cookies of a session; `nil` for an access token, and for the format of a later version.
+  public init?(_ credential: Credential) {
+    guard case .cookies(let text) = credential else { return nil }
+    self.init(text)
+  }
 }
 
 extension Cookie {

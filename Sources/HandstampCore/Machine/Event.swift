@@ -7,7 +7,7 @@ extension SessionMachine {
     package var description: String { "#\(number)" }
   }
 
-  /// One caller that waits for a token, or one command that waits for its outcome. Never used twice.
+  /// One caller that waits for a credential, or one command that waits for its outcome. Never used twice.
   package struct Waiter: Sendable, Hashable, Comparable {
     package let number: UInt64
     package init(_ number: UInt64) { self.number = number }
@@ -18,10 +18,10 @@ extension SessionMachine {
   package struct Need: Sendable, Hashable {
     /// The minimum remaining lifetime. Clamped to the token's lifetime, see ``SessionMachine/clamp(_:toLifetime:)``.
     package var validity: Duration
-    /// The token that an API rejected: any other will do.
-    package var refused: AccessToken?
+    /// The credential that an API rejected: any other will do.
+    package var refused: Credential?
 
-    package init(validity: Duration = .zero, refused: AccessToken? = nil) {
+    package init(validity: Duration = .zero, refused: Credential? = nil) {
       self.validity = validity
       self.refused = refused
     }
@@ -95,7 +95,7 @@ extension SessionMachine {
     case ended(SessionID, EndReason)
 
     /// The server replaced the credential in this session's requests.
-    case renewed(Waiter, SessionID, from: AccessToken, to: AccessToken)
+    case renewed(Waiter, SessionID, from: Credential, to: Credential)
 
     case demand(Waiter, Need)
     /// A caller no longer waits.

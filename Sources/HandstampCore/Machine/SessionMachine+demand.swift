@@ -24,7 +24,7 @@ extension SessionMachine {
       if let access = live.access, serves(access, need, at: now) {
         return [.resume([waiter], .success(access))] + refreshAheadIfDue(at: now)
       }
-      if let access = live.access, need.refused == access.token, isFresh(live, at: now) {
+      if let access = live.access, need.refused == access.credential, isFresh(live, at: now) {
         return [.resume([waiter], .failure(.tokenRejected))]
       }
       waiters[waiter] = need
@@ -102,14 +102,14 @@ extension SessionMachine {
   /// Serves callers that asked for more validity than there is, and can do with less.
   mutating func serveWithWhatLasts(at now: Moment) -> [Effect] {
     guard let access = live?.access, SessionMachine.serves(access.lifetime, for: .zero, at: now) else { return [] }
-    let served = waiters.filter { $0.value.refused != access.token }.keys.sorted()
+    let served = waiters.filter { $0.value.refused != access.credential }.keys.sorted()
     guard !served.isEmpty else { return [] }
     for waiter in served { waiters[waiter] = nil }
     return [.resume(served, .success(access))]
   }
 
   private func serves(_ access: StoredAccess, _ need: Need, at now: Moment) -> Bool {
-    need.refused != access.token && SessionMachine.serves(access.lifetime, for: need.validity, at: now)
+    need.refused != access.credential && SessionMachine.serves(access.lifetime, for: need.validity, at: now)
   }
 
   private func isFresh(_ live: Live, at now: Moment) -> Bool {

@@ -86,7 +86,7 @@ extension SessionMachine {
     let operation = nextOperation()
     self.live?.refresh?.awaited = nil
     self.live?.refresh?.state = .preparing(operation)
-    let access = live.kept ?? live.stored.access?.token
+    let access = live.stored.access?.token
     return [
       .edit(
         operation,
@@ -161,7 +161,7 @@ extension SessionMachine {
         Unsaved(
           sent: sent, successor: grant.tokens.refresh ?? sent,
           access: StoredAccess(
-            token: grant.tokens.access, lifetime: grant.tokens.expiresIn.map { Lifetime(start: since, duration: $0) }),
+            grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: since, duration: $0) }),
           profile: grant.profile))
     case .unusable(let successor, let reason, _):
       let failure = RequestFailure.unusableTokens(reason, successor: nil)
@@ -338,7 +338,7 @@ extension SessionMachine {
       effects += failWaiters(error, at: now)
     } else if let access = live.access {
       // A token that was issued for them satisfies all callers except those for which that very token was rejected.
-      let refused = waiters.filter { $0.value.refused == access.token }.keys.sorted()
+      let refused = waiters.filter { $0.value.refused == access.credential }.keys.sorted()
       for waiter in refused { waiters[waiter] = nil }
       effects += resumeAll(.success(access))
       if !refused.isEmpty { effects.append(.resume(refused, .failure(.tokenRejected))) }

@@ -2,16 +2,16 @@
 extension SessionMachine {
   /// Only for a session that is not refreshed: otherwise new tokens come only from its refresh.
   mutating func renewed(
-    _ waiter: Waiter, _ session: SessionID, from old: AccessToken, to new: AccessToken
+    _ waiter: Waiter, _ session: SessionID, from old: Credential, to new: Credential
   ) -> [Effect] {
     guard case .live(let live) = phase, live.stored.id == session, live.stored.refresh == nil, !live.isRefreshLocked
     else {
       return [.finish(waiter, .failure(.cancelled))]
     }
-    guard let access = live.access, access.token == old else {
+    guard let access = live.access, access.credential == old else {
       return [.finish(waiter, .success(.renewedElsewhere))]
     }
-    let renewed = StoredAccess(token: new, lifetime: access.lifetime)
+    let renewed = StoredAccess(new, lifetime: access.lifetime)
     return [edit(.renew(session, holding: live.kept ?? old, with: renewed), for: .renew(waiter, session, renewed))]
   }
 
@@ -34,10 +34,10 @@ extension SessionMachine {
       guard let live, live.stored.id == session, let held = live.access else {
         return finish(.failure(.storage(trouble)))
       }
-      self.live?.kept = live.kept ?? held.token
+      self.live?.kept = live.kept ?? held.credential
       if waiter != nil {
-        if live.stored.revocation?.secret == held.token.secret {
-          self.live?.stored.revocation = RevocationHandle(access.token.secret)
+        if live.stored.revocation?.secret == held.credential.secret {
+          self.live?.stored.revocation = RevocationHandle(access.credential.secret)
         }
         self.live?.stored.access = access
       }

@@ -16,7 +16,7 @@ extension SessionMachine {
         id: id, profile: grant.profile, refresh: grant.tokens.refresh,
         revocation: grant.revocation,
         access: StoredAccess(
-          token: grant.tokens.access, lifetime: grant.tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
+          grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
         startedAt: now, activeAt: now, isRemembered: remember)
       held = Held(waiter: waiter, session: session)
       return clean(again: true) + proceed(at: now)

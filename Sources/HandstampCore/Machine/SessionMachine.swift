@@ -121,7 +121,7 @@ package struct SessionMachine: Sendable, Hashable {
     var retryAfter: Moment?
     var touchedAt: Moment?
     /// The credential in the vault, while its replacement could not be written.
-    var kept: AccessToken?
+    var kept: Credential?
 
     var access: StoredAccess? { unsaved?.access ?? stored.access }
     var lock: Operation? { refresh?.lock ?? lockOfUnsaved }
@@ -132,7 +132,7 @@ package struct SessionMachine: Sendable, Hashable {
     ///   back, only decides between two other boots.
     mutating func adopt(_ session: StoredSession, in boot: UInt64) {
       let (own, shown) = (stored.activeAt, session.activeAt)
-      let newer = kept == nil || session.access?.token != kept ? nil : stored
+      let newer = kept == nil || session.access?.credential != kept ? nil : stored
       if newer == nil { kept = nil }
       stored = session
       if let newer { (stored.access, stored.revocation) = (newer.access, newer.revocation) }
@@ -275,7 +275,7 @@ package struct SessionMachine: Sendable, Hashable {
   /// The state that an app shows now.
   package var state: SessionState { published }
 
-  /// The access token that may be sent now; `nil` while signed out and behind the fence of a sign-out.
+  /// What may be sent with requests now; `nil` while signed out and behind the fence of a sign-out.
   package var access: StoredAccess? {
     live?.access
   }

@@ -15,9 +15,9 @@ public enum VaultEdit: Sendable, Hashable {
   case note(SessionID, RefreshAttempt, as: RefreshAttempt?)
   /// A refresh has succeeded: stores the successor and clears the pending key and attempt. Only if the session holds `sent`.
   case advance(SessionID, sent: RefreshToken, to: RefreshToken, access: StoredAccess, profile: Profile?)
-  /// The server replaced the credential in requests, as it may with a cookie. Only if the session holds `token`, so that of two
+  /// The server replaced the credential in requests, as it may with a cookie. Only if the session holds that one, so that of two
   /// concurrent responses the second is merged. If the same secret is also the revocation handle, the new one replaces it.
-  case renew(SessionID, holding: AccessToken, with: StoredAccess)
+  case renew(SessionID, holding: Credential, with: StoredAccess)
   /// An older state of the vault was restored (a restored folder) while a program still held this newer one, stored at
   /// `revision`: it is written again. Only if the vault holds the same session at no higher revision.
   case putBack(StoredSession, revision: UInt64)
@@ -110,11 +110,13 @@ public enum VaultEdit: Sendable, Hashable {
       new.session?.attempt = nil
       new.session?.access = access
       if let profile { new.session?.profile = profile }
-    case .renew(let id, let token, let access):
-      guard let session = entry.session, session.id == id, session.access?.token == token else { return .conflict }
+    case .renew(let id, let former, let access):
+      guard let session = entry.session, session.id == id, session.access?.credential == former else {
+        return .conflict
+      }
       guard access != session.access else { return .unchanged }
-      if session.revocation?.secret == token.secret {
-        new.session?.revocation = RevocationHandle(access.token.secret)
+      if session.revocation?.secret == former.secret {
+        new.session?.revocation = RevocationHandle(access.credential.secret)
       }
       new.session?.access = access
     case .putBack(let session, let revision):

@@ -40,7 +40,7 @@ public struct StoredSession: Sendable, Hashable {
   public var attempt: RefreshAttempt?
   /// The handle that ends the session at the server; `nil` if there is none.
   public var revocation: RevocationHandle?
-  /// The access token; `nil` if there is none yet.
+  /// What authorizes requests; `nil` if there is nothing yet.
   public var access: StoredAccess?
   /// When the session began.
   public var startedAt: Moment
@@ -76,16 +76,22 @@ extension StoredSession {
   }
 }
 
-/// An access token and its lifetime. Without a lifetime it is valid until an API rejects it.
+/// What authorizes a session's requests: an access token and its lifetime, or cookies.
 public struct StoredAccess: Sendable, Hashable {
-  public var token: AccessToken
-  /// The token's lifetime; `nil` if the server did not send it.
+  public var credential: Credential
+  /// The token's lifetime; `nil` if the server did not send it: it is valid until an API rejects it. Always `nil` for cookies,
+  /// which carry their expiry dates.
   public var lifetime: Lifetime?
 
-  public init(token: AccessToken, lifetime: Lifetime?) {
-    self.token = token
+  public init(_ credential: Credential, lifetime: Lifetime? = nil) {
+    self.credential = credential
     self.lifetime = lifetime
   }
+
+  public init(token: AccessToken, lifetime: Lifetime?) { self.init(.accessToken(token), lifetime: lifetime) }
+
+  /// The access token; `nil` for cookies.
+  public var token: AccessToken? { credential.token }
 }
 
 /// The remains of an ended session: enough to revoke it at the server, and nothing that could restore it.

@@ -53,35 +53,31 @@ public struct BackendAbilities: Sendable {
 
   package var usesBearerTokens: Bool { credential == nil }
 
-  package func authorize(_ request: TransportRequest, with token: AccessToken, at now: UnixTime) -> AuthorizedRequest {
-    credential?.authorize(request, with: token, at: now) ?? .ready(request.authorized(by: token))
+  package func authorize(
+    _ request: TransportRequest, with credential: Credential, at now: UnixTime
+  ) -> TransportRequest? {
+    if let scheme = self.credential { return scheme.authorize(request, with: credential, at: now) }
+    return credential.token.map(request.authorized(by:)) ?? request
   }
 
   package func inspect(
-    _ response: TransportResponse, to request: TransportRequest, with token: AccessToken, at now: UnixTime
+    _ response: TransportResponse, to request: TransportRequest, with credential: Credential, at now: UnixTime
   ) -> ResponseVerdict {
-    credential?.inspect(response, to: request, with: token, at: now) ?? .unchanged
+    self.credential?.inspect(response, to: request, with: credential, at: now) ?? .unchanged
   }
 }
 
-/// A credential other than a bearer token, such as a cookie. Requests with one carry no `Authorization` header, and it does not
-/// support streams.
+/// How requests carry a credential other than a bearer token: cookies, or an access token in a header of the server's own. Such
+/// requests carry no `Authorization` header, and streams are not supported.
 public protocol RequestCredential: Sendable {
-  /// Returns the request with the credential in `token`, or the reason why that credential can no longer be used.
-  func authorize(_ request: TransportRequest, with token: AccessToken, at now: UnixTime) -> AuthorizedRequest
+  /// Returns the request with `credential`; `nil` if that has expired: nothing is sent, and the session ends with
+  /// ``EndReason/expired``.
+  func authorize(_ request: TransportRequest, with credential: Credential, at now: UnixTime) -> TransportRequest?
 
   /// Returns the changes to the session that a response implies, apart from its content.
   func inspect(
-    _ response: TransportResponse, to request: TransportRequest, with token: AccessToken, at now: UnixTime
+    _ response: TransportResponse, to request: TransportRequest, with credential: Credential, at now: UnixTime
   ) -> ResponseVerdict
-}
-
-/// A request with its credential.
-public enum AuthorizedRequest: Sendable, Hashable {
-  /// Send this request.
-  case ready(TransportRequest)
-  /// The credential has expired: nothing is sent, and the session ends for this reason.
-  case ended(EndReason)
 }
 
 /// The effect of a response on the session.
@@ -89,7 +85,7 @@ public enum ResponseVerdict: Sendable, Hashable {
   /// The response does not affect the session.
   case unchanged
   /// The server replaced the credential. The new one is stored in the vault and used from then on.
-  case renewed(AccessToken)
+  case renewed(Credential)
   /// The session has ended. Return this only if the response is unambiguous.
   case ended(EndReason)
 }

@@ -65,22 +65,28 @@ public struct RotationKey: Sendable, Hashable {
   }
 }
 
-/// The tokens of a token response (RFC 6749 section 5.1).
+/// The tokens of a token response (RFC 6749 section 5.1), or the cookies that a site has set instead.
 public struct TokenSet: Sendable, Hashable {
-  /// The access token.
-  public var access: AccessToken
+  /// What authorizes requests.
+  public var credential: Credential
   /// The access token's lifetime, `expires_in`; `nil` (the default) if the server did not send it: the token then counts as
-  /// valid until an API rejects it.
+  /// valid until an API rejects it. Cookies have none.
   public var expiresIn: Duration?
   /// The refresh token; `nil` (the default) if the server issued none. After a sign-in, such a session is valid, but its access
   /// token cannot be renewed. After a refresh, `nil` means that the refresh token in use stays in use (RFC 6749 section 6).
   public var refresh: RefreshToken?
 
   public init(access: AccessToken, expiresIn: Duration? = nil, refresh: RefreshToken? = nil) {
-    self.access = access
+    credential = .accessToken(access)
     self.expiresIn = expiresIn
     self.refresh = refresh
   }
+
+  /// Cookies. No refresh replaces them, and each carries its own expiry date.
+  public init(cookies: Secret) { credential = .cookies(cookies) }
+
+  /// The access token; `nil` for cookies.
+  public var access: AccessToken? { credential.token }
 }
 
 /// The user's profile as stored with the session, so that an app can show it offline.
@@ -134,17 +140,18 @@ public struct TokenResponse: Sendable, Hashable {
   }
 
   /// Checks the limits of a token response: tokens of at most 256 KiB each, which is more than any server accepts in a header,
-  /// of printable ASCII (RFC 6749 appendix A.12, A.17), and bearer tokens without spaces (RFC 6750 section 2.1).
+  /// of printable ASCII (RFC 6749 appendix A.12, A.17), and bearer tokens without spaces (RFC 6750 section 2.1). Cookies are
+  /// no bearer token.
   ///
   /// - Throws: ``SessionError/invalidResponse(_:)``.
   package func validate(isBearer: Bool) throws(SessionError) {
-    let secrets = [tokens.access.secret, tokens.refresh?.secret, revocation?.secret].compactMap { $0 }
+    let secrets = [tokens.credential.secret, tokens.refresh?.secret, revocation?.secret].compactMap { $0 }
     guard !secrets.contains(where: \.isEmpty) else { throw .invalidResponse("a token is empty") }
     guard secrets.allSatisfy({ $0.count <= 256 << 10 }) else {
       throw .invalidResponse("a token is longer than 256 KiB")
     }
     let isPrintable = secrets.allSatisfy { $0.withExposedBytes { $0.allSatisfy { (32...126).contains($0) } } }
-    guard !isBearer || isPrintable && tokens.access.secret.isToken else {
+    guard !isBearer || isPrintable && tokens.credential.token?.secret.isToken == true else {
       throw .invalidResponse("a token contains an invalid character")
     }
   }

@@ -99,10 +99,11 @@ public actor ScopedTokens {
         .configuration(.init(status: 200, error: "invalid_scope", detail: "the server grants less than was requested"))
       )
     }
+    let token = AccessToken(answer.access_token)
     held[aim] = Held(
-      session: session.id, token: answer.tokens.access,
+      session: session.id, token: token,
       lifetime: answer.tokens.expiresIn.map { Lifetime(start: start, duration: $0) })
-    return answer.tokens.access
+    return token
   }
 
   private enum Beginning {
@@ -208,7 +209,7 @@ public actor ScopedTokens {
     // A session without an access token gets one that has expired.
     let access =
       session.access
-      ?? StoredAccess(token: answer.tokens.access, lifetime: Lifetime(start: clock.now(), duration: .zero))
+      ?? StoredAccess(answer.tokens.credential, lifetime: Lifetime(start: clock.now(), duration: .zero))
     let edit = VaultEdit.advance(session.id, sent: sent, to: successor, access: access, profile: nil)
     switch await vault.edit(edit) {
     case .done: return lock.unlock()

@@ -89,13 +89,13 @@ package struct KeylessServer: Sendable, Hashable {
   }
 
   /// Whether the API accepts an unexpired access token of this session.
-  func keeps(_ access: AccessToken) -> Bool {
+  func keeps(_ access: Credential) -> Bool {
     guard kind == .keepsAndReplaces else { return true }
     return KeylessServer.number(of: access, of: session) == minted
   }
 
   /// The number of access tokens issued before `access`; `nil` for one of another session.
-  static func number(of access: AccessToken, of session: SessionID) -> UInt64? {
+  static func number(of access: Credential, of session: SessionID) -> UInt64? {
     let parts = access.secret.withExposed { $0.split(separator: " ").map(String.init) }
     guard parts.count == 6, parts[2] == session.rawValue else { return nil }
     return UInt64(parts[3])

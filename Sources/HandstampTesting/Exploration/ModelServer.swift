@@ -80,14 +80,14 @@ package enum ModelServer: Sendable, Hashable {
   package func issued(_ token: RefreshToken) -> Bool { ModelServer.words(of: token.secret, of: session) != nil }
 
   /// Whether this session's API accepts the token now.
-  package func accepts(_ access: AccessToken, goingByTokenAlone: Bool, at time: UnixTime) -> Bool {
+  package func accepts(_ access: Credential, goingByTokenAlone: Bool, at time: UnixTime) -> Bool {
     guard let ends = ModelServer.ends(access, of: session) else { return false }
     if case .keyless(let server) = self, !server.keeps(access) { return false }
     return time.milliseconds < ends && (goingByTokenAlone || isAlive(at: time))
   }
 
   /// The expiry of a token of `session`; `nil` for any other token.
-  package static func ends(_ access: AccessToken, of session: SessionID) -> Int64? {
+  package static func ends(_ access: Credential, of session: SessionID) -> Int64? {
     let parts = access.secret.withExposed { $0.split(separator: " ").map(String.init) }
     guard parts.count == 6, parts[0] == "a", parts[2] == session.rawValue else { return nil }
     return Int64(parts[5])

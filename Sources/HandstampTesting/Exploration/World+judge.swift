@@ -128,7 +128,7 @@ extension World {
       // The limit was reached, and its tombstone has to wait.
       if !isDurable, let stored = vault.session, ledger.overdue.contains(stored.id) { endedRightly.insert(stored.id) }
       if limits.faults.contains(.auditNamesTokens), let access = processes[index].machine.access {
-        entry.outcome = access.token.secret.withExposed { $0 }
+        entry.outcome = access.credential.secret.withExposed { $0 }
       }
       judgeWords(entry)
     case .finish(_, .success(.signedIn(let facts))):
@@ -137,7 +137,7 @@ extension World {
       }
     case .resume(_, .success(let access)):
       guard let lifetime = access.lifetime, lifetime.remaining(at: now) > .zero else { break }
-      let ends = sessions.lazy.compactMap { ModelServer.ends(access.token, of: $0.session) }.first
+      let ends = sessions.lazy.compactMap { ModelServer.ends(access.credential, of: $0.session) }.first
       if let ends, serverTime.milliseconds >= ends { fail(0, "an expired token was returned") }
     case .resume(_, .failure(let error)): judgeWords(error)
     case .clean(let ended, _):

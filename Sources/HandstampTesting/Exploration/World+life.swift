@@ -112,12 +112,12 @@ extension World {
     var need = SessionMachine.Need()
     if SessionMachine.serves(access.lifetime, for: .zero, at: now) {
       let byTokenAlone = limits.faults.contains(.apiTrustsTokens)
-      let server = sessions.first { $0.accepts(access.token, goingByTokenAlone: byTokenAlone, at: serverTime) }
+      let server = sessions.first { $0.accepts(access.credential, goingByTokenAlone: byTokenAlone, at: serverTime) }
       if let server {
         if !server.isAlive(at: serverTime) { fail(8, "an API served \(server.session), which had ended") }
         return
       }
-      need.refused = access.token
+      need.refused = access.credential
     }
     processes[index].waits = true
     perform(.demand(World.waiter, need), by: index)

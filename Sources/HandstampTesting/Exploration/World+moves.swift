@@ -131,8 +131,8 @@ extension World {
     case .demand(let index):
       guard let access = processes[index].machine.access else { return }
       processes[index].waits = true
-      processes[index].refused = access.token
-      perform(.demand(World.waiter, life == nil ? .init(refused: access.token) : .init()), by: index)
+      processes[index].refused = access.credential
+      perform(.demand(World.waiter, life == nil ? .init(refused: access.credential) : .init()), by: index)
     case .vault(let index): workVault(index)
     case .grantLock(let index): answerLock(index, granted: true)
     case .refuseLock(let index): answerLock(index, granted: false)

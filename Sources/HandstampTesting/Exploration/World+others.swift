@@ -179,7 +179,7 @@ extension World {
       fail(11, "p\(index) sends a token again before the first attempt is settled or its deadline has passed")
     }
     presented[token] = vault.session?.attempt?.since.uptime ?? clock.uptime
-    guard life == nil, let stored = vault.session?.access?.token, let refused = processes[index].refused,
+    guard life == nil, let stored = vault.session?.access?.credential, let refused = processes[index].refused,
       let session = vault.session?.id, copy == nil, processes[index].waits
     else { return }
     if let had = KeylessServer.number(of: refused, of: session),
@@ -192,10 +192,11 @@ extension World {
 
   /// No caller receives a token that a refresh has replaced.
   mutating func judgeServing(_ access: StoredAccess, by index: Int) {
-    if access.token == processes[index].refused { fail(12, "p\(index) receives the token that was refused") }
-    guard vaultState == .works, copy == nil, let session = vault.session?.id, let stored = vault.session?.access?.token,
+    if access.credential == processes[index].refused { fail(12, "p\(index) receives the token that was refused") }
+    guard vaultState == .works, copy == nil, let session = vault.session?.id,
+      let stored = vault.session?.access?.credential,
       let has = KeylessServer.number(of: stored, of: session),
-      let got = KeylessServer.number(of: access.token, of: session)
+      let got = KeylessServer.number(of: access.credential, of: session)
     else { return }
     if got < has, goesBackLeft == limits.goesBack { fail(12, "p\(index) receives a token that was replaced") }
   }

@@ -22,8 +22,8 @@ extension World {
       processes[index].waits = true
       processes[index].answer = nil
       let access = processes[index].machine.access
-      processes[index].refused = access?.token
-      perform(.demand(World.waiter, .init(refused: access?.token)), by: index)
+      processes[index].refused = access?.credential
+      perform(.demand(World.waiter, .init(refused: access?.credential)), by: index)
     }
     drain()
     guard thief == nil else { return judgeThief() }

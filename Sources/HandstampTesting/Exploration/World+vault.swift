@@ -38,7 +38,7 @@ extension World {
         entry = VaultEntry(
           session: StoredSession(
             id: session, profile: server.profile, refresh: grant.tokens.refresh, revocation: grant.revocation,
-            access: StoredAccess(token: grant.tokens.access, lifetime: nil), startedAt: now, activeAt: now))
+            access: StoredAccess(grant.tokens.credential), startedAt: now, activeAt: now))
         return .value(entry)
       }
     }

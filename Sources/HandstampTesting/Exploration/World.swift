@@ -37,7 +37,7 @@ package struct World: Sendable, Hashable {
     /// Responses that arrived during the suspension.
     package var socket: [Answer] = []
     /// The access token that was refused to its caller.
-    package var refused: AccessToken?
+    package var refused: Credential?
     /// The last state shown to observers.
     package var shown: SessionState = .restoring
   }
@@ -164,7 +164,7 @@ package struct World: Sendable, Hashable {
     let session = StoredSession(
       id: server.session, profile: server.profile, refresh: first.tokens.refresh, revocation: first.revocation,
       access: StoredAccess(
-        token: first.tokens.access, lifetime: limits.life.map { Lifetime(start: clock, duration: $0.tokenLife) }),
+        first.tokens.credential, lifetime: limits.life.map { Lifetime(start: clock, duration: $0.tokenLife) }),
       startedAt: clock, activeAt: clock)
     vault = VaultEntry(session: session)
     if limits.startsSignedOut {

@@ -10,7 +10,7 @@ extension VaultCheck {
       .prepare(session.id, holding: RefreshToken("t"), key: try key(1)),
       .advance(
         session.id, sent: RefreshToken("t"), to: RefreshToken("u"), access: VaultSamples.access(), profile: nil),
-      .renew(session.id, holding: VaultSamples.access().token, with: VaultSamples.access("new")),
+      .renew(session.id, holding: VaultSamples.access().credential, with: VaultSamples.access("new")),
       .end(session.id, holding: nil, reason: .revoked, at: VaultSamples.moment()),
       .touch(session.id, at: VaultSamples.moment()),
     ]
@@ -129,24 +129,24 @@ extension VaultCheck {
   func carriedSecretsAreReplaced() async throws {
     let (vault, other) = try await pair()
     let (first, second, third) = (
-      VaultSamples.access("jar-1"), VaultSamples.access("jar-2"), VaultSamples.access("jar-3")
+      VaultSamples.cookies("1"), VaultSamples.cookies("2"), VaultSamples.cookies("3")
     )
     var session = VaultSamples.session("s1")
     session.refresh = nil
     session.access = first
-    session.revocation = RevocationHandle(first.token.secret)
+    session.revocation = RevocationHandle(first.credential.secret)
     _ = try await done(vault, .begin(session), "a sign-in is stored")
-    _ = try await done(vault, .renew(session.id, holding: first.token, with: second), "a renewal is done")
+    _ = try await done(vault, .renew(session.id, holding: first.credential, with: second), "a renewal is done")
     var seen = try await stored(other, "the session is stored")
-    try expect(seen.session?.access == second, "the access token was replaced", found: seen)
+    try expect(seen.session?.access == second, "the cookies were replaced, and read back as cookies", found: seen)
     try expect(
-      seen.session?.revocation?.secret == second.token.secret, "and the revocation handle with it", found: seen)
-    let late = await other.edit(.renew(session.id, holding: first.token, with: third))
+      seen.session?.revocation?.secret == second.credential.secret, "and the revocation handle with it", found: seen)
+    let late = await other.edit(.renew(session.id, holding: first.credential, with: third))
     guard case .conflict(let entry) = late, entry.session?.access == second else {
-      throw BrokenPromise("the second of two renewals of the same token is a conflict", found: "\(late)")
+      throw BrokenPromise("the second of two renewals of the same cookies is a conflict", found: "\(late)")
     }
     _ = try await done(vault, .endWhatever(.signedOut, at: VaultSamples.moment(3)), "a sign-out is done")
-    let gone = await other.edit(.renew(session.id, holding: second.token, with: third))
+    let gone = await other.edit(.renew(session.id, holding: second.credential, with: third))
     guard case .conflict = gone else { throw BrokenPromise("a renewal restores no session", found: "\(gone)") }
     seen = try await stored(vault, "the tombstone is stored")
     try expect(seen.session == nil, "a renewal restores no session", found: seen)

@@ -19,6 +19,11 @@ public enum VaultSamples {
       token: AccessToken("\(name)-token"), lifetime: Lifetime(start: moment(), duration: .seconds(600)))
   }
 
+  /// Cookies that differ by `value`.
+  public static func cookies(_ value: String) -> StoredAccess {
+    StoredAccess(.cookies(Secret("id=\(value)")))
+  }
+
   /// A session as after a sign-in; its tokens are named after it.
   public static func session(_ name: String = "s1") -> StoredSession {
     StoredSession(
@@ -39,14 +44,17 @@ public enum VaultSamples {
     var foreign = session("ünï-cødé 🔑 \u{0}\n")
     foreign.profile = Profile(id: AccountID(""), name: "A\u{308}da / ../../etc \u{202e}")
     foreign.refresh = RefreshToken(Secret(bytes: [0, 255, 128, 10, 0]))
-    foreign.access?.token = AccessToken(Secret(bytes: []))
+    foreign.access?.credential = .accessToken(AccessToken(Secret(bytes: [])))
     foreign.pendingKey = key(0)
     var large = session("large")
-    large.access?.token = AccessToken(String(repeating: "x", count: 16_000))
+    large.access?.credential = .accessToken(AccessToken(String(repeating: "x", count: 16_000)))
     var extreme = session("extreme")
     extreme.startedAt = Moment(boot: .max, uptime: .seconds(Int64.max), wall: UnixTime(milliseconds: .min + 1000))
     extreme.activeAt = Moment(boot: 0, uptime: .seconds(Int64.min), wall: UnixTime(milliseconds: .max))
     extreme.access?.lifetime?.duration = Duration(secondsComponent: -3, attosecondsComponent: -7)
-    return [session("plain"), bare, endless, foreign, large, extreme]
+    var onCookies = session("cookies")
+    onCookies.refresh = nil
+    onCookies.access = cookies("1")
+    return [session("plain"), bare, endless, foreign, large, extreme, onCookies]
   }()
 }

@@ -7,7 +7,7 @@ extension VaultEntry {
   /// A capacity sufficient for the fields.
   var fieldCapacity: Int {
     let session = session.map { session in
-      let secrets = [session.refresh?.secret, session.revocation?.secret, session.access?.token.secret]
+      let secrets = [session.refresh?.secret, session.revocation?.secret, session.access?.credential.secret]
       return secrets.reduce(1024) { $0 + ($1?.count ?? 0) }
         + session.id.rawValue.utf8.count + (session.profile.map { $0.id.rawValue.utf8.count + $0.name.utf8.count } ?? 0)
     }
@@ -143,32 +143,39 @@ extension Profile {
 
 extension StoredAccess {
   fileprivate func write(to writer: inout FieldWriter) {
-    writer.field(1, token.secret)
-    guard let lifetime else { return }
-    writer.field(2) { lifetime.start.write(to: &$0) }
-    writer.field(3) { lifetime.duration.write(to: &$0) }
+    writer.field(1, credential.secret)
+    if let lifetime {
+      writer.field(2) { lifetime.start.write(to: &$0) }
+      writer.field(3) { lifetime.duration.write(to: &$0) }
+    }
+    if case .cookies = credential { writer.field(4, [1]) }
   }
 
   fileprivate init?(fields: UnsafeRawBufferPointer) {
-    var token: AccessToken?
+    var secret: Secret?
+    var isCookies = false
     var start: Moment?
     var duration: Duration?
     let isAccess = FieldReader.fields(fields) { tag, value in
       switch tag {
-      case 1: token = AccessToken(Secret(bytes: value))
+      case 1: secret = Secret(bytes: value)
       case 2:
         start = Moment(fields: value)
         return start != nil
       case 3:
         duration = Duration(fields: value)
         return duration != nil
+      case 4: isCookies = value.elementsEqual([1])
       default: break
       }
       return true
     }
     // An incomplete lifetime is an error: a token without an end would be used for too long.
-    guard isAccess, let token, (start == nil) == (duration == nil) else { return nil }
-    self.init(token: token, lifetime: start.flatMap { start in duration.map { Lifetime(start: start, duration: $0) } })
+    guard isAccess, let secret, (start == nil) == (duration == nil) else { return nil }
+    let lifetime = start.flatMap { start in duration.map { Lifetime(start: start, duration: $0) } }
+    // Before field 4 existed, cookies were stored like a token, which contains no spaces.
+    isCookies = isCookies || secret.withExposedBytes { $0.starts(with: "handstamp-jar 1\n".utf8) }
+    self.init(isCookies ? .cookies(secret) : .accessToken(AccessToken(secret)), lifetime: lifetime)
   }
 }
 

@@ -95,7 +95,7 @@ extension Processes {
         var tokens: [String] = []
         for account in [first, try book.account(other)] {
           guard case .value(let entry) = await stage.first.vault(of: account.id).read() else { continue }
-          tokens.append(entry.session?.access?.token.secret.withExposed { $0 } ?? "")
+          tokens.append(entry.session?.access?.credential.secret.withExposed { $0 } ?? "")
         }
         self.tokens = tokens
         ids = try [first, book.account(other)].map(\.idAtServer)

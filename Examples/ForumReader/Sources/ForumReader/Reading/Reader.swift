@@ -71,8 +71,10 @@ public final class Reader {
   }
 
   private func remind(_ store: ForumStore) async {
-    guard let token = try? await client.controller.token(), var reminder = try? store.reminder() else { return }
-    let end = client.backend.loginCookieExpiryDate(token)
+    guard let credential = try? await client.controller.credential(), var reminder = try? store.reminder() else {
+      return
+    }
+    let end = client.backend.loginCookieExpiryDate(credential)
     guard let left = reminder.due(expiry: end, at: ForumStore.now()) else { return }
     let days = Int(left / .seconds(86_400))
     console.say(
