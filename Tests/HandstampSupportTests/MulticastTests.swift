@@ -52,7 +52,7 @@ extension Optional {
 @Suite(.timeLimit(.minutes(10))) struct `Subscribers of a multicast` {
   @Test func `may be cancelled at the instant that they are told`() async {
     let hub = Multicast(startingWith: 0)
-    let rounds = 2_000
+    let rounds = 50_000
     let publisher = Task.detached { for number in 1...rounds { hub.publish(number) } }
     for _ in 0..<rounds {
       let observer = Task.detached { for await _ in hub.subscribe() {} }
