@@ -31,14 +31,13 @@ let package = Package(
     .executableTarget(
       name: "CommandLineApp",
       dependencies: [
-        handstamp("Handstamp"), handstamp("HandstampOAuth"), handstamp("HandstampData", with: "Data"),
-        handstamp("HandstampAsyncHTTP", with: "AsyncHTTPClient"),
-        handstamp("HandstampLoopback", with: "LoopbackRedirect"),
+        handstamp("Handstamp"), handstamp("HandstampOAuth"), handstamp("HandstampAsyncHTTP", with: "AsyncHTTPClient"),
       ]),
     .executableTarget(
       name: "Transports",
       dependencies: [
-        handstamp("Handstamp"), handstamp("HandstampAsyncHTTP", with: "AsyncHTTPClient"),
+        handstamp("Handstamp"), handstamp("HandstampOAuth"), handstamp("HandstampAsyncHTTP", with: "AsyncHTTPClient"),
+        handstamp("HandstampData", with: "Data"), handstamp("HandstampLoopback", with: "LoopbackRedirect"),
         handstamp("HandstampWebSocket", with: "WebSocket"),
       ]),
   ]

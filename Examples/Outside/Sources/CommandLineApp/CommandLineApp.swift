@@ -1,34 +1,44 @@
-#if AsyncHTTPClient && Data && LoopbackRedirect
+#if AsyncHTTPClient
 import Foundation
 import Handstamp
 import HandstampAsyncHTTP
-import HandstampData
-import HandstampLoopback
 import HandstampOAuth
 
-/// `CommandLineApp URL FOLDER`: browser sign-in at any OAuth server, and a database for the account's data.
+/// `CommandLineApp ISSUER FOLDER`: signs in at any OAuth server with a code that the user enters on another device (RFC 8628),
+/// and keeps the session in FOLDER for later runs.
 @main struct CommandLineApp {
-  static func main() async throws {
+  static func main() async {
     let arguments = CommandLine.arguments.dropFirst()
-    guard arguments.count == 2, let issuer = arguments.first, let folder = arguments.last else { return }
-    let store = try DataStore(
-      StorePlace(folder: URL(fileURLWithPath: folder)), schema: StoreSchema(shelves: []) { _ in })
-    say("database: \(store.place.folder.lastPathComponent)")
-
-    let backend = OAuthBackend(
-      OAuthClient(issuer: issuer, id: "command-line-app", scopes: ["profile"]), transport: AsyncHTTPTransport.shared)
-    let receiver = try await LoopbackReceiver.listen { page in say("open \(page)") }
-    do {
-      let grant = try await backend.signIn(through: receiver, redirectURI: receiver.redirectURI)
-      say("signed in: \(grant.profile?.id.rawValue ?? "")")
-    } catch {
-      say("\(error)")
+    guard arguments.count == 2, let issuer = arguments.first, let folder = arguments.last else {
+      say("usage: CommandLineApp ISSUER FOLDER")
+      exit(64)
     }
-    await receiver.close()
+    let client = OAuthClient(issuer: issuer, id: "command-line-app", scopes: ["profile"])
+    do { try await signIn(by: OAuthBackend(client, transport: AsyncHTTPTransport.shared), keepingIn: folder) } catch {
+      say("\(error)\nhint: \(Recovery(error))")
+      exit(1)
+    }
   }
 
-  /// Writes without buffering, even if the output is not a terminal.
-  private static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+  static func signIn(by server: OAuthBackend, keepingIn folder: String) async throws {
+    let vault = SealedFileVault(folder: folder, account: AccountID(server.client.issuer))
+    let session = SessionController(backend: server, vault: vault)
+    do {
+      _ = try await session.token()  // refreshed first if it has expired
+      say("the kept session has a valid token")
+    } catch {
+      guard error.recovery == .signIn else { throw error }
+      try await session.signIn {
+        try await server.signInOnAnotherDevice { code in
+          say("open \(code.address) on any device and enter the code \(code.userCode)")
+        }
+      }
+    }
+    if case .signedIn(let user) = session.state { say("signed in as \(user.profile?.name ?? "an unknown user")") }
+  }
+
+  /// On standard error, without buffering: standard output is for data.
+  static func say(_ words: String) { FileHandle.standardError.write(Data((words + "\n").utf8)) }
 }
 #else
 @main struct CommandLineApp { static func main() {} }

@@ -39,7 +39,9 @@ actor Users: AccountDirectory {
       configuration: ServerConfiguration(
         issuer: "http://127.0.0.1:\(port)/auth", mountPath: "/auth",
         clients: [
-          ConfiguredClient(id: "command-line-app", redirectURIs: ["http://127.0.0.1/callback"], scopes: ["profile"])
+          ConfiguredClient(
+            id: "command-line-app", redirectURIs: ["http://127.0.0.1/callback"], flows: [.code, .device],
+            scopes: ["profile"])
         ]),
       registry: Registry(store: store, mint: TokenMint(keys.master)), keys: SigningKeys(), accounts: Users())
 
