@@ -75,7 +75,7 @@ struct FolderRules: Sendable {
         atPath: place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      try encoder.encode(rule).write(to: URL(fileURLWithPath: file(of: rule.folder)), options: .atomic)
+      try AtomicFile.replace(file(of: rule.folder), with: Array(encoder.encode(rule)))
     } catch {
       throw home.unwritable()
     }

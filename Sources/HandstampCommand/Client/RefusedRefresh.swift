@@ -90,7 +90,7 @@ extension Home {
       atPath: refusalFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
-    try? encoder.encode(note).write(to: URL(fileURLWithPath: refusalPath(of: account)), options: .atomic)
+    try? AtomicFile.replace(refusalPath(of: account), with: Array(encoder.encode(note)))
   }
 
   func forgetRefusal(of account: AccountID) { unlink(refusalPath(of: account)) }

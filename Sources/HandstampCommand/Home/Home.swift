@@ -94,7 +94,7 @@ struct Home: Sendable, Hashable {
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do {
       try make()
-      try encoder.encode(settings).write(to: URL(fileURLWithPath: settingsPath), options: .atomic)
+      try AtomicFile.replace(settingsPath, with: Array(encoder.encode(settings)))
     } catch {
       throw unwritable()
     }
@@ -103,16 +103,13 @@ struct Home: Sendable, Hashable {
   /// Returns the device ID of this installation, created on first use. Two processes that create it at the same time agree.
   func device() throws(Refusal) -> DeviceID {
     if let known = try knownDevice() { return known }
-    let draft = "\(devicePath).\(UInt64.random(in: 0 ... .max))"
     do {
       try make()
-      try Data(UUID().uuidString.lowercased().utf8).write(to: URL(fileURLWithPath: draft))
+      _ = try AtomicFile.create(devicePath, with: Array(UUID().uuidString.lowercased().utf8))
     } catch {
       throw unwritable()
     }
-    defer { unlink(draft) }
-    // link(2) is atomic, and does not replace an existing file.
-    guard link(draft, devicePath) == 0 || errno == EEXIST, let drawn = try knownDevice() else { throw unwritable() }
+    guard let drawn = try knownDevice() else { throw unwritable() }
     return drawn
   }
 

@@ -86,7 +86,7 @@ extension Home {
     do {
       try FileManager.default.createDirectory(
         atPath: oauthFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      try encoder.encode(record).write(to: URL(fileURLWithPath: path), options: .atomic)
+      try AtomicFile.replace(path, with: Array(encoder.encode(record)))
     } catch {
       throw unwritable()
     }

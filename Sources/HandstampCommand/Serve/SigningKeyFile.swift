@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampServer
+import HandstampSupport
 
 /// The keys that sign access tokens, in a file readable by its owner only. Created once; an unreadable file is never replaced.
 /// Losing it signs out no client: a new key costs each client one refresh.
@@ -11,16 +12,13 @@ struct SigningKeyFile {
   func keys() throws(Refusal) -> SigningKeys {
     if let known = try load() { return known }
     let new = SigningKeys()
-    let draft = "\(path).\(UInt64.random(in: 0 ... .max))"
-    defer { unlink(draft) }
-    let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw unusable("cannot be created") }
-    let isWritten = new.pem.withExposedBytes { bytes in
-      write(descriptor, bytes.baseAddress, bytes.count) == bytes.count && fsync(descriptor) == 0
+    var bytes = new.pem.withExposedBytes { Array($0) }
+    defer { for index in bytes.indices { bytes[index] = 0 } }
+    // Another server may have been faster.
+    do throws(SystemError) { _ = try AtomicFile.create(path, with: bytes) } catch {
+      throw unusable("cannot be created: \(error.reason)")
     }
-    guard close(descriptor) == 0, isWritten else { throw unusable("cannot be written") }
-    // link(2) is atomic, and does not replace an existing file: another server may have been faster.
-    guard link(draft, path) == 0 || errno == EEXIST, let made = try load() else { throw unusable("cannot be created") }
+    guard let made = try load() else { throw unusable("cannot be created") }
     return made
   }
 
