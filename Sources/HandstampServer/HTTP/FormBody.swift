@@ -39,36 +39,10 @@ struct FormBody {
   }
 
   private static func decoded(_ text: some Collection<UInt8>) throws(Fault) -> String {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.count)
-    var position = text.startIndex
-    while position != text.endIndex {
-      let byte = text[position]
-      position = text.index(after: position)
-      switch byte {
-      case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
-      case UInt8(ascii: "%"):
-        var value: UInt8 = 0
-        for _ in 0..<2 {
-          guard position != text.endIndex, let digit = hexDigit(text[position]) else { throw .malformed }
-          value = value << 4 | digit
-          position = text.index(after: position)
-        }
-        bytes.append(value)
-      default: bytes.append(byte)
-      }
+    guard let bytes = PercentEncoding.decode(text, plusIsSpace: true), let string = String(utf8Bytes: bytes) else {
+      throw .malformed
     }
-    guard let string = String(utf8Bytes: bytes) else { throw .malformed }
     return string
-  }
-
-  private static func hexDigit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
   }
 }
 #endif

@@ -2,6 +2,7 @@
 import Crypto
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// An OAuth client (RFC 6749 section 2) that users can allow to access their accounts, as configured by the operator. There
 /// is no dynamic client registration.
@@ -20,8 +21,8 @@ public struct ConfiguredClient: Sendable, Hashable {
   public let name: String
   /// The SHA-256 of the client secret. `nil` for a public client, such as an app or a command.
   public let secretHash: [UInt8]?
-  /// The allowed redirect URIs, compared byte by byte. `http` on 127.0.0.1 or [::1] without a port matches any port
-  /// (RFC 8252 section 7.3).
+  /// The allowed redirect URIs, compared byte by byte. `http` on a loopback address, such as 127.0.0.1 or [::1], without a port
+  /// matches any port (RFC 8252 section 7.3).
   public let redirectURIs: [String]
   public let flows: Set<Flow>
   /// The scopes that it may request.
@@ -72,14 +73,10 @@ public struct ConfiguredClient: Sendable, Hashable {
 
   /// Returns whether a browser may be redirected to `uri`.
   func allows(redirect uri: String) -> Bool {
-    redirectURIs.contains { registered in
+    let withoutPort = ConfiguredClient.withoutPort(uri)
+    return redirectURIs.contains { registered in
       // Compare bytes: `==` on strings treats a Kelvin sign as a K.
-      if registered.utf8.elementsEqual(uri.utf8) { return true }
-      guard let base = ConfiguredClient.loopback(registered), let asked = ConfiguredClient.loopback(uri) else {
-        return false
-      }
-      return base.port == nil && asked.port != nil && base.host == asked.host
-        && base.rest.utf8.elementsEqual(asked.rest.utf8)
+      registered.utf8.elementsEqual(uri.utf8) || withoutPort.map { registered.utf8.elementsEqual($0.utf8) } ?? false
     }
   }
 
@@ -90,19 +87,14 @@ public struct ConfiguredClient: Sendable, Hashable {
     return asked.allSatisfy { scopes.contains($0) } ? asked.joined(separator: " ") : nil
   }
 
-  /// Splits an `http` loopback address into parts for comparison.
-  private static func loopback(_ uri: String) -> (host: String, port: String?, rest: Substring)? {
-    for host in ["127.0.0.1", "[::1]"] {
-      let start = "http://" + host
-      guard uri.hasPrefix(start) else { continue }
-      let after = uri.dropFirst(start.count)
-      guard after.first == ":" else { return after.isEmpty || after.first == "/" ? (host, nil, after) : nil }
-      let port = after.dropFirst().prefix { $0.isASCII && $0.isNumber }
-      let rest = after.dropFirst(1 + port.count)
-      guard let number = Int(port), (1...65_535).contains(number), rest.isEmpty || rest.first == "/" else { return nil }
-      return (host, String(port), rest)
-    }
-    return nil
+  /// Returns the `http` URI of a loopback address without its port; `nil` for any other, and for one without a port.
+  private static func withoutPort(_ uri: String) -> String? {
+    guard let origin = Origin(uri), origin.scheme == "http", origin.host != "localhost",
+      Loopback.contains(host: origin.host)
+    else { return nil }
+    let start = Origin(scheme: "http", host: origin.host, port: 80).text
+    let port = ":\(origin.port)"
+    return uri.hasPrefix(start + port) ? start + uri.dropFirst(start.count + port.count) : nil
   }
 
   /// Returns whether `uri` is an absolute URI without a fragment (RFC 6749 section 3.1.2): `https`, `http` to this machine
@@ -113,7 +105,7 @@ public struct ConfiguredClient: Sendable, Hashable {
     else { return false }
     switch scheme {
     case "https": return parts.host?.isEmpty == false
-    case "http": return loopback(uri) != nil || ["localhost"].contains(parts.host?.lowercased() ?? "")
+    case "http": return Origin(uri).map { Loopback.contains(host: $0.host) } ?? false
     default: return scheme.contains(".")
     }
   }

@@ -82,10 +82,8 @@ final class ProofDesk: Sendable {
 
   /// Returns whether an address is the server's public address with this path. Ignores query and fragment.
   private func isThis(_ uri: String, _ path: String) -> Bool {
-    guard let named = URLComponents(string: uri), let own = URLComponents(string: address) else { return false }
-    func port(_ parts: URLComponents) -> Int { parts.port ?? (parts.scheme?.lowercased() == "https" ? 443 : 80) }
-    return named.scheme?.lowercased() == own.scheme?.lowercased() && named.host?.lowercased() == own.host?.lowercased()
-      && port(named) == port(own) && named.percentEncodedPath == own.percentEncodedPath + path
+    guard let named = WebURL(uri), let own = WebURL(address + path) else { return false }
+    return named.origin == own.origin && named.path == own.path
   }
 
   private func remember(_ proof: Proof, now: UnixTime) throws(Fault) {

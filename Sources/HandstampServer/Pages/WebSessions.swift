@@ -44,8 +44,7 @@ struct WebSessions: Sendable {
   private func isFromHere(_ request: Request) -> Bool {
     if let site = request.headers[.secFetchSite], !["same-origin", "none"].contains(site) { return false }
     guard let origin = request.headers[.origin] else { return true }
-    guard let own = URLComponents(string: issuer), let named = URLComponents(string: origin) else { return false }
-    return named.scheme == own.scheme && named.host == own.host && named.port == own.port && named.path.isEmpty
+    return origin == Origin(issuer)?.text
   }
 
   private static func drawn() -> String {

@@ -1,0 +1,33 @@
+#if Programs
+import Testing
+
+@testable import HandstampServer
+
+/// RFC 8252 section 7.3.
+@Suite(.timeLimit(.minutes(1))) struct `A loopback address registered without a port` {
+  @Test(arguments: [
+    ("http://127.0.0.1/a", "http://127.0.0.1:49152/a"), ("http://127.0.0.1/a", "http://127.0.0.1:80/a"),
+    ("http://127.0.0.1", "http://127.0.0.1:1"), ("http://[::1]/a?b=c", "http://[::1]:65535/a?b=c"),
+    ("http://127.8.9.10/a", "http://127.8.9.10:2/a"),
+  ])
+  func `matches every port`(_ registered: String, _ asked: String) throws {
+    #expect(try ConfiguredClient(id: "app", redirectURIs: [registered]).allows(redirect: asked))
+  }
+
+  @Test(arguments: [
+    ("http://127.0.0.1/a", "http://127.0.0.1:2/b"), ("http://127.0.0.1/a", "http://127.0.0.2:2/a"),
+    ("http://127.0.0.1/a", "https://127.0.0.1:2/a"), ("http://127.0.0.1/a", "HTTP://127.0.0.1:2/a"),
+    ("http://127.0.0.1/a", "http://127.0.0.1:65536/a"), ("http://127.0.0.1/a", "http://127.0.0.1:2/a#b"),
+    ("http://127.0.0.1:1/a", "http://127.0.0.1:2/a"), ("http://localhost/a", "http://localhost:2/a"),
+    ("http://127.0.0.1", "http://127.0.0.1:2.example.org"),
+  ])
+  func `matches no other address`(_ registered: String, _ asked: String) throws {
+    #expect(try !ConfiguredClient(id: "app", redirectURIs: [registered]).allows(redirect: asked))
+  }
+
+  @Test(arguments: ["http://127.0.0.1.example.org/", "http://127.1/", "http://example.org/", "http://127.0.0.1:0/"])
+  func `is the only one that may be http`(_ uri: String) {
+    #expect(throws: ClientFault.badRedirect("app", uri)) { try ConfiguredClient(id: "app", redirectURIs: [uri]) }
+  }
+}
+#endif
