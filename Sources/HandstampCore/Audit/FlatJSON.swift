@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// One JSON object (RFC 8259) whose members are strings and integers: enough for an audit line, without Foundation.
 struct FlatJSON {
   enum Value: Hashable {
@@ -28,7 +30,7 @@ struct FlatJSON {
     bytes.append(UInt8(ascii: "\""))
     let limit = bytes.count + AuditLine.textLimit
     for scalar in text.unicodeScalars {
-      let escaped = FlatJSON.escaped(scalar)
+      let escaped = JSONString.shown(scalar)
       // Leaves room for the ellipsis.
       if bytes.count + escaped.count > limit - 3 {
         bytes += "…".utf8
@@ -42,26 +44,6 @@ struct FlatJSON {
   private mutating func begin(_ name: String) {
     if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
     bytes += "\"\(name)\":".utf8
-  }
-
-  private static func escaped(_ scalar: Unicode.Scalar) -> [UInt8] {
-    switch scalar {
-    case "\"": return Array(#"\""#.utf8)
-    case "\\": return Array(#"\\"#.utf8)
-    default: break
-    }
-    switch scalar.properties.generalCategory {
-    // Line breaks, escape sequences, and characters that reverse the direction of text. All but a few are below 2^16; those,
-    // and the rest, are written as UTF-16 units (RFC 8259 section 7).
-    case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned, .surrogate:
-      return String(scalar).utf16.flatMap { Array("\\u\(hex($0))".utf8) }
-    default: return Array(String(scalar).utf8)
-    }
-  }
-
-  private static func hex(_ unit: UInt16) -> String {
-    let digits = String(unit, radix: 16)
-    return String(repeating: "0", count: 4 - digits.count) + digits
   }
 
   /// Returns the members of an object; `nil` for anything else: another kind of value, a duplicate name, a trailing byte.

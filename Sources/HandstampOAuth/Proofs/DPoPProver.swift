@@ -37,9 +37,9 @@ public final class DPoPProver: Sendable {
     let server = Origin(url).flatMap { origin in known.withLock { $0[origin] } } ?? Server()
     let target = String(url.prefix { $0 != "?" && $0 != "#" })
     var claims = [
-      "\"htm\":\(quoted(method))", "\"htu\":\(quoted(target))",
+      "\"htm\":\(JSONString.quoted(method))", "\"htu\":\(JSONString.quoted(target))",
       "\"iat\":\(now().advanced(by: server.lead).seconds)",
-      "\"jti\":\(quoted(Base64URL.encode(CodeProof.bytes(16, from: &random))))",
+      "\"jti\":\(JSONString.quoted(Base64URL.encode(CodeProof.bytes(16, from: &random))))",
     ]
     if let token {
       let hash = token.secret.withExposedBytes { bytes in
@@ -47,9 +47,9 @@ public final class DPoPProver: Sendable {
         hash.update(bufferPointer: bytes)
         return Array(hash.finalize())
       }
-      claims.append("\"ath\":\(quoted(Base64URL.encode(hash)))")
+      claims.append("\"ath\":\(JSONString.quoted(Base64URL.encode(hash)))")
     }
-    if let nonce = server.nonce { claims.append("\"nonce\":\(quoted(nonce))") }
+    if let nonce = server.nonce { claims.append("\"nonce\":\(JSONString.quoted(nonce))") }
     let header = #"{"typ":"dpop+jwt","alg":"ES256","jwk":\#(key.jwk)}"#
     let body = "{" + claims.joined(separator: ",") + "}"
     let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(body.utf8))
@@ -74,21 +74,6 @@ public final class DPoPProver: Sendable {
     guard answer.header("DPoP-Nonce") != nil else { return false }
     if TokenRefusal(answer)?.error == "use_dpop_nonce" { return true }
     return answer.status == 401 && answer.header("WWW-Authenticate")?.contains("use_dpop_nonce") == true
-  }
-
-  /// Returns a JSON string.
-  private func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for character in text.unicodeScalars {
-      switch character {
-      case "\"", "\\": quoted += "\\\(character)"
-      case "\u{0}"..<"\u{20}":
-        let digits = String(character.value, radix: 16)
-        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: quoted.unicodeScalars.append(character)
-      }
-    }
-    return quoted + "\""
   }
 }
 

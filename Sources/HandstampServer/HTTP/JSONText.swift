@@ -1,4 +1,5 @@
 #if Server
+import HandstampSupport
 import NIOCore
 
 /// Writes one JSON object, field by field, without reflection or intermediate values: the token endpoint writes thousands of
@@ -10,7 +11,7 @@ struct JSONText {
 
   mutating func add(_ name: StaticString, _ value: String) {
     addName(name)
-    JSONText.append(value, to: &bytes)
+    JSONString.append(value, to: &bytes)
   }
 
   /// Adds a field, unless `value` is `nil`.
@@ -48,7 +49,7 @@ struct JSONText {
     bytes.append(UInt8(ascii: "["))
     for (index, value) in values.enumerated() {
       if index > 0 { bytes.append(UInt8(ascii: ",")) }
-      JSONText.append(value, to: &bytes)
+      JSONString.append(value, to: &bytes)
     }
     bytes.append(UInt8(ascii: "]"))
   }
@@ -63,25 +64,6 @@ struct JSONText {
     name.withUTF8Buffer { bytes.append(contentsOf: $0) }
     bytes.append(UInt8(ascii: "\""))
     bytes.append(UInt8(ascii: ":"))
-  }
-
-  /// Appends a JSON string (RFC 8259 section 7): escapes quotes, backslashes and control characters only.
-  private static func append(_ text: String, to bytes: inout [UInt8]) {
-    let hex = StaticString("0123456789abcdef")
-    bytes.append(UInt8(ascii: "\""))
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-        bytes.append(UInt8(ascii: "\\"))
-        bytes.append(byte)
-      case 0..<0x20, 0x7F:
-        bytes.append(contentsOf: "\\u00".utf8)
-        bytes.append(hex.utf8Start[Int(byte >> 4)])
-        bytes.append(hex.utf8Start[Int(byte & 15)])
-      default: bytes.append(byte)
-      }
-    }
-    bytes.append(UInt8(ascii: "\""))
   }
 }
 #endif
