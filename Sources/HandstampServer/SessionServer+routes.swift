@@ -63,7 +63,7 @@ extension SessionServer {
       registry: registry, journal: journal, authenticator: authenticator, clock: clock, bodyLimit: limit
     ).addRoutes(to: api)
     EventsController(
-      registry: registry, authenticator: authenticator, hub: hub, clock: clock, metrics: metrics,
+      registry: registry, authenticator: authenticator, journal: journal, clock: clock,
       heartbeat: configuration.heartbeat, longest: configuration.accessTokenLife
     ).addRoutes(to: api)
   }
@@ -75,25 +75,19 @@ extension SessionServer {
       registry: registry, authentication: authentication, proofs: proofs, pacing: pacing, responses: responses,
       journal: journal, clock: clock, metrics: metrics, issuer: issuer
     ).addRoutes(to: routes)
-    RevocationController(
-      registry: registry, authentication: authentication, tokens: tokens, journal: journal, clock: clock
-    ).addRoutes(to: routes)
-    IntrospectionController(
-      registry: registry, authentication: authentication, tokens: tokens, clock: clock, issuer: issuer
-    ).addRoutes(to: routes)
+    let reader = TokenReader(registry: registry, tokens: tokens, clock: clock)
+    RevocationController(authentication: authentication, reader: reader, journal: journal).addRoutes(to: routes)
+    IntrospectionController(authentication: authentication, reader: reader, issuer: issuer).addRoutes(to: routes)
     DeviceAuthorizationController(registry: registry, authentication: authentication, clock: clock, issuer: issuer)
       .addRoutes(to: routes)
   }
 
   private func addPages<Context: RequestContext>(to routes: some RouterMethods<Context>) {
-    let issuer = configuration.issuer
     let web = WebSessions(
-      registry: registry, accounts: accounts, clock: clock, errors: errors, issuer: issuer,
+      registry: registry, accounts: accounts, clock: clock, errors: errors, issuer: configuration.issuer,
       bodyLimit: configuration.bodyLimit)
-    AuthorizePageController(registry: registry, clients: clients, web: web, clock: clock, issuer: issuer)
-      .addRoutes(to: routes)
-    DevicePageController(registry: registry, web: web, pacing: pacing, clock: clock, issuer: issuer)
-      .addRoutes(to: routes)
+    AuthorizePageController(clients: clients, web: web).addRoutes(to: routes)
+    DevicePageController(web: web, pacing: pacing).addRoutes(to: routes)
   }
 
   // The services that controllers share.

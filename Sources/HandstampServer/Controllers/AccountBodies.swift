@@ -8,8 +8,7 @@ struct GuestBody: StrictlyDecodable {
   var device: DeviceInfo
 
   init(from decoder: any Decoder) throws {
-    try GuestBody.refuseUnknownFields(decoder)
-    device = try decoder.container(keyedBy: Fields.self).decode(DeviceBody.self, forKey: .device).info
+    device = try GuestBody.fields(of: decoder).device(.device)
   }
 }
 
@@ -20,10 +19,9 @@ struct ConfirmBody: StrictlyDecodable {
   var device: DeviceInfo
 
   init(from decoder: any Decoder) throws {
-    try ConfirmBody.refuseUnknownFields(decoder)
-    let fields = try decoder.container(keyedBy: Fields.self)
+    let fields = try ConfirmBody.fields(of: decoder)
     token = try fields.secret(.token)
-    device = try fields.decode(DeviceBody.self, forKey: .device).info
+    device = try fields.device(.device)
   }
 }
 
@@ -38,8 +36,7 @@ struct PasswordBody: StrictlyDecodable {
   var endOthers: Bool
 
   init(from decoder: any Decoder) throws {
-    try PasswordBody.refuseUnknownFields(decoder)
-    let fields = try decoder.container(keyedBy: Fields.self)
+    let fields = try PasswordBody.fields(of: decoder)
     current = try fields.secret(.current)
     new = try fields.secret(.new)
     endOthers = try fields.decode(Bool.self, forKey: .endOthers)
@@ -52,8 +49,7 @@ struct DeletionBody: StrictlyDecodable {
   var password: Secret?
 
   init(from decoder: any Decoder) throws {
-    try DeletionBody.refuseUnknownFields(decoder)
-    let fields = try decoder.container(keyedBy: Fields.self)
+    let fields = try DeletionBody.fields(of: decoder)
     password = try fields.decodeIfPresent(String.self, forKey: .password).map { Secret($0) }
   }
 }
@@ -64,8 +60,7 @@ struct ResetBody: StrictlyDecodable {
   var email: EmailAddress
 
   init(from decoder: any Decoder) throws {
-    try ResetBody.refuseUnknownFields(decoder)
-    email = try decoder.container(keyedBy: Fields.self).email(.email)
+    email = try ResetBody.fields(of: decoder).email(.email)
   }
 }
 
@@ -79,8 +74,7 @@ struct ResetConfirmBody: StrictlyDecodable {
   var password: Secret
 
   init(from decoder: any Decoder) throws {
-    try ResetConfirmBody.refuseUnknownFields(decoder)
-    let fields = try decoder.container(keyedBy: Fields.self)
+    let fields = try ResetConfirmBody.fields(of: decoder)
     token = try fields.secret(.token)
     password = try fields.secret(.password)
   }
@@ -92,8 +86,7 @@ struct NameBody: StrictlyDecodable {
   var name: String
 
   init(from decoder: any Decoder) throws {
-    try NameBody.refuseUnknownFields(decoder)
-    name = try decoder.container(keyedBy: Fields.self).name(.name)
+    name = try NameBody.fields(of: decoder).name(.name)
   }
 }
 
@@ -104,9 +97,8 @@ struct PushTokenBody: StrictlyDecodable {
   var token: Secret?
 
   init(from decoder: any Decoder) throws {
-    try PushTokenBody.refuseUnknownFields(decoder)
     // Null must be explicit; a missing field is an error.
-    guard let text = try decoder.container(keyedBy: Fields.self).decode(String?.self, forKey: .token) else { return }
+    guard let text = try PushTokenBody.fields(of: decoder).decode(String?.self, forKey: .token) else { return }
     let isPrintable = text.utf8.allSatisfy { (33...126).contains($0) }
     guard (1...PushTokenBody.longest).contains(text.utf8.count), isPrintable else {
       throw Problem.invalidRequest("token: must be 1 to \(PushTokenBody.longest) printable ASCII characters, or null.")
@@ -128,11 +120,10 @@ struct AppleBody: StrictlyDecodable {
   var username: String?
 
   init(from decoder: any Decoder) throws {
-    try AppleBody.refuseUnknownFields(decoder)
-    let fields = try decoder.container(keyedBy: Fields.self)
+    let fields = try AppleBody.fields(of: decoder)
     idToken = try fields.secret(.idToken)
     nonce = try fields.decode(String.self, forKey: .nonce)
-    device = try fields.decode(DeviceBody.self, forKey: .device).info
+    device = try fields.device(.device)
     username = fields.contains(.username) ? try fields.name(.username) : nil
   }
 }

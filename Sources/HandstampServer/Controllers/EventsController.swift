@@ -9,9 +9,8 @@ import Logging
 struct EventsController: Sendable {
   let registry: Registry
   let authenticator: Authenticator
-  let hub: EventHub
+  let journal: SessionJournal
   let clock: ServerClock
-  let metrics: ServerMetrics
   /// Time without an event after which a stream sends a heartbeat.
   let heartbeat: Duration
   /// Maximum length of a stream.
@@ -33,7 +32,8 @@ struct EventsController: Sendable {
     let channel = context.channel
     let stream = EventStream(
       session: session, cursor: try cursor(of: request, newest: newest),
-      life: min(session.tokenExpiresAt.since(clock.now), longest), heartbeat: heartbeat, hub: hub, metrics: metrics,
+      life: min(session.tokenExpiresAt.since(clock.now), longest), heartbeat: heartbeat, hub: journal.hub,
+      metrics: journal.metrics,
       abort: { channel.close(promise: nil) },
       read: { [registry] in try await registry.events(after: $0, of: session.account) })
     let logger = context.logger

@@ -13,12 +13,11 @@ struct SignUpBody: StrictlyDecodable {
   var device: DeviceInfo
 
   init(from decoder: any Decoder) throws {
-    try SignUpBody.refuseUnknownFields(decoder)
-    let fields = try decoder.container(keyedBy: Fields.self)
+    let fields = try SignUpBody.fields(of: decoder)
     email = try fields.email(.email)
     username = try fields.name(.username)
-    password = Secret(try fields.decode(String.self, forKey: .password))
-    device = try fields.decode(DeviceBody.self, forKey: .device).info
+    password = try fields.secret(.password)
+    device = try fields.device(.device)
   }
 }
 
@@ -31,11 +30,10 @@ struct SignInBody: StrictlyDecodable {
   var device: DeviceInfo
 
   init(from decoder: any Decoder) throws {
-    try SignInBody.refuseUnknownFields(decoder)
-    let fields = try decoder.container(keyedBy: Fields.self)
+    let fields = try SignInBody.fields(of: decoder)
     email = try fields.email(.email)
-    password = Secret(try fields.decode(String.self, forKey: .password))
-    device = try fields.decode(DeviceBody.self, forKey: .device).info
+    password = try fields.secret(.password)
+    device = try fields.device(.device)
   }
 }
 
@@ -46,8 +44,7 @@ struct DeviceBody: StrictlyDecodable {
   var info: DeviceInfo
 
   init(from decoder: any Decoder) throws {
-    try DeviceBody.refuseUnknownFields(decoder)
-    let fields = try decoder.container(keyedBy: Fields.self)
+    let fields = try DeviceBody.fields(of: decoder)
     info = DeviceInfo(
       id: DeviceID(try fields.name(.id)), name: try fields.name(.name), platform: try fields.name(.platform))
   }
@@ -86,6 +83,8 @@ extension KeyedDecodingContainer where Key: CodingKey {
     }
     return text
   }
+
+  func device(_ key: Key) throws -> DeviceInfo { try decode(DeviceBody.self, forKey: key).info }
 
   func email(_ key: Key) throws -> EmailAddress {
     let text = try decode(String.self, forKey: key)

@@ -77,8 +77,10 @@ protocol StrictlyDecodable: Decodable {
 }
 
 extension StrictlyDecodable {
-  /// Throws ``Problem`` if `decoder`'s object has a field outside ``Fields``.
-  static func refuseUnknownFields(_ decoder: any Decoder) throws {
+  /// Returns the fields of `decoder`'s object.
+  ///
+  /// - Throws: ``Problem`` if the object has a field outside ``Fields``.
+  static func fields(of decoder: any Decoder) throws -> KeyedDecodingContainer<Fields> {
     let known = Set(Fields.allCases.map(\.stringValue))
     let all = try decoder.container(keyedBy: AnyField.self).allKeys
     if all.contains(where: { !known.contains($0.stringValue) }) {
@@ -86,6 +88,7 @@ extension StrictlyDecodable {
         .badRequest, "unknown_field", "The request has an unknown field",
         detail: "Known fields: \(known.sorted().joined(separator: ", ")).")
     }
+    return try decoder.container(keyedBy: Fields.self)
   }
 }
 

@@ -5,10 +5,8 @@ import Hummingbird
 
 /// `/oauth/introspect` (RFC 7662), for confidential clients such as APIs.
 struct IntrospectionController: Sendable {
-  let registry: Registry
   let authentication: ClientAuthentication
-  let tokens: AccessTokens
-  let clock: ServerClock
+  let reader: TokenReader
   let issuer: String
 
   func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
@@ -29,35 +27,42 @@ struct IntrospectionController: Sendable {
   }
 
   private func facts(about token: String, for client: ConfiguredClient) async throws -> JSONText? {
-    let now = clock.now
+    let now = reader.clock.now
+    guard let token = reader.read(token, at: now), let row = try await reader.registry.session(token.session, now: now)
+    else { return nil }
+    switch token {
+    case .access(let claims): return row.account == claims.account ? facts(about: claims) : nil
+    // Only its own client may introspect a refresh token.
+    case .refresh(let claims):
+      return row.client?.id == client.id && claims.counter == row.counter ? facts(about: row, for: client) : nil
+    case .revocation: return nil
+    }
+  }
+
+  private func facts(about claims: AccessTokens.Claims) -> JSONText {
     var json = JSONText()
     json.add("active", true)
-    if case .success(let claims) = tokens.verify(Substring(token), at: now, audience: nil) {
-      guard let row = try await registry.session(claims.session, now: now), row.account == claims.account else {
-        return nil
-      }
-      json.add("scope", ifPresent: claims.scope)
-      json.add("client_id", claims.client)
-      json.add("token_type", claims.thumbprint == nil ? "Bearer" : "DPoP")
-      json.add("exp", claims.expiresAt.seconds)
-      json.add("iat", claims.issuedAt.seconds)
-      json.add("sub", claims.account.rawValue)
-      json.add("aud", claims.audience)
-      json.add("iss", issuer)
-      json.add("jti", claims.id)
-      json.add("sid", claims.session.rawValue)
-      if let thumbprint = claims.thumbprint {
-        var confirmation = JSONText()
-        confirmation.add("jkt", thumbprint)
-        json.add("cnf", confirmation)
-      }
-      return json
+    json.add("scope", ifPresent: claims.scope)
+    json.add("client_id", claims.client)
+    json.add("token_type", claims.thumbprint == nil ? "Bearer" : "DPoP")
+    json.add("exp", claims.expiresAt.seconds)
+    json.add("iat", claims.issuedAt.seconds)
+    json.add("sub", claims.account.rawValue)
+    json.add("aud", claims.audience)
+    json.add("iss", issuer)
+    json.add("jti", claims.id)
+    json.add("sid", claims.session.rawValue)
+    if let thumbprint = claims.thumbprint {
+      var confirmation = JSONText()
+      confirmation.add("jkt", thumbprint)
+      json.add("cnf", confirmation)
     }
-    // Only its own client may introspect a refresh token.
-    guard case .genuine(let claims) = registry.mint.read(RefreshToken(token)),
-      let row = try await registry.session(claims.session.id, now: now), row.client?.id == client.id,
-      claims.counter == row.counter
-    else { return nil }
+    return json
+  }
+
+  private func facts(about row: SessionRow, for client: ConfiguredClient) -> JSONText {
+    var json = JSONText()
+    json.add("active", true)
     json.add("scope", ifPresent: row.client.map(\.scope))
     json.add("client_id", client.id)
     json.add("sub", row.account.rawValue)

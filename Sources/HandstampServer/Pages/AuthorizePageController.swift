@@ -5,11 +5,8 @@ import Hummingbird
 
 /// `/oauth/authorize`: a user allows or denies an app access to the account (RFC 6749 section 4.1).
 struct AuthorizePageController: Sendable {
-  let registry: Registry
   let clients: ClientDirectory
   let web: WebSessions
-  let clock: ServerClock
-  let issuer: String
 
   func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/oauth/authorize", use: show)
@@ -33,13 +30,13 @@ struct AuthorizePageController: Sendable {
       return response(to: error, visit)
     }
     // The same page again: its address holds the app's request.
-    let here = issuer + "/oauth/authorize?" + (request.uri.query ?? "")
+    let here = web.issuer + "/oauth/authorize?" + (request.uri.query ?? "")
     switch visit.form?["action"] {
     case "sign-in": return try await web.signIn(by: visit, backTo: here, context.logger)
     case "sign-out": return try await web.signOut(by: visit, backTo: here)
     case "allow":
       guard let account = visit.account else { return web.signInPage(visit) }
-      let code = try await registry.issueCode(asked.grant, to: account.id, now: clock.now)
+      let code = try await web.registry.issueCode(asked.grant, to: account.id, now: web.clock.now)
       return back([("code", code.secret.withExposed { $0 })], asked.grant.redirectURI, asked.state)
     case "deny":
       return back([("error", "access_denied")], asked.grant.redirectURI, asked.state)
@@ -60,7 +57,7 @@ struct AuthorizePageController: Sendable {
   }
 
   private func back(_ fields: [(String, String?)], _ redirect: String, _ state: String?) -> Response {
-    .seeOther(AuthorizationRequest.answer(fields, to: redirect, state: state, issuer: issuer))
+    .seeOther(AuthorizationRequest.answer(fields, to: redirect, state: state, issuer: web.issuer))
   }
 
   private func consentPage(_ asked: AuthorizationRequest, _ account: AccountRecord, _ visit: Visit) -> Response {
@@ -74,7 +71,7 @@ struct AuthorizePageController: Sendable {
         <button name="action" value="sign-out">Use a different account</button></form>
         """,
       cookies: visit.cookies, leadsTo: asked.grant.redirectURI
-    ).response(of: issuer)
+    ).response(of: web.issuer)
   }
 }
 #endif

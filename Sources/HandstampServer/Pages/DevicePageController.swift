@@ -6,11 +6,8 @@ import Logging
 
 /// `/device`: the user types the code shown on another device (RFC 8628 section 3.3).
 struct DevicePageController: Sendable {
-  let registry: Registry
   let web: WebSessions
   let pacing: Pacing
-  let clock: ServerClock
-  let issuer: String
 
   func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/device", use: show)
@@ -26,12 +23,12 @@ struct DevicePageController: Sendable {
 
   @concurrent func answer(_ request: Request, _ context: some RequestContext) async throws -> Response {
     let visit = try await web.visit(request)
-    let here = issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
+    let here = web.issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
     let action = visit.form?["action"]
     if action == "sign-in" { return try await web.signIn(by: visit, backTo: here, context.logger) }
     if action == "sign-out" { return try await web.signOut(by: visit, backTo: here) }
     guard let account = visit.account else { return web.signInPage(visit) }
-    let now = clock.now
+    let now = web.clock.now
     let typed = visit.form?["user_code"] ?? ""
     guard pacing.mayGuess(account.id, now: now) else {
       context.logger.warning("Too many device codes tried", metadata: ["handstamp.account": "\(account.id)"])
@@ -39,7 +36,7 @@ struct DevicePageController: Sendable {
         "Too many attempts. Wait ten minutes, then start again on the device.", visit, status: .tooManyRequests)
     }
     let wrong = "That code is invalid or has expired."
-    guard let code = UserCode(typed: typed), let grant = try await registry.device(showing: code, now: now) else {
+    guard let code = UserCode(typed: typed), let grant = try await web.registry.device(showing: code, now: now) else {
       return codePage(visit, typed: typed, words: wrong)
     }
     pacing.forgive(account.id)
@@ -47,13 +44,13 @@ struct DevicePageController: Sendable {
     case "look": return devicePage(grant, code, account, visit)
     case "allow", "deny":
       let allows = action == "allow"
-      guard try await registry.answerDevice(showing: code, as: account.id, allows: allows, now: now) else {
+      guard try await web.registry.answerDevice(showing: code, as: account.id, allows: allows, now: now) else {
         return codePage(visit, typed: typed, words: wrong)
       }
       return Page(
         title: allows ? "Signed in" : "Not signed in",
         content: "<p>You can now return to your device.</p>", cookies: visit.cookies
-      ).response(of: issuer)
+      ).response(of: web.issuer)
     default: return web.errorPage("This form is not valid. Go back, reload the page, and try again.", visit)
     }
   }
@@ -69,7 +66,7 @@ struct DevicePageController: Sendable {
         <button name="action" value="look">Continue</button></form>
         """,
       cookies: visit.cookies
-    ).response(of: issuer)
+    ).response(of: web.issuer)
   }
 
   private func devicePage(
@@ -85,7 +82,7 @@ struct DevicePageController: Sendable {
         <button name="action" value="allow">Allow</button><button name="action" value="deny">Don’t allow</button></form>
         """,
       cookies: visit.cookies
-    ).response(of: issuer)
+    ).response(of: web.issuer)
   }
 }
 #endif
