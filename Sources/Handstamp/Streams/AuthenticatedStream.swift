@@ -36,22 +36,14 @@ public struct AuthenticatedStream: AsyncSequence, Sendable {
   }
 
   public func makeAsyncIterator() -> Iterator {
-    let (events, driver) = StreamDriver.start(connector, controller, options: options, after: lastEventID)
-    return Iterator(base: events.makeAsyncIterator(), driver: driver)
+    Iterator(base: StreamReader(connector, controller, options: options, after: lastEventID))
   }
 
   public struct Iterator: AsyncIteratorProtocol {
-    var base: AsyncThrowingStream<ServerSentEvent, any Error>.Iterator
-    let driver: StreamDriver<EventConnector>
+    var base: StreamReader<EventConnector>
 
-    public mutating func next() async throws(SessionError) -> ServerSentEvent? {
-      do { return try await base.nextHere() } catch { throw SessionError(stream: error) }
-    }
+    public mutating func next() async throws(SessionError) -> ServerSentEvent? { try await base.next() }
   }
-}
-
-extension SessionError {
-  init(stream error: any Error) { self = error as? SessionError ?? .invalidResponse("\(type(of: error))") }
 }
 
 extension APIClient {

@@ -50,17 +50,13 @@ public struct MessageStream: AsyncSequence, Sendable {
   }
 
   public func makeAsyncIterator() -> Iterator {
-    let (messages, driver) = StreamDriver.start(connector, controller, options: options, after: nil)
-    return Iterator(base: messages.makeAsyncIterator(), driver: driver)
+    Iterator(base: StreamReader(connector, controller, options: options, after: nil))
   }
 
   public struct Iterator: AsyncIteratorProtocol {
-    var base: AsyncThrowingStream<WireMessage, any Error>.Iterator
-    let driver: StreamDriver<MessageStreamConnector>
+    var base: StreamReader<MessageStreamConnector>
 
-    public mutating func next() async throws(SessionError) -> WireMessage? {
-      do { return try await base.nextHere() } catch { throw SessionError(stream: error) }
-    }
+    public mutating func next() async throws(SessionError) -> WireMessage? { try await base.next() }
   }
 
   /// Sends a message over the connection that a reader of this stream opened last.
