@@ -1,3 +1,15 @@
+/// A program and its process.
+package struct AuditWriter: Sendable, Hashable {
+  package var program: String
+  /// The process ID on its machine.
+  package var process: Int64
+
+  package init(program: String, process: Int64) {
+    self.program = program
+    self.process = process
+  }
+}
+
 /// One entry of a log, with its place in the chain.
 package struct AuditRecord: Sendable, Hashable {
   /// 1, 2, 3 …, without a gap, across all processes.
@@ -18,17 +30,5 @@ package struct AuditRecord: Sendable, Hashable {
     self.writer = writer
     self.kept = kept
     self.previous = previous
-  }
-}
-
-/// A program and its process.
-package struct AuditWriter: Sendable, Hashable {
-  package var program: String
-  /// The process ID on its machine.
-  package var process: Int64
-
-  package init(program: String, process: Int64) {
-    self.program = program
-    self.process = process
   }
 }

@@ -83,20 +83,4 @@ extension AppleQuestion: ASAuthorizationControllerPresentationContextProviding {
   func presentationAnchor(for controller: ASAuthorizationController) -> ASPresentationAnchor { anchor() }
 }
 #endif
-#else
-package import HandstampCore
 #endif
-
-extension SessionError {
-  /// The session error for an `ASAuthorizationError` code.
-  package init(appleAuthorization code: Int) {
-    switch code {
-    case 1001: self = .cancelled
-    case 1003: self = .unsupported("Sign in with Apple")
-    case 1002: self = .invalidResponse("unexpected response from Apple")
-    // unknown, failed, notInteractive: reported also when the device is not signed in to iCloud.
-    case 1000, 1004, 1005: self = .requestFailed(.network(.notConnected("Sign in with Apple, error \(code)")))
-    default: self = .requestFailed(.network(.notConnected("Sign in with Apple, error \(code)")))
-    }
-  }
-}

@@ -75,17 +75,4 @@ extension WebSheet: ASWebAuthenticationPresentationContextProviding {
   func presentationAnchor(for session: ASWebAuthenticationSession) -> ASPresentationAnchor { anchor() }
 }
 #endif
-#else
-package import HandstampCore
 #endif
-
-extension RedirectError {
-  /// The redirect error for an `ASWebAuthenticationSession` error code.
-  package init(webAuthentication code: Int) {
-    switch code {
-    case 1: self = .cancelled
-    case 2, 3: self = .unavailable("there is no window to show the sign-in page over")
-    default: self = .unavailable("the sign-in page ended with error \(code)")
-    }
-  }
-}

@@ -1,0 +1,28 @@
+package import HandstampCore
+
+// The error codes of the system's sign-in sheets, on every platform, so that the tests run on all of them.
+
+extension SessionError {
+  /// The session error for an `ASAuthorizationError` code.
+  package init(appleAuthorization code: Int) {
+    switch code {
+    case 1001: self = .cancelled
+    case 1003: self = .unsupported("Sign in with Apple")
+    case 1002: self = .invalidResponse("unexpected response from Apple")
+    // unknown, failed, notInteractive: reported also when the device is not signed in to iCloud.
+    case 1000, 1004, 1005: self = .requestFailed(.network(.notConnected("Sign in with Apple, error \(code)")))
+    default: self = .requestFailed(.network(.notConnected("Sign in with Apple, error \(code)")))
+    }
+  }
+}
+
+extension RedirectError {
+  /// The redirect error for an `ASWebAuthenticationSession` error code.
+  package init(webAuthentication code: Int) {
+    switch code {
+    case 1: self = .cancelled
+    case 2, 3: self = .unavailable("there is no window to show the sign-in page over")
+    default: self = .unavailable("the sign-in page ended with error \(code)")
+    }
+  }
+}
