@@ -116,6 +116,15 @@ import Testing
     #expect(try await one.session(of: ada)?.controller.token() == AccessToken("access-s1-0"))
   }
 
+  @Test func `keep their tag if another program removes them during a sign-in`() async throws {
+    let list = InterruptedIndex(index)
+    let (one, other) = (accounts(list: list), accounts())
+    try await other.add(tag: "home") { self.grant("s1") }
+    list.afterNextEdit { _ = await #expect(throws: Never.self) { try await other.remove(AccountID("ada")) } }
+    try await one.add { self.grant("s2") }
+    #expect(one.accounts.map(\.tag) == ["home"])
+  }
+
   @Test func `stay in the list if they are added during their removal`() async throws {
     let gate = Gate()
     let (begun, begin) = AsyncStream.makeStream(of: Void.self)

@@ -1,0 +1,69 @@
+public import HandstampCore
+
+extension Accounts {
+  /// Signs in to another account, or again to one that is in the list. The first account becomes the active one; any other
+  /// waits for ``activate(_:)``. If the tokens cannot be stored, the account is in the list nevertheless, signed out.
+  ///
+  /// The list uses the server's ID for the account. If an account of another server already has that ID, the new one's ID is
+  /// prefixed with the URL of its server, which ``TokenResponse/issuer`` gives: a backend names it in every response or in none.
+  ///
+  /// A closure that calls a server itself must first take its turn, see ``SignInTurn``.
+  ///
+  /// - Parameters:
+  ///   - tag: the app's own name for the account. It is taken from any other account that has it.
+  ///   - perform: obtains the tokens from the server.
+  /// - Throws: the error of `perform`, unchanged; otherwise a ``SessionError``.
+  @discardableResult
+  public func add(
+    tag: String? = nil, remember: Bool = true, _ perform: () async throws -> TokenResponse
+  ) async throws -> AccountID {
+    try await add(named: nil, tag: tag, remember: remember, perform)
+  }
+
+  /// Does the same as ``add(tag:remember:_:)`` with a name of the program's choice, such as the one that the user typed.
+  ///
+  /// - Parameter name: The name in the list; `nil` for the one at the server, ``Profile/name``.
+  @discardableResult
+  package func add(
+    named name: String?, tag: String? = nil, remember: Bool = true, _ perform: () async throws -> TokenResponse
+  ) async throws -> AccountID {
+    let turn = SignInTurn { [index] () async throws(VaultError) in
+      try await index.lockSignIn(within: SignInTurn.patience)?.unlock
+    }
+    defer { turn.end() }
+    let tokens = try await SignInTurn.$current.withValue(turn) { try await perform() }
+    return try await add(tokens, name, tag, remember)
+  }
+
+  private func add(
+    _ tokens: TokenResponse, _ name: String?, _ tag: String?, _ remember: Bool
+  ) async throws(SessionError) -> AccountID {
+    guard let profile = tokens.profile else { throw .invalidResponse("the token response does not name the account") }
+    // Another program may have added an account with that ID.
+    await load()
+    let id = listedID(profile.id, at: tokens.issuer)
+    try await alone(id) { () async throws(SessionError) in
+      let record = ListedAccount(
+        id: id, name: name ?? profile.name, tag: tag, server: tokens.issuer, addedAt: self.clock.now().wall)
+      // First the list: an account in it without a session can be signed in to, but a session that no list names is lost.
+      let listed = try await self.change(.add(record))[id] ?? record
+      try await self.openSession(of: id).signIn(with: tokens, remember: remember)
+      // Another program may have removed it between the two.
+      try await self.change(.add(listed))
+    }
+    return id
+  }
+
+  /// Returns the list's ID for the server's `id`. Without a server, `id` belongs to no server's account.
+  private func listedID(_ id: AccountID, at server: String?) -> AccountID {
+    // The account's own prefixed ID, even if a shorter one is free by now.
+    let whole = ListedAccount.id(of: id, at: server)
+    guard !prefixesIDs else { return whole }
+    var choices = [id]
+    // An account may be named like another one's prefixed ID: then the server's URL is prefixed again.
+    while let known = self[choices[choices.count - 1]], known.server != server {
+      choices.append(ListedAccount.id(of: choices[choices.count - 1], at: server))
+    }
+    return (choices + [whole]).first { self[$0] != nil && self[$0]?.server == server } ?? choices[choices.count - 1]
+  }
+}
