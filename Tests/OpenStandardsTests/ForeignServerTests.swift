@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampLoopback
+import HandstampVaults
 import NIOCore
 import NIOPosix
 import Testing
@@ -73,6 +74,29 @@ import Testing
       #expect(try await terminal.run("token").status == 0)
       let others = try await terminal.paths().filter { !$0.contains("/.well-known/") }
       #expect(Set(others) == ["GET /authorize", "POST /token", "POST /revoke"])
+    }
+  }
+
+  @Test func `keeps how an erased account signed in until its session is revoked`() async throws {
+    try await OAuthTerminal.run(["--bare-401"]) { terminal in
+      let home = Home(path: terminal.home)
+      let ada = Account.id(of: AccountID("user-1"), at: try ServerAddress(parsing: terminal.server.url))
+      _ = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
+      #expect(try home.oauth(of: ada) != nil)
+      expect(try await terminal.run("logout --erase"), 0, "cannot revoke the session at")
+      expect(try await terminal.run("accounts"), 0, "no accounts on this device")
+      #expect(try await home.index.read().get().leaving == [ada])
+      #expect(try home.oauth(of: ada)?.client == "app")
+      guard case .value(let entry) = await home.vault(of: ada).read(), let ended = entry.tombstones.first,
+        let handle = ended.revocation
+      else {
+        Issue.record("no pending revocation")
+        return
+      }
+      _ = await home.vault(of: ada).edit(.delivered(ended.session, with: handle))
+      expect(try await terminal.run("accounts"), 0, "no accounts on this device")
+      #expect(try await home.index.read().get().leaving == [])
+      #expect(try home.oauth(of: ada) == nil)
     }
   }
 

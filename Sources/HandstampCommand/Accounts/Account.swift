@@ -32,6 +32,13 @@ struct Account: Sendable, Hashable {
     self.init(id: listed.id, server: server, name: listed.name, tag: listed.tag, addedAt: listed.addedAt)
   }
 
+  /// An account that is known by its ID only, such as a removed one; `nil` if the ID names no valid server.
+  init?(id: AccountID) {
+    guard let server = ServerAddress(of: id) else { return nil }
+    self.init(id: id, server: server, name: "", addedAt: UnixTime(milliseconds: 0))
+    name = idAtServer
+  }
+
   var listed: ListedAccount {
     ListedAccount(id: id, name: name, tag: tag, server: server.text, addedAt: addedAt)
   }

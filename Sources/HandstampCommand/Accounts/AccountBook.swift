@@ -3,8 +3,8 @@ import Handstamp
 import HandstampCore
 import HandstampVaults
 
-/// A snapshot of the accounts of an installation, and the changes of their list.
-struct AccountBook: AccountsKeeper, Sendable {
+/// A snapshot of the accounts of an installation, for choosing one. ``AccountList`` changes the list.
+struct AccountBook: Sendable {
   let home: Home
   let accounts: [Account]
   /// The account used if none is named and none is set for the folder.
@@ -68,19 +68,6 @@ struct AccountBook: AccountsKeeper, Sendable {
   private var choices: String {
     let handles = accounts.prefix(6).map { $0.handle(among: accounts) }
     return handles.joined(separator: ", ") + (accounts.count > 6 ? " … (handstamp accounts lists all)" : "")
-  }
-
-  // MARK: Changing
-
-  /// Applies an edit to the stored list.
-  func apply(_ edit: AccountsEdit) async throws(Refusal) {
-    if case .failure(let trouble) = await home.index.edit(edit) { throw Refusal(list: trouble) }
-  }
-
-  /// Returns the account that `server` calls `profile`, whether it is already known or new.
-  func place(of profile: Profile, at server: ServerAddress, name: String, now: UnixTime) -> Account {
-    let id = Account.id(of: profile.id, at: server)
-    return Account(id: id, server: server, name: name, tag: self[id]?.tag, addedAt: self[id]?.addedAt ?? now)
   }
 }
 

@@ -12,18 +12,16 @@ struct Client: Sendable {
   let account: Account
   let vault: SealedFileVault
   let identity: ServerBackend
-  let controller: SessionController
-  let api: APIClient
+  let session: SessionManager<DeliveryWatch, Void>
   /// The OAuth backend; `nil` for Handstamp's own protocol.
   let access: OAuthAccess?
-  private let watch: DeliveryWatch
 
   /// Starts restoring the session. Sends nothing except pending revocations.
   ///
   /// - Parameters:
   ///   - isShortLived: Whether the program ends before changes by other processes matter.
   ///   - minimumAge: A token younger than this is not replaced.
-  init(
+  @MainActor init(
     home: Home, account: Account, clock: any SessionClock = SystemClock(), isShortLived: Bool = true,
     minimumAge: Duration = .seconds(5)
   ) throws(Refusal) {
@@ -35,18 +33,21 @@ struct Client: Sendable {
     access = try home.oauth(of: account.id).map { OAuthAccess($0, home: home, account: account.id) }
     let backend: any Backend = if let access { access } else { identity }
     if access != nil { Interruption.arrange() }
-    watch = DeliveryWatch(backend) { [vault] result in await Client.note(result, of: account.id, in: home, vault) }
+    let watch = DeliveryWatch(backend) { [vault] result in await Client.note(result, of: account.id, in: home, vault) }
     // Short-lived: no refresh timer, and few retries.
     let policy = SessionPolicy(
       refresh: RefreshPolicy(usesTimer: false, minimumAge: minimumAge),
       retry: RetryPolicy(attempts: 3, cap: .seconds(5)))
     let shared: any Vault = isShortLived ? UnwatchedVault(base: vault) : vault
     let log = CommandLog(base: FileAuditLog(vault, program: "handstamp"))
-    controller = SessionController(
-      backend: watch, vault: shared, policy: policy, clock: clock, audit: log,
-      logger: Verbosity.logger)
-    api = APIClient(baseURL: base, controller: controller, transport: AsyncHTTPTransport.shared)
+    session = SessionManager(
+      backend: watch, vault: shared, baseURL: base, transport: AsyncHTTPTransport.shared, policy: policy, clock: clock,
+      audit: log, logger: Verbosity.logger
+    ) { _ in }
   }
+
+  var controller: SessionController { session.controller }
+  var api: APIClient { session.api }
 
   /// Returns the client of the named account, else of the active one.
   static func chosen(
@@ -54,7 +55,7 @@ struct Client: Sendable {
   ) async throws(Refusal) -> Client {
     let home = try Home.current()
     let account = try options.chosen(try await AccountBook(of: home))
-    return try Client(home: home, account: account, isShortLived: isShortLived, minimumAge: minimumAge)
+    return try await Client(home: home, account: account, isShortLived: isShortLived, minimumAge: minimumAge)
   }
 
   /// Returns a backend for a server before the account is known.
@@ -158,7 +159,7 @@ struct Client: Sendable {
     return await withTaskGroup(of: Bool.self) { group in
       group.addTask { await controller.waitForRevocations(timeout: limit) }
       group.addTask {
-        await watch.failure()
+        await session.backend.failure()
         return false
       }
       let isDelivered = await group.next() ?? false

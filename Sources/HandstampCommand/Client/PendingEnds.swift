@@ -23,23 +23,13 @@ extension SessionCommand {
 enum PendingEnds {
   /// Delivers all pending revocations, concurrently. If there are none, it costs one read of a small file per account.
   static func deliver(within limit: Duration = .seconds(1)) async {
-    guard let home = try? Home.current(), let book = try? await AccountBook(of: home) else { return }
-    await withTaskGroup(of: Void.self) { group in
-      for account in book.accounts {
-        group.addTask { _ = await deliver(to: account, home, within: limit) }
-      }
-      let departures = Departures(of: home)
-      for (departure, path) in departures.all {
-        group.addTask {
-          if await deliver(to: Account(departure), home, within: limit) {
-            departures.remove(path)
-            if let book = try? await AccountBook(of: home), book[departure.account] == nil {
-              try? home.save(nil, of: departure.account)
-            }
-          }
-        }
-      }
+    guard let home = try? Home.current() else { return }
+    let forgotten = await AccountList(of: home).deliverRevocations { id in
+      guard let account = Account(id: id) else { return false }
+      return await deliver(to: account, home, within: limit)
     }
+    // The OAuth record was kept for the revocation.
+    for id in forgotten { try? home.save(nil, of: id) }
   }
 
   /// Delivers the pending revocations of one account. Returns whether none are left.
@@ -48,7 +38,7 @@ enum PendingEnds {
     case .absent: return true
     case .value(let entry):
       guard entry.tombstones.contains(where: { $0.revocation != nil }) else { return true }
-      guard let client = try? Client(home: home, account: account), await client.deliverEnds(within: limit) else {
+      guard let client = try? await Client(home: home, account: account), await client.deliverEnds(within: limit) else {
         return false
       }
       if let code = await client.controller.refusedRevocations.values.first {
@@ -61,13 +51,6 @@ enum PendingEnds {
       return true
     case .accessOnly, .trouble: return false
     }
-  }
-}
-
-extension Account {
-  /// An account that has been removed from the list.
-  fileprivate init(_ departure: Departures.Departure) {
-    self.init(id: departure.account, server: departure.server, name: "", addedAt: UnixTime(milliseconds: 0))
   }
 }
 #endif

@@ -6,7 +6,7 @@ import HandstampCore
 import HandstampVaults
 
 /// The common part of sign-up and sign-in: choose the server first, then find out the account.
-struct SignInAttempt {
+struct SignInAttempt: Sendable {
   let home: Home
   let book: AccountBook
   /// The account to sign in to again, if one was named.
@@ -15,8 +15,6 @@ struct SignInAttempt {
   private let usual: Account?
   let server: ServerAddress
   let identity: ServerBackend
-  /// Allows one sign-in per server at a time: the account, and with it the vault, is known only after the exchange.
-  private let turn: SignInTurn
 
   init(server: ServerOptions, account: String?, deviceName: String?) async throws(Refusal) {
     home = try Home.current()
@@ -49,9 +47,6 @@ struct SignInAttempt {
         .usage, "\(named.name) is an account at \(named.server.text)", hint: "drop --server or --account")
     }
     identity = try Client.identity(at: self.server, home: home, deviceName: deviceName)
-    let vault = SealedFileVault(folder: home.vaultFolder, account: AccountID("sign-in at \(self.server.text)"))
-    turn = SignInTurn { () async throws(VaultError) in try await vault.lockSignIn(within: SignInTurn.patience).unlock
-    }
   }
 
   /// The account in question, with its OAuth record, if it is at this server and uses OAuth.
@@ -86,7 +81,7 @@ struct SignInAttempt {
   /// the server, because the list may have another name for the account.
   func alreadySignedIn(as email: String?) async throws(Refusal) -> Account? {
     for account in candidates(email) {
-      let client = try Client(home: home, account: account)
+      let client = try await Client(home: home, account: account)
       let state = await client.restored()
       if case .unavailable(.storage(let error)) = state, error != .locked, error != .corrupt { throw Refusal(error) }
       guard case .signedIn = state else { continue }
@@ -122,9 +117,13 @@ struct SignInAttempt {
     }
   }
 
-  /// Obtains a token response for a later call of ``signIn(name:tag:activate:oauth:_:)``.
-  func exchange(_ perform: () async throws(SessionError) -> TokenResponse) async throws(SessionError) -> TokenResponse {
-    try await turn.during(perform)
+  /// Waits for the server's token response, and describes its error.
+  func response(
+    _ perform: () async throws(SessionError) -> TokenResponse
+  ) async throws(Refusal) -> TokenResponse {
+    do throws(SessionError) { return try await WaitLine.shared.during(server.text, perform) } catch {
+      throw Refusal(error, server: server)
+    }
   }
 
   /// Signs in with the token response from `perform`, and adds the account to the list.
@@ -133,38 +132,38 @@ struct SignInAttempt {
   ///   - name: The name typed for the account.
   ///   - oauth: The OAuth record; `nil` for Handstamp's own protocol.
   ///   - clientSecret: The secret of a confidential client.
-  func signIn(
+  @MainActor func signIn(
     name: String?, tag: String?, activate: Bool, oauth: OAuthRecord? = nil, clientSecret: Secret? = nil,
-    _ perform: () async throws(SessionError) -> TokenResponse
+    _ perform: @Sendable () async throws(Refusal) -> TokenResponse
   ) async throws(Refusal) {
-    let grant: TokenResponse
-    do throws(SessionError) {
-      grant = try await exchange { () async throws(SessionError) in
-        try await WaitLine.shared.during(server.text, perform)
+    let list = AccountList(of: home)
+    let id: AccountID
+    do {
+      id = try await list.add(named: name, tag: tag) {
+        var grant = try await perform()
+        guard let profile = grant.profile else {
+          throw Refusal(.invalidResponse("the token response does not name an account"), server: server)
+        }
+        grant.issuer = server.text
+        // Before the session: it is opened with the record, and without a list found by its server.
+        try await save(oauth, clientSecret, of: Account.id(of: profile.id, at: server))
+        try rememberServer()
+        return grant
       }
-      guard grant.profile != nil else { throw .invalidResponse("the token response does not name an account") }
-    } catch {
+    } catch let error as SessionError {
       throw Refusal(error, server: server)
+    } catch {
+      throw error as? Refusal ?? Refusal(.failure, plain("\(error)"), hint: "this is a bug; please report it")
     }
-    guard let profile = grant.profile else { return }
-    var account = book.place(
-      of: profile, at: server, name: name ?? profile.name, now: SystemClock().now().wall)
-    account.tag = tag ?? account.tag
-    try await save(oauth, clientSecret, of: account.id)
-    let client = try await book.add(account.listed) { () async throws(Refusal) -> Client in
-      try await use(account, activate: activate)
-      let client = try Client(home: home, account: account)
-      do throws(SessionError) { try await client.controller.signIn(with: grant) } catch {
-        throw Refusal(error, account: account)
-      }
-      // Another process may have removed the account in between.
-      try await save(oauth, clientSecret, of: account.id)
-      return client
+    // Another process may have removed the account in between.
+    try await save(oauth, clientSecret, of: id)
+    home.forgetRefusal(of: id)
+    guard let session = list.session(of: id), let account = list[id].flatMap({ Account($0) }) else {
+      throw .removed(id.rawValue)
     }
-    home.forgetRefusal(of: account.id)
-    turn.end()
-    await client.settle()
-    say("signed in as \(profile.name) at \(server.text)", account, activate: activate)
+    await session.controller.flushAuditLog()
+    if activate, list.activeID != id { try await list.use(account) }
+    say("signed in as \(session.currentUser?.name ?? account.name) at \(server.text)", account, activate: activate)
   }
 
   /// Saves the secret first: a record that needs a secret is useless without it.
@@ -179,18 +178,21 @@ struct SignInAttempt {
     try home.save(record, of: account)
   }
 
-  /// Lists an already signed-in account as a sign-in would have done.
-  func keep(_ account: Account, tag: String?, activate: Bool) async throws(Refusal) {
-    var account = account
-    account.tag = tag ?? account.tag
-    if book[account.id] != account { try await book.apply(.add(account.listed)) }
-    try await use(account, activate: activate)
+  /// Tags and activates an already signed-in account as a sign-in would have done.
+  @MainActor func keep(_ account: Account, tag: String?, activate: Bool) async throws(Refusal) {
+    let list = AccountList(of: home)
+    if let tag, tag != account.tag {
+      do throws(SessionError) { try await list.setTag(tag, of: account.id) } catch {
+        throw Refusal(error, list: account)
+      }
+    }
+    if activate, book.active != account.id { try await list.use(account) }
+    try rememberServer()
     say("already signed in as \(account.name) at \(server.text)", account, activate: activate)
   }
 
-  /// Makes a listed account the active one, and remembers its server.
-  private func use(_ account: Account, activate: Bool) async throws(Refusal) {
-    if activate, book.active != account.id { try await book.apply(.activate(account.id)) }
+  /// Stores the server of this sign-in as the last one.
+  private func rememberServer() throws(Refusal) {
     var settings = try home.settings()
     let knowsServer = settings.servers?.contains(server) == true
     guard settings.server != server || !knowsServer else { return }

@@ -69,9 +69,10 @@ struct Login: SessionCommand {
     if withToken {
       try await attempt.refuseForeign("an access token")
       let token = try Terminal.secret("access token")
-      return try await attempt.signIn(name: nil, tag: tag, activate: list.activates) {
-        () async throws(SessionError) -> TokenResponse in
-        try await GivenToken.grant(token, at: attempt.server)
+      return try await attempt.signIn(name: nil, tag: tag, activate: list.activates) { () async throws(Refusal) in
+        try await attempt.response { () async throws(SessionError) in
+          try await GivenToken.grant(token, at: attempt.server)
+        }
       }
     }
     // An account that used OAuth before uses it again.
@@ -83,10 +84,10 @@ struct Login: SessionCommand {
     }
     let email = try email ?? attempt.meant?.address ?? Terminal.line("email", hint: "run: handstamp login EMAIL")
     let password = try Terminal.secret("password")
-    let identity = attempt.identity
-    try await attempt.signIn(name: email, tag: tag, activate: list.activates) {
-      () async throws(SessionError) -> TokenResponse in
-      try await identity.signIn(email: email, password: password)
+    try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(Refusal) in
+      try await attempt.response { () async throws(SessionError) in
+        try await attempt.identity.signIn(email: email, password: password)
+      }
     }
   }
 }
@@ -137,12 +138,10 @@ extension Login {
     let signIn = try await OAuthSignIn(record, secret: secret, at: attempt.server)
     let isBrowserNamed = browser || noBrowser || redirectPort != nil || redirectURI != nil
     let way: OAuthSignIn.Way = if device { .device } else if isBrowserNamed { .browser } else { signIn.usualWay }
-    let grant = try await signIn.signIn(by: way, opening: !noBrowser, within: timeout?.duration) {
-      (perform) async throws(SessionError) in try await attempt.exchange(perform)
-    }
+    let (opens, patience) = (!noBrowser, timeout?.duration)
     try await attempt.signIn(
       name: nil, tag: tag, activate: list.activates, oauth: signIn.record, clientSecret: signIn.secret
-    ) { () async throws(SessionError) -> TokenResponse in grant }
+    ) { () async throws(Refusal) in try await signIn.signIn(by: way, opening: opens, within: patience) }
   }
 
   /// Returns the client from the command line, completed with the account's stored record. A client other than the stored one

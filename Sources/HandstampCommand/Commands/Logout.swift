@@ -55,18 +55,13 @@ struct Logout: AsyncParsableCommand {
   private func signOut(_ client: Client, _ book: AccountBook) async throws(Refusal) -> Bool {
     let state = await client.restored()
     let others = everywhere ? await endEverywhere(client, state) : nil
+    if case .signedOut = state, let hidden = await Refusal.hidden(in: client.home) { throw hidden }
     let canBeTold = await client.canRevoke()
-    let report = await client.controller.signOut(erase ? .everything : .standard)
-    if let trouble = report.storageError {
-      let refusal = Refusal(trouble)
-      throw Refusal(
-        .vault, "cannot save the sign-out, so the session will return: \(refusal.message)",
-        hint: "fix the vault, then run: handstamp logout", concernsHome: refusal.concernsHome)
-    }
+    let list = await AccountList(of: client.home, with: [client])
+    let unlisted = try await end(client, list)
     switch state {
     case .signedIn(let facts): Terminal.say("signed out \(facts.profile?.name ?? client.account.name)")
     case .signedOut:
-      if let hidden = await Refusal.hidden(in: client.home) { throw hidden }
       Terminal.say(client.account.id == book.active ? "not signed in" : "\(client.account.name) is signed out")
     case .restoring, .unavailable: Terminal.say("signed out")
     }
@@ -88,11 +83,8 @@ struct Logout: AsyncParsableCommand {
         "cannot revoke the session at \(client.server.text) yet; the next command that reaches it tries again")
     }
     if erase {
-      if !isTold {
-        let departure = Departures.Departure(account: client.account.id, server: client.server)
-        do { try Departures(of: client.home).add(departure) } catch { throw client.home.unwritable() }
-      }
-      try await remove(client, book, isTold: isTold)
+      if let unlisted { throw unlisted }
+      try await clear(client, list, isTold: isTold)
     }
     if let others {
       throw others.saying("signed out here, but not on other devices: \(others.message)")
@@ -100,18 +92,37 @@ struct Logout: AsyncParsableCommand {
     return isTold
   }
 
-  private func remove(_ client: Client, _ book: AccountBook, isTold: Bool) async throws(Refusal) {
-    let isRemoved = try await book.remove(client.account.listed, isLeaving: false) {
-      await client.controller.isSessionStored()
+  /// Ends the session here, and takes the account off the list if it is to be erased. Returns why only the second failed.
+  private func end(_ client: Client, _ list: AccountList) async throws(Refusal) -> Refusal? {
+    var trouble: VaultError?
+    if erase {
+      do throws(SessionError) { try await list.remove(client.account.id) } catch {
+        guard case .storage(let error) = error, await list.snapshot.storageError == nil else {
+          return Refusal(error, account: client.account)
+        }
+        trouble = error
+      }
+    } else {
+      trouble = await client.controller.signOut(.standard).storageError
     }
-    guard isRemoved else {
+    guard let trouble else { return nil }
+    let refusal = Refusal(trouble)
+    throw Refusal(
+      .vault, "cannot save the sign-out, so the session will return: \(refusal.message)",
+      hint: "fix the vault, then run: handstamp logout", concernsHome: refusal.concernsHome)
+  }
+
+  /// Removes what is kept of an erased account beside its vault.
+  private func clear(_ client: Client, _ list: AccountList, isTold: Bool) async throws(Refusal) {
+    let id = client.account.id
+    // The pending revocation still needs the record.
+    if isTold, await list.forget(id) { try client.home.save(nil, of: id) } else { await list.load() }
+    guard await list[id] == nil else {
       Terminal.say("\(client.account.words) was signed in to again meanwhile, and was not removed")
       return
     }
     let rules = FolderRules(of: client.home)
-    for rule in rules.all where rule.account == client.account.id { _ = try rules.remove(of: rule.folder) }
-    // The pending revocation still needs this record.
-    if isTold { try client.home.save(nil, of: client.account.id) }
+    for rule in rules.all where rule.account == id { _ = try rules.remove(of: rule.folder) }
     Terminal.say("removed \(client.account.words)")
   }
 

@@ -32,7 +32,7 @@ struct Signup: SessionCommand {
     }
     switch outcome {
     case .signedIn(let grant):
-      try await attempt.signIn(name: email, tag: tag, activate: list.activates) { grant }
+      try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(Refusal) in grant }
     case .confirmationSent:
       Terminal.say("check your mail at \(email) and open the link in it")
       Terminal.say("then run: handstamp login \(email) --server \(attempt.server.text)")

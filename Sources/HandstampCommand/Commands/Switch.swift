@@ -28,7 +28,7 @@ struct Switch: SessionCommand {
       try FolderRules(of: home).set(FolderRules.Rule(folder: folder, account: account.id))
       Terminal.say("\(folder) and its subfolders now use \(account.words)")
     } else {
-      try await book.apply(.activate(account.id))
+      try await AccountList(of: home).use(account)
       Terminal.say("\(account.words) is now the active account")
       FolderRules(of: home).sayOther(than: account.id)
     }

@@ -14,9 +14,11 @@ extension Examination {
       if damages.isEmpty { add(.problem("accounts", error.message, hint: error.hint)) }
       return
     }
-    let unusable = await home.index.read().map { $0.accounts.count { Account($0) == nil } }
-    if case .success(let count) = unusable, count > 0 {
-      add(.problem("accounts", "\(count) listed account(s) without a usable server", hint: "correct accounts.json"))
+    var list = AccountsList()
+    if case .success(let stored) = await home.index.read() { list = stored }
+    let unusable = list.accounts.count { Account($0) == nil }
+    if unusable > 0 {
+      add(.problem("accounts", "\(unusable) listed account(s) without a usable server", hint: "correct accounts.json"))
     }
     switch (book.accounts.count, book.activeAccount) {
     case (0, _): add(.note("accounts", "none", hint: "run: handstamp login"))
@@ -27,9 +29,8 @@ extension Examination {
       add(.problem("folders", rule.gone.message, hint: rule.gone.hint))
     }
     for account in book.accounts { await examine(account, handle: account.handle(among: book.accounts)) }
-    let waiting = Departures(of: home).all.count
-    if waiting > 0 {
-      add(.note("sign_outs", "\(waiting) removed account(s) may still have a revocation pending"))
+    if !list.leaving.isEmpty {
+      add(.note("sign_outs", "\(list.leaving.count) removed account(s) may still have a revocation pending"))
     }
     // If all accounts of a server use OAuth, only its metadata is requested: it may be any kind of server.
     var servers: [(ServerAddress, OAuthRecord?)] = []

@@ -1,6 +1,7 @@
 #if Programs
 import ArgumentParser
 import Foundation
+import HandstampCore
 import HandstampSupport
 
 /// The URL of a session server: `http` or `https`, without a trailing slash.
@@ -39,6 +40,15 @@ struct ServerAddress: Hashable, Sendable, Codable {
   func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(text)
+  }
+
+  /// The server in an account's ID; `nil` if the ID names no valid server.
+  init?(of account: AccountID) {
+    let text = account.rawValue.prefix { $0 != "#" }
+    guard text.endIndex < account.rawValue.endIndex,
+      let server = try? ServerAddress(parsing: String(text), allowingClearText: true)
+    else { return nil }
+    self = server
   }
 
   var url: URL {

@@ -54,19 +54,17 @@ struct OAuthSignIn: Sendable {
   /// - Parameters:
   ///   - opening: Whether to open a browser.
   ///   - patience: How long to wait for the user; `nil` for 5 min with a browser, and for the code's lifetime with a device.
-  ///   - exchange: Runs the exchange one at a time with other sign-ins.
   func signIn(
-    by way: Way, opening: Bool, within patience: Duration?,
-    exchange: (_ perform: () async throws(SessionError) -> TokenResponse) async throws(SessionError) -> TokenResponse
+    by way: Way, opening: Bool, within patience: Duration?
   ) async throws(Refusal) -> TokenResponse {
     let patience = patience ?? (way == .browser ? .seconds(300) : nil)
     let isLate = Locked(false)
     let receiver = way == .browser ? try await receiver(opening: opening) : nil
     do throws(SessionError) {
-      let grant = try await exchange { () async throws(SessionError) in
-        guard let receiver else { return try await onAnotherDevice(within: patience, isLate) }
-        return try await byBrowser(receiver, within: patience, isLate)
-      }
+      let grant =
+        if let receiver { try await byBrowser(receiver, within: patience, isLate) } else {
+          try await onAnotherDevice(within: patience, isLate)
+        }
       await receiver?.close()
       return grant
     } catch {

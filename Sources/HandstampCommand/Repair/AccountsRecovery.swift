@@ -12,6 +12,8 @@ struct AccountsRecovery: Sendable {
   private var ids: [String: AccountID] = [:]
   /// Records from earlier lists.
   private var records: [AccountID: ListedAccount] = [:]
+  /// Removed accounts in earlier lists.
+  private var leaving: [AccountID] = []
   private(set) var active: AccountID?
 
   init(of home: Home, _ inspection: VaultInspection) {
@@ -26,8 +28,9 @@ struct AccountsRecovery: Sendable {
     var named = Set(records.keys)
     named.formUnion(texts.flatMap { AccountsRecovery.strings(after: "id", in: $0) }.map { AccountID($0) })
     named.formUnion(FolderRules(of: home).all.map(\.account))
-    named.formUnion(Departures(of: home).all.map(\.departure.account))
-    var servers: Set<String> = Set(named.compactMap { AccountsRecovery.server(of: $0)?.text })
+    leaving = texts.flatMap { AccountsRecovery.leaving(in: $0) }
+    named.formUnion(leaving)
+    var servers: Set<String> = Set(named.compactMap { ServerAddress(of: $0)?.text })
     servers.formUnion((settings?.servers ?? []).map(\.text))
     if let server = settings?.server { servers.insert(server.text) }
     servers.formUnion(home.issuers)
@@ -45,13 +48,13 @@ struct AccountsRecovery: Sendable {
 
   /// The account of the vault with this name, or `nil` if it cannot be determined.
   func account(of digest: String) -> AccountID? {
-    ids[digest].flatMap { AccountsRecovery.server(of: $0) == nil ? nil : $0 }
+    ids[digest].flatMap { ServerAddress(of: $0) == nil ? nil : $0 }
   }
 
   /// Vaults with a session whose accounts should be on `list` but are not.
   func strays(beside list: AccountsList) async -> [VaultInspection.Stored] {
     var known = Set(list.accounts.map { VaultInspection.digest(of: $0.id) })
-    known.formUnion(Departures(of: home).all.map { VaultInspection.digest(of: $0.departure.account) })
+    known.formUnion(list.leaving.map { VaultInspection.digest(of: $0) })
     return inspection.vaults.filter { $0.hasRoom && !known.contains($0.digest) }
   }
 
@@ -61,11 +64,16 @@ struct AccountsRecovery: Sendable {
     if case .success(let list) = await home.index.read() { found = list }
     var additions: [(account: ListedAccount, startedAt: UnixTime?)] = []
     for vault in inspection.vaults {
-      guard let id = account(of: vault.digest), let server = AccountsRecovery.server(of: id) else { continue }
-      let session: StoredSession? =
-        if case .value(let entry) = await home.vault(of: id).read() { entry.session } else { nil }
+      guard let id = account(of: vault.digest), let server = ServerAddress(of: id) else { continue }
+      let entry = if case .value(let entry) = await home.vault(of: id).read() { entry } else { VaultEntry() }
+      let session = entry.session
       // A vault left by a sign-out does not need to be listed, unless it was before.
-      guard session != nil || vault.hasRoom || records[id] != nil else { continue }
+      guard session != nil || vault.hasRoom || records[id] != nil else {
+        // Its revocation may be pending.
+        let isLeaving = leaving.contains(id) || entry.tombstones.contains { $0.revocation != nil }
+        if isLeaving { try await edit(.remove(id, isLeaving: true)) }
+        continue
+      }
       let known = found[id] ?? records[id]
       let name = known?.name ?? session?.profile?.name ?? String(id.rawValue.dropFirst(server.text.count + 1))
       let time = known?.addedAt ?? session?.startedAt.wall ?? UnixTime(milliseconds: 0)
@@ -78,11 +86,11 @@ struct AccountsRecovery: Sendable {
     }
     for (id, record) in records where !additions.contains(where: { $0.account.id == id }) && found[id] == nil {
       var record = record
-      record.server = AccountsRecovery.server(of: id)?.text ?? record.server
+      record.server = ServerAddress(of: id)?.text ?? record.server
       additions.append((record, nil))
     }
     for listed in found.accounts where Account(listed) == nil {
-      guard let server = AccountsRecovery.server(of: listed.id) else { continue }
+      guard let server = ServerAddress(of: listed.id) else { continue }
       var listed = listed
       listed.server = server.text
       additions.append((listed, nil))
@@ -106,13 +114,6 @@ struct AccountsRecovery: Sendable {
 
   private func edit(_ edit: AccountsEdit) async throws(Refusal) {
     if case .failure(let trouble) = await home.index.edit(edit) { throw Refusal(trouble) }
-  }
-
-  /// The server in an account's ID.
-  static func server(of id: AccountID) -> ServerAddress? {
-    let text = id.rawValue.prefix { $0 != "#" }
-    guard text.endIndex < id.rawValue.endIndex else { return nil }
-    return try? ServerAddress(parsing: String(text), allowingClearText: true)
   }
 
   // MARK: Remains
@@ -151,6 +152,14 @@ struct AccountsRecovery: Sendable {
       let value = rest.drop { $0 == " " || $0 == ":" }
       guard value.first == "\"", let end = value.dropFirst().firstIndex(of: "\"") else { return nil }
       return String(value[value.index(after: value.startIndex)..<end])
+    }
+  }
+
+  /// The IDs of the removed accounts in text that may be truncated or overwritten anywhere.
+  private static func leaving(in text: [UInt8]) -> [AccountID] {
+    String(decoding: text, as: UTF8.self).split(separator: "\"leaving\"").dropFirst().flatMap { rest in
+      let words = rest.prefix { $0 != "]" }.split(separator: "\"", omittingEmptySubsequences: false)
+      return words.enumerated().filter { !$0.offset.isMultiple(of: 2) }.map { AccountID(String($0.element)) }
     }
   }
 

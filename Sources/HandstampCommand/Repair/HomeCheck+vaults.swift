@@ -167,7 +167,7 @@ extension HomeCheck {
         "accounts", "the session in \(stray.digest.prefix(8))….vault belongs to no known account", .setAside,
         [.renameVaultFile(stray.name)], hidesSession: true)
     }
-    if list.accounts.contains(where: { Account($0) == nil && AccountsRecovery.server(of: $0.id) != nil }) {
+    if list.accounts.contains(where: { Account($0) == nil && ServerAddress(of: $0.id) != nil }) {
       add("accounts", "an account on the list has no usable server", .fix, [.rebuildList])
     }
   }

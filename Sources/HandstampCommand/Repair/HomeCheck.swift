@@ -69,7 +69,7 @@ struct HomeCheck: Sendable {
 
   /// Whether this user owns everything, or can use it anyway: a command run with `sudo` may have left files of its own.
   private mutating func owner() -> Bool {
-    let names = ["device", "settings.json", "folders", "leaving", "oauth", "refusals", "vault"]
+    let names = ["device", "settings.json", "folders", "oauth", "refusals", "vault"]
     let inside = ((try? FileManager.default.contentsOfDirectory(atPath: home.vaultFolder)) ?? []).map { "vault/\($0)" }
     let foreign = (names + inside.sorted()).first { name in
       guard let facts = FileFacts("\(home.path)/\(name)"), facts.isRegular || facts.isFolder else { return false }
@@ -86,9 +86,7 @@ struct HomeCheck: Sendable {
     // A new one is created.
     if let why = home.deviceDamage { plain(home.devicePath, "device", why) }
     if let why = home.settingsDamage { plain(home.settingsPath, "settings", why, [.rebuildSettings]) }
-    for (name, check) in [
-      ("leaving", "sign_outs"), ("folders", "folders"), ("oauth", "oauth"), ("refusals", "refresh"),
-    ] {
+    for (name, check) in [("folders", "folders"), ("oauth", "oauth"), ("refusals", "refresh")] {
       let path = "\(home.path)/\(name)"
       guard FileFacts(path) != nil else { continue }
       guard isFolder(path) else {
@@ -120,7 +118,6 @@ struct HomeCheck: Sendable {
       let (data, decoder) = (Data(bytes), JSONDecoder())
       let isGood =
         switch kind {
-        case "leaving": (try? decoder.decode(Departures.Departure.self, from: data)) != nil
         case "folders": (try? decoder.decode(FolderRules.Rule.self, from: data)) != nil
         case "oauth": (try? decoder.decode(OAuthRecord.self, from: data)) != nil
         default: (try? decoder.decode(RefusedRefresh.self, from: data)) != nil

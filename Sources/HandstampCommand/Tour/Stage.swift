@@ -34,7 +34,7 @@ final class Stage: Sendable {
 
   /// Returns a client in this process, on the vault of `home`, as in the command line.
   func client(_ home: Home, clock: any SessionClock = SystemClock()) async throws -> Client {
-    try Client(home: home, account: try await account(of: home), clock: clock, isShortLived: false)
+    try await Client(home: home, account: try await account(of: home), clock: clock, isShortLived: false)
   }
 
   /// Returns the active account of a device, or a placeholder on a new one.

@@ -173,7 +173,29 @@ extension Processes {
         #expect(try await stage.status(of: "/v1/me", with: token).status == 200)
         #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an earlier session at"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
-        #expect(Departures(of: stage.first).all.isEmpty)
+        #expect(try await stage.first.index.read().get().leaving.isEmpty)
+      }
+    }
+
+    @Test func `erased offline are revoked even if the list of accounts is damaged before`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let token = try #require(try await stage.session(of: stage.first).access?.token)
+        try await stage.server.stop()
+        try await stage.run(["logout", "--erase"], on: stage.first)
+        let doctor = try await stage.run(["doctor"], on: stage.first)
+        #expect(doctor.out.contains("1 removed account(s) may still have a revocation pending"))
+        let path = "\(stage.first.vaultFolder)/\(FileAccountsIndex.fileName)"
+        var list = try String(contentsOfFile: path, encoding: .utf8)
+        list.removeLast(2)
+        try Data(list.utf8).write(to: URL(fileURLWithPath: path))
+        _ = try await Rig.handstamp(["doctor", "--fix"], home: stage.first.path)
+        let rebuilt = try await stage.first.index.read().get()
+        #expect(rebuilt.accounts.isEmpty && rebuilt.leaving.count == 1)
+        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an earlier session at"))
+        #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
+        #expect(try await stage.first.index.read().get().leaving.isEmpty)
       }
     }
 

@@ -40,7 +40,8 @@ extension Processes {
       Place(path: "vault/ADA.audit", states: [.missing, .random, .cut, .folder, .fifo, .link]),
       Place(path: "vault/ADA.audit-lock", states: [.folder, .fifo, .link]),
       Place(path: "vault", states: [.missing, .empty, .fifo, .link, .open], losesFirst: true, losesSecond: true),
-      Place(path: "folders", states: [.empty, .fifo, .link]), Place(path: "leaving", states: [.empty, .fifo]),
+      Place(path: "folders", states: [.empty, .fifo, .link]),
+      Place(path: "vault/accounts.sign-in", states: [.folder, .fifo]),
       Place(path: "oauth", states: [.empty, .fifo, .link]), Place(path: "refusals", states: [.empty, .fifo]),
       Place(path: "oauth/ADA.json", states: [.empty, .random, .folder, .fifo, .link]),
       Place(path: "folders/HERE.json", states: [.empty, .random, .folder, .fifo]),
@@ -200,7 +201,7 @@ extension Processes {
         let (files, home) = (FileManager.default, "\(folder)/\(copy)")
         try files.copyItem(atPath: stage.first.path, toPath: home)
         let path = try path(in: home)
-        if ["folders", "leaving", "oauth", "refusals"].contains(where: { place.path.hasPrefix($0 + "/") }) {
+        if ["folders", "oauth", "refusals"].contains(where: { place.path.hasPrefix($0 + "/") }) {
           try files.createDirectory(
             atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
         }
