@@ -210,6 +210,25 @@ import Testing
     #expect(bench.vault?.session?.attempt == nil)
   }
 
+  @Test func `with an unusable access token has no part in the outcome of the next attempt`() throws {
+    var bench = Bench()
+    bench.run(.start)
+    bench.signIn()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    let session = try #require(bench.vault?.session)
+    let over = StoredAccess(token: AccessToken("a8"), lifetime: Lifetime(start: bench.now, duration: .zero))
+    let sent = try #require(session.refresh)
+    // Another process was faster; its access token has expired by now.
+    _ = bench.apply(.advance(session.id, sent: sent, to: RefreshToken("r8"), access: over, profile: nil))
+    bench.answer(.unusable(successor: RefreshToken("r9"), reason: "unknown token_type", entropy: 0))
+    #expect(bench.asked.map(\.token) == [RefreshToken("r8")])
+    bench.answer(.granted(.sample(1)))
+    #expect(bench.token(caller) == "access-s1-1")
+    let reported = bench.effects.filter { if case .refreshed = $0 { true } else { false } }
+    #expect(reported == [.refreshed(session.id, nil)])
+  }
+
   @Test func `names the holder of the lock if it could not be acquired`() {
     var bench = Bench(policy: SessionPolicy(retry: RetryPolicy(attempts: 1)), supportsRotationKeys: false)
     bench.run(.start)

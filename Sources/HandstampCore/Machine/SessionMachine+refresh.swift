@@ -157,6 +157,8 @@ extension SessionMachine {
         self.live?.cause = .unusableTokens("they belong to another session", successor: nil)
         return unanswered(retryAfter: nil, entropy: 0, at: now)
       }
+      // An earlier answer to this refresh may have had no usable token.
+      self.live?.refresh?.failure = nil
       return save(
         Unsaved(
           sent: sent, successor: grant.tokens.refresh ?? sent,
