@@ -165,6 +165,23 @@ import Testing
     #expect(bench.states.last == .unavailable(.storageOutdated))
   }
 
+  @Test func `enters no rolled-back session whose refresh item is locked`() throws {
+    var bench = signedIn()
+    let session = try #require(bench.vault?.session)
+    let access = try #require(session.access)
+    bench.now = bench.now.advanced(by: .seconds(600))
+    bench.demand()
+    bench.answer(.superseded)
+    bench.handle(.vaultChanged)
+    let reading = bench.takeWork()
+    guard case .read(let operation)? = reading else {
+      Issue.record("\(String(describing: reading))")
+      return
+    }
+    bench.handle(.read(operation, .accessOnly(session.id, session.profile, access)))
+    #expect(bench.machine.state == .unavailable(.storageOutdated))
+  }
+
   // MARK: Refresh
 
   @Test func `sends no request if another process refreshed while it waited for the lock`() {

@@ -132,7 +132,8 @@ extension SessionMachine {
   private mutating func absorb(
     _ id: SessionID, _ profile: Profile?, _ access: StoredAccess, at now: Moment
   ) -> [Effect] {
-    guard !ended.contains(id), buryLater == nil else { return [.ignored] }
+    // Behind the lock may still be the token that the server has replaced.
+    guard !ended.contains(id), buryLater == nil, leftBehind == nil else { return [.ignored] }
     switch phase {
     case .dormant, .ending, .live: return [.ignored]
     case .restoring, .signedOut, .unavailable:
