@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite(.timeLimit(.minutes(1))) struct `The live feed` {
+@Suite(.timeLimit(.minutes(10))) struct `The live feed` {
   @Test func `reports a sign-in and its end to the other devices at once`() async throws {
     try await TestServer.run { test in
       let phone = try await test.signUp(device: "phone")
