@@ -11,17 +11,17 @@ extension SessionMachine {
     case startTimer(Timer, ticket: UInt64, after: Duration)
     /// Gives callers their token, or the error.
     case resume([Waiter], Result<StoredAccess, SessionError>)
-    /// A sign-in or a sign-out has finished.
+    /// A sign-in, a sign-out or the replacement of a credential has finished.
     case finish(Waiter, Result<CommandOutcome, SessionError>)
     /// Cancels requests started in an earlier epoch.
     case cancelRequests
     case unlock(Operation)
     /// The response to this request is no longer awaited.
     case abandon(Operation)
-    /// The event made no sense here, or came too late. Nothing changed.
+    /// The event made no sense here, or came too late: the session in use is unchanged.
     case ignored
 
-    // Work: answered by one event that names the operation.
+    // Work: answered by one event that names the operation, or, for clean-ups and revocations, the session.
     case read(Operation)
     case edit(Operation, VaultEdit)
     case lock(Operation, within: Duration)
@@ -32,7 +32,7 @@ extension SessionMachine {
     case revoke(SessionID, RevocationHandle)
   }
 
-  /// The result of a sign-in or a sign-out.
+  /// The result of a sign-in, a sign-out or the replacement of a credential.
   package enum CommandOutcome: Sendable, Hashable {
     case signedIn(SignedIn)
     case signedOut

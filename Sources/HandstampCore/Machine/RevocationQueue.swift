@@ -1,8 +1,8 @@
 /// The revocations of ended sessions that the server has not confirmed yet. A small machine beside ``SessionMachine``: it
 /// decides what is sent and what the tombstones record.
 ///
-/// Rotation keys or not makes a difference: where the refresh token itself ends the session, the server needs the newest one,
-/// because a replaced token ends nothing. That is why successors which arrive late are kept here.
+/// Where the refresh token itself ends the session, the server needs the newest one, because a replaced token ends nothing:
+/// this is why successors that arrive late are kept here.
 package struct RevocationQueue: Sendable, Hashable {
   /// The handles of ended sessions whose revocation is pending.
   package private(set) var pending: [SessionID: RevocationHandle] = [:]

@@ -36,13 +36,13 @@ extension SessionMachine {
 
   mutating func readingNoted(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     switch outcome {
-    case .done(let entry), .conflict(let entry): moved(to: entry, at: now)
+    case .done(let entry), .conflict(let entry): continueRefresh(from: entry, at: now)
     case .failed(let trouble): endRefresh(failing: .storage(trouble), at: now)
     }
   }
 
-  /// There is no response, or it decides nothing: the token is presented again when the limit has passed, but not for the
-  /// callers that wait now.
+  /// There is no response, or it decides nothing. The first time, the callers wait until the limit has passed and the token is
+  /// presented again; the second time they get the error.
   mutating func unanswered(
     retryAfter: Duration?, entropy: UInt64, hasPassed: Bool = false, at now: Moment
   ) -> [Effect] {

@@ -24,7 +24,7 @@ extension SessionMachine {
       if let access = live.access, serves(access, need, at: now) {
         return [.resume([waiter], .success(access))] + refreshAheadIfDue(at: now)
       }
-      if let access = live.access, need.refused == access.credential, isFresh(live, at: now) {
+      if let access = live.access, need.refused == access.credential, isJustIssued(live, at: now) {
         return [.resume([waiter], .failure(.tokenRejected))]
       }
       waiters[waiter] = need
@@ -50,7 +50,7 @@ extension SessionMachine {
   /// Starts a refresh unless there is one, or none is possible now.
   private mutating func startRefresh(at now: Moment) -> [Effect] {
     guard let live, live.refresh == nil else { return [] }
-    if live.isRefreshLocked { return resumeAll(.failure(.storage(.locked))) + look() }
+    if live.hasOnlyAccess { return resumeAll(.failure(.storage(.locked))) + look() }
     if let unsaved = live.unsaved {
       // First the tokens we have; a rotation that is not durable must not be followed by another.
       return save(unsaved)
@@ -65,7 +65,7 @@ extension SessionMachine {
 
   /// Refreshes while the old token is still valid, if it is in its margin and no refresh has failed just now.
   mutating func refreshAheadIfDue(at now: Moment) -> [Effect] {
-    guard let live, live.refresh == nil, live.unsaved == nil, !live.isRefreshLocked, live.stored.refresh != nil,
+    guard let live, live.refresh == nil, live.unsaved == nil, !live.hasOnlyAccess, live.stored.refresh != nil,
       isDueAhead(live, at: now)
     else { return [] }
     if let quiet = live.quietUntil, left(until: quiet, at: now) != nil { return [] }
@@ -112,7 +112,7 @@ extension SessionMachine {
     need.refused != access.credential && SessionMachine.serves(access.lifetime, for: need.validity, at: now)
   }
 
-  private func isFresh(_ live: Live, at now: Moment) -> Bool {
+  private func isJustIssued(_ live: Live, at now: Moment) -> Bool {
     guard let minted = live.mintedAt, let age = now.elapsed(since: minted) else { return false }
     return age < policy.refresh.minimumAge
   }

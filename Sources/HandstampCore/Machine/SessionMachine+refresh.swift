@@ -1,10 +1,11 @@
 /// The one refresh: from the lock, over the request, to the stored successor.
 extension SessionMachine {
-  /// The age above which a pair is read again before it is sent: the process may have been suspended.
+  /// The age above which refresh token and rotation key are read again before they are sent: the process may have been
+  /// suspended.
   static let staleness: Duration = .seconds(30)
   /// How long to wait for the refresh lock.
   static let lockPatience: Duration = .seconds(5)
-  static let mostMoves = 64
+  static let mostRereads = 64
 
   // MARK: The lock
 
@@ -20,9 +21,9 @@ extension SessionMachine {
 
   mutating func locked(_ operation: Operation, _ key: RotationKey, at now: Moment) -> [Effect] {
     guard case .locking(operation)? = live?.refresh?.state else { return [.unlock(operation), .ignored] }
-    live?.refresh?.freshKey = key
+    live?.refresh?.newKey = key
     live?.refresh?.lock = operation
-    live?.refresh?.isFresh = false
+    live?.refresh?.hasReadVault = false
     live?.refresh?.failure = nil
     return prepare(at: now)
   }
@@ -32,7 +33,7 @@ extension SessionMachine {
     _ operation: Operation, _ key: RotationKey, _ trouble: VaultError, at now: Moment
   ) -> [Effect] {
     guard case .locking(operation)? = live?.refresh?.state else { return [.ignored] }
-    live?.refresh?.freshKey = key
+    live?.refresh?.newKey = key
     live?.refresh?.lock = nil
     if supportsRotationKeys { return prepare(at: now) }
     let reading = nextOperation()
@@ -64,7 +65,7 @@ extension SessionMachine {
   mutating func prepare(at now: Moment) -> [Effect] {
     // Adopted tokens may have served all callers: then another rotation would be superfluous.
     guard isRefreshWanted(at: now) else { return endRefresh(at: now) }
-    guard let live, let key = live.refresh?.freshKey, let token = live.stored.refresh else {
+    guard let live, let key = live.refresh?.newKey, let token = live.stored.refresh else {
       return endRefresh(failing: .noRefreshToken, at: now)
     }
     var attempt: RefreshAttempt?
@@ -75,7 +76,7 @@ extension SessionMachine {
         case .goOn: former = found
         case .wait(let rest):
           // It may be settled by now: the vault is read before waiting.
-          if live.refresh?.isFresh == true { return waitOut(found, for: rest, at: now) }
+          if live.refresh?.hasReadVault == true { return waitOut(found, for: rest, at: now) }
         case .noteReading: return noteReading(of: found, at: now)
         }
       }
@@ -98,14 +99,14 @@ extension SessionMachine {
     switch outcome {
     case .done(let entry):
       guard let session = entry.session, let token = session.refresh, let key = session.pendingKey else {
-        return moved(to: entry, at: now)
+        return continueRefresh(from: entry, at: now)
       }
       guard let age = now.elapsed(since: asOf), age <= SessionMachine.staleness else {
-        return moved(to: entry, at: now)
+        return continueRefresh(from: entry, at: now)
       }
       // Other processes count from the recorded moment: a process that was suspended since then records a new one.
       let noted = supportsRotationKeys ? .zero : session.attempt?.age(at: now)
-      guard let noted, noted <= policy.refresh.responseTimeout / 2 else { return moved(to: entry, at: now) }
+      guard let noted, noted <= policy.refresh.responseTimeout / 2 else { return continueRefresh(from: entry, at: now) }
       let (operation, isOpen) = (nextOperation(), !supportsRotationKeys)
       live?.adopt(session, in: now.boot)
       live?.refresh?.state = .sending(operation, token, since: now)
@@ -116,24 +117,23 @@ extension SessionMachine {
     case .conflict(let entry):
       // The attempt was not recorded.
       live?.attempt = nil
-      return moved(to: entry, at: now)
+      return continueRefresh(from: entry, at: now)
     case .failed(let trouble):
       // Without a durable key nothing may be sent: a later launch would look like token reuse.
       return endRefresh(failing: .storage(trouble), at: now)
     }
   }
 
-  /// The vault changed during the refresh. If that serves the waiting callers, the refresh ends; otherwise it continues from
-  /// there.
-  mutating func moved(to entry: VaultEntry, at now: Moment) -> [Effect] {
-    guard let session = live?.stored.id, var moves = live?.refresh?.moves else { return [.ignored] }
-    moves += 1
-    live?.refresh?.moves = moves
-    live?.refresh?.isFresh = true
+  /// Continues with what the vault holds now. If that serves the waiting callers, the refresh ends.
+  mutating func continueRefresh(from entry: VaultEntry, at now: Moment) -> [Effect] {
+    guard let session = live?.stored.id, var rereads = live?.refresh?.rereads else { return [.ignored] }
+    rereads += 1
+    live?.refresh?.rereads = rereads
+    live?.refresh?.hasReadVault = true
     let effects = absorb(entry, at: now)
     guard live?.stored.id == session, live?.refresh != nil else { return effects }
     if waiters.isEmpty { return effects + endRefresh(at: now) }
-    guard moves < SessionMachine.mostMoves else {
+    guard rereads < SessionMachine.mostRereads else {
       return effects + endRefresh(failing: .storage(.unavailable("other processes keep changing the vault")), at: now)
     }
     return effects + prepare(at: now)
@@ -213,7 +213,9 @@ extension SessionMachine {
     let isNew = live.unsaved == nil
     switch outcome {
     case .done(let entry):
-      guard let session = entry.session, session.id == live.stored.id else { return moved(to: entry, at: now) }
+      guard let session = entry.session, session.id == live.stored.id else {
+        return continueRefresh(from: entry, at: now)
+      }
       self.live?.advanced(to: session, isNew: isNew, at: now)
       if isNew, let failure = live.refresh?.failure {
         return [audit(.refresh, session, "unusable", at: now), .refreshed(session.id, failure)]
@@ -229,7 +231,7 @@ extension SessionMachine {
       self.live?.unsaved = nil
       keepSuccessor(unsaved, of: live, unlessIn: entry)
       // A refresh that only saved has neither lock nor key: the next one starts over.
-      guard live.refresh?.freshKey == nil else { return moved(to: entry, at: now) }
+      guard live.refresh?.newKey == nil else { return continueRefresh(from: entry, at: now) }
       self.live?.refresh = nil
       return absorb(entry, at: now)
     case .failed(let trouble):
@@ -251,36 +253,13 @@ extension SessionMachine {
     switch outcome {
     case .done(let entry):
       guard let live else { return [.ignored] }
-      passedOver = entry.session?.id
+      sessionNotToAdopt = entry.session?.id
       note(entry)
       var ending = Ending(live, reason: reason, steps: steps(for: reason))
       ending.isRejection = true
       return over(ending, at: now)
-    case .conflict(let entry): return moved(to: entry, at: now)
+    case .conflict(let entry): return continueRefresh(from: entry, at: now)
     case .failed(let trouble): return endRefresh(failing: .storage(trouble), at: now)
-    }
-  }
-
-  private mutating func rollbackChecked(_ sent: RefreshToken, _ reading: VaultReading, at now: Moment) -> [Effect] {
-    guard let live else { return [.ignored] }
-    switch reading {
-    case .value(let entry):
-      guard entry.session?.id == live.stored.id, entry.session?.refresh == sent else {
-        return moved(to: entry, at: now)
-      }
-      // An older store was restored: nothing is deleted, and nothing is sent again. Or an attacker who had copied token and
-      // pending key went on from there: the session, which is unusable here, is revoked.
-      dropRefresh()
-      if let handle = live.stored.revocation { revocations.add(live.stored.id, handle) }
-      leftBehind = sent
-      phase = .unavailable(.storageOutdated)
-      var effects = publish(.unavailable(.storageOutdated)) + [audit(.trouble, live.stored, "rolled_back", at: now)]
-      effects += resumeAll(.failure(.storageOutdated))
-      if let lock = live.lock { effects.append(.unlock(lock)) }
-      return effects + deliver(at: now)
-    case .absent: return moved(to: VaultEntry(), at: now)
-    case .accessOnly: return endRefresh(failing: .storage(.locked), at: now)
-    case .trouble(let trouble): return endRefresh(failing: .storage(trouble), at: now)
     }
   }
 
@@ -308,7 +287,7 @@ extension SessionMachine {
     return live?.refresh?.lock == nil && !supportsRotationKeys ? acquireLock() : prepare(at: now)
   }
 
-  /// Gives up for now. An attempt that had no consequences is withdrawn first, so that no other process waits for its limit.
+  /// Gives up for now. The record of an attempt that no process needs to wait for is removed first.
   mutating func giveUp(for quiet: Duration, retryAfter: Duration?, at now: Moment) -> [Effect] {
     guard let live, live.refresh != nil else { return [.ignored] }
     self.live?.quietUntil = now.advanced(by: quiet)

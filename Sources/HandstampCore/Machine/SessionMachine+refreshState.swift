@@ -4,19 +4,19 @@ extension SessionMachine {
   struct Refresh: Sendable, Hashable {
     var state: State
     var attempt = 1
-    var freshKey: RotationKey?
+    var newKey: RotationKey?
     var lock: Operation?
     /// The number of attempts without a response, one of another process included.
     var unanswered = 0
     /// Whether the vault has been read since the lock was acquired.
-    var isFresh = false
+    var hasReadVault = false
     /// The attempt whose limit this refresh waits for.
     var awaited: RefreshAttempt?
     /// The error for waiting callers at its end.
     var failure: SessionError?
-    /// How often the vault changed during this refresh; bounded, so that a constantly changing vault cannot prolong it
-    /// indefinitely.
-    var moves = 0
+    /// How often this refresh continued with what the vault then held; bounded, so that a constantly changing vault cannot
+    /// prolong it indefinitely.
+    var rereads = 0
 
     enum State: Sendable, Hashable {
       /// The refresh lock is being acquired.
@@ -30,7 +30,7 @@ extension SessionMachine {
       case checkingHolder(Operation, VaultError)
       /// The rotation key, or the attempt, is being stored, before a byte is sent.
       ///
-      /// Valid transitions from `preparing`: `ending`, `idle`, `pausing`, `sending`, `signedOut`.
+      /// Valid transitions from `preparing`: `ending`, `idle`, `locking`, `notingReading`, `pausing`, `sending`, `signedOut`.
       case preparing(Operation)
       /// An attempt that was found is being recorded as read under this boot.
       ///
@@ -38,8 +38,8 @@ extension SessionMachine {
       case notingReading(Operation)
       /// The request is in flight.
       ///
-      /// Valid transitions from `sending`: `checkingRollback`, `ending`, `idle`, `pausing`, `preparing`, `rejecting`, `saving`,
-      /// `signedOut`, `withdrawing`.
+      /// Valid transitions from `sending`: `checkingRollback`, `ending`, `idle`, `locking`, `notingReading`, `pausing`,
+      /// `preparing`, `rejecting`, `saving`, `signedOut`, `withdrawing`.
       case sending(Operation, RefreshToken, since: Moment)
       /// The new tokens are being stored.
       ///
@@ -47,19 +47,19 @@ extension SessionMachine {
       case saving(Operation, Unsaved)
       /// The server rejected the token: the end is being stored, if the vault still holds that token.
       ///
-      /// Valid transitions from `rejecting`: `ending`, `idle`, `preparing`, `signedOut`.
+      /// Valid transitions from `rejecting`: `ending`, `idle`, `locking`, `preparing`, `signedOut`.
       case rejecting(Operation, EndReason)
       /// The server has replaced the token: the vault is read to find out whether an older one was restored.
       ///
-      /// Valid transitions from `checkingRollback`: `idle`, `preparing`, `unavailable`.
+      /// Valid transitions from `checkingRollback`: `ending`, `idle`, `locking`, `preparing`, `signedOut`, `unavailable`.
       case checkingRollback(Operation, RefreshToken)
       /// Waits for the next attempt.
       ///
       /// Valid transitions from `pausing`: `ending`, `idle`, `locking`, `preparing`, `signedOut`.
       case pausing
-      /// The attempt that had no consequences is being withdrawn; then the refresh ends.
+      /// The record of an attempt that no process needs to wait for is being removed; then the refresh ends.
       ///
-      /// Valid transitions from `withdrawing`: `idle`.
+      /// Valid transitions from `withdrawing`: `ending`, `idle`, `locking`, `signedOut`.
       case withdrawing(Operation)
 
       /// The operation whose answer it waits for.

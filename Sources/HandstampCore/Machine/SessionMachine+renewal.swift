@@ -4,7 +4,7 @@ extension SessionMachine {
   mutating func renewed(
     _ waiter: Waiter, _ session: SessionID, from old: Credential, to new: Credential
   ) -> [Effect] {
-    guard case .live(let live) = phase, live.stored.id == session, live.stored.refresh == nil, !live.isRefreshLocked
+    guard case .live(let live) = phase, live.stored.id == session, live.stored.refresh == nil, !live.hasOnlyAccess
     else {
       return [.finish(waiter, .failure(.cancelled))]
     }
@@ -12,12 +12,17 @@ extension SessionMachine {
       return [.finish(waiter, .success(.renewedElsewhere))]
     }
     let renewed = StoredAccess(new, lifetime: access.lifetime)
-    return [edit(.renew(session, holding: live.kept ?? old, with: renewed), for: .renew(waiter, session, renewed))]
+    return [
+      edit(
+        .renew(session, holding: live.credentialInVault ?? old, with: renewed), for: .renew(waiter, session, renewed))
+    ]
   }
 
   mutating func renewAgain() -> [Effect] {
-    guard let live, let kept = live.kept, let access = live.access else { return [] }
-    return [edit(.renew(live.stored.id, holding: kept, with: access), for: .renew(nil, live.stored.id, access))]
+    guard let live, let credentialInVault = live.credentialInVault, let access = live.access else { return [] }
+    return [
+      edit(.renew(live.stored.id, holding: credentialInVault, with: access), for: .renew(nil, live.stored.id, access))
+    ]
   }
 
   /// The replacement was written, or not. If not, it is used nevertheless, and the write is retried while the program runs.
@@ -34,7 +39,7 @@ extension SessionMachine {
       guard let live, live.stored.id == session, let held = live.access else {
         return finish(.failure(.storage(trouble)))
       }
-      self.live?.kept = live.kept ?? held.credential
+      self.live?.credentialInVault = live.credentialInVault ?? held.credential
       if waiter != nil {
         if live.stored.revocation?.secret == held.credential.secret {
           self.live?.stored.revocation = RevocationHandle(access.credential.secret)

@@ -29,26 +29,26 @@ extension SessionMachine {
     }
   }
 
-  /// Takes over the stored entry: the only way in which other processes' work is adopted.
+  /// Takes over what the vault holds, by whichever process it was stored.
   ///
   /// - Parameter isOwn: whether this process has just written it.
   mutating func absorb(_ entry: VaultEntry, isOwn: Bool = false, at now: Moment) -> [Effect] {
     if wentBack(entry), let again = putBack(over: entry, at: now) { return again }
     revision = entry.revision
     note(entry)
-    if entry.session?.id != passedOver { passedOver = nil }
+    if entry.session?.id != sessionNotToAdopt { sessionNotToAdopt = nil }
     let found = entry.session.flatMap {
-      ended.contains($0.id) || buryLater != nil || passedOver == $0.id ? nil : $0
+      ended.contains($0.id) || unwrittenEnd != nil || sessionNotToAdopt == $0.id ? nil : $0
     }
     switch phase {
     case .dormant, .ending: return [.ignored]
     case .restoring, .signedOut, .unavailable:
-      if let token = leftBehind, found?.refresh == token {
+      if let token = supersededToken, found?.refresh == token {
         phase = .unavailable(.storageOutdated)
         return publish(.unavailable(.storageOutdated)) + resumeAll(.failure(.storageOutdated)) + deliver(at: now)
           + proceed(at: now)
       }
-      leftBehind = nil
+      supersededToken = nil
       if let found { return enter(found, action: .restore, at: now) + deliver(at: now) + proceed(at: now) }
       let wasOut = phase == .signedOut
       phase = .signedOut
@@ -65,7 +65,7 @@ extension SessionMachine {
         return effects + enter(found, action: .adopt, at: now) + deliver(at: now)
       }
       guard found != live.stored else { return settle(at: now) + deliver(at: now) }
-      let wasLocked = live.isRefreshLocked
+      let wasLocked = live.hasOnlyAccess
       let former = (access: live.access, refresh: live.unsaved?.successor ?? live.stored.refresh)
       live.take(over: found, at: now)
       phase = .live(live)
@@ -83,63 +83,18 @@ extension SessionMachine {
     }
   }
 
-  /// Whether an older vault was restored. It has a lower revision; or the same one, after an edit, and another refresh token.
-  private func wentBack(_ entry: VaultEntry) -> Bool {
-    guard entry.revision == revision, revision > 0, case .live(let live) = phase, let session = entry.session else {
-      return entry.revision < revision
-    }
-    return session.id == live.stored.id && session.refresh != live.stored.refresh && !live.isRefreshLocked
-  }
-
-  /// An older vault was restored under this program, with a session whose newer state, or whose end, is known here: the newer
-  /// state is written again. `nil` for anything else.
-  private mutating func putBack(over entry: VaultEntry, at now: Moment) -> [Effect]? {
-    guard let older = entry.session else { return nil }
-    // Already in progress.
-    if work.values.contains(.putBack) { return [] }
-    if case .live(let live) = phase, live.stored.id == older.id, live.stored.isRemembered, !live.isRefreshLocked {
-      let trouble = audit(.trouble, live.stored, "went_back", at: now)
-      return [trouble, edit(.putBack(live.stored, revision: revision), for: .putBack)]
-    }
-    guard phase == .signedOut, ended.contains(older.id), buryLater == nil else { return nil }
-    let reason = lastEndReason ?? .signedOut
-    return [
-      audit(.trouble, older, "went_back", at: now),
-      edit(.end(older.id, holding: nil, reason: reason, at: now, steps: []), for: .putBack),
-    ]
-  }
-
-  mutating func wasPutBack(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
-    switch outcome {
-    case .done(let entry), .conflict(let entry):
-      revision = min(revision, entry.revision)
-      return absorb(entry, at: now)
-    case .failed: return [startTimer(.look, after: .seconds(5))]
-    }
-  }
-
-  /// Records the revision of an edit, and detects one that was applied to an older vault.
-  mutating func noteRevision(of outcome: VaultOutcome) -> [Effect] {
-    guard case .done(let entry) = outcome else { return [] }
-    if wentBack(entry) { return entry.session != nil && isRemembered ? look() : [] }
-    // An entry that was not adopted does not count: the revision belongs to the refresh token in use here.
-    if case .live(let live) = phase, entry.session?.refresh != live.stored.refresh { return [] }
-    revision = max(revision, entry.revision)
-    return []
-  }
-
   /// Only the access item could be read.
   private mutating func absorb(
     _ id: SessionID, _ profile: Profile?, _ access: StoredAccess, at now: Moment
   ) -> [Effect] {
     // Behind the lock may still be the token that the server has replaced.
-    guard !ended.contains(id), buryLater == nil, leftBehind == nil else { return [.ignored] }
+    guard !ended.contains(id), unwrittenEnd == nil, supersededToken == nil else { return [.ignored] }
     switch phase {
     case .dormant, .ending, .live: return [.ignored]
     case .restoring, .signedOut, .unavailable:
       let session = StoredSession(
         id: id, profile: profile, refresh: nil, revocation: nil, access: access, startedAt: now, activeAt: now)
-      return enter(session, isRefreshLocked: true, action: .restore, at: now) + proceed(at: now)
+      return enter(session, hasOnlyAccess: true, action: .restore, at: now) + proceed(at: now)
     }
   }
 
@@ -155,13 +110,13 @@ extension SessionMachine {
     }
   }
 
-  private var lastEndReason: EndReason? {
+  var lastEndReason: EndReason? {
     if case .signedOut(let reason) = published { reason } else { nil }
   }
 
   /// A session is in use from now on: state, audit entry, timers, in this order; then waiting callers.
   mutating func enter(
-    _ session: StoredSession, isRefreshLocked: Bool = false, action: AuditEntry.Action, at now: Moment
+    _ session: StoredSession, hasOnlyAccess: Bool = false, action: AuditEntry.Action, at now: Moment
   ) -> [Effect] {
     if let reason = overdue(session, at: now) {
       let live = Live(stored: session)
@@ -173,14 +128,14 @@ extension SessionMachine {
     revocations.remove(session.id)
     // The same user is back, whichever program they signed in with: their data stays.
     if let account = session.profile?.id { cleanups.keepData(of: account) }
-    var live = Live(stored: session, isRefreshLocked: isRefreshLocked)
+    var live = Live(stored: session, hasOnlyAccess: hasOnlyAccess)
     live.mintedAt = session.access?.lifetime?.start
     phase = .live(live)
     return publish(live.state) + [audit(action, session, "ok", at: now)] + scheduleLimit(at: now)
       + scheduleRefresh(at: now) + settle(at: now)
   }
 
-  /// The former session is no longer the one in use; another process ended it and stored its end.
+  /// Another session takes its place: one that another process or an own sign-in has stored, together with the end of this one.
   mutating func leave(_ live: Live, telling error: SessionError, for successor: SessionID) -> [Effect] {
     dropRefresh()
     stopSessionTimers()

@@ -18,18 +18,20 @@ extension SessionMachine {
         access: StoredAccess(
           grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
         startedAt: now, activeAt: now, isRemembered: remember)
-      held = Held(waiter: waiter, session: session)
+      heldSignIn = Held(waiter: waiter, session: session)
       return clean(again: true) + proceed(at: now)
     }
   }
 
-  /// Stores the held sign-in once nothing blocks it; otherwise makes sure that it does not wait indefinitely.
+  /// Stores the sign-in that waits, once nothing blocks it. Ends the session in use first if it is another account's. Otherwise
+  /// makes sure that the sign-in does not wait indefinitely.
   mutating func proceed(anyway: Bool = false, at now: Moment) -> [Effect] {
-    guard let held else { return [] }
+    guard let heldSignIn else { return [] }
     switch phase {
     // A sign-in that waits for the vault or for an end is resumed when that has been answered.
     case .dormant, .restoring, .ending: return []
-    case .live(let live) where held.session.isOfAnotherAccount(than: live.stored) && !steps(for: .replaced).isEmpty:
+    case .live(let live)
+    where heldSignIn.session.isOfAnotherAccount(than: live.stored) && !steps(for: .replaced).isEmpty:
       // The former user's data is erased before the next user's arrives.
       return end(live, .replaced, at: now)
     case .live, .signedOut, .unavailable: break
@@ -37,20 +39,23 @@ extension SessionMachine {
     guard anyway || !cleanups.isRunning else {
       return timers[.hold] == nil ? [startTimer(.hold, after: SessionMachine.holdLimit)] : []
     }
-    self.held = nil
+    self.heldSignIn = nil
     timers[.hold] = nil
     return [
       edit(
-        .begin(held.session, steps: steps(for: .replaced)), for: .begin(held.waiter, held.session, isWanted: true))
+        .begin(heldSignIn.session, steps: steps(for: .replaced)),
+        for: .begin(heldSignIn.waiter, heldSignIn.session, isWanted: true))
     ]
   }
 
   /// A sign-in or a sign-out replaces the held one.
   mutating func dropHeld(at now: Moment) -> [Effect] {
-    guard let held else { return [] }
-    self.held = nil
+    guard let heldSignIn else { return [] }
+    self.heldSignIn = nil
     timers[.hold] = nil
-    return orphan(held.session.id, held.session.revocation, at: now) + [.finish(held.waiter, .failure(.cancelled))]
+    return orphan(heldSignIn.session.id, heldSignIn.session.revocation, at: now) + [
+      .finish(heldSignIn.waiter, .failure(.cancelled))
+    ]
   }
 
   /// A sign-in that no caller waits for succeeded at the server: revokes it there, unless it is the session in use, which was
@@ -81,10 +86,10 @@ extension SessionMachine {
         }
         return []
       }
-      buryLater = nil
-      leftBehind = nil
+      unwrittenEnd = nil
+      supersededToken = nil
       ended.removeAll { $0 == session.id }
-      passedOver = nil
+      sessionNotToAdopt = nil
       revocations.forget(session.id)
       cleanups.forget(session.id)
       var effects: [Effect] = []

@@ -64,7 +64,7 @@ extension SessionMachine {
     switch outcome {
     case .done(let entry):
       keepNewerHandle(of: ending, than: entry)
-      passedOver = entry.session?.id
+      sessionNotToAdopt = entry.session?.id
       note(entry)
       return over(ending, at: now)
     case .conflict(let entry):
@@ -111,7 +111,7 @@ extension SessionMachine {
       effects.append(.finish(command, .success(trouble.map { .signedOutNotDurably($0) } ?? .signedOut)))
     }
     if trouble == nil {
-      buryLater = nil
+      unwrittenEnd = nil
     } else {
       if let session = ending.session, let handle = ending.revocation { revocations.add(session, handle) }
       // A command applies to the session at its time, not to one that may begin until it is written.
@@ -124,7 +124,7 @@ extension SessionMachine {
           session: $0, reason: ending.reason, endedAt: now, revocation: ending.revocation, account: ending.account,
           steps: ending.steps)
       }
-      buryLater = BuryLater(
+      unwrittenEnd = UnwrittenEnd(
         session: ending.session, edit: ending.commands.isEmpty ? own ?? whatever : whatever, tombstone: tombstone)
       effects.append(startTimer(.bury, after: .seconds(1)))
     }
@@ -141,7 +141,7 @@ extension SessionMachine {
   }
 
   mutating func buryAgain() -> [Effect] {
-    guard let later = buryLater else { return [] }
+    guard let later = unwrittenEnd else { return [] }
     return [isBeginning ? startTimer(.bury, after: .seconds(1)) : edit(later.edit, for: .endAgain)]
   }
 
@@ -149,14 +149,14 @@ extension SessionMachine {
   mutating func buriedAgain(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     switch outcome {
     case .done(let entry), .conflict(let entry):
-      guard let later = buryLater else { return [] }
+      guard let later = unwrittenEnd else { return [] }
       if let tombstone = tombstone(of: later, missingIn: entry) {
         return [isBeginning ? startTimer(.bury, after: .seconds(1)) : edit(.bury(tombstone), for: .endAgain)]
       }
-      buryLater = nil
+      unwrittenEnd = nil
       // A session that began elsewhere meanwhile was not adopted.
       return absorb(entry, at: now)
-    case .failed: return buryLater == nil ? [] : [startTimer(.bury, after: .seconds(5))]
+    case .failed: return unwrittenEnd == nil ? [] : [startTimer(.bury, after: .seconds(5))]
     }
   }
 }
@@ -164,7 +164,7 @@ extension SessionMachine {
 extension SessionMachine {
   /// A vault that failed to write the end may have removed the session nevertheless: then nothing in it records the pending
   /// work.
-  private func tombstone(of later: BuryLater, missingIn entry: VaultEntry) -> Tombstone? {
+  private func tombstone(of later: UnwrittenEnd, missingIn entry: VaultEntry) -> Tombstone? {
     guard var tombstone = later.tombstone, entry.session?.id != tombstone.session,
       entry.tombstone(of: tombstone.session) == nil
     else { return nil }

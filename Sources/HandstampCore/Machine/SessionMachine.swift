@@ -2,7 +2,7 @@
 ///
 /// Rule 1: every change of state begins in ``handle(_:at:)``, which never waits.
 /// Rule 2: time and randomness come in, work goes out as an ``Effect``.
-/// Rule 3: an event that makes no sense here changes nothing, never traps, and comes back as ``Effect/ignored``: late network
+/// Rule 3: an event that makes no sense here changes no state, never traps, and comes back as ``Effect/ignored``: late network
 /// responses are normal.
 /// Rule 4: nothing that depends on work follows it in the same list; it comes out of the event that answers the work.
 package struct SessionMachine: Sendable, Hashable {
@@ -11,7 +11,7 @@ package struct SessionMachine: Sendable, Hashable {
   package let supportsRotationKeys: Bool
   /// The process ID that its attempts are recorded with.
   package let process: Int32
-  /// Incremented by every sign-in and sign-out; work of an earlier epoch is discarded.
+  /// Incremented whenever a session comes into use or ends; requests of an earlier epoch are discarded.
   package internal(set) var epoch: UInt64 = 0
 
   var phase: Phase = .dormant
@@ -29,16 +29,16 @@ package struct SessionMachine: Sendable, Hashable {
   var published: SessionState = .restoring
   var lastNumber: UInt64 = 0
   var looksAgain = false
-  /// The highest revision of the vault seen since the session in use began. A lower one means that an older vault was restored.
+  /// The revision at which the vault was last read or written. A lower one means that an older vault was restored.
   package internal(set) var revision: UInt64 = 0
   /// The session of another program that the vault held when a never-stored one ended here. It is not adopted.
-  var passedOver: SessionID?
+  var sessionNotToAdopt: SessionID?
   /// A token that the server has superseded while the vault still holds it: an older vault was restored.
-  var leftBehind: RefreshToken?
+  var supersededToken: RefreshToken?
   /// A tombstone that could not be written.
-  var buryLater: BuryLater?
+  var unwrittenEnd: UnwrittenEnd?
   /// A sign-in that has succeeded and waits until the former session's data is erased.
-  var held: Held?
+  var heldSignIn: Held?
   /// The data of ended sessions that is not erased yet.
   package internal(set) var cleanups: CleanupQueue
 
@@ -52,21 +52,22 @@ package struct SessionMachine: Sendable, Hashable {
     self.cleanups = CleanupQueue(cleanups)
   }
 
-  /// The valid transitions are those that the exploration finds, see `docs/session-machine.md`: a test compares them.
+  /// A valid transition leads from the state before one event to the state after it. `docs/session-machine.md` lists those that
+  /// the exploration and random events find: a test compares them with the comments here.
   enum Phase: Sendable, Hashable {
     /// Before ``Event/start``.
     ///
-    /// Valid transitions from `dormant`: `restoring`.
+    /// Valid transitions from `dormant`: `ending`, `restoring`.
     case dormant
     /// The vault is being read for the first time.
     ///
-    /// Valid transitions from `restoring`: `ending`, `idle`, `signedOut`, `unavailable`.
+    /// Valid transitions from `restoring`: `ending`, `idle`, `locking`, `signedOut`, `unavailable`.
     case restoring
     /// No session is in use.
     ///
     /// Valid transitions from `signedOut`: `ending`, `idle`.
     case signedOut
-    /// A session is in use: idle, or in a state of its refresh.
+    /// A session is in use: `idle` without a refresh, else in a state of ``Live/refresh``.
     ///
     /// Valid transitions from `idle`: `ending`, `locking`, `saving`, `signedOut`.
     case live(Live)
@@ -76,7 +77,7 @@ package struct SessionMachine: Sendable, Hashable {
     case ending(Ending)
     /// The vault or the server prevents the session from being used.
     ///
-    /// Valid transitions from `unavailable`: `ending`, `idle`, `signedOut`.
+    /// Valid transitions from `unavailable`: `ending`, `idle`, `locking`, `signedOut`.
     case unavailable(SessionError)
   }
 
@@ -109,19 +110,20 @@ package struct SessionMachine: Sendable, Hashable {
     var attempt: RefreshAttempt?
     var isAttemptOpen = false
     /// The refresh item is locked: only the access token is available.
-    var isRefreshLocked = false
+    var hasOnlyAccess = false
     /// When the current access token was issued.
     var mintedAt: Moment?
-    /// Consecutive refreshes without a response, and until when no refresh is sent.
+    /// Consecutive refreshes without a response.
     var failures = 0
     /// Why the last attempt brought no tokens; `nil` after a successful one.
     var cause: RequestFailure?
+    /// No refresh is sent before.
     var quietUntil: Moment?
-    /// Until when the server asked for, or needs, a pause.
+    /// The end of the pause that the server asked for, or that an unsettled attempt requires.
     var retryAfter: Moment?
     var touchedAt: Moment?
     /// The credential in the vault, while its replacement could not be written.
-    var kept: Credential?
+    var credentialInVault: Credential?
 
     var access: StoredAccess? { unsaved?.access ?? stored.access }
     var lock: Operation? { refresh?.lock ?? lockOfUnsaved }
@@ -132,8 +134,8 @@ package struct SessionMachine: Sendable, Hashable {
     ///   back, only decides between two other boots.
     mutating func adopt(_ session: StoredSession, in boot: UInt64) {
       let (own, shown) = (stored.activeAt, session.activeAt)
-      let newer = kept == nil || session.access?.credential != kept ? nil : stored
-      if newer == nil { kept = nil }
+      let newer = credentialInVault == nil || session.access?.credential != credentialInVault ? nil : stored
+      if newer == nil { credentialInVault = nil }
       stored = session
       if let newer { (stored.access, stored.revocation) = (newer.access, newer.revocation) }
       let isNewer: Bool
@@ -145,17 +147,19 @@ package struct SessionMachine: Sendable, Hashable {
       if isNewer { stored.activeAt = own }
     }
 
-    /// Takes over what the vault holds of this session, in whole after a locked vault.
+    /// Takes over what the vault holds of this session: all of it, if only the access item was readable before.
     mutating func take(over found: StoredSession, at now: Moment) {
       if let unsaved, found.refresh != unsaved.sent { self.unsaved = nil }
       if found.access != stored.access { mintedAt = found.access?.lifetime?.start ?? now }
       adopt(found, in: now.boot)
       // The locked vault did not show when the session began and was last used: its limits apply from here on.
-      if isRefreshLocked, touchedAt == nil { stored.activeAt = found.activeAt }
-      isRefreshLocked = false
+      if hasOnlyAccess, touchedAt == nil { stored.activeAt = found.activeAt }
+      hasOnlyAccess = false
     }
 
-    /// The vault stored new tokens: those of this process, if they are new.
+    /// The vault stored new tokens.
+    ///
+    /// - Parameter isNew: whether they were not in use before, as unsaved ones.
     mutating func advanced(to session: StoredSession, isNew: Bool, at now: Moment) {
       adopt(session, in: now.boot)
       unsaved = nil
@@ -193,7 +197,7 @@ package struct SessionMachine: Sendable, Hashable {
     var session: StoredSession
   }
 
-  struct BuryLater: Sendable, Hashable {
+  struct UnwrittenEnd: Sendable, Hashable {
     var session: SessionID?
     var edit: VaultEdit
     /// The tombstone that the vault should contain then.
@@ -364,7 +368,7 @@ extension SessionMachine {
 
   /// Whether that sign-in will still be answered.
   package func isSigningIn(_ waiter: Waiter) -> Bool {
-    signingIn == waiter || held?.waiter == waiter
+    signingIn == waiter || heldSignIn?.waiter == waiter
       || work.values.contains { purpose in
         if case .begin(waiter, _, isWanted: true) = purpose { true } else { false }
       }

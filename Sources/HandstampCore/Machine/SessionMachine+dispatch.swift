@@ -85,7 +85,7 @@ extension SessionMachine {
     case .live(let live):
       self.live?.quietUntil = nil
       if live.refresh?.state == .pausing { effects.append(startTimer(.retry, after: .zero)) }
-      if live.isRefreshLocked { effects += look() }
+      if live.hasOnlyAccess { effects += look() }
       return effects + refreshAheadIfDue(at: now)
     }
   }
