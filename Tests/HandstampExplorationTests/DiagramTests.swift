@@ -33,6 +33,16 @@ struct DocumentedTransitions {
     #expect(try Set(DocumentedTransitions.read().keys) == Set(SessionMachine.StateName.allCases))
   }
 
+  @Test(arguments: 0..<200 as Range<UInt64>)
+  func `has what random events lead to`(seed: UInt64) throws {
+    let log = TransitionLog()
+    log.expose(to: seed)
+    let documented = try DocumentedTransitions.read()
+    for (state, next) in log.transitions {
+      #expect(next.isSubset(of: documented[state] ?? []), "\(state): \(next)")
+    }
+  }
+
   @Test func `agrees with the doc comments of the states`() throws {
     var commented: [SessionMachine.StateName: Set<SessionMachine.StateName>] = [:]
     for file in ["SessionMachine.swift", "SessionMachine+refreshState.swift"] {

@@ -11,14 +11,25 @@ package final class TransitionLog: Sendable, Hashable {
 
   package init() {}
 
-  /// Explores the scenarios without planted faults, with the limits of the tests, and plays some histories.
+  /// Explores the scenarios without planted faults, with the limits of the tests, plays some histories, and exposes single
+  /// machines to as many storms of events, which no server and no vault would cause.
   package static func explored(seeds: UInt64 = 1000) -> TransitionLog {
     let log = TransitionLog()
     for scenario in Scenario.all where scenario.hasNoFault {
       _ = scenario.small.explored(log: log)
     }
-    for seed in 0..<seeds { _ = Simulation(seed: seed, faults: []) { $0.log = log } }
+    for seed in 0..<seeds {
+      _ = Simulation(seed: seed, faults: []) { $0.log = log }
+      log.expose(to: seed)
+    }
     return log
+  }
+
+  /// Collects what a machine does in a storm of events.
+  package func expose(to seed: UInt64) {
+    var storm = EventStorm(seed: seed)
+    storm.log = self
+    for _ in 0..<500 { storm.step() }
   }
 
   /// The states that follow each state, itself excluded.
@@ -42,7 +53,7 @@ extension TransitionLog {
     }.joined(separator: "\n")
   }
 
-  /// The graph in the DOT language. What can happen in every state of a session in use is drawn once, from their box.
+  /// The graph in the DOT language. What can follow every state of a refresh is drawn once, from their box.
   package var graph: String {
     let refresh: Set<State> = [
       .locking, .checkingHolder, .preparing, .notingReading, .sending, .saving, .rejecting, .checkingRollback, .pausing,
@@ -58,14 +69,13 @@ extension TransitionLog {
     ]
     lines += refresh.sorted().map { "      \($0.rawValue)" } + ["    }", "    idle", "  }"]
     lines += State.allCases.filter { !live.contains($0) }.map { "  \($0.rawValue)" }
-    // From a refresh: into the box `idle` and out of the session are the same everywhere.
+    let common = refresh.reduce(Set(State.allCases).subtracting(refresh)) { $0.intersection(transitions[$1] ?? []) }
     for (old, next) in transitions.sorted(by: { $0.key < $1.key }) {
-      for new in next.sorted() where !(refresh.contains(old) && !refresh.contains(new)) {
+      for new in next.sorted() where !(refresh.contains(old) && common.contains(new)) {
         lines.append("  \(old.rawValue) -> \(new.rawValue)")
       }
     }
-    let outer = Set(refresh.flatMap { transitions[$0] ?? [] }).subtracting(refresh)
-    lines += outer.sorted().map { "  pausing -> \($0.rawValue) [ltail=cluster_refresh, style=dashed]" }
+    lines += common.sorted().map { "  pausing -> \($0.rawValue) [ltail=cluster_refresh, style=dashed]" }
     return (lines + ["}", ""]).joined(separator: "\n")
   }
 }
