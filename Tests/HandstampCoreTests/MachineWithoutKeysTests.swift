@@ -252,6 +252,19 @@ import Testing
     return (older, bench)
   }
 
+  @Test func `during a refresh gets the new tokens`() {
+    var (older, bench) = refreshed()
+    bench.now = bench.now.advanced(by: .seconds(600))
+    let caller = bench.demand()
+    bench.vault = older
+    bench.answer(.granted(.sample(2)))
+    #expect(bench.token(caller) == "access-s1-2")
+    bench.fire(.save)
+    #expect(bench.vault?.session?.refresh == TokenResponse.sample(2).tokens.refresh)
+    #expect(bench.vault?.session?.attempt == nil)
+    #expect(bench.asked.isEmpty)
+  }
+
   @Test func `is replaced by a running program's session`() {
     var (older, bench) = refreshed()
     let revision = bench.vault?.revision ?? 0

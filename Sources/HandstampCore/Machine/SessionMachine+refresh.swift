@@ -227,6 +227,10 @@ extension SessionMachine {
       self.live?.refresh = nil
       let lock = live.refresh?.lock.map { [Effect.unlock($0)] } ?? []
       return told + lock + settle(at: now) + scheduleRefresh(at: now)
+    case .conflict(let entry) where wentBack(entry) && entry.session?.id == live.stored.id:
+      // An older copy was restored meanwhile: first the former state is written again, then the new tokens.
+      let told = VaultError.unavailable("an older copy was restored").adding(SessionMachine.onlyInMemory)
+      return absorb(entry, at: now) + keepInMemory(unsaved, isNew: isNew, told, at: now)
     case .conflict(let entry):
       self.live?.unsaved = nil
       keepSuccessor(unsaved, of: live, unlessIn: entry)
@@ -235,17 +239,25 @@ extension SessionMachine {
       self.live?.refresh = nil
       return absorb(entry, at: now)
     case .failed(let trouble):
-      self.live?.unsaved = unsaved
-      if isNew { self.live?.mintedAt = now }
-      if !supportsRotationKeys, let lock = live.refresh?.lock {
-        self.live?.lockOfUnsaved = lock
-        self.live?.refresh?.lock = nil
-      }
-      let told = trouble.adding("the new tokens are only in memory until the vault can be written")
-      return [audit(.trouble, live.stored, "advance", at: now), .refreshed(live.stored.id, .storage(told))]
-        + endRefresh(failing: .storage(told), at: now)
-        + [startTimer(.save, after: .seconds(1))]
+      return keepInMemory(unsaved, isNew: isNew, trouble.adding(SessionMachine.onlyInMemory), at: now)
     }
+  }
+
+  private static let onlyInMemory = "the new tokens are only in memory until the vault can be written"
+
+  /// New tokens that could not be written are used nevertheless, and the write is retried.
+  private mutating func keepInMemory(
+    _ unsaved: Unsaved, isNew: Bool, _ trouble: VaultError, at now: Moment
+  ) -> [Effect] {
+    guard let live else { return [.ignored] }
+    self.live?.unsaved = unsaved
+    if isNew { self.live?.mintedAt = now }
+    if !supportsRotationKeys, let lock = live.refresh?.lock {
+      self.live?.lockOfUnsaved = lock
+      self.live?.refresh?.lock = nil
+    }
+    return [audit(.trouble, live.stored, "advance", at: now), .refreshed(live.stored.id, .storage(trouble))]
+      + endRefresh(failing: .storage(trouble), at: now) + [startTimer(.save, after: .seconds(1))]
   }
 
   /// The server rejected the token, and the vault has been asked whether it is still the one in use.

@@ -20,6 +20,9 @@ extension SessionMachine {
   mutating func savedAgain(_ unsaved: Unsaved, _ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     guard let live, live.unsaved == unsaved, live.refresh == nil else { return [.ignored] }
     switch outcome {
+    case .conflict(let entry) where wentBack(entry) && entry.session?.id == live.stored.id:
+      // An older copy was restored: it has to be brought up to date first.
+      return absorb(entry, at: now) + [startTimer(.save, after: .seconds(5))]
     case .done(let entry), .conflict(let entry):
       self.live?.unsaved = nil
       keepSuccessor(unsaved, of: live, unlessIn: entry)
