@@ -180,6 +180,17 @@ import Testing
     }
     bench.handle(.read(operation, .accessOnly(session.id, session.profile, access)))
     #expect(bench.machine.state == .unavailable(.storageOutdated))
+    // A caller that came while the vault could not be read at all is answered, too.
+    bench.vaultTrouble = .unavailable("unmounted")
+    bench.run(.vaultChanged)
+    let caller = bench.waiter()
+    bench.handle(.demand(caller, .init()))
+    guard case .read(let next)? = bench.takeWork() else {
+      Issue.record("the vault is not read")
+      return
+    }
+    bench.handle(.read(next, .accessOnly(session.id, session.profile, access)))
+    #expect(bench.failure(caller) == .storageOutdated)
   }
 
   // MARK: Refresh

@@ -87,10 +87,15 @@ extension SessionMachine {
   private mutating func absorb(
     _ id: SessionID, _ profile: Profile?, _ access: StoredAccess, at now: Moment
   ) -> [Effect] {
-    // Behind the lock may still be the token that the server has replaced.
-    guard !ended.contains(id), unwrittenEnd == nil, supersededToken == nil else { return [.ignored] }
+    // It may be the old copy: that cannot be seen before its refresh item is readable.
+    let isDoubtful = ended.contains(id) || unwrittenEnd != nil || supersededToken != nil
     switch phase {
     case .dormant, .ending, .live: return [.ignored]
+    case .signedOut where isDoubtful: return [.ignored]
+    case .restoring where isDoubtful, .unavailable where isDoubtful:
+      let error: SessionError = supersededToken == nil ? .storage(.locked) : .storageOutdated
+      phase = .unavailable(error)
+      return publish(.unavailable(error)) + resumeAll(.failure(error)) + proceed(at: now)
     case .restoring, .signedOut, .unavailable:
       let session = StoredSession(
         id: id, profile: profile, refresh: nil, revocation: nil, access: access, startedAt: now, activeAt: now)

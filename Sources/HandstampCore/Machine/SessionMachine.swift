@@ -117,7 +117,7 @@ package struct SessionMachine: Sendable, Hashable {
     var failures = 0
     /// Why the last attempt brought no tokens; `nil` after a successful one.
     var cause: RequestFailure?
-    /// No refresh is sent before.
+    /// No refresh is sent before this moment.
     var quietUntil: Moment?
     /// The end of the pause that the server asked for, or that an unsettled attempt requires.
     var retryAfter: Moment?
