@@ -19,6 +19,8 @@ package struct EventStorm {
   private var cleaning: [(session: SessionID, step: String)] = []
   /// In some runs, clean-up steps never finish.
   private let hangs: Bool
+  /// In some runs, other processes and restored copies interfere all the time.
+  private let isCrowded: Bool
   /// Where the machine's transitions are collected.
   package var log: TransitionLog?
   /// A copy of the vault that may be put back later.
@@ -33,6 +35,7 @@ package struct EventStorm {
   package init(seed: UInt64) {
     random = SplitMix64(state: seed)
     hangs = seed % 7 == 0
+    isCrowded = seed % 5 == 1
     let policy = SessionPolicy(
       refresh: RefreshPolicy(usesTimer: seed % 3 != 0), retry: RetryPolicy(attempts: 2),
       idleLimit: seed % 4 == 0 ? .seconds(2000) : nil, absoluteLimit: seed % 5 == 0 ? .seconds(9000) : nil)
@@ -101,7 +104,7 @@ package struct EventStorm {
       commands.insert(command)
       handle(.signOut(command, .signedOut, [.expiry, .standard, .everything][roll(3)]))
     case 12: if roll(5) == 0 { handle(.ended(machine.session ?? SessionID("x"), .revoked)) }
-    case 13: if roll(4) == 0 { anotherProcess() }
+    case 13: if isCrowded || roll(4) == 0 { anotherProcess() }
     case 14: nonsense()
     case 15, 16: fire()
     case 17, 18: answerLock()
@@ -110,6 +113,7 @@ package struct EventStorm {
     case 22: answerCleaning()
     default: answerVault()
     }
+    if isCrowded, roll(8) == 0 { anotherProcess() }
     check()
   }
 
