@@ -48,8 +48,9 @@ extension Accounts {
       // First the list: an account in it without a session can be signed in to, but a session that no list names is lost.
       let listed = try await self.change(.add(record))[id] ?? record
       try await self.openSession(of: id).signIn(with: tokens, remember: remember)
-      // Another program may have removed it between the two.
-      try await self.change(.add(listed))
+      // Another program may have removed it between the two. Otherwise its entry may be newer than this one.
+      await self.load()
+      if self[id] == nil { try await self.change(.add(listed)) }
     }
     return id
   }

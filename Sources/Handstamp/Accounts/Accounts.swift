@@ -142,6 +142,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   ) async throws(SessionError) -> SignOutReport {
     try await alone(id) { () async throws(SessionError) in
       if !self.snapshot.isLoaded { await self.load() }
+      if !self.snapshot.isLoaded, let trouble = self.snapshot.storageError { throw .storage(trouble) }
       let session = try self.openSession(of: id)
       let report = await session.signOut(plan)
       // An account whose sign-out could not be stored stays in the list: its vault may still hold the session.

@@ -24,20 +24,26 @@ enum PendingEnds {
   /// Delivers all pending revocations, concurrently. If there are none, it costs one read of a small file per account.
   static func deliver(within limit: Duration = .seconds(1)) async {
     guard let home = try? Home.current() else { return }
-    let forgotten = await AccountList(of: home).deliverRevocations { id in
-      guard let account = Account(id: id) else { return false }
+    let list = await AccountList(of: home)
+    let forgotten = await list.deliverRevocations { id in
+      guard let account = await list[id].flatMap({ Account($0) }) ?? Account(id: id) else { return false }
       return await deliver(to: account, home, within: limit)
     }
-    // The OAuth record was kept for the revocation.
-    for id in forgotten { try? home.save(nil, of: id) }
+    // The OAuth record was kept for the revocation. By now the account may be signed in to again.
+    for id in forgotten {
+      await list.load()
+      if await list[id] == nil { try? home.save(nil, of: id) }
+    }
   }
 
-  /// Delivers the pending revocations of one account. Returns whether none are left.
+  /// Delivers the pending revocations of one account. Returns whether none are left, and no session.
   private static func deliver(to account: Account, _ home: Home, within limit: Duration) async -> Bool {
     switch await home.vault(of: account.id).read() {
     case .absent: return true
     case .value(let entry):
-      guard entry.tombstones.contains(where: { $0.revocation != nil }) else { return true }
+      // A removed account with a session is about to be listed again.
+      let isSignedOut = entry.session == nil
+      guard entry.tombstones.contains(where: { $0.revocation != nil }) else { return isSignedOut }
       guard let client = try? await Client(home: home, account: account), await client.deliverEnds(within: limit) else {
         return false
       }
@@ -48,7 +54,7 @@ enum PendingEnds {
       } else {
         Terminal.say("revoked an earlier session at \(account.server.text)")
       }
-      return true
+      return isSignedOut
     case .accessOnly, .trouble: return false
     }
   }

@@ -145,7 +145,7 @@ struct SignInAttempt: Sendable {
           throw Refusal(.invalidResponse("the token response does not name an account"), server: server)
         }
         grant.issuer = server.text
-        // Before the session: it is opened with the record, and without a list found by its server.
+        // Before the session, which is opened with the record. If the list is lost, the account is identified by that server.
         try await save(oauth, clientSecret, of: Account.id(of: profile.id, at: server))
         try rememberServer()
         return grant
@@ -185,6 +185,7 @@ struct SignInAttempt: Sendable {
       do throws(SessionError) { try await list.setTag(tag, of: account.id) } catch {
         throw Refusal(error, list: account)
       }
+      guard list[account.id] != nil else { throw .removed(account.words) }
     }
     if activate, book.active != account.id { try await list.use(account) }
     try rememberServer()

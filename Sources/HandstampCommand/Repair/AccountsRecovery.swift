@@ -52,10 +52,26 @@ struct AccountsRecovery: Sendable {
   }
 
   /// Vaults with a session whose accounts should be on `list` but are not.
-  func strays(beside list: AccountsList) async -> [VaultInspection.Stored] {
+  func strays(beside list: AccountsList) -> [VaultInspection.Stored] {
+    unlisted(in: list).filter(\.hasRoom)
+  }
+
+  /// The number of vaults with a pending revocation, but no session, whose accounts `list` does not name even as removed.
+  func countOfUnrevoked(beside list: AccountsList) async -> Int {
+    var count = 0
+    for vault in unlisted(in: list) where !vault.hasRoom {
+      guard let id = account(of: vault.digest), case .value(let entry) = await home.vault(of: id).read() else {
+        continue
+      }
+      if entry.tombstones.contains(where: { $0.revocation != nil }) { count += 1 }
+    }
+    return count
+  }
+
+  private func unlisted(in list: AccountsList) -> [VaultInspection.Stored] {
     var known = Set(list.accounts.map { VaultInspection.digest(of: $0.id) })
     known.formUnion(list.leaving.map { VaultInspection.digest(of: $0) })
-    return inspection.vaults.filter { $0.hasRoom && !known.contains($0.digest) }
+    return inspection.vaults.filter { !known.contains($0.digest) }
   }
 
   /// Adds every account that has a vault, and every one on an earlier list, to the list.
@@ -68,7 +84,7 @@ struct AccountsRecovery: Sendable {
       let entry = if case .value(let entry) = await home.vault(of: id).read() { entry } else { VaultEntry() }
       let session = entry.session
       // A vault left by a sign-out does not need to be listed, unless it was before.
-      guard session != nil || vault.hasRoom || records[id] != nil else {
+      guard session != nil || vault.hasRoom || records[id] != nil || found[id] != nil else {
         // Its revocation may be pending.
         let isLeaving = leaving.contains(id) || entry.tombstones.contains { $0.revocation != nil }
         if isLeaving { try await edit(.remove(id, isLeaving: true)) }
@@ -158,8 +174,10 @@ struct AccountsRecovery: Sendable {
   /// The IDs of the removed accounts in text that may be truncated or overwritten anywhere.
   private static func leaving(in text: [UInt8]) -> [AccountID] {
     String(decoding: text, as: UTF8.self).split(separator: "\"leaving\"").dropFirst().flatMap { rest in
-      let words = rest.prefix { $0 != "]" }.split(separator: "\"", omittingEmptySubsequences: false)
-      return words.enumerated().filter { !$0.offset.isMultiple(of: 2) }.map { AccountID(String($0.element)) }
+      let parts = rest.split(separator: "\"", omittingEmptySubsequences: false)
+      // Every other part stands between quotation marks; an ID may contain a bracket, as in an IPv6 address.
+      let ends = parts.indices.first { $0.isMultiple(of: 2) && parts[$0].contains("]") } ?? parts.endIndex
+      return stride(from: 1, to: ends, by: 2).map { AccountID(String(parts[$0])) }
     }
   }
 

@@ -150,17 +150,23 @@ extension HomeCheck {
     }
   }
 
-  /// Reports sessions that belong to no listed account.
+  /// Reports sessions, and pending revocations, that belong to no listed account.
   private mutating func strays(
     _ list: AccountsList, _ recovery: AccountsRecovery, _ inspection: VaultInspection
   ) async {
-    let strays = await recovery.strays(beside: list)
+    let strays = recovery.strays(beside: list)
     let known = strays.filter { recovery.account(of: $0.digest) != nil }
     if !known.isEmpty {
       add(
         "accounts", "\(known.count) stored session(s) are missing from the list of accounts", .fix,
         [.rebuildList],
         hidesSession: true)
+    }
+    let unrevoked = await recovery.countOfUnrevoked(beside: list)
+    if unrevoked > 0 {
+      add(
+        "accounts", "\(unrevoked) removed account(s) with a pending revocation are missing from the list", .fix,
+        [.rebuildList])
     }
     for stray in strays where recovery.account(of: stray.digest) == nil && stray.condition == .sealed {
       add(

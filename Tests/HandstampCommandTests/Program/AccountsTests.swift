@@ -177,7 +177,8 @@ extension Processes {
       }
     }
 
-    @Test func `erased offline are revoked even if the list of accounts is damaged before`() async throws {
+    @Test(arguments: ["damaged", "missing"])
+    func `erased offline are revoked even if the list of accounts is damaged or gone`(state: String) async throws {
       try await Rig.run { stage in
         try await stage.signUp(stage.first)
         let token = try #require(try await stage.session(of: stage.first).access?.token)
@@ -186,9 +187,13 @@ extension Processes {
         let doctor = try await stage.run(["doctor"], on: stage.first)
         #expect(doctor.out.contains("1 removed account(s) may still have a revocation pending"))
         let path = "\(stage.first.vaultFolder)/\(FileAccountsIndex.fileName)"
-        var list = try String(contentsOfFile: path, encoding: .utf8)
-        list.removeLast(2)
-        try Data(list.utf8).write(to: URL(fileURLWithPath: path))
+        if state == "missing" {
+          try FileManager.default.removeItem(atPath: path)
+        } else {
+          var list = try String(contentsOfFile: path, encoding: .utf8)
+          list.removeLast(2)
+          try Data(list.utf8).write(to: URL(fileURLWithPath: path))
+        }
         _ = try await Rig.handstamp(["doctor", "--fix"], home: stage.first.path)
         let rebuilt = try await stage.first.index.read().get()
         #expect(rebuilt.accounts.isEmpty && rebuilt.leaving.count == 1)
