@@ -21,7 +21,7 @@ import HandstampOAuth
   }
 
   static func signIn(by server: OAuthBackend, keepingIn folder: String) async throws {
-    let vault = SealedFileVault(folder: folder, account: AccountID(server.client.issuer))
+    let vault = SealedFileVault(folder: URL(fileURLWithPath: folder).path, account: AccountID(server.client.issuer))
     let session = SessionController(backend: server, vault: vault)
     do {
       _ = try await session.token()  // refreshed first if it has expired
