@@ -279,7 +279,7 @@ extension CookieSite {
 
   @Test func `offers no access token, no bearer header and no stream`() async throws {
     let (controller, _) = try await signedIn()
-    await #expect(throws: SessionError.unsupported("an access token: the session is on cookies")) {
+    await #expect(throws: SessionError.unsupported("an access token (the session uses cookies)")) {
       try await controller.token()
     }
     var request = URLRequest(url: try #require(URL(string: SmallForum.base)))

@@ -2,13 +2,13 @@ import HandstampCore
 import HandstampSupport
 
 extension SessionController {
-  /// Returns the credential only after the user has confirmed their presence.
+  /// Returns a credential only after the user has confirmed their presence.
   ///
   /// It is fetched first: the user is not asked in vain, and a token that expires while the user is being asked is not
   /// returned. A locked vault is no obstacle, because the confirmation may be the very thing that unlocks it.
-  nonisolated func guarded(
-    by lock: PresenceLock, _ fetch: () async throws(SessionError) -> Credential
-  ) async throws(SessionError) -> Credential {
+  nonisolated func guarded<Secret: Sendable>(
+    by lock: PresenceLock, _ fetch: () async throws(SessionError) -> Secret
+  ) async throws(SessionError) -> Secret {
     var pass = lock.pass
     while true {
       do throws(SessionError) {

@@ -138,10 +138,11 @@ public actor SessionController {
   ///   clamped. Default zero: any token that has not expired.
   /// - Throws: ``SessionError``, whose ``SessionError/recovery`` is the step to offer: `signedOut`, `sessionEnded`,
   ///   `noRefreshToken`, `requestFailed`, `storage`, `storageOutdated` or `cancelled`; with a ``PresenceLock`` also `presence`.
-  ///   If a step before the refresh failed, such as fetching the server's metadata, its error. `unsupported` for a session on
-  ///   cookies: ``credential(minimumValidity:)`` returns those.
+  ///   If a step before the refresh failed, such as fetching the server's metadata, its error. `unsupported` for a session that
+  ///   uses cookies: ``credential(minimumValidity:)`` returns those.
   public nonisolated func token(minimumValidity validity: Duration = .zero) async throws(SessionError) -> AccessToken {
-    try await credential(minimumValidity: validity).asToken()
+    guard let presence else { return try await unguarded(validity).asToken() }
+    return try await guarded(by: presence) { () async throws(SessionError) in try await unguarded(validity).asToken() }
   }
 
   /// Returns what authorizes requests: an access token, as ``token(minimumValidity:)`` does, or the account's cookies.
@@ -394,7 +395,7 @@ extension SessionError {
 
 extension Credential {
   fileprivate func asToken() throws(SessionError) -> AccessToken {
-    guard let token else { throw .unsupported("an access token: the session is on cookies") }
+    guard let token else { throw .unsupported("an access token (the session uses cookies)") }
     return token
   }
 }
