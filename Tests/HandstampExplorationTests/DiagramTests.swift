@@ -28,7 +28,7 @@ struct DocumentedTransitions {
   }
 }
 
-@Suite(.timeLimit(.minutes(10))) struct `The diagram of the session machine` {
+@Suite(.longComputation, .timeLimit(.minutes(10))) struct `The diagram of the session machine` {
   @Test func `lists every state`() throws {
     #expect(try Set(DocumentedTransitions.read().keys) == Set(SessionMachine.StateName.allCases))
   }

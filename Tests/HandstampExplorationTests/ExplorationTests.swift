@@ -3,7 +3,7 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(10))) struct `Client and server, explored exhaustively` {
+@Suite(.longComputation, .timeLimit(.minutes(10))) struct `Client and server, explored exhaustively` {
   /// With limits that take seconds; `make explore` goes further, in a release build.
   @Test(arguments: Scenario.all.map(\.small))
   func `keep their promises, and reveal every planted fault`(_ scenario: Scenario) throws {

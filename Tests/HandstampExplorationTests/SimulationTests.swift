@@ -3,7 +3,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-@Suite(.timeLimit(.minutes(10))) struct `Simulated histories` {
+@Suite(.longComputation, .timeLimit(.minutes(10))) struct `Simulated histories` {
   /// Each argument stands for fifty seeds; `make simulate` runs any number.
   @Test(arguments: 0..<16 as Range<UInt64>)
   func `keep every invariant and end well`(fifty: UInt64) {
@@ -76,7 +76,7 @@ import Testing
 }
 
 /// Seeds that once found a defect. Their histories change with the simulation; the defects have tests of their own.
-@Suite(.timeLimit(.minutes(10))) struct `Seeds that once found a defect` {
+@Suite(.longComputation, .timeLimit(.minutes(10))) struct `Seeds that once found a defect` {
   @Test(
     arguments: [
       2184  // A wall clock set back hid another process's use: the session ended as idle.
