@@ -34,7 +34,7 @@ extension SessionMachine {
       case preparing(Operation)
       /// An attempt that was found is being recorded as read under this boot.
       ///
-      /// Valid transitions from `notingReading`: `ending`, `idle`, `pausing`, `preparing`, `signedOut`.
+      /// Valid transitions from `notingReading`: `ending`, `idle`, `locking`, `pausing`, `preparing`, `signedOut`.
       case notingReading(Operation)
       /// The request is in flight.
       ///
@@ -47,7 +47,7 @@ extension SessionMachine {
       case saving(Operation, Unsaved)
       /// The server rejected the token: the end is being stored, if the vault still holds that token.
       ///
-      /// Valid transitions from `rejecting`: `ending`, `idle`, `locking`, `preparing`, `signedOut`.
+      /// Valid transitions from `rejecting`: `ending`, `idle`, `locking`, `pausing`, `preparing`, `signedOut`.
       case rejecting(Operation, EndReason)
       /// The server has replaced the token: the vault is read to find out whether an older one was restored.
       ///

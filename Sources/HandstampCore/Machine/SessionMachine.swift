@@ -52,8 +52,8 @@ package struct SessionMachine: Sendable, Hashable {
     self.cleanups = CleanupQueue(cleanups)
   }
 
-  /// A valid transition leads from the state before one event to the state after it. `docs/session-machine.md` lists those that
-  /// the exploration and random events find: a test compares them with the comments here.
+  /// A valid transition leads from the state before one event to the state after it. Listed are those that the exploration and
+  /// random events find (`docs/session-machine.md`, with which a test compares the comments); a strange vault may cause others.
   enum Phase: Sendable, Hashable {
     /// Before ``Event/start``.
     ///

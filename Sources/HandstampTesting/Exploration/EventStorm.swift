@@ -113,7 +113,7 @@ package struct EventStorm {
     case 22: answerCleaning()
     default: answerVault()
     }
-    if isCrowded, roll(8) == 0 { anotherProcess() }
+    if isCrowded { interfere() }
     check()
   }
 
@@ -148,6 +148,19 @@ package struct EventStorm {
         .advance(
           stored.id, sent: sent, to: RefreshToken("r\(number())o"),
           access: StoredAccess(token: AccessToken("a\(number())o"), lifetime: life), profile: nil))
+    }
+  }
+
+  /// Other processes come in between most often where the machine depends on what the vault holds next.
+  private mutating func interfere() {
+    switch machine.stateName {
+    case .notingReading, .sending, .saving, .rejecting, .checkingRollback, .pausing:
+      guard roll(3) == 0 else { return }
+      anotherProcess()
+      if roll(2) == 0 { presentElsewhere() }
+    case .dormant, .restoring, .signedOut, .idle, .locking, .checkingHolder, .preparing, .withdrawing, .ending,
+      .unavailable:
+      if roll(8) == 0 { anotherProcess() }
     }
   }
 
