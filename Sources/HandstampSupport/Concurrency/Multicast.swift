@@ -1,36 +1,43 @@
-/// Passes every element to every subscriber, in order.
+/// Passes every element to every subscriber, in order. Public and inlinable for the same reason as ``Locked``.
 ///
 /// No lock is held while a subscriber is told. Resuming a task takes the task's own lock; cancelling a task holds that lock while
 /// it ends the streams that the task waits for, and that takes the lock here: holding both, two threads would wait for each
 /// other forever.
-package final class Multicast<Element: Sendable>: Sendable {
-  private typealias Subscriber = AsyncStream<Element>.Continuation
+public final class Multicast<Element: Sendable>: Sendable {
+  @usableFromInline typealias Subscriber = AsyncStream<Element>.Continuation
 
-  private struct Content: Sendable {
+  @usableFromInline struct Content: Sendable {
     /// Passed to new subscribers first; `nil` if they see later elements only.
-    var latest: Element?
-    var subscribers: [UInt64: Subscriber] = [:]
-    var lastSubscriber: UInt64 = 0
-    var isFinished = false
+    @usableFromInline var latest: Element?
+    @usableFromInline var subscribers: [UInt64: Subscriber] = [:]
+    @usableFromInline var lastSubscriber: UInt64 = 0
+    @usableFromInline var isFinished = false
     /// What is not delivered yet, oldest first, each to those who had subscribed by then.
-    var deliveries: [Delivery] = []
+    @usableFromInline var deliveries: [Delivery] = []
     /// Whether a thread is delivering. It delivers what other threads publish meanwhile, so that the order is kept.
-    var isDelivering = false
+    @usableFromInline var isDelivering = false
+
+    @inlinable init(latest: Element?) { self.latest = latest }
   }
 
-  private struct Delivery: Sendable {
+  @usableFromInline struct Delivery: Sendable {
     /// `nil` ends the streams.
-    var element: Element?
-    var subscribers: [Subscriber]
+    @usableFromInline var element: Element?
+    @usableFromInline var subscribers: [Subscriber]
+
+    @inlinable init(_ element: Element?, to subscribers: [Subscriber]) {
+      self.element = element
+      self.subscribers = subscribers
+    }
   }
 
-  private let content: Locked<Content>
-  private let buffering: Subscriber.BufferingPolicy
+  @usableFromInline let content: Locked<Content>
+  @usableFromInline let buffering: Subscriber.BufferingPolicy
 
   /// - Parameters:
   ///   - element: what a new subscriber sees first; `nil` (the default) if it sees later elements only.
   ///   - buffering: what a slow subscriber misses; nothing by default.
-  package init(
+  @inlinable public init(
     startingWith element: Element? = nil,
     buffering: AsyncStream<Element>.Continuation.BufferingPolicy = .unbounded
   ) {
@@ -38,12 +45,12 @@ package final class Multicast<Element: Sendable>: Sendable {
     self.buffering = buffering
   }
 
-  deinit { finish() }
+  @inlinable deinit { finish() }
 
   /// The element that a new subscriber sees first.
-  package var latest: Element? { content.withLock { $0.latest } }
+  @inlinable public var latest: Element? { content.withLock { $0.latest } }
 
-  package func subscribe() -> AsyncStream<Element> {
+  @inlinable public func subscribe() -> AsyncStream<Element> {
     let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: buffering)
     let number: UInt64? = content.withLock { content in
       // No task waits for this stream yet.
@@ -64,27 +71,27 @@ package final class Multicast<Element: Sendable>: Sendable {
   /// Publishes an element: ``stage(_:)`` and ``deliver()``.
   ///
   /// - Parameter next: Returns the element, given the one that new subscribers see first.
-  package func publish(_ next: (Element?) -> Element) {
+  @inlinable public func publish(_ next: (Element?) -> Element) {
     stage(next)
     deliver()
   }
 
-  package func publish(_ element: Element) { publish { _ in element } }
+  @inlinable public func publish(_ element: Element) { publish { _ in element } }
 
   /// Determines an element's place in the order without telling anyone, for callers that hold a lock. They call ``deliver()``
   /// after they have released it.
-  package func stage(_ next: (Element?) -> Element) {
+  @inlinable public func stage(_ next: (Element?) -> Element) {
     content.withLock { content in
       let element = next(content.latest)
       if content.latest != nil { content.latest = element }
       if !content.subscribers.isEmpty {
-        content.deliveries.append(Delivery(element: element, subscribers: Array(content.subscribers.values)))
+        content.deliveries.append(Delivery(element, to: Array(content.subscribers.values)))
       }
     }
   }
 
   /// Passes on all that is staged, unless another thread is doing so.
-  package func deliver() {
+  @inlinable public func deliver() {
     let isMine = content.withLock { content in
       if content.isDelivering || content.deliveries.isEmpty { return false }
       content.isDelivering = true
@@ -100,7 +107,7 @@ package final class Multicast<Element: Sendable>: Sendable {
     }
   }
 
-  private func nextBatch() -> [Delivery]? {
+  @inlinable func nextBatch() -> [Delivery]? {
     content.withLock { content in
       guard !content.deliveries.isEmpty else {
         content.isDelivering = false
@@ -112,10 +119,10 @@ package final class Multicast<Element: Sendable>: Sendable {
   }
 
   /// Ends all streams, and later ones after their first element.
-  package func finish() {
+  @inlinable public func finish() {
     content.withLock { content in
       content.isFinished = true
-      content.deliveries.append(Delivery(element: nil, subscribers: Array(content.subscribers.values)))
+      content.deliveries.append(Delivery(nil, to: Array(content.subscribers.values)))
       content.subscribers = [:]
     }
     deliver()
