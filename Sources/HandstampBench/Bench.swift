@@ -34,7 +34,8 @@ struct Bench: AsyncParsableCommand {
       }
     }
     report.finish()
-    print(json ? try report.json() : report.text)
+    let table = json ? try report.json() : report.text
+    FileHandle.standardOutput.write(Data((table + "\n").utf8))
   }
 
   private func measure(_ part: Part, in folder: TemporaryFolder, into report: inout Report) async throws {

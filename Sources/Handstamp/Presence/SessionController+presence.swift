@@ -6,9 +6,9 @@ extension SessionController {
   ///
   /// It is fetched first: the user is not asked in vain, and a token that expires while the user is being asked is not
   /// returned. A locked vault is no obstacle, because the confirmation may be the very thing that unlocks it.
-  nonisolated func guarded<Secret: Sendable>(
-    by lock: PresenceLock, _ fetch: () async throws(SessionError) -> Secret
-  ) async throws(SessionError) -> Secret {
+  nonisolated func guarded<Value: Sendable>(
+    by lock: PresenceLock, _ fetch: () async throws(SessionError) -> Value
+  ) async throws(SessionError) -> Value {
     var pass = lock.pass
     while true {
       do throws(SessionError) {

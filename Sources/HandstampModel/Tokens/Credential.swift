@@ -2,8 +2,8 @@
 public enum Credential: Sendable, Hashable {
   /// An access token (RFC 6750), which a refresh replaces.
   case accessToken(AccessToken)
-  /// All cookies of the session (RFC 6265), which any response may replace. `CookieJar` of the module `HandstampCookies` reads and
-  /// writes the text.
+  /// All cookies of the session (RFC 6265), which any response may replace. `CookieJar` of the module `HandstampCookies` reads
+  /// and writes the text.
   case cookies(Secret)
 
   /// The text of the token, or of the cookies.
