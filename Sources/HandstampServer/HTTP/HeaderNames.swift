@@ -6,11 +6,15 @@ extension HTTPField.Name {
   static let crossOriginOpenerPolicy = Self("Cross-Origin-Opener-Policy")!
   static let dpop = Self("DPoP")!
   static let dpopNonce = Self("DPoP-Nonce")!
+  static let forwarded = Self("Forwarded")!
   static let lastEventID = Self("Last-Event-ID")!
   static let pragma = Self("Pragma")!
+  static let rateLimit = Self("RateLimit")!
+  static let rateLimitPolicy = Self("RateLimit-Policy")!
   static let referrerPolicy = Self("Referrer-Policy")!
   static let secFetchSite = Self("Sec-Fetch-Site")!
   static let xAccelBuffering = Self("X-Accel-Buffering")!
+  static let xForwardedFor = Self("X-Forwarded-For")!
   static let xFrameOptions = Self("X-Frame-Options")!
 }
 #endif

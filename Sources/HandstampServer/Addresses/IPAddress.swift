@@ -1,0 +1,112 @@
+#if Server
+import Foundation
+public import NIOCore
+
+/// An IPv4 or IPv6 address. An IPv4 address mapped into IPv6 (RFC 4291 section 2.5.5.2) is the IPv4 address.
+public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
+  /// 4 or 16 bytes, in network order.
+  let bytes: [UInt8]
+
+  /// - Parameter text: in any spelling of RFC 4291 or dotted decimal, without brackets; a zone such as `%eth0` is ignored.
+  public init?(_ text: some StringProtocol) {
+    guard text.utf8.count <= 64 else { return nil }
+    let text = String(text.prefix { $0 != "%" })
+    if let parsed = IPAddress.parsed(text, AF_INET, 4) {
+      bytes = parsed
+    } else if let parsed = IPAddress.parsed(text, AF_INET6, 16) {
+      bytes = parsed.starts(with: IPAddress.mapped) ? Array(parsed.suffix(4)) : parsed
+    } else {
+      return nil
+    }
+  }
+
+  /// Returns `nil` for the address of a Unix domain socket.
+  public init?(_ address: SocketAddress?) {
+    guard let text = address?.ipAddress else { return nil }
+    self.init(text)
+  }
+
+  private static func parsed(_ text: String, _ family: Int32, _ count: Int) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    return inet_pton(family, text, &bytes) == 1 ? bytes : nil
+  }
+
+  private init(bytes: [UInt8]) { self.bytes = bytes }
+
+  private static let mapped: [UInt8] = Array(repeating: 0, count: 10) + [0xFF, 0xFF]
+
+  /// The network that limits count by: an IPv4 address itself, the first 64 bits of an IPv6 address. One subscriber usually
+  /// has a whole /64 (RFC 6177), so its single addresses say nothing.
+  public var network: IPAddress {
+    bytes.count == 4 ? self : IPAddress(bytes: bytes.prefix(8) + Array(repeating: 0, count: 8))
+  }
+
+  /// The address in the spelling of RFC 5952 for IPv6, in dotted decimal for IPv4.
+  public var description: String {
+    guard bytes.count == 16 else { return bytes.map { String($0) }.joined(separator: ".") }
+    let groups = stride(from: 0, to: 16, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
+    guard let zeros = IPAddress.longestZeros(in: groups) else { return IPAddress.text(groups) }
+    return IPAddress.text(groups[..<zeros.lowerBound]) + "::" + IPAddress.text(groups[zeros.upperBound...])
+  }
+
+  private static func text(_ groups: some Collection<UInt16>) -> String {
+    groups.map { String($0, radix: 16) }.joined(separator: ":")
+  }
+
+  /// Returns the first of the longest runs of at least two zeros.
+  private static func longestZeros(in groups: [UInt16]) -> Range<Int>? {
+    var longest: Range<Int>?
+    var start: Int?
+    for (index, group) in (groups + [1]).enumerated() {
+      guard group == 0 else {
+        if let first = start, index - first > max(1, longest?.count ?? 0) { longest = first..<index }
+        start = nil
+        continue
+      }
+      start = start ?? index
+    }
+    return longest
+  }
+}
+
+/// A range of IP addresses in CIDR notation (RFC 4632, RFC 4291 section 2.3), such as `10.0.0.0/8` or `2001:db8::/32`; a
+/// single address is a range of one.
+public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
+  private let base: IPAddress
+  private let length: Int
+
+  /// Returns `nil` if the text is no address, the prefix is longer than the address, or bits are set behind the prefix.
+  public init?(_ text: String) {
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count <= 2, let base = IPAddress(parts[0]) else { return nil }
+    let longest = base.bytes.count * 8
+    var length = longest
+    if parts.count == 2 {
+      guard parts[1].utf8.allSatisfy({ (48...57).contains($0) }), let bits = Int(parts[1]), bits <= longest else {
+        return nil
+      }
+      length = bits
+    }
+    self.base = base
+    self.length = length
+    guard AddressRange.isEqual(base.bytes, base.bytes, upTo: length, restIsZero: true) else { return nil }
+  }
+
+  public func contains(_ address: IPAddress) -> Bool {
+    address.bytes.count == base.bytes.count
+      && AddressRange.isEqual(address.bytes, base.bytes, upTo: length, restIsZero: false)
+  }
+
+  private static func isEqual(_ one: [UInt8], _ other: [UInt8], upTo length: Int, restIsZero: Bool) -> Bool {
+    for (index, (left, right)) in zip(one, other).enumerated() {
+      let bits = min(8, max(0, length - index * 8))
+      let mask = UInt8(truncatingIfNeeded: 0xFF00 >> bits)
+      guard left & mask == right & mask else { return false }
+      if restIsZero, left & ~mask != 0 { return false }
+    }
+    return true
+  }
+
+  public var description: String { "\(base)/\(length)" }
+}
+#endif
