@@ -33,6 +33,27 @@ struct ChangeWriter {
       if db.changesCount == 0 { throw RegistryStoreError.notFound }
     case .voidOneTimeTokens(let purpose, let subject):
       try run("DELETE FROM ticket WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
+    case .createFact(let fact): try insert(fact)
+    case .replaceFact(let fact, let expecting):
+      try run(
+        "UPDATE fact SET payload = ?, due_at = ?, expires_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?",
+        [
+          fact.payload, fact.dueAt?.milliseconds, fact.expiresAt.milliseconds, Data(fact.id.bytes), expecting,
+        ])
+      if db.changesCount == 0 { throw try refusal(fact.id) }
+    case .putFact(let fact): try put(fact)
+    case .removeFact(let id, let expecting):
+      try run("DELETE FROM fact WHERE id = ? AND revision = ?", [Data(id.bytes), expecting])
+      if db.changesCount == 0 { throw try refusal(id) }
+    case .removeFacts(let kind, let subject):
+      try run("DELETE FROM fact WHERE kind = ? AND subject = ?", [kind.rawValue, subject])
+    case .eraseDevices(let account):
+      try run(
+        """
+        UPDATE session SET device_id = '', device_name = '', platform = '', push_token = NULL, revision = revision + 1
+        WHERE account = ? AND ended_at IS NOT NULL
+        """, [account.rawValue])
+    case .audit(let entry): try insert(entry)
     case .noteClock(let note, let expecting): try self.note(note, expecting)
     case .moveTimes(let span, let distance): try move(span, by: distance.wholeMilliseconds)
     }
@@ -64,9 +85,10 @@ struct ChangeWriter {
     try run(
       """
       UPDATE session SET \(moved("created_at", if: "created_at")), \(moved("absolute_expiry", if: "created_at")),
-        \(moved("rotated_at", if: "rotated_at")), \(moved("last_seen_at", if: "last_seen_at")), revision = revision + 1
+        \(moved("rotated_at", if: "rotated_at")), \(moved("last_seen_at", if: "last_seen_at")),
+        \(moved("authenticated_at", if: "authenticated_at")), revision = revision + 1
       WHERE ended_at IS NULL AND (last_seen_at BETWEEN ?1 AND ?2 OR rotated_at BETWEEN ?1 AND ?2
-        OR created_at BETWEEN ?1 AND ?2)
+        OR created_at BETWEEN ?1 AND ?2 OR authenticated_at BETWEEN ?1 AND ?2)
       """, times + [distance])
     // The earlier of the two, if there are both; SQLite's `min` is NULL if either is.
     let expiry = """
@@ -76,6 +98,12 @@ struct ChangeWriter {
     try run(
       "UPDATE ticket SET created_at = created_at + ?3, expires_at = expires_at + ?3 WHERE created_at BETWEEN ?1 AND ?2",
       times + [distance])
+    try run(
+      """
+      UPDATE fact SET created_at = created_at + ?3, due_at = due_at + ?3, expires_at = expires_at + ?3,
+        revision = revision + 1
+      WHERE created_at BETWEEN ?1 AND ?2
+      """, times + [distance])
   }
 
   /// Ends the sessions that the log lists as ended and the database as live. Returns how many.
@@ -95,13 +123,14 @@ struct ChangeWriter {
 
   private func insert(_ row: SessionRow) throws {
     try run(
-      "INSERT INTO session (\(SessionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+      "INSERT INTO session (\(SessionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
       [
         Data(row.session.bytes), row.account.rawValue, row.device.id.rawValue, row.device.name, row.device.platform,
         row.kind.rawValue, try stored(row.counter), Data(row.ring.bytes), row.createdAt.milliseconds,
         row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds, row.end?.at.milliseconds, row.end?.reason.rawValue,
         row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
         row.dpopThumbprint, bytes(row.pushToken), row.client?.id, row.client?.scope, row.client?.audience,
+        row.authenticatedAt.milliseconds,
       ])
   }
 
@@ -112,30 +141,29 @@ struct ChangeWriter {
       try run(
         """
         UPDATE session SET counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
-          expiry = ?, dpop_thumbprint = ?, push_token = ?, revision = revision + 1
+          expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, revision = revision + 1
         WHERE id = ? AND account = ? AND revision = ? AND ended_at IS NULL AND device_id = ? AND device_name = ?
           AND platform = ?
         """,
         [
           try stored(row.counter), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
           row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
-          row.dpopThumbprint, bytes(row.pushToken),
+          row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds,
         ] + key + [row.device.id.rawValue, row.device.name, row.device.platform])
       if db.changesCount == 1 { return }
     }
     try run(
       """
       UPDATE session SET counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
-        expiry = ?, dpop_thumbprint = ?, push_token = ?, device_id = ?, device_name = ?, platform = ?, ended_at = ?, end_reason = ?,
-        revision = revision + 1
+        expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, device_id = ?, device_name = ?,
+        platform = ?, ended_at = ?, end_reason = ?, revision = revision + 1
       WHERE id = ? AND account = ? AND revision = ?
       """,
       [
         try stored(row.counter), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
         row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
-        row.dpopThumbprint, bytes(row.pushToken), row.device.id.rawValue, row.device.name, row.device.platform,
-        row.end?.at.milliseconds,
-        row.end?.reason.rawValue,
+        row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds, row.device.id.rawValue,
+        row.device.name, row.device.platform, row.end?.at.milliseconds, row.end?.reason.rawValue,
       ] + key)
     if db.changesCount == 0 { throw try refusal(row.session) }
   }
@@ -157,27 +185,67 @@ struct ChangeWriter {
     return known == nil ? .notFound : .conflict
   }
 
+  /// Returns why a fact could not be changed.
+  private func refusal(_ fact: FactID) throws -> RegistryStoreError {
+    let known = try Int64.fetchOne(
+      try db.cachedStatement(sql: "SELECT 1 FROM fact WHERE id = ?"), arguments: [Data(fact.bytes)])
+    return known == nil ? .notFound : .conflict
+  }
+
+  private func insert(_ fact: RegistryFact) throws {
+    try run(
+      "INSERT INTO fact (\(RegistryFact.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+      [
+        Data(fact.id.bytes), fact.kind.rawValue, fact.subject, fact.payload, fact.createdAt.milliseconds,
+        fact.dueAt?.milliseconds, fact.expiresAt.milliseconds,
+      ])
+  }
+
+  private func put(_ fact: RegistryFact) throws {
+    try run(
+      """
+      INSERT INTO fact (\(RegistryFact.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, 0)
+      ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, due_at = excluded.due_at,
+        expires_at = excluded.expires_at, revision = revision + 1
+      """,
+      [
+        Data(fact.id.bytes), fact.kind.rawValue, fact.subject, fact.payload, fact.createdAt.milliseconds,
+        fact.dueAt?.milliseconds, fact.expiresAt.milliseconds,
+      ])
+  }
+
+  private func insert(_ entry: AuditedAction) throws {
+    try run(
+      "INSERT INTO audit (at, action, actor, account, session, address, details) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      [
+        entry.at.milliseconds, entry.action, entry.actor, entry.account?.rawValue, entry.session?.rawValue,
+        entry.address, entry.details,
+      ])
+  }
+
   private func insert(_ record: AccountRecord) throws {
     // SQLite would truncate the text there, so that two IDs could be equal.
     guard !record.id.rawValue.utf8.contains(0) else { throw RegistryStoreError.unavailable("an ID contains NUL") }
     try run(
-      "INSERT INTO account (\(AccountRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)",
+      "INSERT INTO account (\(AccountRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
       [
         record.id.rawValue, record.email?.normalized, record.email?.typed, record.identity?.key, record.username,
-        bytes(record.passwordHash), record.createdAt.milliseconds, record.closedAt?.milliseconds,
+        bytes(record.passwordHash), record.createdAt.milliseconds, record.credentialsChangedAt?.milliseconds,
+        record.closedAt?.milliseconds,
       ])
   }
 
   private func update(_ record: AccountRecord, _ expecting: Int64) throws {
     try run(
       """
-      UPDATE account SET email = ?, email_typed = ?, identity = ?, username = ?, password_hash = ?, closed_at = ?,
-        revision = revision + 1
+      UPDATE account SET email = ?, email_typed = ?, identity = ?, username = ?, password_hash = ?,
+        credentials_changed_at = ?, closed_at = ?, revision = revision + 1
       WHERE id = ? AND revision = ?
       """,
       [
         record.email?.normalized, record.email?.typed, record.identity?.key, record.username,
-        bytes(record.passwordHash), record.closedAt?.milliseconds, record.id.rawValue, expecting,
+        bytes(record.passwordHash), record.credentialsChangedAt?.milliseconds, record.closedAt?.milliseconds,
+        record.id.rawValue, expecting,
       ])
     if db.changesCount == 1 { return }
     let known = try Int64.fetchOne(

@@ -153,7 +153,7 @@ extension RegistryChange {
     case .endSession(let id, _): SessionBytes(id)
     case .replaceSession(let row, _): row.end == nil ? nil : row.session
     case .createSession, .createAccount, .replaceAccount, .expectAccount, .createOneTimeToken, .redeemOneTimeToken,
-      .voidOneTimeTokens,
+      .voidOneTimeTokens, .createFact, .replaceFact, .putFact, .removeFact, .removeFacts, .eraseDevices, .audit,
       .noteClock, .moveTimes:
       nil
     }

@@ -15,18 +15,34 @@ struct Pruning {
       [limit, retention.eventsBefore.milliseconds])
     // Sessions without an expiry count as expired ``Retention/unlimited`` after their end.
     let unlimited = retention.now.advanced(by: .zero - retention.unlimited)
-    let sessions = try delete(
-      """
-      DELETE FROM session WHERE id IN (
-        SELECT id FROM session WHERE ended_at IS NOT NULL AND ended_at < ?
-          AND CASE WHEN expiry IS NULL THEN ended_at <= ? ELSE expiry <= ? END
-        ORDER BY ended_at LIMIT ?)
-      """,
-      [retention.endedBefore.milliseconds, unlimited.milliseconds, retention.now.milliseconds, limit])
+    let owners = try String.fetchAll(
+      try db.cachedStatement(
+        sql: """
+          DELETE FROM session WHERE id IN (
+            SELECT id FROM session WHERE ended_at IS NOT NULL AND ended_at < ?
+              AND CASE WHEN expiry IS NULL THEN ended_at <= ? ELSE expiry <= ? END
+            ORDER BY ended_at LIMIT ?)
+          RETURNING account
+          """),
+      arguments: [retention.endedBefore.milliseconds, unlimited.milliseconds, retention.now.milliseconds, limit])
+    let guests = try Set(owners).reduce(0) { count, account in
+      try count
+        + delete(
+          """
+          DELETE FROM account WHERE id = ?1 AND email IS NULL AND identity IS NULL AND closed_at IS NULL
+            AND NOT EXISTS (SELECT 1 FROM session WHERE account = ?1)
+          """, [account])
+    }
     let oneTimeTokens = try delete(
       "DELETE FROM ticket WHERE id IN (SELECT id FROM ticket WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
       [retention.now.milliseconds, limit])
-    return events + sessions + oneTimeTokens
+    let facts = try delete(
+      "DELETE FROM fact WHERE id IN (SELECT id FROM fact WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
+      [retention.now.milliseconds, limit])
+    let audit = try delete(
+      "DELETE FROM audit WHERE id IN (SELECT id FROM audit ORDER BY id LIMIT ?) AND at < ?",
+      [limit, retention.auditBefore.milliseconds])
+    return events + owners.count + guests + oneTimeTokens + facts + audit
   }
 
   private func delete(_ sql: String, _ arguments: StatementArguments) throws -> Int {

@@ -57,7 +57,7 @@ extension SessionRow {
   static let columns = """
     id, account, device_id, device_name, platform, kind, counter, ring, created_at, rotated_at, last_seen_at, ended_at, \
     end_reason, absolute_expiry, idle_limit, expiry, dpop_thumbprint, push_token, \
-    client, scope, audience, revision
+    client, scope, audience, authenticated_at, revision
     """
 
   init(row: Row) throws {
@@ -81,11 +81,12 @@ extension SessionRow {
     let (thumbprint, push) = (try columns.optional(String.self), try columns.optional(Data.self))
     let (client, scope) = (try columns.optional(String.self), try columns.optional(String.self))
     let audience = try columns.optional(String.self)
+    let authenticated = try columns.optionalTime()
     self.init(
       session: session, account: account, device: device, kind: kind,
       client: client.map { SessionClient(id: $0, scope: scope ?? "", audience: audience) }, counter: UInt64(counter),
       ring: ring,
-      createdAt: created, rotatedAt: rotated, lastSeenAt: seen,
+      createdAt: created, authenticatedAt: authenticated, rotatedAt: rotated, lastSeenAt: seen,
       end: endedAt.map { SessionEnd(at: $0, reason: reason ?? .rejected) }, absoluteExpiry: absolute,
       idleLimit: idle.map { .milliseconds($0) }, dpopThumbprint: thumbprint, pushToken: push.map { Secret(bytes: $0) },
       revision: try columns.value())
@@ -93,7 +94,9 @@ extension SessionRow {
 }
 
 extension AccountRecord {
-  static let columns = "id, email, email_typed, identity, username, password_hash, created_at, closed_at, revision"
+  static let columns = """
+    id, email, email_typed, identity, username, password_hash, created_at, credentials_changed_at, closed_at, revision
+    """
 
   init(row: Row) throws {
     var columns = Columns(row)
@@ -106,7 +109,8 @@ extension AccountRecord {
       id: id, email: email.map { EmailAddress(stored: typed ?? $0, normalized: $0) }, identity: identity,
       username: try columns.value(),
       passwordHash: try columns.optional(Data.self).map { Secret(bytes: $0) }, createdAt: try columns.time(),
-      closedAt: try columns.optionalTime(), revision: try columns.value())
+      credentialsChangedAt: try columns.optionalTime(), closedAt: try columns.optionalTime(),
+      revision: try columns.value())
   }
 }
 
@@ -140,6 +144,35 @@ extension StoredEvent {
       session: try columns.optional(String.self).map { SessionID($0) }, reason: try columns.optionalWord(),
       at: try columns.time())
     self.init(id: id, event: event)
+  }
+}
+
+extension RegistryFact {
+  static let columns = "id, kind, subject, payload, created_at, due_at, expires_at, revision"
+
+  init(row: Row) throws {
+    var columns = Columns(row)
+    guard let id = FactID(try columns.value(Data.self)) else { throw columns.unreadable }
+    self.init(
+      id: id, kind: try columns.word(), subject: try columns.value(), payload: try columns.value(),
+      createdAt: try columns.time(), dueAt: try columns.optionalTime(), expiresAt: try columns.time(),
+      revision: try columns.value())
+  }
+}
+
+extension StoredAuditedAction {
+  static let columns = "id, at, action, actor, account, session, address, details"
+
+  init(row: Row) throws {
+    var columns = Columns(row)
+    let id: Int64 = try columns.value()
+    self.init(
+      id: id,
+      audited: AuditedAction(
+        at: try columns.time(), action: try columns.value(), actor: try columns.value(),
+        account: try columns.optional(String.self).map { AccountID($0) },
+        session: try columns.optional(String.self).map { SessionID($0) }, address: try columns.optional(),
+        details: try columns.value()))
   }
 }
 

@@ -172,6 +172,59 @@ public final class SQLiteRegistryStore: RegistryStore {
     }
   }
 
+  @concurrent public func fact(_ id: FactID) async throws(RegistryStoreError) -> RegistryFact? {
+    try await facts("WHERE id = ?", [Data(id.bytes)]).first
+  }
+
+  @concurrent public func facts(
+    _ kind: RegistryFact.Kind, subject: String
+  ) async throws(RegistryStoreError) -> [RegistryFact] {
+    guard !subject.utf8.contains(0) else { return [] }
+    return try await facts("WHERE kind = ? AND subject = ? ORDER BY created_at, id", [kind.rawValue, subject])
+  }
+
+  @concurrent public func dueFacts(
+    _ kind: RegistryFact.Kind, at now: UnixTime, limit: Int
+  ) async throws(RegistryStoreError) -> [RegistryFact] {
+    try await facts(
+      "WHERE kind = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, id LIMIT ?",
+      [kind.rawValue, now.milliseconds, max(limit, 0)])
+  }
+
+  @concurrent public func accounts(
+    after id: AccountID?, limit: Int
+  ) async throws(RegistryStoreError) -> [AccountRecord] {
+    try await read { db in
+      let sql = "SELECT \(AccountRecord.columns) FROM account WHERE id > ? ORDER BY id LIMIT ?"
+      // No ID is empty.
+      return try Row.fetchAll(
+        try db.cachedStatement(sql: sql), arguments: [id?.rawValue ?? "", max(limit, 0)]
+      ).map(AccountRecord.init(row:))
+    }
+  }
+
+  @concurrent public func auditedActions(
+    after id: Int64, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
+    try await read { db in
+      let sql = "SELECT \(StoredAuditedAction.columns) FROM audit WHERE id > ? ORDER BY id LIMIT ?"
+      return try Row.fetchAll(try db.cachedStatement(sql: sql), arguments: [id, max(limit, 0)])
+        .map(StoredAuditedAction.init(row:))
+    }
+  }
+
+  @concurrent public func counts() async throws(RegistryStoreError) -> RegistryCounts {
+    try await read { db in
+      func count(_ rest: String) throws -> Int { try Int.fetchOne(db, sql: "SELECT count(*) FROM \(rest)") ?? 0 }
+      return RegistryCounts(
+        accounts: try count("account WHERE closed_at IS NULL"),
+        guests: try count("account WHERE closed_at IS NULL AND email IS NULL AND identity IS NULL"),
+        liveSessions: try count("session WHERE ended_at IS NULL"),
+        endedSessions: try count("session WHERE ended_at IS NOT NULL"), oneTimeTokens: try count("ticket"),
+        facts: try count("fact"), events: try count("event"), auditedActions: try count("audit"))
+    }
+  }
+
   @concurrent public func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
     do {
       let count = try await pool.write { db in try Pruning(db: db).prune(retention, limit: max(limit, 0)) }
@@ -231,6 +284,15 @@ public final class SQLiteRegistryStore: RegistryStore {
     try await read { db in
       let statement = try db.cachedStatement(sql: "SELECT \(SessionRow.columns) FROM session \(condition)")
       return try Row.fetchAll(statement, arguments: arguments).map(SessionRow.init(row:))
+    }
+  }
+
+  private func facts(
+    _ condition: String, _ arguments: StatementArguments
+  ) async throws(RegistryStoreError) -> [RegistryFact] {
+    try await read { db in
+      let statement = try db.cachedStatement(sql: "SELECT \(RegistryFact.columns) FROM fact \(condition)")
+      return try Row.fetchAll(statement, arguments: arguments).map(RegistryFact.init(row:))
     }
   }
 

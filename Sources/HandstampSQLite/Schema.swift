@@ -19,6 +19,10 @@ enum Schema {
     migrator.registerMigration("4") { db in
       try db.execute(sql: fourth)
     }
+    migrator.registerMigration("5") { db in
+      try db.execute(sql: fifth)
+      try composeAddresses(db)
+    }
     return migrator
   }
 
@@ -134,6 +138,54 @@ enum Schema {
       )
     ) WHERE latest IS NOT NULL;
     """
+
+  /// Adds facts, the audit log, when a session's user was last authenticated, and when a password was last changed.
+  private static let fifth = """
+    ALTER TABLE session ADD COLUMN authenticated_at INTEGER;
+    ALTER TABLE account ADD COLUMN credentials_changed_at INTEGER;
+
+    -- Finds the sessions of an account that have ended, to erase their devices.
+    CREATE INDEX session_account ON session (account) WHERE ended_at IS NOT NULL;
+
+    CREATE TABLE fact (
+      id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 32),
+      kind TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      payload TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      due_at INTEGER,
+      expires_at INTEGER NOT NULL,
+      revision INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE INDEX fact_subject ON fact (subject, kind);
+    CREATE INDEX fact_due ON fact (kind, due_at) WHERE due_at IS NOT NULL;
+    CREATE INDEX fact_expiry ON fact (expires_at);
+
+    -- AUTOINCREMENT: no id is given twice, even after the newest entry was deleted.
+    CREATE TABLE audit (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      at INTEGER NOT NULL,
+      action TEXT NOT NULL,
+      actor TEXT NOT NULL,
+      account TEXT,
+      session TEXT,
+      address TEXT,
+      details TEXT NOT NULL
+    ) STRICT;
+    """
+
+  /// Brings the addresses of accounts into Unicode's normalization form C. If that is another account's address, both keep theirs.
+  private static func composeAddresses(_ db: Database) throws {
+    for row in try Row.fetchAll(db, sql: "SELECT id, email FROM account WHERE email GLOB '*[^ -~]*'") {
+      guard let id = String.fromDatabaseValue(row["id"]), let email = String.fromDatabaseValue(row["email"]) else {
+        continue
+      }
+      try db.execute(
+        sql: "UPDATE OR IGNORE account SET email = ? WHERE id = ?",
+        arguments: [email.precomposedStringWithCanonicalMapping, id])
+    }
+  }
 
   /// Returns whether a database was bound to keys. Does not change it; it may be any SQLite database.
   static func isBound(_ db: Database) throws -> Bool {

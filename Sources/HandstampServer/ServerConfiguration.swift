@@ -40,11 +40,18 @@ public struct ServerConfiguration: Sendable {
   public var mailQueue: Int
   /// The operator's JSON object, which apps read at `GET /v1/app-config`.
   public var appConfig: String
+  /// Stronger parameters than before are used for existing passwords from their next sign-in.
   public var passwordHashing: Argon2Parameters
+  /// Which new passwords are accepted.
+  public var passwordPolicy: PasswordPolicy
   /// How many passwords are hashed at once.
   public var hashingThreads: Int
   /// How many further hashes may wait; more are answered 503.
   public var hashingQueue: Int
+  /// How often clients may sign in, sign up, cause mails and so on. Default ``ServerLimits/standard``.
+  public var limits: ServerLimits
+  /// The proxies in front of the server, whose word about the address of a client counts. Default ``TrustedProxies/none``.
+  public var proxies: TrustedProxies
   /// Maximum size of a request body, in bytes.
   public var bodyLimit: Int
   /// Time without an event after which an event stream sends a heartbeat.
@@ -81,8 +88,11 @@ public struct ServerConfiguration: Sendable {
     mailQueue: Int = 256,
     appConfig: String = "{}",
     passwordHashing: Argon2Parameters = .recommended,
+    passwordPolicy: PasswordPolicy = PasswordPolicy(),
     hashingThreads: Int? = nil,
     hashingQueue: Int = 64,
+    limits: ServerLimits = .standard,
+    proxies: TrustedProxies = .none,
     bodyLimit: Int = 64 * 1024,
     heartbeat: Duration = .seconds(15),
     shutdownLimit: Duration = .seconds(10),
@@ -105,8 +115,11 @@ public struct ServerConfiguration: Sendable {
     self.mailQueue = mailQueue
     self.appConfig = appConfig
     self.passwordHashing = passwordHashing
+    self.passwordPolicy = passwordPolicy
     self.hashingThreads = hashingThreads ?? max(1, ProcessInfo.processInfo.activeProcessorCount - 1)
     self.hashingQueue = hashingQueue
+    self.limits = limits
+    self.proxies = proxies
     self.bodyLimit = bodyLimit
     self.heartbeat = heartbeat
     self.shutdownLimit = shutdownLimit

@@ -22,6 +22,10 @@ public final class ServerMetrics: Sendable {
     public var pruned = 0
     /// Sign-ins with a wrong address or password.
     public var refusedSignIns = 0
+    /// Passwords that were not checked, because too many were wrong.
+    public var guessesStopped = 0
+    /// Requests refused because of ``ServerConfiguration/limits``.
+    public var rateLimited = 0
     /// Argon2 runs for any purpose.
     public var passwordHashes = 0
     /// Refreshes that rotated the token.

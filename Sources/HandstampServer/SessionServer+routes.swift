@@ -39,25 +39,30 @@ extension SessionServer {
     SessionMiddleware(authenticator: authenticator, scope: scope)
   }
 
+  private var policy: PasswordPolicy {
+    configuration.passwordPolicy.of(configuration.issuer, configuration.clientID)
+  }
+
   private func addAPI<Context: SessionRequestContext>(to api: some RouterMethods<Context>) {
     let limit = configuration.bodyLimit
     let own = api.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
-    DocumentsController(registry: registry, keySet: keySet, appConfig: appConfig).addRoutes(to: api)
+    DocumentsController(registry: registry, keySet: keySet, appConfig: appConfig, limits: limits).addRoutes(to: api)
     SignUpController(
-      registry: registry, accounts: accounts, passwords: passwords, sessions: sessions, mails: mails,
-      authenticator: authenticator, metrics: metrics, signUp: configuration.signUp, bodyLimit: limit
+      registry: registry, accounts: accounts, passwords: passwords, policy: policy, sessions: sessions, mails: mails,
+      authenticator: authenticator, limits: limits, metrics: metrics, signUp: configuration.signUp, bodyLimit: limit
     ).addRoutes(to: api, ownAccounts: own)
     SignInController(
-      registry: registry, accounts: accounts, sessions: sessions, identityTokens: identityTokens, clock: clock,
-      signUp: configuration.signUp, bodyLimit: limit
+      registry: registry, accounts: accounts, sessions: sessions, identityTokens: identityTokens, limits: limits,
+      clock: clock, signUp: configuration.signUp, bodyLimit: limit
     ).addRoutes(to: api)
     PasswordResetController(
-      registry: registry, passwords: passwords, mails: mails, journal: journal, clock: clock, metrics: metrics,
-      bodyLimit: limit
+      registry: registry, passwords: passwords, policy: policy, mails: mails, journal: journal, limits: limits,
+      clock: clock,
+      metrics: metrics, bodyLimit: limit
     ).addRoutes(to: own)
     AccountController(
-      registry: registry, passwords: passwords, journal: journal, authenticator: authenticator, clock: clock,
-      metrics: metrics, bodyLimit: limit
+      registry: registry, passwords: passwords, policy: policy, passwordGuard: passwordGuard, journal: journal,
+      authenticator: authenticator, limits: limits, clock: clock, metrics: metrics, bodyLimit: limit
     ).addRoutes(to: api, ownAccounts: own)
     SessionsController(
       registry: registry, journal: journal, authenticator: authenticator, clock: clock, bodyLimit: limit
@@ -68,24 +73,27 @@ extension SessionServer {
     ).addRoutes(to: api)
   }
 
-  private func addOAuthRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
-    let authentication = ClientAuthentication(clients: clients, bodyLimit: configuration.bodyLimit)
+  private func addOAuthRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    let authentication = ClientAuthentication(
+      clients: clients, limits: limits, bodyLimit: configuration.bodyLimit)
     let issuer = configuration.issuer
     TokenController(
-      registry: registry, authentication: authentication, proofs: proofs, pacing: pacing, responses: responses,
-      journal: journal, clock: clock, metrics: metrics, issuer: issuer
+      registry: registry, authentication: authentication, proofs: proofs, pacing: pacing, limits: limits,
+      responses: responses, journal: journal, clock: clock, metrics: metrics, issuer: issuer
     ).addRoutes(to: routes)
     let reader = TokenReader(registry: registry, tokens: tokens, clock: clock)
     RevocationController(authentication: authentication, reader: reader, journal: journal).addRoutes(to: routes)
-    IntrospectionController(authentication: authentication, reader: reader, issuer: issuer).addRoutes(to: routes)
-    DeviceAuthorizationController(registry: registry, authentication: authentication, clock: clock, issuer: issuer)
+    IntrospectionController(authentication: authentication, reader: reader, limits: limits, issuer: issuer)
       .addRoutes(to: routes)
+    DeviceAuthorizationController(
+      registry: registry, authentication: authentication, limits: limits, clock: clock, issuer: issuer
+    ).addRoutes(to: routes)
   }
 
-  private func addPages<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+  private func addPages<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     let web = WebSessions(
-      registry: registry, accounts: accounts, clock: clock, errors: errors, issuer: configuration.issuer,
-      bodyLimit: configuration.bodyLimit)
+      registry: registry, accounts: accounts, limits: limits, clock: clock, errors: errors,
+      issuer: configuration.issuer, bodyLimit: configuration.bodyLimit)
     AuthorizePageController(clients: clients, web: web).addRoutes(to: routes)
     DevicePageController(web: web, pacing: pacing).addRoutes(to: routes)
   }
@@ -98,10 +106,11 @@ extension SessionServer {
   private var sessions: SessionIssuer { SessionIssuer(journal: journal, responses: responses, clock: clock) }
   private var accounts: any Accounts {
     guard let directory else {
-      return RegistryAccounts(registry: registry, passwords: passwords, metrics: metrics)
+      return RegistryAccounts(
+        registry: registry, passwords: passwords, passwordGuard: passwordGuard, clock: clock)
     }
     return DirectoryAccounts(
-      directory: directory, registry: registry, clock: clock, metrics: metrics)
+      directory: directory, registry: registry, clock: clock, passwordGuard: passwordGuard)
   }
   var authenticator: Authenticator {
     Authenticator(

@@ -25,6 +25,8 @@ public struct SessionServer: Sendable {
   let serverMetadata: FixedDocument
   let clients: ClientDirectory
   let pacing = Pacing()
+  let limits: RequestLimits
+  let passwordGuard: PasswordGuard
   let proofs: ProofDesk
   let appConfig: FixedDocument
   private let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
@@ -72,6 +74,10 @@ public struct SessionServer: Sendable {
       former = try await registry.clockNote()
     }
     self.clock = clock
+    let uptime = configuration.uptime
+    limits = RequestLimits(
+      limiter: RateLimiter(configuration.limits, uptime: uptime), proxies: configuration.proxies, metrics: metrics)
+    passwordGuard = PasswordGuard(registry: registry, limits: limits, metrics: metrics)
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
     desk = MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)
     clients = try ClientDirectory(configuration.clients, ownID: configuration.clientID)

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampTesting
 import Testing
 
 @testable import HandstampRegistry

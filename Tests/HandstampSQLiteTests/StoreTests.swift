@@ -9,48 +9,14 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A SQLite store` {
   /// A store that remembers its path, so that a second one can be opened on it.
-  private struct Opened: RegistryStore {
+  private struct Opened: StoreDecorator {
     let folder: Folder
-    let store: SQLiteRegistryStore
+    let base: SQLiteRegistryStore
 
     init(_ folder: Folder) throws {
       self.folder = folder
-      store = try folder.server.open().store
+      base = try folder.server.open().store
     }
-    @concurrent func write(
-      _ changes: [RegistryChange], events: [RegistryEvent]
-    ) async throws(RegistryStoreError) -> [StoredEvent] { try await store.write(changes, events: events) }
-    @concurrent func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? {
-      try await store.session(id)
-    }
-    @concurrent func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
-      try await store.sessions(of: account)
-    }
-    @concurrent func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {
-      try await store.expired(at: now, limit: limit)
-    }
-    @concurrent func account(_ id: AccountID) async throws(RegistryStoreError) -> AccountRecord? {
-      try await store.account(id)
-    }
-    @concurrent func account(email normalized: String) async throws(RegistryStoreError) -> AccountRecord? {
-      try await store.account(email: normalized)
-    }
-    @concurrent func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
-      try await store.account(identity: identity)
-    }
-    @concurrent func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
-      try await store.oneTimeToken(id)
-    }
-    @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
-      try await store.prune(retention, limit: limit)
-    }
-    @concurrent func events(
-      after id: EventID, account: AccountID?, limit: Int
-    ) async throws(RegistryStoreError) -> [StoredEvent] {
-      try await store.events(after: id, account: account, limit: limit)
-    }
-    @concurrent func clockNote() async throws(RegistryStoreError) -> ClockNote? { try await store.clockNote() }
-    @concurrent func lastEventID() async throws(RegistryStoreError) -> EventID { try await store.lastEventID() }
   }
 
   @Test func `keeps the promises of a store`() async throws {

@@ -44,6 +44,7 @@ struct OwnServer: Sendable {
       scopes: ["profile", "read"], audiences: ["https://api.example.org"])
     let configuration = ServerConfiguration(
       issuer: issuer, accessTokenLife: .seconds(600), clients: [client], passwordHashing: .forTests,
+      limits: .none,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     var random = SystemRandomNumberGenerator()
     let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))

@@ -20,7 +20,7 @@ struct ServerUnderTest: Sendable {
     logger.logLevel = .error
     let registry = Registry(store: store, mint: TokenMint(keys.master))
     let server = try await SessionServer(
-      configuration: ServerConfiguration(passwordHashing: hashing, logger: logger), registry: registry,
+      configuration: ServerConfiguration(passwordHashing: hashing, limits: .none, logger: logger), registry: registry,
       keys: SigningKeys())
     let running = try await server.start()
     let result: Result<Value, any Error>

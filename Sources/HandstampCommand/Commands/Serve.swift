@@ -49,6 +49,12 @@ struct Serve: AsyncParsableCommand {
   @Option(help: "JSON file with the OAuth clients that users may authorize") var clients: String?
   @Option(help: "how long to keep ended sessions and events (default: 30d)") var retention: String?
   @Option(help: "file with the JSON object served at /v1/app-config") var appConfig: String?
+  @Option(help: "limits on sign-ins, sign-ups, mails and so on: standard or none (default: standard)")
+  var rateLimits: String?
+  @Option(help: "addresses of proxies that name the clients, e.g. 10.0.0.0/8,::1,unix (default: no proxies)")
+  var trustedProxies: String?
+  @Option(help: "the header field that these proxies write: x-forwarded-for or forwarded (default: x-forwarded-for)")
+  var proxyHeader: String?
   @Option(help: "trace, debug, info, notice, warning or error (default: info)") var logLevel: String?
   @Flag(help: "trust the system clock even though it differs from the expected time")
   var trustClock = false
@@ -63,7 +69,7 @@ struct Serve: AsyncParsableCommand {
         .mailFolder: mailFolder,
         .sendmail: sendmail, .mailFrom: mailFrom, .mailLink: mailLink, .retention: retention,
         .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .appConfig: appConfig,
-        .clients: clients,
+        .clients: clients, .rateLimits: rateLimits, .trustedProxies: trustedProxies, .proxyHeader: proxyHeader,
         .logLevel: logLevel,
       ].compactMapValues { $0 }, environment: ProcessInfo.processInfo.environment, file: config)
     if newDatabase { return try settings.createDatabase() }

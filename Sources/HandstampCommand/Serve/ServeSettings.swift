@@ -27,6 +27,9 @@ struct ServeSettings {
     case appleKeysURL = "apple-keys-url"
     case clients
     case appConfig = "app-config"
+    case rateLimits = "rate-limits"
+    case trustedProxies = "trusted-proxies"
+    case proxyHeader = "proxy-header"
     case logLevel = "log-level"
 
     var flag: String { "--" + rawValue }
@@ -56,6 +59,8 @@ struct ServeSettings {
   let apple: AppleSignIn?
   let clients: [ConfiguredClient]
   let appConfig: String
+  let rateLimits: ServerLimits
+  let proxies: TrustedProxies
   let logLevel: Logger.Level
   /// The keys, if they are not kept in the data folder.
   let keys: ServerKeys?
@@ -150,6 +155,26 @@ struct ServeSettings {
       return AppleSignIn(
         clientIDs: Set(ids), issuer: issuerOfTokens, keysURL: keysURL, transport: AsyncHTTPTransport())
     }
+    switch values[.rateLimits]?.text ?? "standard" {
+    case "standard": rateLimits = .standard
+    case "none": rateLimits = .none
+    default: throw refuse(.rateLimits, "one of standard and none")
+    }
+    guard let proxyHeader = TrustedProxies.Field(rawValue: values[.proxyHeader]?.text ?? "x-forwarded-for") else {
+      throw refuse(.proxyHeader, "one of x-forwarded-for and forwarded")
+    }
+    var proxies = TrustedProxies(field: proxyHeader)
+    for text in values[.trustedProxies]?.text.split(separator: ",", omittingEmptySubsequences: false) ?? [] {
+      let text = text.trimmingCharacters(in: .whitespaces)
+      if text == "unix" {
+        proxies.trustsUnixSockets = true
+      } else if let range = AddressRange(text) {
+        proxies.ranges.append(range)
+      } else {
+        throw refuse(.trustedProxies, "a list of addresses")
+      }
+    }
+    self.proxies = proxies
     guard let logLevel = Logger.Level(rawValue: values[.logLevel]?.text ?? "info") else {
       throw refuse(.logLevel, "a log level")
     }
@@ -217,6 +242,9 @@ extension ServeSettings.Key {
     case .mailLink: "use a URL of your app or page, such as https://app.example.org/{action}#{token}"
     case .clients: ClientFile.hint
     case .appConfig: "use a file with a JSON object"
+    case .rateLimits: "use standard, or none on a private network"
+    case .trustedProxies: "use the addresses of your proxies, such as 10.0.0.0/8,::1, and unix for Unix domain sockets"
+    case .proxyHeader: "use the header field that your proxies write: x-forwarded-for or forwarded"
     case .logLevel: "use one of trace, debug, info, notice, warning, error"
     }
   }
@@ -261,8 +289,8 @@ extension ServeSettings {
   ) async throws -> SessionServer {
     let configuration = ServerConfiguration(
       issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, clients: clients, mailFrom: mailFrom,
-      mailLink: mailLink,
-      appConfig: appConfig, logger: logger, trustsClock: trustingClock)
+      mailLink: mailLink, appConfig: appConfig, limits: rateLimits, proxies: proxies, logger: logger,
+      trustsClock: trustingClock)
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
     let signing = try SigningKeyFile(path: data + "/signing.pem").keys()
     do {

@@ -15,6 +15,8 @@ public struct AccountRecord: Sendable, Hashable {
   /// The encoded hash of the password (`$argon2id$…`). `nil` if the account has no password.
   public var passwordHash: Secret?
   public let createdAt: UnixTime
+  /// When the password was last changed or reset; `nil` if it never was. Browsers that signed in before are signed out.
+  public var credentialsChangedAt: UnixTime?
   /// When the account was closed; `nil` while it is open. A closed account keeps its address, a deleted one has none.
   public var closedAt: UnixTime?
   /// Incremented by every write.
@@ -22,7 +24,7 @@ public struct AccountRecord: Sendable, Hashable {
 
   public init(
     id: AccountID, email: EmailAddress?, identity: ExternalIdentity? = nil, username: String, passwordHash: Secret?,
-    createdAt: UnixTime, closedAt: UnixTime? = nil, revision: Int64 = 0
+    createdAt: UnixTime, credentialsChangedAt: UnixTime? = nil, closedAt: UnixTime? = nil, revision: Int64 = 0
   ) {
     self.id = id
     self.email = email
@@ -30,6 +32,7 @@ public struct AccountRecord: Sendable, Hashable {
     self.username = username.displayable(limit: AccountRecord.maxUsername)
     self.passwordHash = passwordHash
     self.createdAt = createdAt
+    self.credentialsChangedAt = credentialsChangedAt
     self.closedAt = closedAt
     self.revision = revision
   }

@@ -7,20 +7,22 @@ public struct WebSessionLimits: Sendable, Hashable {
 }
 
 extension Registry {
-  /// Starts a web session with a fresh secret.
-  public func beginWebSession(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> OneTimeToken {
+  /// Starts a web session with a fresh secret, and remembers the browser as a device of the account.
+  public func beginWebSession(
+    of account: AccountRecord, on browser: DeviceID, now: UnixTime
+  ) async throws(RegistryError) -> OneTimeToken {
     try await issue(
-      .webSession, subject: account.id.rawValue, account: account.id, payload: String(account.revision),
-      lasting: WebSessionLimits.life, now: now)
+      .webSession, subject: account.id.rawValue, account: account.id, payload: account.credentialState,
+      lasting: WebSessionLimits.life, now: now, with: [remembering(browser, of: account.id, seenAt: now)])
   }
 
   /// Returns the account of a live web session, or `nil` if the session is unknown, ended or expired, or if the account has
-  /// changed since, for example by a new password.
+  /// a new password since.
   public func account(webSession presented: Secret, now: UnixTime) async throws(RegistryError) -> AccountRecord? {
     guard let secret = OneTimeToken(presented: presented)?.secret,
       let record = try await liveOneTimeToken(OneTimeTokenID(of: secret, purpose: .webSession), now: now),
       let id = record.account,
-      let account = try await account(id), account.closedAt == nil, String(account.revision) == record.payload
+      let account = try await account(id), account.closedAt == nil, account.credentialState == record.payload
     else { return nil }
     return account
   }
@@ -34,4 +36,9 @@ extension Registry {
       guard error == .notFound else { throw RegistryError(error) }
     }
   }
+}
+
+extension AccountRecord {
+  /// Differs before and after every change of the password.
+  fileprivate var credentialState: String { credentialsChangedAt.map { String($0.milliseconds) } ?? "" }
 }

@@ -59,8 +59,7 @@ extension Registry {
   public func setPassword(
     of record: AccountRecord, hash: Secret, keeping kept: SessionID?, endingOthers: Bool = true, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
-    var changed = record
-    changed.passwordHash = hash
+    let changed = record.with(passwordHash: hash, at: now)
     let event = RegistryEvent(kind: .credentialChange, account: record.id, session: kept, at: now)
     return try await end(
       .revoked, now: now,
@@ -74,8 +73,17 @@ extension Registry {
     }
   }
 
-  /// Permanently deletes an account in one write: erases its address, name, password and identity, and ends all its
-  /// sessions. The ID stays reserved and is never reused.
+  /// Replaces the stored hash of an account's unchanged password by a stronger one. Ends nothing.
+  ///
+  /// - Returns: the new record.
+  public func strengthen(_ record: AccountRecord, hash: Secret) async throws(RegistryError) -> AccountRecord {
+    var changed = record
+    changed.passwordHash = hash
+    return try await update(changed)
+  }
+
+  /// Permanently deletes an account in one write: erases its address, name, password, identity and devices, and ends all
+  /// its sessions. The ID stays reserved and is never reused.
   public func deleteAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> EndOutcome {
     let husk = AccountRecord(
       id: record.id, email: nil, username: "", passwordHash: nil, createdAt: record.createdAt,
@@ -87,7 +95,9 @@ extension Registry {
         .replaceAccount(husk, expecting: record.revision),
         .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
         .voidOneTimeTokens(.upgrade, subject: record.id.rawValue),
-      ],
+        .removeFacts(.device, subject: record.id.rawValue),
+      ] + GuessSubject.forgetting(record),
+      finally: [.eraseDevices(of: record.id)],
       events: [event]
     ) { () throws(RegistryStoreError) in
       try await store.sessions(of: record.id)
@@ -108,6 +118,14 @@ extension Registry {
 }
 
 extension AccountRecord {
+  /// The record with a new password.
+  func with(passwordHash hash: Secret, at now: UnixTime) -> AccountRecord {
+    var record = self
+    record.passwordHash = hash
+    record.credentialsChangedAt = now
+    return record
+  }
+
   /// The record with the revision it has after the next write.
   var advanced: AccountRecord {
     var record = self

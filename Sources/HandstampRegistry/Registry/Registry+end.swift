@@ -115,8 +115,9 @@ extension Registry {
   /// - Parameter onlyUnchanged: whether a concurrent write to a session makes the call read the rows and decide again. If
   ///   `false`, a client cannot keep a session alive by refreshing it constantly.
   func end(
-    _ reason: EndReason, now: UnixTime, with more: [RegistryChange] = [], events moreEvents: [RegistryEvent] = [],
-    onlyUnchanged: Bool = false, rows: () async throws(RegistryStoreError) -> [SessionRow]
+    _ reason: EndReason, now: UnixTime, with more: [RegistryChange] = [], finally last: [RegistryChange] = [],
+    events moreEvents: [RegistryEvent] = [], onlyUnchanged: Bool = false,
+    rows: () async throws(RegistryStoreError) -> [SessionRow]
   ) async throws(RegistryError) -> EndOutcome {
     for _ in 0..<Registry.attempts {
       let found = try await reading(rows).filter { $0.end == nil }
@@ -127,11 +128,12 @@ extension Registry {
         let next = row.ended(end.reason, at: end.at)
         ended.append(next)
         changes.append(onlyUnchanged ? .replaceSession(next, expecting: row.revision) : .endSession(row.id, end))
+        if reason != .accountClosed, let device = remembering(row) { changes.append(device) }
       }
       do throws(RegistryStoreError) {
         let events = ended.map { RegistryEvent.revoked($0, at: now) }
         return EndOutcome(
-          ended: ended, events: try await store.write(more + changes, events: moreEvents + events))
+          ended: ended, events: try await store.write(more + changes + last, events: moreEvents + events))
       } catch {
         switch error {
         case .conflict, .notFound:
@@ -156,9 +158,12 @@ extension Registry {
         if stored?.revision != revision { return false }
       case .redeemOneTimeToken(let id):
         if try await oneTimeToken(id) == nil { return false }
+      case .replaceFact(let fact, let expecting):
+        if try await self.fact(fact.id)?.revision != expecting { return false }
+      case .removeFact(let id, let expecting):
+        if try await fact(id)?.revision != expecting { return false }
       case .createSession, .replaceSession, .endSession, .createAccount, .createOneTimeToken, .voidOneTimeTokens,
-        .noteClock,
-        .moveTimes:
+        .createFact, .putFact, .removeFacts, .eraseDevices, .audit, .noteClock, .moveTimes:
         continue
       }
     }

@@ -9,12 +9,12 @@ public struct OneTimeTokenLimits: Sendable, Hashable {
 }
 
 extension Registry {
-  /// Issues a one-time token that resets the password of an account that has one. It replaces any earlier one.
+  /// Issues a one-time token that resets the password of an account that has one. Earlier ones stay valid until
+  /// one is used, so that a stranger who requests mails cannot make the owner's code useless.
   public func beginReset(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> OneTimeToken {
     guard account.closedAt == nil, account.passwordHash != nil else { throw .notFound }
     return try await issue(
-      .passwordReset, subject: account.id.rawValue, account: account.id, lasting: OneTimeTokenLimits.reset, now: now,
-      voidingOthers: true)
+      .passwordReset, subject: account.id.rawValue, account: account.id, lasting: OneTimeTokenLimits.reset, now: now)
   }
 
   /// Redeems a password-reset token: sets the new password and ends every session, in one write.
@@ -26,8 +26,7 @@ extension Registry {
       guard let id = stored.account, let record = try await account(id), record.closedAt == nil else {
         throw .oneTimeTokenInvalid
       }
-      var changed = record
-      changed.passwordHash = hash
+      let changed = record.with(passwordHash: hash, at: now)
       let event = RegistryEvent(kind: .credentialChange, account: id, at: now)
       do throws(RegistryError) {
         return try await end(
@@ -35,7 +34,7 @@ extension Registry {
           with: [
             .redeemOneTimeToken(stored.id), .voidOneTimeTokens(.passwordReset, subject: stored.subject),
             .replaceAccount(changed, expecting: record.revision),
-          ],
+          ] + GuessSubject.forgetting(record),
           events: [event]
         ) { () throws(RegistryStoreError) in try await store.sessions(of: id) }
       } catch {
@@ -126,17 +125,19 @@ extension Registry {
     return stored
   }
 
-  /// Returns whether a one-time token is currently valid. Saves an expensive password hash; the write decides.
-  public func isGood(_ token: OneTimeToken, for purpose: OneTimeTokenRecord.Purpose, now: UnixTime)
-    async throws(RegistryError) -> Bool
-  {
-    try await find(token, purpose, now: now) != nil
+  /// Returns the account whose password a token can reset at the moment; `nil` if the token is not valid. Saves an expensive
+  /// password hash; the write decides.
+  public func account(resetBy token: OneTimeToken, now: UnixTime) async throws(RegistryError) -> AccountRecord? {
+    guard let id = try await find(token, .passwordReset, now: now)?.account, let record = try await account(id),
+      record.closedAt == nil
+    else { return nil }
+    return record
   }
 
   func issue(
     _ purpose: OneTimeTokenRecord.Purpose, subject: String, account: AccountID? = nil, email: EmailAddress? = nil,
     username: String = "", passwordHash: Secret? = nil, payload: String = "", lasting: Duration, now: UnixTime,
-    voidingOthers: Bool = false
+    voidingOthers: Bool = false, with more: [RegistryChange] = []
   ) async throws(RegistryError) -> OneTimeToken {
     var source = source
     let token = OneTimeToken(from: &source)
@@ -145,10 +146,9 @@ extension Registry {
       email: email, username: username, passwordHash: passwordHash, payload: payload, createdAt: now,
       expiresAt: now.advanced(by: lasting))
     let void: [RegistryChange] = voidingOthers ? [.voidOneTimeTokens(purpose, subject: subject)] : []
-    do throws(RegistryStoreError) { _ = try await store.write(void + [.createOneTimeToken(record)], events: []) } catch
-    {
-      throw RegistryError(error)
-    }
+    do throws(RegistryStoreError) {
+      _ = try await store.write(void + [.createOneTimeToken(record)] + more, events: [])
+    } catch { throw RegistryError(error) }
     return token
   }
 }

@@ -76,9 +76,11 @@ extension Registry {
       // A session that had already expired keeps that reason.
       let reason = old.over(at: now) ?? .replaced
       changes.append(.endSession(old.id, SessionEnd(at: now, reason: reason)))
+      if let device = remembering(old) { changes.append(device) }
       events.append(.revoked(old.ended(reason, at: now), at: now))
     }
     changes.append(.createSession(row))
+    if let device = remembering(row) { changes.append(device) }
     events.append(RegistryEvent(kind: .sessionEstablished, account: account.id, session: row.id, at: now))
     let stored = try await store.write(changes, events: events)
     return NewSession(

@@ -35,6 +35,7 @@ extension Registry {
     full.email = email
     full.username = username
     full.passwordHash = passwordHash
+    full.credentialsChangedAt = now
     var changes: [RegistryChange] = token.map { [.redeemOneTimeToken($0)] } ?? []
     changes.append(.replaceAccount(full, expecting: guest.revision))
     changes.append(.voidOneTimeTokens(.upgrade, subject: guest.id.rawValue))

@@ -66,6 +66,8 @@ public struct SessionRow: Sendable, Hashable {
   public var counter: UInt64
   public var ring: KeyRing
   public private(set) var createdAt: UnixTime
+  /// When the user last proved to be the account's owner, with a password for example: at sign-in, or later on this device.
+  public var authenticatedAt: UnixTime
   public var rotatedAt: UnixTime
   /// Lags behind by up to a minute, see ``RegistryLimits/touchInterval``.
   public var lastSeenAt: UnixTime
@@ -85,7 +87,7 @@ public struct SessionRow: Sendable, Hashable {
   public init(
     session: SessionBytes, account: AccountID, device: DeviceInfo, kind: SessionKind,
     client: SessionClient? = nil, counter: UInt64 = 0, ring: KeyRing = KeyRing(), createdAt: UnixTime,
-    rotatedAt: UnixTime? = nil,
+    authenticatedAt: UnixTime? = nil, rotatedAt: UnixTime? = nil,
     lastSeenAt: UnixTime? = nil, end: SessionEnd? = nil, absoluteExpiry: UnixTime? = nil,
     idleLimit: Duration? = nil, dpopThumbprint: String? = nil, pushToken: Secret? = nil,
     revision: Int64 = 0
@@ -98,6 +100,7 @@ public struct SessionRow: Sendable, Hashable {
     self.counter = counter
     self.ring = ring
     self.createdAt = createdAt
+    self.authenticatedAt = authenticatedAt ?? createdAt
     self.rotatedAt = rotatedAt ?? createdAt
     self.lastSeenAt = lastSeenAt ?? createdAt
     self.end = end
@@ -146,6 +149,7 @@ extension SessionRow {
     var row = self
     if span.contains(createdAt) { row.absoluteExpiry = absoluteExpiry?.advanced(by: distance) }
     row.createdAt = moved(createdAt)
+    row.authenticatedAt = moved(authenticatedAt)
     row.rotatedAt = moved(rotatedAt)
     row.lastSeenAt = moved(lastSeenAt)
     if row != self { row.revision += 1 }

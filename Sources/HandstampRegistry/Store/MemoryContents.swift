@@ -9,7 +9,11 @@ struct MemoryContents {
   private(set) var emails: [String: AccountID] = [:]
   private(set) var identities: [ExternalIdentity: AccountID] = [:]
   private(set) var oneTimeTokens: [OneTimeTokenID: OneTimeTokenRecord] = [:]
+  private(set) var facts: [FactID: RegistryFact] = [:]
   private(set) var clock: ClockNote?
+  private var audit: [AuditedAction] = []
+  /// The number of pruned audited actions, all of them before ``audit``.
+  private var forgottenAudit = 0
   private var events: [StoredEvent] = []
   /// The number of pruned events, all of them before ``events``.
   private var forgotten = 0
@@ -27,6 +31,22 @@ struct MemoryContents {
     return Array(matching.prefix(limit))
   }
 
+  func auditedActions(after id: Int64, limit: Int) -> [StoredAuditedAction] {
+    let start = max(Int(clamping: max(id, 0)) - forgottenAudit, 0)
+    return audit.enumerated().dropFirst(start).prefix(limit).map { index, entry in
+      StoredAuditedAction(id: Int64(forgottenAudit + index + 1), audited: entry)
+    }
+  }
+
+  var counts: RegistryCounts {
+    let open = accounts.values.filter { $0.closedAt == nil }
+    let ended = sessions.values.count { $0.end != nil }
+    return RegistryCounts(
+      accounts: open.count, guests: open.count(where: \.isGuest), liveSessions: sessions.count - ended,
+      endedSessions: ended, oneTimeTokens: oneTimeTokens.count, facts: facts.count, events: events.count,
+      auditedActions: audit.count)
+  }
+
   mutating func append(_ new: [RegistryEvent]) -> [StoredEvent] {
     let stored = new.enumerated().map { offset, event in
       StoredEvent(id: EventID(rawValue: Int64(forgotten + events.count + offset + 1)), event: event)
@@ -40,10 +60,19 @@ struct MemoryContents {
     events.removeFirst(old)
     forgotten += old
     let ended = sessions.values.filter(retention.covers).map(\.id).sorted().prefix(limit)
+    let owners = Set(ended.compactMap { sessions[$0]?.account })
     for id in ended { sessions[id] = nil }
+    let left = Set(sessions.values.map(\.account))
+    let guests = owners.subtracting(left).filter { accounts[$0].map { $0.isGuest && $0.closedAt == nil } ?? false }
+    for id in guests { accounts[id] = nil }
     let over = oneTimeTokens.values.filter { $0.expiresAt <= retention.now }.map(\.id).sorted().prefix(limit)
     for id in over { oneTimeTokens[id] = nil }
-    return old + ended.count + over.count
+    let stale = facts.values.filter { $0.expiresAt <= retention.now }.map(\.id).sorted().prefix(limit)
+    for id in stale { facts[id] = nil }
+    let audited = audit.prefix(limit).prefix { $0.at < retention.auditBefore }.count
+    audit.removeFirst(audited)
+    forgottenAudit += audited
+    return old + ended.count + guests.count + over.count + stale.count + audited
   }
 
   /// The previous values that a change may overwrite.
@@ -51,8 +80,10 @@ struct MemoryContents {
     case session(SessionRow?, SessionRow)
     case account(AccountRecord?, AccountRecord)
     case oneTimeTokens([OneTimeTokenID: OneTimeTokenRecord])
+    case facts([FactID: RegistryFact])
+    case audit(count: Int)
     case clock(ClockNote?)
-    case times([SessionID: SessionRow], [OneTimeTokenID: OneTimeTokenRecord])
+    case rows([SessionID: SessionRow], [OneTimeTokenID: OneTimeTokenRecord], [FactID: RegistryFact])
     case nothing
   }
 
@@ -62,8 +93,11 @@ struct MemoryContents {
     case .endSession(let id, _): sessions[id].map { .session($0, $0) } ?? .nothing
     case .createAccount(let record), .replaceAccount(let record, _): .account(accounts[record.id], record)
     case .createOneTimeToken, .redeemOneTimeToken, .voidOneTimeTokens: .oneTimeTokens(oneTimeTokens)
+    case .createFact, .replaceFact, .putFact, .removeFact, .removeFacts: .facts(facts)
+    case .eraseDevices: .rows(sessions, oneTimeTokens, facts)
+    case .audit: .audit(count: audit.count)
     case .noteClock: .clock(clock)
-    case .moveTimes: .times(sessions, oneTimeTokens)
+    case .moveTimes: .rows(sessions, oneTimeTokens, facts)
     case .expectAccount: .nothing
     }
   }
@@ -81,8 +115,11 @@ struct MemoryContents {
       if let email = old?.email { emails[email.normalized] = new.id }
       if let identity = old?.identity { identities[identity] = new.id }
     case .oneTimeTokens(let old): oneTimeTokens = old
+    case .facts(let old): facts = old
+    case .audit(let count): audit.removeSubrange(count...)
     case .clock(let old): clock = old
-    case .times(let oldSessions, let oldTokens): (sessions, oneTimeTokens) = (oldSessions, oldTokens)
+    case .rows(let oldSessions, let oldTokens, let oldFacts):
+      (sessions, oneTimeTokens, facts) = (oldSessions, oldTokens, oldFacts)
     case .nothing: return
     }
   }
@@ -124,6 +161,31 @@ struct MemoryContents {
       guard oneTimeTokens.removeValue(forKey: id) != nil else { throw .notFound }
     case .voidOneTimeTokens(let purpose, let subject):
       oneTimeTokens = oneTimeTokens.filter { $0.value.purpose != purpose || $0.value.subject != subject }
+    case .createFact(var fact):
+      guard facts[fact.id] == nil else { throw .alreadyExists }
+      fact.revision = 0
+      facts[fact.id] = fact
+    case .replaceFact(let fact, let expecting):
+      try expect(fact.id, expecting)
+      try apply(.putFact(fact))
+    case .putFact(let fact):
+      var next = facts[fact.id] ?? fact
+      next.revision = facts[fact.id].map { $0.revision + 1 } ?? 0
+      (next.payload, next.dueAt, next.expiresAt) = (fact.payload, fact.dueAt, fact.expiresAt)
+      facts[fact.id] = next
+    case .removeFact(let id, let expecting):
+      try expect(id, expecting)
+      facts[id] = nil
+    case .removeFacts(let kind, let subject):
+      facts = facts.filter { $0.value.kind != kind || $0.value.subject != subject }
+    case .eraseDevices(let account):
+      for (id, var row) in sessions where row.account == account {
+        row.device = DeviceInfo(id: DeviceID(""), name: "", platform: "")
+        row.pushToken = nil
+        row.revision += 1
+        sessions[id] = row
+      }
+    case .audit(let entry): audit.append(entry)
     case .noteClock(var note, let expecting):
       guard clock?.revision == expecting else { throw .conflict }
       note.revision = expecting.map { $0 + 1 } ?? 0
@@ -131,7 +193,13 @@ struct MemoryContents {
     case .moveTimes(let span, let distance):
       for (id, row) in sessions where row.end == nil { sessions[id] = row.moved(span, by: distance) }
       oneTimeTokens = oneTimeTokens.mapValues { $0.moved(span, by: distance) }
+      facts = facts.mapValues { $0.moved(span, by: distance) }
     }
+  }
+
+  private func expect(_ id: FactID, _ revision: Int64) throws(RegistryStoreError) {
+    guard let stored = facts[id] else { throw .notFound }
+    guard stored.revision == revision else { throw .conflict }
   }
 
   private mutating func store(_ row: SessionRow) throws(RegistryStoreError) {

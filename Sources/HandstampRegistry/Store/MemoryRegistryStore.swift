@@ -45,6 +45,32 @@ public actor MemoryRegistryStore: RegistryStore {
 
   public func oneTimeToken(_ id: OneTimeTokenID) -> OneTimeTokenRecord? { contents.oneTimeTokens[id] }
 
+  public func fact(_ id: FactID) -> RegistryFact? { contents.facts[id] }
+
+  public func facts(_ kind: RegistryFact.Kind, subject: String) -> [RegistryFact] {
+    contents.facts.values.filter { $0.kind == kind && $0.subject == subject }
+      .sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+  }
+
+  public func dueFacts(_ kind: RegistryFact.Kind, at now: UnixTime, limit: Int) -> [RegistryFact] {
+    let due = contents.facts.values.compactMap { fact -> (UnixTime, RegistryFact)? in
+      guard fact.kind == kind, let time = fact.dueAt, time <= now else { return nil }
+      return (time, fact)
+    }
+    return due.sorted { ($0.0, $0.1.id) < ($1.0, $1.1.id) }.prefix(max(limit, 0)).map(\.1)
+  }
+
+  public func accounts(after id: AccountID?, limit: Int) -> [AccountRecord] {
+    let ids = contents.accounts.keys.filter { key in id.map { AccountID.isBefore($0, key) } ?? true }
+    return ids.sorted(by: AccountID.isBefore).prefix(max(limit, 0)).compactMap { contents.accounts[$0] }
+  }
+
+  public func auditedActions(after id: Int64, limit: Int) -> [StoredAuditedAction] {
+    contents.auditedActions(after: id, limit: max(limit, 0))
+  }
+
+  public func counts() -> RegistryCounts { contents.counts }
+
   public func prune(_ retention: Retention, limit: Int) -> Int { contents.prune(retention, limit: max(limit, 0)) }
 
   public func events(after id: EventID, account: AccountID?, limit: Int) -> [StoredEvent] {
@@ -54,4 +80,11 @@ public actor MemoryRegistryStore: RegistryStore {
   public func clockNote() -> ClockNote? { contents.clock }
 
   public func lastEventID() -> EventID { contents.lastEventID }
+}
+
+extension AccountID {
+  /// The order of databases: by bytes.
+  fileprivate static func isBefore(_ left: AccountID, _ right: AccountID) -> Bool {
+    left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
+  }
 }

@@ -29,8 +29,29 @@ public protocol RegistryStore: Sendable {
   /// Returns the one-time token with that ID, or `nil` if there is none.
   @concurrent func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord?
 
-  /// Deletes at most `limit` of each kind that `retention` covers: the oldest events, ended sessions and expired one-time
-  /// tokens. Never deletes a session that was not ended. Returns how many were deleted; 0 means that none are left to delete.
+  @concurrent func fact(_ id: FactID) async throws(RegistryStoreError) -> RegistryFact?
+
+  /// Returns the facts of that kind and subject, the oldest first.
+  @concurrent func facts(_ kind: RegistryFact.Kind, subject: String) async throws(RegistryStoreError) -> [RegistryFact]
+
+  /// Returns at most `limit` facts of that kind whose ``RegistryFact/dueAt`` is `now` or earlier, the most overdue first.
+  @concurrent func dueFacts(
+    _ kind: RegistryFact.Kind, at now: UnixTime, limit: Int
+  ) async throws(RegistryStoreError) -> [RegistryFact]
+
+  /// Returns at most `limit` accounts in the order of their IDs, closed and deleted ones too: those after `id`, or the first
+  /// ones.
+  @concurrent func accounts(after id: AccountID?, limit: Int) async throws(RegistryStoreError) -> [AccountRecord]
+
+  /// Returns at most `limit` entries of the audit log after the one with that ID, in order.
+  @concurrent func auditedActions(after id: Int64, limit: Int) async throws(RegistryStoreError) -> [StoredAuditedAction]
+
+  /// Counts the rows of the store. It may take long on a large one.
+  @concurrent func counts() async throws(RegistryStoreError) -> RegistryCounts
+
+  /// Deletes at most `limit` of each kind that `retention` covers: the oldest events and audited actions, ended sessions, expired
+  /// one-time tokens and expired facts; with the last session of a guest account that is not closed also the account, because
+  /// there is no way into it any more. Never deletes a session that was not ended. Returns how many were deleted; 0 means that none are left to delete.
   @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int
 
   /// Returns at most `limit` events after the one with that ID, in order; those of one account, or of all if `account` is
@@ -48,34 +69,50 @@ public protocol RegistryStore: Sendable {
 
 /// One part of a write. The stored revision is the one that the case specifies, not the one in the row or record.
 public enum RegistryChange: Sendable, Hashable {
-  /// Creates a session. Fails with `exists` if its ID is taken, or if the same device has a session of the same account that
-  /// was not ended; with `missing` if the account does not exist. Stored with revision 0.
+  /// Creates a session. Fails with `alreadyExists` if its ID is taken, or if the same device has a session of the same account that
+  /// was not ended; with `notFound` if the account does not exist. Stored with revision 0.
   case createSession(SessionRow)
-  /// Replaces a session. Fails with `missing` if it does not exist, with `changed` if its revision is not the expected one.
+  /// Replaces a session. Fails with `notFound` if it does not exist, with `conflict` if its revision is not the expected one.
   /// Stored with revision `expecting + 1`. Account, kind and creation time never change.
   case replaceSession(SessionRow, expecting: Int64)
-  /// Ends a session, whatever its revision, so that constant writes cannot keep it alive. Fails with `missing` if it does not
-  /// exist, with `changed` if it was ended before. Removes the push token, increments the revision and changes nothing else.
+  /// Ends a session, whatever its revision, so that constant writes cannot keep it alive. Fails with `notFound` if it does not
+  /// exist, with `conflict` if it was ended before. Removes the push token, increments the revision and changes nothing else.
   case endSession(SessionID, SessionEnd)
-  /// Creates an account. Fails with `exists` if its ID, address or identity is taken. Stored with revision 0.
+  /// Creates an account. Fails with `alreadyExists` if its ID, address or identity is taken. Stored with revision 0.
   case createAccount(AccountRecord)
-  /// Replaces an account. Fails with `missing` if it does not exist, with `changed` if its revision is not the expected one,
-  /// with `exists` if another account has its new address or identity. Stored with revision `expecting + 1`.
+  /// Replaces an account. Fails with `notFound` if it does not exist, with `conflict` if its revision is not the expected one,
+  /// with `alreadyExists` if another account has its new address or identity. Stored with revision `expecting + 1`.
   case replaceAccount(AccountRecord, expecting: Int64)
-  /// Creates a one-time token. Fails with `exists` if its ID is taken.
+  /// Creates a one-time token. Fails with `alreadyExists` if its ID is taken.
   case createOneTimeToken(OneTimeTokenRecord)
-  /// Deletes a one-time token. Fails with `missing` if it does not exist, for example because it was used concurrently.
+  /// Deletes a one-time token. Fails with `notFound` if it does not exist, for example because it was used concurrently.
   case redeemOneTimeToken(OneTimeTokenID)
   /// Deletes all one-time tokens of that purpose and subject. Never fails.
   case voidOneTimeTokens(OneTimeTokenRecord.Purpose, subject: String)
-  /// Changes nothing. Fails with `missing` if the account does not exist, with `changed` if its revision is not the expected
+  /// Creates a fact. Fails with `alreadyExists` if its ID is taken. Stored with revision 0.
+  case createFact(RegistryFact)
+  /// Replaces a fact. Fails with `notFound` if it does not exist, with `conflict` if its revision is not the expected one. Stored
+  /// with revision `expecting + 1`. Kind, subject and creation time never change.
+  case replaceFact(RegistryFact, expecting: Int64)
+  /// Creates a fact, or replaces one whatever its revision. Kind, subject and creation time never change. Never fails.
+  case putFact(RegistryFact)
+  /// Deletes a fact. Fails like ``replaceFact(_:expecting:)``.
+  case removeFact(FactID, expecting: Int64)
+  /// Deletes all facts of that kind and subject. Never fails.
+  case removeFacts(RegistryFact.Kind, subject: String)
+  /// Erases what all sessions of an account, ended ones too, know about their devices: ID, name, platform and push token. Every
+  /// session of the account must have ended. Never fails.
+  case eraseDevices(of: AccountID)
+  /// Appends to the audit log. Never fails.
+  case audit(AuditedAction)
+  /// Changes nothing. Fails with `notFound` if the account does not exist, with `conflict` if its revision is not the expected
   /// one: a decision about an account holds only while the account is unchanged.
   case expectAccount(AccountID, revision: Int64)
-  /// Replaces the clock note. Fails with `changed` if the stored revision is not the expected one, or, if that is `nil`, if
+  /// Replaces the clock note. Fails with `conflict` if the stored revision is not the expected one, or, if that is `nil`, if
   /// there is a note. Stored with revision `expecting + 1`, the first one with 0.
   case noteClock(ClockNote, expecting: Int64?)
   /// Moves times in that span: in sessions that were not ended, creation, rotation and last use, and the absolute expiry along
-  /// with the creation; in one-time tokens that were created in it, both times. Increments the revision of changed sessions.
+  /// with the creation; in one-time tokens and facts that were created in it, all times. Increments the revision of changed sessions and facts.
   /// Never fails.
   case moveTimes(ClosedRange<UnixTime>, by: Duration)
 }

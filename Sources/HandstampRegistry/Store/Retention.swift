@@ -4,18 +4,23 @@ public import HandstampCore
 public struct Retention: Sendable, Hashable {
   /// Events before this time are deleted.
   public var eventsBefore: UnixTime
+  /// Audit entries before this time are deleted.
+  public var auditBefore: UnixTime
   /// Sessions that ended before this time are deleted if they would have expired by ``now``: until then a client that presents
   /// an old token learns why the session ended.
   public var endedBefore: UnixTime
   /// How long after its end a session without an expiry counts as expired.
   public var unlimited: Duration
-  /// One-time tokens that expire at this time or earlier are deleted.
+  /// One-time tokens and facts that expire at this time or earlier are deleted.
   public var now: UnixTime
 
+  /// - Parameter auditBefore: `nil` is `eventsBefore`.
   public init(
-    eventsBefore: UnixTime, endedBefore: UnixTime, unlimited: Duration = .seconds(365 * 86_400), now: UnixTime
+    eventsBefore: UnixTime, endedBefore: UnixTime, auditBefore: UnixTime? = nil,
+    unlimited: Duration = .seconds(365 * 86_400), now: UnixTime
   ) {
     self.eventsBefore = eventsBefore
+    self.auditBefore = auditBefore ?? eventsBefore
     self.endedBefore = endedBefore
     self.unlimited = unlimited
     self.now = now

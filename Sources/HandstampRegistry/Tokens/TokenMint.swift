@@ -42,6 +42,12 @@ public struct TokenMint: Sendable {
         session.bytes, prefix: TokenMint.handlePrefix, session: session, message: TokenMint.handleMessage(session)))
   }
 
+  /// Returns a name for a text, such as an address in a log, that only this server's key can connect with it.
+  public func pseudonym(of text: String) -> String {
+    let key = Derivation.key(from: extracted.current, purpose: "hsl1 pseudonym", context: [], size: 32)
+    return Base64URL.encode(HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: key).prefix(12))
+  }
+
   /// Parses a refresh token. A revocation handle is ``TokenReading/forged``.
   public func read(_ token: RefreshToken) -> TokenReading<RefreshClaims> {
     guard let parts = parts(of: token.secret, prefix: TokenMint.tokenPrefix) else { return .forged }

@@ -1,15 +1,14 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
-import Logging
 
 /// The accounts that users sign in to with an address and a password.
 protocol Accounts: Sendable {
   /// Returns the account with this address and password.
   ///
-  /// - Throws: ``Problem/wrongCredentials`` if there is none, or it is closed; ``PasswordPool/Busy`` if too many passwords are
-  ///   being hashed.
-  func account(email: EmailAddress, password: Secret, logger: Logger) async throws -> AccountRecord
+  /// - Throws: ``Problem/wrongCredentials`` if there is none, or it is closed; ``Problem`` `rate_limited` after too many
+  ///   wrong ones; ``PasswordPool/Busy`` if too many passwords are being hashed.
+  func account(_ attempt: PasswordAttempt) async throws -> AccountRecord
 
   /// Prepares a new account. The returned function creates it with its first session at the time that it is given.
   ///

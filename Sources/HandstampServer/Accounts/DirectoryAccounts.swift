@@ -1,7 +1,6 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
-import Logging
 
 /// Accounts that the app keeps. The registry has a record of each that has signed in, without address and password.
 struct DirectoryAccounts: Accounts {
@@ -11,11 +10,26 @@ struct DirectoryAccounts: Accounts {
   let directory: any AccountDirectory
   let registry: Registry
   let clock: ServerClock
-  let metrics: ServerMetrics
+  let passwordGuard: PasswordGuard
 
-  func account(email: EmailAddress, password: Secret, logger: Logger) async throws -> AccountRecord {
-    try PasswordRule.check(attempt: password)
-    let entry = try await directory.account(email: email)
+  func account(_ attempt: PasswordAttempt) async throws -> AccountRecord {
+    try PasswordPolicy.check(attempt: attempt.password)
+    let entry = try await directory.account(email: attempt.email)
+    var record: AccountRecord?
+    let fits = try await passwordGuard.check(attempt, for: entry?.id, at: clock.now) { _ in
+      record = try await self.record(of: entry, if: attempt.password)
+      return record != nil
+    }
+    guard fits, let entry, let record, record.closedAt == nil else { throw Problem.wrongCredentials }
+    guard record.identity?.issuer == DirectoryAccounts.origin else {
+      throw AccountDirectoryError.unavailable(
+        "an account of the server's own has the ID of an account in the directory")
+    }
+    return try await renamed(record, to: entry.username)
+  }
+
+  /// Returns the registry's record of an account if the password is the account's.
+  private func record(of entry: DirectoryAccount?, if password: Secret) async throws -> AccountRecord? {
     // Read before the password is verified: if the password changes in between, the session is not created.
     var record: AccountRecord?
     if let entry { record = try await registry.account(entry.id) }
@@ -25,16 +39,7 @@ struct DirectoryAccounts: Accounts {
       record = try await adopted(entry, at: clock.now)
       fits = try await directory.verify(password, of: entry)
     }
-    guard fits, let entry, let record, record.closedAt == nil else {
-      metrics.update { $0.refusedSignIns += 1 }
-      logger.info("Sign-in refused")
-      throw Problem.wrongCredentials
-    }
-    guard record.identity?.issuer == DirectoryAccounts.origin else {
-      throw AccountDirectoryError.unavailable(
-        "an account of the server's own has the ID of an account in the directory")
-    }
-    return try await renamed(record, to: entry.username)
+    return fits ? record : nil
   }
 
   private func renamed(_ record: AccountRecord, to username: String) async throws -> AccountRecord {

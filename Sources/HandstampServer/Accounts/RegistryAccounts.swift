@@ -7,21 +7,31 @@ import Logging
 struct RegistryAccounts: Accounts {
   let registry: Registry
   let passwords: PasswordPool
-  let metrics: ServerMetrics
+  let passwordGuard: PasswordGuard
+  let clock: ServerClock
 
-  func account(email: EmailAddress, password: Secret, logger: Logger) async throws -> AccountRecord {
-    try PasswordRule.check(attempt: password)
-    // Before the account is looked up: in a flood, requests must not wait for the store only to be refused.
-    let place = try passwords.admit()
-    let found = try await registry.account(email: email)
-    // One hash, whether the account exists or not.
-    let fits = try await place.verify(password, against: found?.passwordHash)
-    guard fits, let found, found.closedAt == nil else {
-      metrics.update { $0.refusedSignIns += 1 }
-      logger.info("Sign-in refused")
-      throw Problem.wrongCredentials
+  func account(_ attempt: PasswordAttempt) async throws -> AccountRecord {
+    try PasswordPolicy.check(attempt: attempt.password)
+    let found = try await registry.account(email: attempt.email)
+    let fits = try await passwordGuard.check(attempt, for: found?.id, at: clock.now) { isKnownDevice in
+      // One hash, whether the account exists or not.
+      let place = try passwords.admit(isPreferred: isKnownDevice)
+      return try await place.verify(attempt.password, against: found?.passwordHash)
     }
-    return found
+    guard fits, let found, found.closedAt == nil else { throw Problem.wrongCredentials }
+    return try await strengthened(found, attempt)
+  }
+
+  /// Hashes the password again if the stored hash has weaker parameters than the server's. Without room for it, or if the
+  /// account changes meanwhile, a later sign-in does it.
+  private func strengthened(_ account: AccountRecord, _ attempt: PasswordAttempt) async throws -> AccountRecord {
+    guard let hash = account.passwordHash, passwords.isWeaker(hash),
+      let new = try? await passwords.hash(attempt.password)
+    else { return account }
+    do throws(RegistryError) { return try await registry.strengthen(account, hash: new) } catch {
+      attempt.logger.info("A password hash was not strengthened", metadata: ["handstamp.cause": "\(error)"])
+      return account
+    }
   }
 
   func newAccount(_ body: SignUpBody) async throws -> @Sendable (UnixTime) async throws -> NewSession {

@@ -8,8 +8,11 @@ import Logging
 struct AccountController: Sendable {
   let registry: Registry
   let passwords: PasswordPool
+  let policy: PasswordPolicy
+  let passwordGuard: PasswordGuard
   let journal: SessionJournal
   let authenticator: Authenticator
+  let limits: RequestLimits
   let clock: ServerClock
   let metrics: ServerMetrics
   /// Maximum size of a body, in bytes.
@@ -45,11 +48,11 @@ struct AccountController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let body = try await request.json(as: PasswordBody.self, upTo: bodyLimit)
-    try PasswordRule.check(attempt: body.current)
-    try PasswordRule.check(new: body.new)
-    let place = try passwords.admit()
+    try PasswordPolicy.check(attempt: body.current)
+    let place = try passwords.admit(isPreferred: true)
     let account = try await registry.account(of: context.session)
-    try await require(body.current, of: account, place, context.logger)
+    try policy.check(new: body.new, of: account.email, account.username)
+    try await require(body.current, of: account, place, request, context)
     let hash = try await place.hash(body.new)
     journal.ended(
       try await registry.setPassword(
@@ -66,12 +69,12 @@ struct AccountController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let body = try await request.optionalJSON(as: DeletionBody.self, upTo: bodyLimit)
-    let place = try passwords.admit()
+    let place = try passwords.admit(isPreferred: true)
     let account = try await registry.account(of: context.session)
     if account.passwordHash != nil {
       let password = body?.password ?? Secret("")
-      try PasswordRule.check(attempt: password)
-      try await require(password, of: account, place, context.logger)
+      try PasswordPolicy.check(attempt: password)
+      try await require(password, of: account, place, request, context)
     }
     journal.ended(try await registry.deleteAccount(account, now: clock.now), logger: context.logger)
     journal.changed(account.id)
@@ -80,15 +83,26 @@ struct AccountController: Sendable {
     return .nothing
   }
 
-  /// Verifies the password at the cost of one hash, whether the account has one or not. Fails with 403, not 401: the access
-  /// token is valid.
+  /// Verifies the password at the cost of one hash, whether the account has one or not, and bounds guessing: a stolen session
+  /// must not find the password out. Fails with 403, not 401: the access token is valid.
   private func require(
-    _ password: Secret, of account: AccountRecord, _ place: PasswordPool.Place, _ logger: Logger
+    _ password: Secret, of account: AccountRecord, _ place: PasswordPool.Place, _ request: Request,
+    _ context: SignedInContext<some SessionRequestContext>
   ) async throws {
-    guard try await !place.verify(password, against: account.passwordHash) else { return }
-    metrics.update { $0.refusedSignIns += 1 }
-    logger.info("Password refused", metadata: ["handstamp.account": "\(account.id)"])
-    throw Problem.wrongPassword
+    let client = limits.client(of: request, context.parent)
+    let now = clock.now
+    let device = try await registry.session(context.session.id, now: now)?.device.id
+    // Without an address there is no password to guess.
+    guard let email = account.email else {
+      guard try await place.verify(password, against: account.passwordHash) else { throw Problem.wrongPassword }
+      return
+    }
+    let attempt = PasswordAttempt(
+      email: email, password: password, device: device, client: client, logger: context.logger)
+    let fits = try await passwordGuard.check(attempt, for: account.id, at: now) { _ in
+      try await place.verify(password, against: account.passwordHash)
+    }
+    guard fits else { throw Problem.wrongPassword }
   }
 }
 #endif

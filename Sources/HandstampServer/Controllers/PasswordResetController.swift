@@ -7,21 +7,24 @@ import Hummingbird
 struct PasswordResetController: Sendable {
   let registry: Registry
   let passwords: PasswordPool
+  let policy: PasswordPolicy
   let mails: AccountMails
   let journal: SessionJournal
+  let limits: RequestLimits
   let clock: ServerClock
   let metrics: ServerMetrics
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
-  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.post("/v1/password-reset", use: request)
     routes.post("/v1/password-reset/confirm", use: confirm)
   }
 
   /// `POST /v1/password-reset`: answers 202 for every address, and sends a mail if there is a password to reset.
-  @concurrent func request(_ request: Request, _ context: some RequestContext) async throws -> Response {
+  @concurrent func request(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let email = try await request.json(as: ResetBody.self, upTo: bodyLimit).email
+    try limits.take(.mails, from: limits.client(of: request, context), about: email.normalized)
     try mails.later("reset", to: email, logger: context.logger) { [registry, mails] now in
       guard let account = try await registry.account(email: email), account.closedAt == nil else { return }
       // Use the account's spelling of the address, which was confirmed.
@@ -32,15 +35,16 @@ struct PasswordResetController: Sendable {
   }
 
   /// `POST /v1/password-reset/confirm`: sets the password and ends every session of the account.
-  @concurrent func confirm(_ request: Request, _ context: some RequestContext) async throws -> Response {
+  @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let body = try await request.json(as: ResetConfirmBody.self, upTo: bodyLimit)
-    try PasswordRule.check(new: body.password)
+    try limits.take(.codes, from: limits.client(of: request, context))
     guard let token = OneTimeToken(presented: body.token) else { throw Problem.oneTimeTokenInvalid }
     let place = try passwords.admit()
     // Do not spend a hash on guesses.
-    guard try await registry.isGood(token, for: .passwordReset, now: clock.now) else {
+    guard let account = try await registry.account(resetBy: token, now: clock.now) else {
       throw Problem.oneTimeTokenInvalid
     }
+    try policy.check(new: body.password, of: account.email, account.username)
     let hash = try await place.hash(body.password)
     journal.ended(
       try await registry.resetPassword(with: token, hash: hash, now: clock.now), logger: context.logger)

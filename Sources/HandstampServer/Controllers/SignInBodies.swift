@@ -1,5 +1,6 @@
 #if Server
 import HTTPTypes
+import Foundation
 import HandstampCore
 import HandstampRegistry
 
@@ -50,30 +51,6 @@ struct DeviceBody: StrictlyDecodable {
   }
 }
 
-/// The requirements for passwords: only their length (NIST SP 800-63B section 3.1.1.2, OWASP ASVS 6.2.1 and 6.2.5), in code
-/// points, exactly as received.
-enum PasswordRule {
-  static let lengths = 8...1024
-
-  /// Checks a new password.
-  static func check(new password: Secret) throws(Problem) {
-    guard lengths.contains(length(of: password)) else {
-      throw Problem(
-        .badRequest, "weak_password", "The password does not meet the requirements",
-        detail: "Use \(lengths.lowerBound) to \(lengths.upperBound) characters.")
-    }
-  }
-
-  /// Checks a password for sign-in: one that no account can have is not worth a hash. Reveals nothing about any account.
-  static func check(attempt password: Secret) throws(Problem) {
-    guard length(of: password) <= lengths.upperBound else { throw .invalidRequest("The password is too long.") }
-  }
-
-  private static func length(of password: Secret) -> Int {
-    password.withExposedBytes { bytes in bytes.count { $0 & 0xC0 != 0x80 } }
-  }
-}
-
 extension KeyedDecodingContainer where Key: CodingKey {
   /// Decodes a display name: 1 to 200 characters, without control characters.
   func name(_ key: Key) throws -> String {
@@ -88,11 +65,16 @@ extension KeyedDecodingContainer where Key: CodingKey {
 
   func email(_ key: Key) throws -> EmailAddress {
     let text = try decode(String.self, forKey: key)
-    guard text.isPrintable, let address = EmailAddress(text) else {
+    guard text.isPrintable, let address = EmailAddress(composed: text) else {
       throw Problem.invalidRequest("\(key.stringValue): not a valid email address.")
     }
     return address
   }
+}
+
+extension EmailAddress {
+  /// An address in Unicode's normalization form C: without it, one address could be two accounts (RFC 6532 section 3.1).
+  init?(composed text: String) { self.init(text.precomposedStringWithCanonicalMapping) }
 }
 
 extension String {

@@ -10,20 +10,24 @@ struct SignInController: Sendable {
   let sessions: SessionIssuer
   /// `nil` disables Sign in with Apple.
   let identityTokens: IdentityTokens?
+  let limits: RequestLimits
   let clock: ServerClock
   let signUp: ServerConfiguration.SignUp
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
-  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.post("/v1/sign-in", use: signIn)
     routes.post("/v1/sign-in/apple", use: signInWithApple)
   }
 
   /// `POST /v1/sign-in`: signs in with email address and password.
-  @concurrent func signIn(_ request: Request, _ context: some RequestContext) async throws -> Response {
+  @concurrent func signIn(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let body = try await request.json(as: SignInBody.self, upTo: bodyLimit)
-    let account = try await accounts.account(email: body.email, password: body.password, logger: context.logger)
+    let account = try await accounts.account(
+      PasswordAttempt(
+        email: body.email, password: body.password, device: body.device.id, client: limits.client(of: request, context),
+        logger: context.logger))
     return try await sessions.begin(status: .ok, logger: context.logger) { now in
       try await registry.createSession(for: account, device: body.device, now: now)
     }
@@ -31,9 +35,11 @@ struct SignInController: Sendable {
 
   /// `POST /v1/sign-in/apple`: signs in a user with Apple's identity token; the first sign-in creates the account. The
   /// account is found only by Apple's user ID: an email address in the token gives access to no account.
-  @concurrent func signInWithApple(_ request: Request, _ context: some RequestContext) async throws -> Response {
+  @concurrent func signInWithApple(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard let identityTokens else { throw Problem.notOffered("Sign in with Apple is not set up on this server") }
     let body = try await request.json(as: AppleBody.self, upTo: bodyLimit)
+    // It may create an account, and each check costs a signature.
+    try limits.take(.signUps, from: limits.client(of: request, context))
     let claims = try await identityTokens.verify(body.idToken, nonce: body.nonce, at: clock.read().forOthers)
     if signUp == .closed {
       guard try await registry.account(identity: claims.identity) != nil else { throw Problem.signUpClosed }

@@ -63,6 +63,12 @@ struct ErrorMapper: Sendable {
     case let fault as ProofDesk.Fault: return OAuthError(fault)
     default:
       let problem = problem(for: error, logger: logger)
+      if problem.status == .tooManyRequests {
+        // Not a refusal of the grant: the client tries again later.
+        return OAuthError(
+          "temporarily_unavailable", status: problem.status, code: problem.code, retryAfter: problem.retryAfter,
+          headers: problem.headers)
+      }
       if problem.status.kind == .serverError {
         let error = problem.status == .internalServerError ? "server_error" : "temporarily_unavailable"
         return OAuthError(error, status: problem.status, retryAfter: problem.retryAfter, headers: problem.headers)

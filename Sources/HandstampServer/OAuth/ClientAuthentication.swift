@@ -16,15 +16,21 @@ enum Caller: Sendable {
 /// Reads the form of a request to an OAuth endpoint and authenticates its client (RFC 6749 section 2.3).
 struct ClientAuthentication: Sendable {
   let clients: ClientDirectory
+  let limits: RequestLimits
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
   /// - Throws: ``Problem`` or ``FormBody/Fault`` for a body that is not a form, ``OAuthError/invalidClient`` for a client that
   ///   is not known or sends a wrong secret.
-  func call(_ request: Request) async throws -> (form: FormBody, caller: Caller) {
+  func call(
+    _ request: Request, _ context: some SessionRequestContext
+  ) async throws -> (form: FormBody, caller: Caller) {
     let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: bodyLimit)
     let form = try FormBody(body.readableBytesView)
-    return (form, try caller(of: request, form))
+    do throws(OAuthError) { return (form, try caller(of: request, form)) } catch {
+      try limits.take(.clientFailures, from: limits.client(of: request, context))
+      throw error
+    }
   }
 
   /// Returns the client that sends `form`: a confidential client sends its secret, by one method; a public client sends only

@@ -7,19 +7,21 @@ import Hummingbird
 struct DeviceAuthorizationController: Sendable {
   let registry: Registry
   let authentication: ClientAuthentication
+  let limits: RequestLimits
   let clock: ServerClock
   let issuer: String
 
-  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.post("/oauth/device_authorization", use: authorize)
   }
 
-  @concurrent func authorize(_ request: Request, _ context: some RequestContext) async throws -> Response {
-    let (form, caller) = try await authentication.call(request)
+  @concurrent func authorize(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let (form, caller) = try await authentication.call(request, context)
     guard let client = caller.client, client.flows.contains(.device) else { throw OAuthError("unauthorized_client") }
     guard let scope = client.granted(form["scope"]) else { throw OAuthError("invalid_scope") }
     guard form["resource"].map({ client.audiences.contains($0) }) ?? true else { throw OAuthError("invalid_target") }
     let grant = DeviceGrant(client: client.id, clientName: client.name, scope: scope, audience: form["resource"])
+    try limits.take(.devices, from: limits.client(of: request, context), about: client.id)
     let codes = try await registry.beginDevice(grant, now: clock.now)
     var json = JSONText()
     json.add("device_code", codes.device.secret.withExposed { $0 })

@@ -7,18 +7,20 @@ import Hummingbird
 struct IntrospectionController: Sendable {
   let authentication: ClientAuthentication
   let reader: TokenReader
+  let limits: RequestLimits
   let issuer: String
 
-  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.post("/oauth/introspect", use: introspect)
   }
 
   /// For a token that is not valid, or not visible to the client, the response only says that it is not active.
-  @concurrent func introspect(_ request: Request, _ context: some RequestContext) async throws -> Response {
-    let (form, caller) = try await authentication.call(request)
+  @concurrent func introspect(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let (form, caller) = try await authentication.call(request, context)
     guard let client = caller.client, client.secretHash != nil else {
       throw OAuthError("invalid_client", status: .unauthorized)
     }
+    try limits.take(.introspections, from: limits.client(of: request, context), about: client.id)
     guard let token = form["token"] else { throw OAuthError.invalidRequest("token is missing") }
     if let facts = try await facts(about: token, for: client) { return .oauth(facts) }
     var inactive = JSONText()

@@ -13,12 +13,12 @@ struct RevocationController: Sendable {
   let reader: TokenReader
   let journal: SessionJournal
 
-  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.post("/oauth/revoke", use: revoke)
   }
 
-  @concurrent func revoke(_ request: Request, _ context: some RequestContext) async throws -> Response {
-    let (form, caller) = try await authentication.call(request)
+  @concurrent func revoke(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let (form, caller) = try await authentication.call(request, context)
     guard let presented = form["token"] else { throw OAuthError.invalidRequest("token is missing") }
     let now = reader.clock.now
     let token = reader.read(presented, at: now)

@@ -10,6 +10,7 @@ struct TokenController: Sendable {
   let authentication: ClientAuthentication
   let proofs: ProofDesk
   let pacing: Pacing
+  let limits: RequestLimits
   let responses: TokenResponses
   let journal: SessionJournal
   let clock: ServerClock
@@ -17,12 +18,12 @@ struct TokenController: Sendable {
   /// The audience of tokens for the server's own API.
   let issuer: String
 
-  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.post("/oauth/token", use: token)
   }
 
-  @concurrent func token(_ request: Request, _ context: some RequestContext) async throws -> Response {
-    let (form, caller) = try await authentication.call(request)
+  @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let (form, caller) = try await authentication.call(request, context)
     let proof = try proofs.check(request, token: nil, at: clock.read())
     switch form["grant_type"] {
     case "refresh_token": return try await refresh(form, caller, proof: proof, context.logger)
@@ -37,6 +38,10 @@ struct TokenController: Sendable {
   /// Rotates a refresh token (RFC 6749 section 6).
   private func refresh(_ form: FormBody, _ caller: Caller, proof: String?, _ logger: Logger) async throws -> Response {
     guard let presented = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing") }
+    if case .genuine(let claims) = registry.mint.read(RefreshToken(presented)) {
+      // By session alone: others behind the same address, and others with a wrong token, must not stop its refreshes.
+      try limits.take(.refreshes, from: nil, about: claims.session.id.rawValue)
+    }
     let wish = RefreshWish(form, of: caller.client, at: issuer)
     let outcome = try await registry.refresh(
       RefreshToken(presented), key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id, proof: proof,

@@ -8,12 +8,12 @@ struct AuthorizePageController: Sendable {
   let clients: ClientDirectory
   let web: WebSessions
 
-  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/oauth/authorize", use: show)
     routes.post("/oauth/authorize", use: answer)
   }
 
-  @concurrent func show(_ request: Request, _ context: some RequestContext) async throws -> Response {
+  @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.visit(request)
     let asked: AuthorizationRequest
     do throws(AuthorizationRequest.Fault) { asked = try authorization(request) } catch {
@@ -23,7 +23,7 @@ struct AuthorizePageController: Sendable {
     return consentPage(asked, account, visit)
   }
 
-  @concurrent func answer(_ request: Request, _ context: some RequestContext) async throws -> Response {
+  @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.visit(request)
     let asked: AuthorizationRequest
     do throws(AuthorizationRequest.Fault) { asked = try authorization(request) } catch {
@@ -32,7 +32,7 @@ struct AuthorizePageController: Sendable {
     // The same page again: its address holds the app's request.
     let here = web.issuer + "/oauth/authorize?" + (request.uri.query ?? "")
     switch visit.form?["action"] {
-    case "sign-in": return try await web.signIn(by: visit, backTo: here, context.logger)
+    case "sign-in": return try await web.signIn(by: visit, backTo: here, request, context)
     case "sign-out": return try await web.signOut(by: visit, backTo: here)
     case "allow":
       guard let account = visit.account else { return web.signInPage(visit) }

@@ -9,23 +9,23 @@ struct DevicePageController: Sendable {
   let web: WebSessions
   let pacing: Pacing
 
-  func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/device", use: show)
     routes.post("/device", use: answer)
   }
 
-  @concurrent func show(_ request: Request, _ context: some RequestContext) async throws -> Response {
+  @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.visit(request)
     guard visit.account != nil else { return web.signInPage(visit) }
     let typed = (try? FormBody(Array((request.uri.query ?? "").utf8)))?["user_code"] ?? ""
     return codePage(visit, typed: typed)
   }
 
-  @concurrent func answer(_ request: Request, _ context: some RequestContext) async throws -> Response {
+  @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.visit(request)
     let here = web.issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
     let action = visit.form?["action"]
-    if action == "sign-in" { return try await web.signIn(by: visit, backTo: here, context.logger) }
+    if action == "sign-in" { return try await web.signIn(by: visit, backTo: here, request, context) }
     if action == "sign-out" { return try await web.signOut(by: visit, backTo: here) }
     guard let account = visit.account else { return web.signInPage(visit) }
     let now = web.clock.now

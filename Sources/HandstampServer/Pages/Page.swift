@@ -57,6 +57,8 @@ struct Page {
 struct Cookie: Sendable {
   /// The web session of this browser.
   static let session = "__Host-handstamp-session"
+  /// Recognizes a browser that an account was used in.
+  static let device = "__Host-handstamp-device"
   /// Ties a form to the browser that it was shown in.
   static let form = "__Host-handstamp-form"
 

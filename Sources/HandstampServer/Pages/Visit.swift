@@ -13,6 +13,8 @@ struct Visit: Sendable {
   var account: AccountRecord?
   /// The cookie of the web session as received, valid or not.
   var session: Secret?
+  /// The cookie that recognizes this browser at its next sign-in; a new one if the request had none.
+  var device: String
   /// The cookie that forms are tied to; a new one if the request had none.
   var formCookie: String
   var isFormCookieNew: Bool

@@ -11,6 +11,7 @@ import Logging
 struct WebSessions: Sendable {
   let registry: Registry
   let accounts: any Accounts
+  let limits: RequestLimits
   let clock: ServerClock
   let errors: ErrorMapper
   let issuer: String
@@ -25,8 +26,10 @@ struct WebSessions: Sendable {
     let known = request.cookie(Cookie.form).flatMap { $0.utf8.count == 22 ? $0 : nil }
     var account: AccountRecord?
     if let session { account = try await registry.account(webSession: session, now: clock.now) }
+    let device = request.cookie(Cookie.device).flatMap { $0.utf8.count == 22 ? $0 : nil }
     var visit = Visit(
-      account: account, session: session, formCookie: known ?? WebSessions.drawn(), isFormCookieNew: known == nil)
+      account: account, session: session, device: device ?? WebSessions.drawn(),
+      formCookie: known ?? WebSessions.drawn(), isFormCookieNew: known == nil)
     guard request.method == .post else { return visit }
     let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: min(bodyLimit, 16_384))
     let form = try FormBody(body.readableBytesView)
@@ -53,13 +56,21 @@ struct WebSessions: Sendable {
   }
 
   /// Signs in with the form of ``signInPage(_:words:status:)`` and redirects to `target`.
-  func signIn(by visit: Visit, backTo target: String, _ logger: Logger) async throws -> Response {
-    guard let form = visit.form, let email = EmailAddress(form["email"] ?? ""), let password = form["password"],
-      (try? PasswordRule.check(attempt: Secret(password))) != nil
+  func signIn(
+    by visit: Visit, backTo target: String, _ request: Request, _ context: some SessionRequestContext
+  ) async throws -> Response {
+    let logger = context.logger
+    let browser = DeviceID("browser " + visit.device)
+    guard let form = visit.form, let email = EmailAddress(composed: form["email"] ?? ""),
+      let password = form["password"],
+      (try? PasswordPolicy.check(attempt: Secret(password))) != nil
     else { return signInPage(visit, words: "The email address or the password is wrong") }
     let account: AccountRecord
     do {
-      account = try await accounts.account(email: email, password: Secret(password), logger: logger)
+      account = try await accounts.account(
+        PasswordAttempt(
+          email: email, password: Secret(password), device: browser, client: limits.client(of: request, context),
+          logger: logger))
     } catch {
       let problem = errors.problem(for: error, logger: logger)
       return signInPage(
@@ -67,13 +78,14 @@ struct WebSessions: Sendable {
     }
     // End this browser's previous session: the ID changes with every sign-in.
     if let former = visit.session { try await registry.endWebSession(former) }
-    let secret = try await registry.beginWebSession(of: account, now: clock.now)
+    let secret = try await registry.beginWebSession(of: account, on: browser, now: clock.now)
     return .seeOther(
       target,
       [
         Cookie(
           name: Cookie.session, value: secret.secret.withExposed { $0 },
           life: WebSessionLimits.life.components.seconds),
+        Cookie(name: Cookie.device, value: visit.device, life: Registry.deviceMemory.components.seconds),
         Cookie(name: Cookie.form, value: nil),
       ])
   }

@@ -22,6 +22,20 @@ public struct Argon2Parameters: Sendable, Hashable {
   /// Minimal cost. For tests only.
   public static let forTests = Argon2Parameters(memory: 8, passes: 1, lanes: 1)
 
+  /// The parameters of an encoded hash; `nil` if it is not one of Argon2id.
+  init?(encoded: String) {
+    let parts = encoded.split(separator: "$")
+    guard parts.count == 5, parts[0] == "argon2id" else { return nil }
+    var values: [Substring: UInt32] = [:]
+    for pair in parts[2].split(separator: ",") {
+      let sides = pair.split(separator: "=")
+      guard sides.count == 2, let value = UInt32(sides[1]) else { return nil }
+      values[sides[0]] = value
+    }
+    guard let memory = values["m"], let passes = values["t"], let lanes = values["p"] else { return nil }
+    self.init(memory: memory, passes: passes, lanes: lanes)
+  }
+
   static let saltLength = 16
   static let hashLength = 32
 

@@ -15,8 +15,18 @@ public final class PasswordPool: Sendable {
     /// The number of admitted requests, whether they are hashing yet or not.
     var places = 0
     var running = 0
+    /// Attempts on devices that their account knows.
+    var preferred: [@Sendable () -> Void] = []
     var waiting: [@Sendable () -> Void] = []
+
+    mutating func next() -> (@Sendable () -> Void)? {
+      if !preferred.isEmpty { return preferred.removeFirst() }
+      return waiting.isEmpty ? nil : waiting.removeFirst()
+    }
   }
+
+  /// How many preferred attempts may wait beyond the capacity.
+  private static let reserve = 16
 
   private let parameters: Argon2Parameters
   private let width: Int
@@ -38,14 +48,18 @@ public final class PasswordPool: Sendable {
   }
 
   /// Reserves a place in the queue. Call it before any other waiting, so that refused requests cost almost nothing.
-  public func admit() throws(Busy) -> Place {
+  public func admit() throws(Busy) -> Place { try admit(isPreferred: false) }
+
+  /// - Parameter isPreferred: whether its hashes go ahead of the others, with some places kept for it: a flood of strangers must
+  ///   not keep owners out.
+  func admit(isPreferred: Bool) throws(Busy) -> Place {
     let isAdmitted = line.withLock { line in
-      guard line.places < width + capacity else { return false }
+      guard line.places < width + capacity + (isPreferred ? PasswordPool.reserve : 0) else { return false }
       line.places += 1
       return true
     }
     guard isAdmitted else { throw Busy() }
-    return Place(pool: self)
+    return Place(pool: self, isPreferred: isPreferred)
   }
 
   /// Returns the hash to store for a new password.
@@ -56,37 +70,54 @@ public final class PasswordPool: Sendable {
     try await admit().verify(password, against: encoded)
   }
 
+  /// Returns whether a stored hash has weaker parameters than new ones get.
+  func isWeaker(_ encoded: Secret) -> Bool {
+    guard let stored = encoded.withExposed({ Argon2Parameters(encoded: $0) }) else { return false }
+    return stored.memory < parameters.memory || stored.passes < parameters.passes
+  }
+
   /// A place in the queue of a pool, freed when this object is released.
   public final class Place: Sendable {
     private let pool: PasswordPool
+    private let isPreferred: Bool
 
-    fileprivate init(pool: PasswordPool) { self.pool = pool }
+    fileprivate init(pool: PasswordPool, isPreferred: Bool) {
+      self.pool = pool
+      self.isPreferred = isPreferred
+    }
     deinit { pool.line.withLock { $0.places -= 1 } }
 
     /// Returns the hash to store for a new password.
     public func hash(_ password: Secret) async throws(Busy) -> Secret {
       // Keep the place until the work is done; the optimiser might release it earlier.
       defer { withExtendedLifetime(self) {} }
-      return try await pool.perform { [pool] () throws(Argon2Failure) in Secret(try pool.parameters.hash(password)) }
+      return try await pool.perform(isPreferred: isPreferred) { [pool] () throws(Argon2Failure) in
+        Secret(try pool.parameters.hash(password.canonical))
+      }
     }
 
     /// Returns whether `password` matches `encoded`. If `encoded` is `nil`, does the same work and returns `false`.
     public func verify(_ password: Secret, against encoded: Secret?) async throws(Busy) -> Bool {
       defer { withExtendedLifetime(self) {} }
-      return try await pool.perform { [pool] () throws(Argon2Failure) in
+      return try await pool.perform(isPreferred: isPreferred) { [pool] () throws(Argon2Failure) in
+        let canonical = password.canonical
         guard let encoded else {
-          _ = try pool.parameters.hash(password)
+          _ = try pool.parameters.hash(canonical)
+          if canonical != password { _ = try pool.parameters.hash(password) }
           return false
         }
         return try encoded.withExposed { text throws(Argon2Failure) in
-          try Argon2Parameters.verify(password, against: text)
+          if try Argon2Parameters.verify(canonical, against: text) { return true }
+          // Older hashes are of the password as it was typed.
+          guard canonical != password else { return false }
+          return try Argon2Parameters.verify(password, against: text)
         }
       }
     }
   }
 
   func perform<Value: Sendable>(
-    _ work: @escaping @Sendable () throws(Argon2Failure) -> Value
+    isPreferred: Bool = false, _ work: @escaping @Sendable () throws(Argon2Failure) -> Value
   ) async throws(Busy) -> Value {
     let value: Value? = await withCheckedContinuation { continuation in
       let job: @Sendable () -> Void = { [metrics] in
@@ -95,7 +126,7 @@ public final class PasswordPool: Sendable {
       }
       let startsThread = line.withLock { line in
         guard line.running < width else {
-          line.waiting.append(job)
+          if isPreferred { line.preferred.append(job) } else { line.waiting.append(job) }
           return false
         }
         line.running += 1
@@ -108,7 +139,7 @@ public final class PasswordPool: Sendable {
     return value
   }
 
-  /// Runs one job, then the waiting ones, oldest first.
+  /// Runs one job, then the waiting ones: the preferred ones first, each kind oldest first.
   private func run(_ first: @Sendable () -> Void) {
     PasswordPool.yieldToOthers()
     first()
@@ -117,11 +148,9 @@ public final class PasswordPool: Sendable {
 
   private func next() -> (@Sendable () -> Void)? {
     line.withLock { line in
-      guard !line.waiting.isEmpty else {
-        line.running -= 1
-        return nil
-      }
-      return line.waiting.removeFirst()
+      let next = line.next()
+      if next == nil { line.running -= 1 }
+      return next
     }
   }
 
@@ -133,6 +162,14 @@ public final class PasswordPool: Sendable {
     #else
     Thread.current.qualityOfService = .utility
     #endif
+  }
+}
+extension Secret {
+  /// The text in Unicode's normalization form C (RFC 8265 section 4.2.2): keyboards compose characters differently. Other bytes
+  /// stay as they are.
+  fileprivate var canonical: Secret {
+    let isASCII = withExposedBytes { $0.allSatisfy { $0 < 128 } }
+    return isASCII ? self : withExposed { Secret($0.precomposedStringWithCanonicalMapping) }
   }
 }
 #endif

@@ -61,6 +61,15 @@ enum RegistrySamples {
       createdAt: time, expiresAt: time.advanced(by: lasting))
   }
 
+  static func fact(
+    _ number: Int, _ kind: RegistryFact.Kind = .device, subject: String = "", lasting: Duration = .seconds(600),
+    at time: UnixTime = start, due: UnixTime? = nil
+  ) -> RegistryFact {
+    RegistryFact(
+      id: FactID(kind, "fact \(number)"), kind: kind, subject: subject, createdAt: time, dueAt: due,
+      expiresAt: time.advanced(by: lasting))
+  }
+
   /// Every optional field with and without a value, every reason, the limits of every range, and texts that break
   /// concatenated queries.
   static var oddSessions: [SessionRow] {
@@ -76,7 +85,8 @@ enum RegistrySamples {
         session: bytes(2), account: ada, device: odd, kind: .plain,
         client: SessionClient(id: "'; --", scope: "read \"📱\"", audience: "https://api.example.org"), counter: 1 << 55,
         ring: full, createdAt: start,
-        rotatedAt: start.advanced(by: .seconds(1)), lastSeenAt: start.advanced(by: .milliseconds(2001)),
+        authenticatedAt: start.advanced(by: .milliseconds(501)), rotatedAt: start.advanced(by: .seconds(1)),
+        lastSeenAt: start.advanced(by: .milliseconds(2001)),
         absoluteExpiry: start.advanced(by: .seconds(86_400)), idleLimit: .milliseconds(3_600_001),
         dpopThumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I", pushToken: Secret("push '; -- 📱")),
       SessionRow(

@@ -39,7 +39,7 @@ import Testing
           ("action", "sign-in"),
         ])
       let cookies = page.all("set-cookie") + answer.all("set-cookie")
-      #expect(cookies.count == 3)
+      #expect(cookies.count == 4)
       for cookie in cookies {
         #expect(cookie.hasPrefix("__Host-handstamp-"))
         for part in ["Path=/", "Secure", "HttpOnly", "SameSite=Lax"] { #expect(cookie.contains("; " + part)) }

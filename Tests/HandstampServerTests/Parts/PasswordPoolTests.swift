@@ -24,7 +24,7 @@ import Testing
     let pool = pool()
     let long = String(repeating: "é", count: 1023)
     for (one, other) in [
-      (long + "a", long + "b"), (" space", "space"), ("a\u{0}b", "a\u{0}c"), ("e\u{301}", "\u{e9}"), ("", " "),
+      (long + "a", long + "b"), (" space", "space"), ("a\u{0}b", "a\u{0}c"), ("e\u{301}", "e"), ("", " "),
     ] {
       let stored = try await pool.hash(Secret(one))
       #expect(try await pool.verify(Secret(one), against: stored))

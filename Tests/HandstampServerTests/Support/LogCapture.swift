@@ -5,9 +5,16 @@ import Logging
 
 /// Captures every line that a server logs, to be searched for secrets.
 final class LogCapture: Sendable {
-  private let store = Locked<[String]>([])
+  struct Entry: Sendable {
+    var level: Logger.Level
+    var message: String
+    var metadata: [String: String]
+  }
 
-  var lines: [String] { store.withLock { $0 } }
+  private let store = Locked<[Entry]>([])
+
+  var entries: [Entry] { store.withLock { $0 } }
+  var lines: [String] { entries.map { "\($0.level) \($0.message) \($0.metadata)" } }
   var text: String { lines.joined(separator: "\n") }
 
   var logger: Logger {
@@ -28,7 +35,8 @@ final class LogCapture: Sendable {
 
     func log(event: LogEvent) {
       let all = metadata.merging(event.metadata ?? [:]) { $1 }
-      capture.store.withLock { $0.append("\(event.level) \(event.message) \(all)") }
+      let entry = Entry(level: event.level, message: "\(event.message)", metadata: all.mapValues { "\($0)" })
+      capture.store.withLock { $0.append(entry) }
     }
   }
 }

@@ -37,7 +37,7 @@ struct TestServer: Sendable {
 
   /// Runs `body` against a server of its own, then stops the server.
   static func run<Value>(
-    limits: RegistryLimits = RegistryLimits(), clock: TestClock = TestClock(),
+    limits: RegistryLimits = RegistryLimits(), clock: TestClock = TestClock(), store: FaultyStore = FaultyStore(),
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = [], mailer: (any Mailer)? = nil,
     apple: AppleSignIn? = nil,
     _ configure: (inout ServerConfiguration) -> Void = { _ in },
@@ -45,12 +45,12 @@ struct TestServer: Sendable {
   ) async throws -> Value {
     let logs = LogCapture()
     var configuration = ServerConfiguration(
-      issuer: "https://id.example.org", passwordHashing: .forTests, logger: logs.logger, now: { clock.now })
+      issuer: "https://id.example.org", passwordHashing: .forTests, limits: .none, logger: logs.logger,
+      now: { clock.now })
     configure(&configuration)
     var random = SystemRandomNumberGenerator()
     let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
     let keys = SigningKeys()
-    let store = FaultyStore()
     let server = try await SessionServer(
       configuration: configuration, registry: Registry(store: store, mint: mint, limits: limits), keys: keys,
       mailer: mailer, apple: apple, middlewares: middlewares)

@@ -3,6 +3,7 @@ import HandstampAsyncHTTP
 import HandstampCore
 import HandstampRegistry
 import HTTPTypes
+import HandstampTesting
 import Testing
 
 @testable import HandstampServer

@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @testable import HandstampServer

@@ -1,5 +1,6 @@
 #if Programs
 import HandstampCore
+import HandstampTesting
 import Testing
 
 @testable import HandstampServer

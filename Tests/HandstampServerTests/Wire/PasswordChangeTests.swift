@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampRegistry
+import HandstampTesting
 import Testing
 
 @testable import HandstampServer

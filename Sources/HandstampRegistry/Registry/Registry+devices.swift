@@ -1,0 +1,35 @@
+public import HandstampCore
+
+extension Registry {
+  /// How long an account's device is known after one of its sessions there was last used.
+  public static let deviceMemory = Duration.seconds(90 * 86_400)
+
+  /// Returns whether a session of the account was used on the device within ``deviceMemory``.
+  ///
+  /// An installation draws its device ID at random, and only the account's owner can list it. So a stranger does not know
+  /// the ID of a device that is known.
+  public func knows(_ device: DeviceID, of account: AccountID, now: UnixTime) async throws(RegistryError) -> Bool {
+    guard !device.rawValue.isEmpty else { return false }
+    if try await liveFact(FactID(device, of: account), now: now) != nil { return true }
+    return try await liveSessions(of: account).contains {
+      $0.client == nil && $0.device.id == device && $0.over(at: now) == nil
+    }
+  }
+
+  /// The change that remembers the device of a session; `nil` for the session of another client, which has no device.
+  func remembering(_ row: SessionRow) -> RegistryChange? {
+    guard row.client == nil, !row.device.id.rawValue.isEmpty else { return nil }
+    return remembering(row.device.id, of: row.account, seenAt: row.lastSeenAt)
+  }
+
+  func remembering(_ device: DeviceID, of account: AccountID, seenAt time: UnixTime) -> RegistryChange {
+    .putFact(
+      RegistryFact(
+        id: FactID(device, of: account), kind: .device, subject: account.rawValue, createdAt: time,
+        expiresAt: time.advanced(by: Registry.deviceMemory)))
+  }
+}
+
+extension FactID {
+  init(_ device: DeviceID, of account: AccountID) { self.init(.device, account.rawValue, device.rawValue) }
+}

@@ -1,0 +1,76 @@
+import Crypto
+public import HandstampCore
+
+/// Something that the servers on a store remember for a while, besides accounts and sessions.
+public struct RegistryFact: Sendable, Hashable, Identifiable {
+  public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+    /// Wrong passwords in a row, see ``GuessCount``.
+    case guesses
+    /// A device that an account is used on.
+    case device
+    /// A mail that is still to be sent.
+    case mail
+  }
+
+  public let id: FactID
+  public let kind: Kind
+  /// What it belongs to, such as an account, so that ``RegistryChange/removeFacts(_:subject:)`` finds it.
+  public let subject: String
+  /// Further data, in a format of its kind. It must contain no secret.
+  public var payload: String
+  public private(set) var createdAt: UnixTime
+  /// When there is something to do, for ``RegistryStore/dueFacts(_:at:limit:)``; `nil` if there never is.
+  public var dueAt: UnixTime?
+  /// The first instant at which it no longer holds, and may be deleted.
+  public var expiresAt: UnixTime
+  /// Incremented by every write, so that writers detect concurrent changes.
+  public var revision: Int64
+
+  public init(
+    id: FactID, kind: Kind, subject: String = "", payload: String = "", createdAt: UnixTime, dueAt: UnixTime? = nil,
+    expiresAt: UnixTime, revision: Int64 = 0
+  ) {
+    self.id = id
+    self.kind = kind
+    self.subject = subject
+    self.payload = payload
+    self.createdAt = createdAt
+    self.dueAt = dueAt
+    self.expiresAt = expiresAt
+    self.revision = revision
+  }
+
+  /// The fact with its times moved by `distance` if it was created in `span`.
+  func moved(_ span: ClosedRange<UnixTime>, by distance: Duration) -> RegistryFact {
+    guard span.contains(createdAt) else { return self }
+    var fact = self
+    fact.createdAt = createdAt.advanced(by: distance)
+    fact.dueAt = dueAt?.advanced(by: distance)
+    fact.expiresAt = expiresAt.advanced(by: distance)
+    fact.revision += 1
+    return fact
+  }
+}
+
+/// A hash of what a fact is about, together with its kind, so that the key of a row reveals neither.
+public struct FactID: Sendable, Hashable, Comparable {
+  public static let count = 32
+  public let bytes: [UInt8]
+
+  /// Returns `nil` unless there are exactly 32 bytes.
+  public init?(_ bytes: some Collection<UInt8>) {
+    guard bytes.count == FactID.count else { return nil }
+    self.bytes = Array(bytes)
+  }
+
+  /// - Parameter parts: the texts that name the fact, in order. Each is hashed with its length, so that no two lists are alike.
+  public init(_ kind: RegistryFact.Kind, _ parts: String...) {
+    var hash = SHA256()
+    for part in [kind.rawValue] + parts {
+      hash.update(data: Array("\(part.utf8.count):\(part)".utf8))
+    }
+    bytes = Array(hash.finalize())
+  }
+
+  public static func < (left: FactID, right: FactID) -> Bool { left.bytes.lexicographicallyPrecedes(right.bytes) }
+}

@@ -1,0 +1,52 @@
+#if Server
+import HandstampCore
+import HandstampSupport
+import Hummingbird
+
+/// Applies the operator's limits to requests.
+struct RequestLimits: Sendable {
+  let limiter: RateLimiter
+  let proxies: TrustedProxies
+  let metrics: ServerMetrics
+
+  /// Returns where a request comes from.
+  func client(of request: Request, _ context: some SessionRequestContext) -> ClientAddress {
+    ClientAddress(of: request.headers, peer: context.channel.remoteAddress, behind: proxies)
+  }
+
+  /// Takes one from the buckets of an operation, see ``RateLimiter/take(_:from:about:isPrivileged:)``.
+  ///
+  /// - Throws: ``Problem`` `rate_limited` with the time until the same request may succeed.
+  func take(
+    _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String? = nil,
+    isPrivileged: Bool = false
+  ) throws(Problem) {
+    do throws(RateLimiter.Refusal) {
+      try limiter.take(operation, from: client, about: subject, isPrivileged: isPrivileged)
+    } catch {
+      metrics.update { $0.rateLimited += 1 }
+      throw .rateLimited(operation.rawValue, error.limit, wait: error.wait)
+    }
+  }
+}
+
+extension Problem {
+  /// 429 (RFC 6585 section 4) with the fields of draft-ietf-httpapi-ratelimit-headers.
+  static func rateLimited(_ name: String, _ limit: RateLimit, wait: Duration) -> Problem {
+    let seconds = wait.roundedUpSeconds
+    var problem = Problem(
+      .tooManyRequests, "rate_limited", "Too many attempts", detail: "Try again later.", retryAfter: seconds)
+    problem.headers[.rateLimitPolicy] = "\"\(name)\";q=\(limit.burst);w=\(limit.window.roundedUpSeconds)"
+    problem.headers[.rateLimit] = "\"\(name)\";r=0;t=\(seconds)"
+    return problem
+  }
+}
+
+extension Duration {
+  /// The duration in seconds, rounded up to at least 1.
+  fileprivate var roundedUpSeconds: Int {
+    let (seconds, attoseconds) = components
+    return Int(clamping: max(1, attoseconds > 0 ? seconds + 1 : seconds))
+  }
+}
+#endif

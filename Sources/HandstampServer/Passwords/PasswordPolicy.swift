@@ -1,0 +1,137 @@
+#if Server
+import Crypto
+import Foundation
+public import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+import HTTPTypes
+
+/// Which new passwords are accepted (NIST SP 800-63B section 3.1.1.2, OWASP ASVS 6.2): a least length, and none that an attacker
+/// tries first. There are no rules of composition; every character of Unicode counts.
+public struct PasswordPolicy: Sendable, Hashable {
+  /// The least length that can be set, in code points.
+  public static let least = 8
+  /// The greatest length, in code points.
+  public static let most = 1024
+
+  /// The least length in code points, from ``least`` to 64. Where passwords are the only factor, NIST advises 15.
+  public var minimumLength: Int { didSet { minimumLength = PasswordPolicy.clamped(minimumLength) } }
+  /// Words that are no passwords of their own, such as the name of the service. The issuer's host is added.
+  public var contextWords: [String]
+  /// A folder with the range files of Pwned Passwords: one file per prefix of five hexadecimal digits of a SHA-1, named `21BD1` or
+  /// `21BD1.txt`, each with lines of 35 digits, a colon and a count. `nil` checks no breaches.
+  public var breachedPasswords: String?
+
+  public init(minimumLength: Int = least, contextWords: [String] = [], breachedPasswords: String? = nil) {
+    self.minimumLength = PasswordPolicy.clamped(minimumLength)
+    self.contextWords = contextWords
+    self.breachedPasswords = breachedPasswords
+  }
+
+  private static func clamped(_ length: Int) -> Int { min(max(length, least), 64) }
+
+  /// Why a new password is refused. The raw value is the reason in the response.
+  public enum Fault: String, Error, Sendable, Hashable, CaseIterable {
+    case tooShort = "too_short"
+    case tooLong = "too_long"
+    /// One of the most common passwords.
+    case common
+    /// Little more than the name of the user or of the service.
+    case context
+    /// Found in a data breach.
+    case breached
+    /// The range file for this password cannot be read. The operator asked for the check, so it is not left out.
+    case uncheckable
+  }
+
+  /// Checks a new password.
+  ///
+  /// - Parameter names: what is known of the user, such as the address and the name.
+  public func check(_ password: Secret, names: [String] = []) throws(Fault) {
+    let length = PasswordPolicy.length(of: password)
+    guard length >= minimumLength else { throw .tooShort }
+    guard length <= PasswordPolicy.most else { throw .tooLong }
+    let folded = password.withExposed { PasswordPolicy.folded($0) }
+    guard !CommonPasswords.all.contains(folded[...]) else { throw .common }
+    guard !isContext(folded, names) else { throw .context }
+    guard try !isBreached(password) else { throw .breached }
+  }
+
+  /// Returns the number of code points.
+  static func length(of password: Secret) -> Int {
+    password.withExposedBytes { bytes in bytes.count { $0 & 0xC0 != 0x80 } }
+  }
+
+  /// Returns whether a password is a context word with at most four further characters, or such a word several times.
+  private func isContext(_ password: String, _ names: [String]) -> Bool {
+    let words = (contextWords + names).flatMap { name -> [String] in
+      let folded = PasswordPolicy.folded(name)
+      return [folded] + folded.split { !$0.isLetter && !$0.isNumber }.map(String.init)
+    }
+    return words.contains { word in
+      guard word.count >= 4 else { return false }
+      let rest = password.replacingOccurrences(of: word, with: "")
+      return rest.count < password.count && rest.count <= 4
+    }
+  }
+
+  private func isBreached(_ password: Secret) throws(Fault) -> Bool {
+    guard let breachedPasswords else { return false }
+    let digest = password.withExposedBytes { Insecure.SHA1.hash(data: $0) }
+    let digits = digest.map { String(format: "%02X", $0) }.joined()
+    let (prefix, suffix) = (digits.prefix(5), digits.dropFirst(5))
+    let paths = ["\(breachedPasswords)/\(prefix)", "\(breachedPasswords)/\(prefix).txt"]
+    guard let content = paths.lazy.compactMap({ FileManager.default.contents(atPath: $0) }).first else {
+      throw .uncheckable
+    }
+    return content.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }.contains { line in
+      // A count of 0 is padding.
+      line.count > 36 && String(decoding: line.prefix(35), as: UTF8.self).uppercased() == suffix
+        && line[line.startIndex + 35] == UInt8(ascii: ":") && line.dropFirst(36) != Data("0".utf8)
+    }
+  }
+
+  /// Returns the text without differences of case, width and composition.
+  private static func folded(_ text: String) -> String {
+    text.precomposedStringWithCompatibilityMapping.lowercased()
+  }
+}
+
+extension PasswordPolicy {
+  /// Checks a password for sign-in: one that no account can have is not worth a hash. Reveals nothing about any account.
+  static func check(attempt password: Secret) throws(Problem) {
+    guard length(of: password) <= most else { throw .invalidRequest("The password is too long.") }
+  }
+
+  /// Checks a new password of a user with that address and name.
+  func check(new password: Secret, of email: EmailAddress?, _ username: String) throws(Problem) {
+    do throws(Fault) { try check(password, names: [email?.normalized ?? "", username]) } catch {
+      throw .weakPassword(error, self)
+    }
+  }
+
+  /// The policy with the names of the service as context words.
+  func of(_ issuer: String, _ client: String) -> PasswordPolicy {
+    var policy = self
+    policy.contextWords += [URLComponents(string: issuer)?.host ?? "", client]
+    return policy
+  }
+}
+
+extension Problem {
+  static func weakPassword(_ fault: PasswordPolicy.Fault, _ policy: PasswordPolicy) -> Problem {
+    let detail =
+      switch fault {
+      case .tooShort, .tooLong: "Use \(policy.minimumLength) to \(PasswordPolicy.most) characters."
+      case .common: "This is one of the most common passwords. Use another one."
+      case .context: "This is too close to your name, your address or the name of this service. Use another one."
+      case .breached: "This password was found in a data breach. Use another one."
+      case .uncheckable: "Passwords cannot be checked at the moment. Try again later."
+      }
+    guard fault != .uncheckable else { return .unavailable }
+    return Problem(
+      .badRequest, "weak_password", "The password does not meet the requirements", detail: detail,
+      reason: fault.rawValue)
+  }
+}
+#endif

@@ -1,0 +1,216 @@
+import HandstampCore
+import HandstampRegistry
+
+extension RegistryStoreCheck {
+  private typealias Samples = RegistrySamples
+
+  func everyFieldOfAFactComesBack() async throws {
+    let (store, other) = try await pair()
+    let none = try await store.fact(Samples.fact(1).id)
+    try expect(none == nil, "a new store has no facts", found: none as Any)
+    for (number, kind) in RegistryFact.Kind.allCases.enumerated() {
+      let full = RegistryFact(
+        id: FactID(kind, "full"), kind: kind, subject: "'; DROP TABLE fact", payload: #"{"a":"'; -- 📱"}"#,
+        createdAt: UnixTime(milliseconds: -1), dueAt: Samples.start, expiresAt: UnixTime(milliseconds: .max),
+        revision: 7)
+      for fact in [Samples.fact(number, kind), full] {
+        _ = try await store.write([.createFact(fact)], events: [])
+        var expected = fact
+        expected.revision = 0
+        let seen = try await other.fact(fact.id)
+        try expect(seen == expected, "a fact is read back as stored, with revision 0", found: seen as Any)
+      }
+    }
+  }
+
+  func staleWritersChangeNoFact() async throws {
+    let (store, other) = try await pair()
+    var fact = Samples.fact(1)
+    for change in [RegistryChange.replaceFact(fact, expecting: 0), .removeFact(fact.id, expecting: 0)] {
+      try await expect(.notFound, "a missing fact is not changed", from: store, writing: [change])
+    }
+    _ = try await store.write([.createFact(fact)], events: [])
+    try await expect(.alreadyExists, "a fact is created only once", from: other, writing: [.createFact(fact)])
+    fact.payload = "changed"
+    fact.dueAt = Samples.start
+    fact.expiresAt = Samples.start.advanced(by: .seconds(7))
+    _ = try await other.write([.replaceFact(fact, expecting: 0)], events: [])
+    fact.revision = 1
+    let replaced = try await store.fact(fact.id)
+    try expect(replaced == fact, "a replaced fact has the next revision", found: replaced as Any)
+    for stale in [Int64(0), 2] {
+      for change in [
+        RegistryChange.replaceFact(Samples.fact(1), expecting: stale), .removeFact(fact.id, expecting: stale),
+      ] {
+        try await expect(
+          .conflict, "a stale writer changes no fact", from: store, writing: [.createFact(Samples.fact(2)), change])
+      }
+    }
+    let kept = try await (other.fact(fact.id), other.fact(Samples.fact(2).id))
+    try expect(kept == (fact, nil), "a failed write changes no fact", found: kept)
+    fact.payload = "put"
+    let put = RegistryFact(
+      id: fact.id, kind: .mail, subject: "other", payload: "put", createdAt: Samples.start.advanced(by: .seconds(99)),
+      dueAt: fact.dueAt, expiresAt: fact.expiresAt)
+    _ = try await store.write([.putFact(put), .putFact(Samples.fact(3))], events: [])
+    fact.revision = 2
+    let both = try await (other.fact(fact.id), other.fact(Samples.fact(3).id))
+    try expect(
+      both == (fact, Samples.fact(3)), "putting a fact creates it, or keeps its kind, subject and creation time",
+      found: both)
+    _ = try await other.write([.removeFact(fact.id, expecting: 2)], events: [])
+    let gone = try await store.fact(fact.id)
+    try expect(gone == nil, "a removed fact is gone", found: gone as Any)
+  }
+
+  func factsAreListed() async throws {
+    let (store, other) = try await pair()
+    func at(_ seconds: Int64) -> UnixTime { Samples.start.advanced(by: .seconds(seconds)) }
+    let facts = [
+      Samples.fact(1, .mail, subject: "ada", at: at(2), due: at(30)),
+      Samples.fact(2, .mail, subject: "ada", at: at(1), due: at(10)),
+      Samples.fact(3, .mail, subject: "bob", at: at(3), due: at(20)),
+      Samples.fact(4, .device, subject: "ada", at: at(4), due: at(5)),
+      Samples.fact(5, .mail, subject: "ada", at: at(5)),
+    ]
+    _ = try await store.write(facts.map { .createFact($0) }, events: [])
+    let ada = try await other.facts(.mail, subject: "ada")
+    try expect(ada == [facts[1], facts[0], facts[4]], "lists the facts of one subject, oldest first", found: ada)
+    for (seconds, limit, numbers) in [(9, 9, []), (10, 9, [1]), (99, 9, [1, 2, 0]), (99, 2, [1, 2])]
+      as [(Int64, Int, [Int])]
+    {
+      let due = try await other.dueFacts(.mail, at: at(seconds), limit: limit)
+      try expect(due == numbers.map { facts[$0] }, "finds facts that are due, most overdue first", found: due)
+    }
+    _ = try await other.write([.removeFacts(.mail, subject: "ada"), .removeFacts(.mail, subject: "eve")], events: [])
+    let left = try await (store.facts(.mail, subject: "ada"), store.fact(facts[2].id), store.fact(facts[3].id))
+    try expect(
+      left == ([], facts[2], facts[3]), "only facts of this kind and subject are removed", found: left)
+    _ = try await store.write([.moveTimes(at(3)...at(3), by: .seconds(1000))], events: [])
+    let moved = try await other.fact(facts[2].id)
+    try expect(
+      moved?.createdAt == at(1003) && moved?.dueAt == at(1020) && moved?.revision == 1
+        && moved?.expiresAt == facts[2].expiresAt.advanced(by: .seconds(1000)),
+      "the times of facts are moved", found: moved as Any)
+    let still = try await other.fact(facts[3].id)
+    try expect(still == facts[3], "only facts in the span are moved", found: still as Any)
+  }
+
+  func factsExpire() async throws {
+    let (store, other) = try await pair()
+    let now = Samples.start.advanced(by: .seconds(60))
+    let facts = [59, 60, 61].map { Samples.fact(Int($0), lasting: .seconds($0)) }
+    _ = try await store.write(facts.map { .createFact($0) }, events: [])
+    let retention = Retention(eventsBefore: Samples.start, endedBefore: Samples.start, now: now)
+    var counts: [Int] = []
+    while case let count = try await other.prune(retention, limit: 1), count > 0 { counts.append(count) }
+    var left: [Bool] = []
+    for fact in facts { left.append(try await store.fact(fact.id) != nil) }
+    try expect(
+      counts == [1, 1] && left == [false, false, true], "only expired facts are deleted", found: (counts, left))
+  }
+
+  func guestsGoWithTheirLastSession() async throws {
+    let (store, other) = try await pair(with: Samples.ada)
+    let end = SessionEnd(at: Samples.start, reason: .revoked)
+    let after = Samples.start.advanced(by: .seconds(1000))
+    func guest(_ id: AccountID, closedAt: UnixTime? = nil) -> AccountRecord {
+      AccountRecord(
+        id: id, email: nil, username: "", passwordHash: nil, createdAt: Samples.start, closedAt: closedAt)
+    }
+    var number: UInt8 = 0
+    func add(_ account: AccountID, ended: Bool) async throws {
+      number += 1
+      var row = Samples.session(number, of: account)
+      row.absoluteExpiry = Samples.start.advanced(by: .seconds(10))
+      row.end = ended ? end : nil
+      _ = try await store.write([.createSession(row)], events: [])
+    }
+    for record in [guest("gone"), guest("stays"), guest("closed", closedAt: Samples.start)] {
+      _ = try await store.write([.createAccount(record)], events: [])
+    }
+    for account in ["gone", "gone", "stays", "closed", Samples.ada] as [AccountID] {
+      try await add(account, ended: true)
+    }
+    try await add("stays", ended: false)
+    while try await other.prune(Retention(eventsBefore: after, endedBefore: after, now: after), limit: 1) > 0 {}
+    let left = try await store.accounts(after: nil, limit: 9).map(\.id)
+    try expect(left == [Samples.ada, "closed", "stays"], "only guests without sessions are deleted", found: left)
+  }
+
+  func theAuditLogGrows() async throws {
+    let (store, other) = try await pair()
+    func entry(_ number: Int64) -> AuditedAction {
+      AuditedAction(at: Samples.start.advanced(by: .seconds(number)), action: "session.ended", actor: "owner")
+    }
+    let full = AuditedAction(
+      at: Samples.start, action: "'; --", actor: "admin:Zoë 📱", account: Samples.ada, session: SessionID("s"),
+      address: "2001:db8::1", details: #"{"a":"'; --"}"#)
+    _ = try await store.write([.audit(full), .audit(entry(1))], events: [])
+    try await expect(
+      .notFound, "a failed write leaves no audited action", from: other,
+      writing: [.audit(entry(9)), .expectAccount(Samples.bob, revision: 0)])
+    _ = try await other.write([.audit(entry(2)), .audit(entry(3))], events: [])
+    let all = try await store.auditedActions(after: 0, limit: 9)
+    try expect(
+      all.map(\.audited) == [full, entry(1), entry(2), entry(3)], "audited actions are stored in order", found: all)
+    let ids = all.map(\.id)
+    try expect(ids == ids.sorted() && Set(ids).count == 4, "the IDs of audited actions increase", found: ids)
+    let part = try await other.auditedActions(after: ids[1], limit: 1).map(\.id)
+    try expect(part == [ids[2]], "reads audited actions after an ID", found: part)
+    let retention = Retention(
+      eventsBefore: Samples.start, endedBefore: Samples.start,
+      auditBefore: Samples.start.advanced(by: .seconds(2)), now: Samples.start)
+    var counts: [Int] = []
+    while case let count = try await other.prune(retention, limit: 1), count > 0 { counts.append(count) }
+    _ = try await store.write([.audit(entry(4))], events: [])
+    let left = try await other.auditedActions(after: 0, limit: 9)
+    try expect(
+      counts == [1, 1] && left.map(\.audited) == [entry(2), entry(3), entry(4)]
+        && left.map(\.id).allSatisfy { $0 > ids[1] },
+      "old audited actions are deleted, and the others keep their IDs", found: left)
+  }
+
+  func accountsAreListedAndCounted() async throws {
+    let (store, other) = try await pair(with: "ada", "Bob", "zoë")
+    var closed = Samples.account("ada")
+    closed.closedAt = Samples.start
+    let guest = AccountRecord(id: "guest", email: nil, username: "", passwordHash: nil, createdAt: Samples.start)
+    _ = try await store.write([.replaceAccount(closed, expecting: 0), .createAccount(guest)], events: [])
+    let first = try await other.accounts(after: nil, limit: 2).map(\.id)
+    let rest = try await other.accounts(after: first.last, limit: 9).map(\.id)
+    try expect(
+      (first, rest) == (["Bob", "ada"], ["guest", "zoë"]), "accounts are listed by the bytes of their IDs",
+      found: (first, rest))
+    var ended = Samples.session(1, of: "Bob")
+    ended.end = SessionEnd(at: Samples.start, reason: .revoked)
+    ended.pushToken = Secret("push")
+    _ = try await store.write(
+      [
+        .createSession(ended), .createSession(Samples.session(2, of: "Bob")),
+        .createSession(Samples.session(3, of: "zoë")),
+        .createOneTimeToken(Samples.oneTimeToken(1)), .createFact(Samples.fact(1)),
+        .audit(AuditedAction(at: Samples.start, action: "a", actor: "b")),
+      ], events: [Samples.event(1)])
+    let counts = try await other.counts()
+    try expect(
+      counts
+        == RegistryCounts(
+          accounts: 3, guests: 1, liveSessions: 2, endedSessions: 1, oneTimeTokens: 1, facts: 1, events: 1,
+          auditedActions: 1), "rows are counted", found: counts)
+    _ = try await other.write(
+      [
+        .endSession(Samples.session(2).id, SessionEnd(at: Samples.start, reason: .accountClosed)),
+        .eraseDevices(of: "Bob"),
+      ],
+      events: [])
+    for number in [UInt8(1), 2] {
+      let row = try await store.session(Samples.session(number).id)
+      try expect(
+        row?.device == DeviceInfo(id: "", name: "", platform: "") && row?.pushToken == nil, "devices are erased",
+        found: row as Any)
+    }
+    let zoe = try await store.session(Samples.session(3).id)
+    try expect(zoe?.device == Samples.session(3).device, "only one account's devices are erased", found: zoe as Any)
+  }
+}

@@ -1,0 +1,121 @@
+package import HandstampCore
+package import HandstampRegistry
+
+/// A store for tests that adds something to another store, such as failures. It forwards every call after asking
+/// ``willRead()`` or ``willWrite()``, so that a new requirement of the port cannot be forgotten in one of them.
+package protocol StoreDecorator<Base>: RegistryStore {
+  associatedtype Base: RegistryStore
+  var base: Base { get }
+
+  /// Called before each read; what it throws is thrown by the read.
+  func willRead() async throws(RegistryStoreError)
+  /// Called before each write or pruning; what it throws is thrown by it.
+  func willWrite() async throws(RegistryStoreError)
+}
+
+extension StoreDecorator {
+  package func willRead() async throws(RegistryStoreError) {}
+  package func willWrite() async throws(RegistryStoreError) {}
+
+  @concurrent package func write(
+    _ changes: [RegistryChange], events: [RegistryEvent]
+  ) async throws(RegistryStoreError) -> [StoredEvent] {
+    try await willWrite()
+    return try await base.write(changes, events: events)
+  }
+
+  @concurrent package func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? {
+    try await willRead()
+    return try await base.session(id)
+  }
+
+  @concurrent package func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
+    try await willRead()
+    return try await base.sessions(of: account)
+  }
+
+  @concurrent package func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {
+    try await willRead()
+    return try await base.expired(at: now, limit: limit)
+  }
+
+  @concurrent package func account(_ id: AccountID) async throws(RegistryStoreError) -> AccountRecord? {
+    try await willRead()
+    return try await base.account(id)
+  }
+
+  @concurrent package func account(email normalized: String) async throws(RegistryStoreError) -> AccountRecord? {
+    try await willRead()
+    return try await base.account(email: normalized)
+  }
+
+  @concurrent package func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
+    try await willRead()
+    return try await base.account(identity: identity)
+  }
+
+  @concurrent package func accounts(
+    after id: AccountID?, limit: Int
+  ) async throws(RegistryStoreError) -> [AccountRecord] {
+    try await willRead()
+    return try await base.accounts(after: id, limit: limit)
+  }
+
+  @concurrent package func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
+    try await willRead()
+    return try await base.oneTimeToken(id)
+  }
+
+  @concurrent package func fact(_ id: FactID) async throws(RegistryStoreError) -> RegistryFact? {
+    try await willRead()
+    return try await base.fact(id)
+  }
+
+  @concurrent package func facts(
+    _ kind: RegistryFact.Kind, subject: String
+  ) async throws(RegistryStoreError) -> [RegistryFact] {
+    try await willRead()
+    return try await base.facts(kind, subject: subject)
+  }
+
+  @concurrent package func dueFacts(
+    _ kind: RegistryFact.Kind, at now: UnixTime, limit: Int
+  ) async throws(RegistryStoreError) -> [RegistryFact] {
+    try await willRead()
+    return try await base.dueFacts(kind, at: now, limit: limit)
+  }
+
+  @concurrent package func auditedActions(
+    after id: Int64, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
+    try await willRead()
+    return try await base.auditedActions(after: id, limit: limit)
+  }
+
+  @concurrent package func counts() async throws(RegistryStoreError) -> RegistryCounts {
+    try await willRead()
+    return try await base.counts()
+  }
+
+  @concurrent package func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
+    try await willWrite()
+    return try await base.prune(retention, limit: limit)
+  }
+
+  @concurrent package func events(
+    after id: EventID, account: AccountID?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredEvent] {
+    try await willRead()
+    return try await base.events(after: id, account: account, limit: limit)
+  }
+
+  @concurrent package func clockNote() async throws(RegistryStoreError) -> ClockNote? {
+    try await willRead()
+    return try await base.clockNote()
+  }
+
+  @concurrent package func lastEventID() async throws(RegistryStoreError) -> EventID {
+    try await willRead()
+    return try await base.lastEventID()
+  }
+}
