@@ -15,7 +15,8 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: Chromium.isHere, "needs Chromium and its driver"))
 struct `The pages in a real browser` {
   private let cookies = [
-    "__Host-handstamp-session secure httpOnly Lax /", "__Host-handstamp-form secure httpOnly Lax /",
+    "__Host-handstamp-session secure httpOnly Lax /", "__Host-handstamp-device secure httpOnly Lax /",
+    "__Host-handstamp-form secure httpOnly Lax /",
   ]
 
   /// The browser's report, by kind.
