@@ -43,7 +43,7 @@ import Testing
     #expect(PasswordPolicy(minimumLength: 1).minimumLength == 8)
   }
 
-  @Test func `is none of the most common ones`() {
+  @Test func `is compared with the most common ones`() {
     #expect(CommonPasswords.all.count > 8000)
     #expect(CommonPasswords.all.allSatisfy { $0.unicodeScalars.count >= PasswordPolicy.least })
   }
