@@ -86,6 +86,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
@@ -161,7 +163,11 @@ let package = Package(
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
       ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
         + products("JWTKit", of: "jwt-kit", with: "Server")
-        + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server"),
+        + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server")
+        + nio("NIOHTTP1", "NIOPosix", "NIOTLS", with: "Server")
+        + products("NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOHTTPTypesHTTP2", of: "swift-nio-extras", with: "Server")
+        + products("NIOHTTP2", of: "swift-nio-http2", with: "Server")
+        + products("NIOSSL", of: "swift-nio-ssl", with: "Server"),
       swiftSettings: strict),
     .target(
       name: "HandstampSQLite",
@@ -315,6 +321,7 @@ let package = Package(
         + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
         + products("CryptoExtras", of: "swift-crypto", with: "Programs")
         + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Programs")
+        + products("NIOSSL", of: "swift-nio-ssl", with: "Programs")
         + nio("NIOEmbedded", "NIOHTTP1", with: "Programs"),
       swiftSettings: strict),
     .testTarget(

@@ -60,8 +60,15 @@ public struct ServerConfiguration: Sendable {
   public var shutdownLimit: Duration
   /// How often expired sessions are looked for.
   public var sweepInterval: Duration
-  /// A connection without a request for this long is closed.
+  /// A connection without a request for this long is closed. Default 120 s.
   public var idleConnectionLimit: Duration
+  public var eventStreams: EventStreamLimits
+  /// How the server listens by itself.
+  public var listener: ListenerOptions
+  /// The proxies in front of the server. Default: none.
+  public var trustedProxies: TrustedProxies
+  /// What the server tells browsers about HTTPS, if ``issuer`` is an `https` URL; `nil` says nothing.
+  public var transportSecurity: TransportSecurity?
   public var logger: Logger
   /// The wall clock. Jumps are ignored at first, see ``uptime``.
   public var now: @Sendable () -> UnixTime
@@ -98,6 +105,10 @@ public struct ServerConfiguration: Sendable {
     shutdownLimit: Duration = .seconds(10),
     sweepInterval: Duration = .seconds(60),
     idleConnectionLimit: Duration = .seconds(120),
+    eventStreams: EventStreamLimits = EventStreamLimits(),
+    listener: ListenerOptions = ListenerOptions(),
+    trustedProxies: TrustedProxies = .none,
+    transportSecurity: TransportSecurity? = TransportSecurity(),
     logger: Logger = Logger(label: "handstamp.server"),
     now: (@Sendable () -> UnixTime)? = nil,
     uptime: (@Sendable () -> Duration)? = nil,
@@ -125,6 +136,10 @@ public struct ServerConfiguration: Sendable {
     self.shutdownLimit = shutdownLimit
     self.sweepInterval = sweepInterval
     self.idleConnectionLimit = idleConnectionLimit
+    self.eventStreams = eventStreams
+    self.listener = listener
+    self.trustedProxies = trustedProxies
+    self.transportSecurity = transportSecurity
     self.logger = logger
     self.now = now ?? { .current }
     // A custom wall clock without an uptime agrees with itself.

@@ -46,8 +46,30 @@ public final class ServerMetrics: Sendable {
     public var refusedTokens = 0
     /// Event streams currently open.
     public var openStreams = 0
+    /// Event streams that ended for a newer one of their session.
+    public var replacedStreams = 0
+    /// Event streams refused because too many were open.
+    public var refusedStreams = 0
     /// Events written to streams.
     public var eventsSent = 0
+    /// Connections accepted.
+    public var connections = 0
+    /// Connections currently open.
+    public var openConnections = 0
+    /// Idle connections that were closed for new ones.
+    public var closedIdleConnections = 0
+    /// Connections closed at once, because no idle one could be closed for them.
+    public var refusedConnections = 0
+    /// Failures to accept a connection, such as a lack of descriptors.
+    public var acceptFailures = 0
+    /// Requests that took too long to arrive.
+    public var slowRequests = 0
+    /// Connections closed because the client did not accept an answer.
+    public var slowReaders = 0
+    /// Certificates loaded while the server ran.
+    public var certificatesLoaded = 0
+    /// New certificates that could not be used.
+    public var certificatesRefused = 0
     /// Failed operations of the store.
     public var storeFailures = 0
   }

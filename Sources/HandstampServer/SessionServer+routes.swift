@@ -10,14 +10,14 @@ extension SessionServer {
   /// - Parameter router: the app's router, not a group with a path of its own: the server's documents, pages and mails say
   ///   where its routes are.
   public func addRoutes<Context: SessionRequestContext>(to router: some RouterMethods<Context>) {
-    let root = router.group().add(middleware: ErrorMiddleware(errors: errors, format: .problem))
+    let root = router.group().add(middleware: answers(as: .problem))
     root.get(RouterPath(FixedDocument.metadataPath(of: configuration.issuer))) { request, _ in
       serverMetadata.response(to: request)
     }
     let mounted = router.group(RouterPath(configuration.mountPath))
-    addAPI(to: mounted.group().add(middleware: ErrorMiddleware(errors: errors, format: .problem)))
-    addOAuthRoutes(to: mounted.group().add(middleware: ErrorMiddleware(errors: errors, format: .oauth)))
-    addPages(to: mounted.group().add(middleware: ErrorMiddleware(errors: errors, format: .page)))
+    addAPI(to: mounted.group().add(middleware: answers(as: .problem)))
+    addOAuthRoutes(to: mounted.group().add(middleware: answers(as: .oauth)))
+    addPages(to: mounted.group().add(middleware: answers(as: .page)))
   }
 
   /// Returns a group of an app's own routes that require a session: their context has the account, the session and the scopes.
@@ -69,7 +69,8 @@ extension SessionServer {
     ).addRoutes(to: api)
     EventsController(
       registry: registry, authenticator: authenticator, journal: journal, clock: clock,
-      heartbeat: configuration.heartbeat, longest: configuration.accessTokenLife
+      heartbeat: configuration.heartbeat, longest: configuration.accessTokenLife,
+      limits: configuration.eventStreams
     ).addRoutes(to: api)
   }
 
@@ -99,6 +100,12 @@ extension SessionServer {
   }
 
   // The services that controllers share.
+
+  func answers<Context: RequestContext>(
+    as format: ErrorMapper.Format, allowed: AllowedMethods? = nil
+  ) -> ErrorMiddleware<Context> {
+    ErrorMiddleware(errors: errors, format: format, fields: AnswerFields(configuration), allowed: allowed)
+  }
 
   var errors: ErrorMapper { ErrorMapper(metrics: metrics, issuer: configuration.issuer) }
   var journal: SessionJournal { SessionJournal(hub: hub, metrics: metrics) }

@@ -13,44 +13,109 @@ extension SessionServer {
   /// - Parameters:
   ///   - port: 0 for any free port.
   ///   - onReady: called once, with the port, when the server accepts connections.
-  /// - Throws: if the port is not available.
+  /// - Throws: ``ListenFault``.
   public func run(
     host: String = "127.0.0.1", port: Int = 0, stoppingOnSignals: Bool = false,
     onReady: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
   ) async throws {
-    let group = serviceGroup(
-      host: host, port: port, signals: stoppingOnSignals ? [.sigterm, .sigint] : [], onReady: onReady)
+    try await run(on: [.host(host, port: port)], stoppingOnSignals: stoppingOnSignals, onReady: onReady)
+  }
+
+  /// Runs the server on several addresses, or on sockets that another process has opened.
+  ///
+  /// - Parameters:
+  ///   - notifier: tells the service manager when the server accepts connections, and when it stops.
+  ///   - onReady: called once, with the port of the first address (0 for a Unix domain socket), when the server accepts
+  ///     connections.
+  /// - Throws: ``ListenFault``.
+  public func run(
+    on addresses: [ListeningAddress], stoppingOnSignals: Bool = false, notifier: ServiceNotifier = .silent,
+    onReady: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
+  ) async throws {
+    let group = try serviceGroup(
+      addresses, signals: stoppingOnSignals ? [.sigterm, .sigint] : [], notifier: notifier, onReady: onReady)
     try await group.run()
   }
 
   /// Starts the server in the background and returns when it accepts connections. Stop it with ``RunningServer/stop()``.
   ///
-  /// - Throws: if the port is not available.
+  /// - Throws: ``ListenFault``.
   public func start(host: String = "127.0.0.1", port: Int = 0) async throws -> RunningServer {
+    try await start(on: .host(host, port: port))
+  }
+
+  /// Starts the server in the background and returns when it accepts connections.
+  ///
+  /// - Throws: ``ListenFault``.
+  public func start(
+    on address: ListeningAddress, notifier: ServiceNotifier = .silent
+  ) async throws -> RunningServer {
     let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
-    let group = serviceGroup(host: host, port: port, signals: []) { continuation.yield($0) }
+    let group = try serviceGroup([address], signals: [], notifier: notifier) { continuation.yield($0) }
     let serving = Task {
       defer { continuation.finish() }
       try await group.run()
     }
-    for await port in ports { return RunningServer(host: host, port: port, group: group, serving: serving) }
+    for await port in ports {
+      return RunningServer(
+        host: address.host, port: port, isSecure: configuration.listener.tls != nil, group: group, serving: serving)
+    }
     try await serving.value
     throw CancellationError()
   }
 
   private func serviceGroup(
-    host: String, port: Int, signals: [UnixSignal], onReady: @escaping @Sendable (Int) async -> Void
-  ) -> ServiceGroup {
-    let application = application(address: .hostname(host, port: port)) { channel in
-      await onReady(channel.localAddress?.port ?? port)
-    }
+    _ addresses: [ListeningAddress], signals: [UnixSignal], notifier: ServiceNotifier,
+    onReady: @escaping @Sendable (Int) async -> Void
+  ) throws(ListenFault) -> ServiceGroup {
+    let listener = try listener(on: addresses, notifier: notifier, onReady: onReady)
     // Services shut down last to first: the streams end before the server waits for its connections.
     var configuration = ServiceGroupConfiguration(
-      services: [MailFinisher(desk: desk), application] + backgroundServices,
+      services: [MailFinisher(desk: desk), listener] + backgroundServices,
       gracefulShutdownSignals: signals,
       logger: self.configuration.logger)
     configuration.maximumGracefulShutdownDuration = self.configuration.shutdownLimit
     return ServiceGroup(configuration: configuration)
+  }
+
+  private func listener(
+    on addresses: [ListeningAddress], notifier: ServiceNotifier, onReady: @escaping @Sendable (Int) async -> Void
+  ) throws(ListenFault) -> Listener {
+    let options = configuration.listener
+    for case .descriptor(let descriptor) in addresses where BoundSocket(descriptor) == nil {
+      throw .notListening(.descriptor(descriptor))
+    }
+    if options.tls == nil, !options.allowsCleartext, configuration.trustedProxies.ranges.isEmpty,
+      let open = addresses.first(where: { !$0.isLocal })
+    {
+      throw .cleartext(open)
+    }
+    let logger = configuration.logger
+    let identity: TLSIdentity?
+    do throws(TLSFault) {
+      identity = try options.tls.map { files throws(TLSFault) in
+        try TLSIdentity(files, metrics: metrics, logger: logger)
+      }
+    } catch { throw .tls(error) }
+    let descriptors = options.raisesDescriptorLimit ? DescriptorLimit.raise() : DescriptorLimit.current
+    let limits = options.connectionLimits(descriptors: descriptors)
+    logger.info(
+      "Connection limits",
+      metadata: [
+        "handstamp.descriptors": "\(descriptors)", "handstamp.connections": "\(limits.all)",
+        "handstamp.per_address": "\(limits.perAddress)",
+      ])
+    let log = SeldomLog(logger)
+    let table = ConnectionTable(limits: limits, metrics: metrics, log: log)
+    let responder = responder
+    let date = DateField()
+    let host = ExchangeHost(
+      options: options, bodyLimit: configuration.bodyLimit,
+      respond: { request, context in try await responder.respond(to: request, context: context) }, table: table,
+      metrics: metrics, log: log, logger: logger, fields: AnswerFields(configuration), date: { date.text })
+    return Listener(
+      addresses: addresses, configuration: configuration, host: host, identity: identity, notifier: notifier,
+      onReady: onReady)
   }
 }
 
@@ -69,11 +134,12 @@ extension SessionServer {
 public struct RunningServer: Sendable {
   public let host: String
   public let port: Int
+  fileprivate let isSecure: Bool
   fileprivate let group: ServiceGroup
   fileprivate let serving: Task<Void, any Error>
 
   /// The server's URL, without a trailing slash.
-  public var url: String { "http://\(host):\(port)" }
+  public var url: String { "\(isSecure ? "https" : "http")://\(ListeningAddress.host(host, port: port))" }
 
   /// Shuts the server down gracefully and returns when it has stopped.
   ///

@@ -108,7 +108,7 @@ public struct SessionServer: Sendable {
     addRoutes(to: allowed)
     let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
     for middleware in middlewares { router.add(middleware: middleware) }
-    router.add(middleware: ErrorMiddleware(errors: errors, format: .problem, allowed: allowed))
+    router.add(middleware: answers(as: .problem, allowed: allowed))
     addRoutes(to: router)
     return router
   }

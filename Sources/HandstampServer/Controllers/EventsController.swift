@@ -15,6 +15,7 @@ struct EventsController: Sendable {
   let heartbeat: Duration
   /// Maximum length of a stream.
   let longest: Duration
+  let limits: EventStreamLimits
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     // Not behind the session middleware: the session is checked at the right moment.
@@ -32,11 +33,12 @@ struct EventsController: Sendable {
     let channel = context.channel
     let stream = EventStream(
       session: session, cursor: try cursor(of: request, newest: newest),
-      life: min(session.tokenExpiresAt.since(clock.now), longest), heartbeat: heartbeat, hub: journal.hub,
-      metrics: journal.metrics,
+      life: min(session.tokenExpiresAt.since(clock.now), longest), heartbeat: heartbeat, place: try place(for: session),
+      eventLoop: channel.eventLoop, metrics: journal.metrics,
       abort: { channel.close(promise: nil) },
       read: { [registry] in try await registry.events(after: $0, of: session.account) })
     let logger = context.logger
+    let exchange = (context as? ServerContext)?.exchange
     return Response(
       status: .ok,
       // The connection cannot be reused: its inbound side was consumed while watching for the client to disconnect.
@@ -45,13 +47,28 @@ struct EventsController: Sendable {
       ],
       body: .init { writer in
         do {
-          try await request.body.consumeWithCancellationOnInboundClose { _ in try await stream.run(&writer) }
+          if let exchange {
+            try await stream.run(&writer, watching: exchange)
+          } else {
+            try await request.body.consumeWithCancellationOnInboundClose { _ in try await stream.run(&writer) }
+          }
         } catch is RegistryError {
           // The client reconnects with its last event ID.
           logger.error("Event stream ended, store unavailable")
         }
         try await writer.finish(nil)
       })
+  }
+
+  private func place(for session: AuthenticatedSession) throws(Problem) -> EventHub.Place {
+    do throws(EventHub.Refusal) {
+      let (place, replaced) = try journal.hub.place(for: session.id, of: session.account, within: limits)
+      if replaced > 0 { journal.metrics.update { $0.replacedStreams += replaced } }
+      return place
+    } catch {
+      journal.metrics.update { $0.refusedStreams += 1 }
+      throw .tooManyStreams
+    }
   }
 
   /// Returns the start of a stream. An ID beyond the newest event, as after the store was rolled back, counts as the newest.

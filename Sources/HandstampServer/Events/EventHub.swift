@@ -8,49 +8,98 @@ import HandstampSupport
 /// has the store's order, nothing is lost if two commits are announced in the opposite order, and a slow reader costs no
 /// memory.
 final class EventHub: Sendable {
+  /// An open stream of an account.
+  private struct Member {
+    var bell: Doorbell
+    var session: SessionID
+  }
+
   private struct Members {
     var next: UInt64 = 0
     var stopped = false
-    var bells: [AccountID: [UInt64: Doorbell]] = [:]
+    /// How many streams are in `bells`.
+    var count = 0
+    var bells: [AccountID: [UInt64: Member]] = [:]
     /// Those that listen to all accounts.
     var general: [UInt64: Doorbell] = [:]
 
-    var all: [Doorbell] { bells.values.flatMap(\.values) + general.values }
+    var all: [Doorbell] { bells.values.flatMap(\.values).map(\.bell) + general.values }
+
+    mutating func remove(_ number: UInt64, of account: AccountID) {
+      guard bells[account]?.removeValue(forKey: number) != nil else { return }
+      count -= 1
+      if bells[account]?.isEmpty == true { bells[account] = nil }
+    }
   }
 
   private let members = Locked(Members())
 
-  /// Subscribes `bell` to `account`, or to all if that is `nil`. Pass the returned number to ``unsubscribe(_:from:)``.
-  func subscribe(_ bell: Doorbell, to account: AccountID?) -> UInt64 {
+  /// The place of a stream among those of its account, until it leaves or is released.
+  final class Place: Sendable {
+    let bell: Doorbell
+    private let account: AccountID
+    private let number: UInt64
+    private let hub: EventHub
+
+    fileprivate init(_ bell: Doorbell, _ account: AccountID, _ number: UInt64, _ hub: EventHub) {
+      self.bell = bell
+      self.account = account
+      self.number = number
+      self.hub = hub
+    }
+
+    func leave() { hub.members.withLock { $0.remove(number, of: account) } }
+
+    deinit { leave() }
+  }
+
+  /// Why there is no place.
+  enum Refusal: Error { case account, all }
+
+  /// Returns a place for a stream of a session. A session that has its number of streams loses the oldest: a phone that
+  /// reconnects after it lost its network is not kept out by connections that are dead without knowing.
+  ///
+  /// - Returns: also how many older streams of the session end.
+  func place(
+    for session: SessionID, of account: AccountID, within limits: EventStreamLimits
+  ) throws(Refusal) -> (place: Place, replaced: Int) {
+    let bell = Doorbell()
+    let result = members.withLock { members -> Result<(UInt64, [Doorbell], Bool), Refusal> in
+      var replaced: [Doorbell] = []
+      let own = members.bells[account, default: [:]].filter { $0.value.session == session }.sorted { $0.key < $1.key }
+      for (number, member) in own.prefix(max(0, own.count - limits.perSession + 1)) {
+        members.remove(number, of: account)
+        replaced.append(member.bell)
+      }
+      guard members.bells[account]?.count ?? 0 < limits.perAccount else { return .failure(.account) }
+      guard members.count < limits.inAll else { return .failure(.all) }
+      members.next += 1
+      members.count += 1
+      members.bells[account, default: [:]][members.next] = Member(bell: bell, session: session)
+      return .success((members.next, replaced, members.stopped))
+    }
+    let (number, replaced, stopped) = try result.get()
+    for bell in replaced { bell.ring(.over) }
+    if stopped { bell.ring(.over) }
+    return (Place(bell, account, number, self), replaced.count)
+  }
+
+  /// Subscribes `bell` to all accounts. Pass the returned number to ``unsubscribe(_:)``.
+  func subscribe(_ bell: Doorbell) -> UInt64 {
     let (number, stopped) = members.withLock { members in
       members.next += 1
-      if !members.stopped {
-        if let account {
-          members.bells[account, default: [:]][members.next] = bell
-        } else {
-          members.general[members.next] = bell
-        }
-      }
+      if !members.stopped { members.general[members.next] = bell }
       return (members.next, members.stopped)
     }
     if stopped { bell.ring(.over) }
     return number
   }
 
-  func unsubscribe(_ number: UInt64, from account: AccountID?) {
-    members.withLock { members in
-      guard let account else {
-        members.general[number] = nil
-        return
-      }
-      members.bells[account]?[number] = nil
-      if members.bells[account]?.isEmpty == true { members.bells[account] = nil }
-    }
-  }
+  func unsubscribe(_ number: UInt64) { members.withLock { $0.general[number] = nil } }
 
   /// Notifies the streams of `account`. Call it after every commit with events; ``EventRelay`` covers other processes.
   func announce(_ account: AccountID) {
-    let bells = members.withLock { Array($0.bells[account, default: [:]].values) + $0.general.values }
+    let bells = members.withLock { $0.bells[account, default: [:]].values.map(\.bell) + $0.general.values }
     for bell in bells { bell.ring(.news) }
   }
 

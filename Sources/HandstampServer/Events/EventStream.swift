@@ -14,7 +14,9 @@ struct EventStream: Sendable {
   /// The remaining lifetime of the token.
   let life: Duration
   let heartbeat: Duration
-  let hub: EventHub
+  let place: EventHub.Place
+  /// Where its timers run.
+  let eventLoop: any EventLoop
   let metrics: ServerMetrics
   /// Closes the connection of a reader that no longer accepts data.
   let abort: @Sendable () -> Void
@@ -24,38 +26,34 @@ struct EventStream: Sendable {
   /// How long a reader may still take to accept data after its token has expired.
   private static let patience = Duration.seconds(5)
 
-  /// Writes until the stream ends or the reader disconnects.
-  @concurrent func run(_ writer: inout any ResponseBodyWriter) async throws {
-    let bell = Doorbell()
-    let number = hub.subscribe(bell, to: session.account)
+  /// Writes until the stream ends or the reader disconnects. Timers of the event loop ring the bell: a task for each would cost
+  /// several times the memory.
+  ///
+  /// - Parameter exchange: tells when the reader disconnects; `nil` if the caller cancels the stream then.
+  @concurrent func run(_ writer: inout any ResponseBodyWriter, watching exchange: Exchange? = nil) async throws {
+    let bell = place.bell
+    exchange?.whenInputClosed { bell.ring(.over) }
     metrics.update { $0.openStreams += 1 }
+    let beats = eventLoop.scheduleRepeatedTask(
+      initialDelay: TimeAmount(heartbeat), delay: TimeAmount(heartbeat)
+    ) { _ in bell.ring(.heartbeat) }
+    let end = eventLoop.scheduleTask(in: TimeAmount(life)) { bell.ring(.over) }
+    let aborting = eventLoop.scheduleTask(in: TimeAmount(life + EventStream.patience)) { [abort] in abort() }
     defer {
-      hub.unsubscribe(number, from: session.account)
+      place.leave()
+      beats.cancel()
+      end.cancel()
+      aborting.cancel()
       metrics.update { $0.openStreams -= 1 }
     }
     try await writer.write(opening)
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { [heartbeat] in
-        while true {
-          try await Task.sleep(for: heartbeat)
-          bell.ring(.heartbeat)
-        }
-      }
-      group.addTask { [life, abort] in
-        try await Task.sleep(for: life)
-        bell.ring(.over)
-        try await Task.sleep(for: EventStream.patience)
-        abort()
-      }
-      group.addTask {
-        // Where the server runs in another program, its services may learn of the shutdown only after all requests.
-        try await gracefulShutdown()
-        bell.ring(.over)
-      }
-      defer { group.cancelAll() }
-      // Covers commits between the read of the cursor and the subscription.
-      bell.ring(.news)
+    // Covers commits between the read of the cursor and the subscription.
+    bell.ring(.news)
+    // Where the server runs in another program, its services may learn of the shutdown only after all requests.
+    try await withGracefulShutdownHandler {
       try await pump(bell, &writer)
+    } onGracefulShutdown: {
+      bell.ring(.over)
     }
   }
 

@@ -71,10 +71,10 @@ public struct SessionEvents: AsyncSequence, Sendable {
 
     init(_ hub: EventHub) {
       self.hub = hub
-      number = hub.subscribe(bell, to: nil)
+      number = hub.subscribe(bell)
     }
 
-    deinit { hub.unsubscribe(number, from: nil) }
+    deinit { hub.unsubscribe(number) }
   }
 }
 

@@ -3,30 +3,39 @@ import HandstampSupport
 import HTTPTypes
 import HandstampCore
 import Hummingbird
+import Logging
 import NIOCore
 
-/// Answers every error of the routes behind it, in one format. See ``ErrorMapper``.
+/// Answers every error of the routes behind it, in one format, and adds the fields of every answer. See ``ErrorMapper``.
 struct ErrorMiddleware<Context: RequestContext>: RouterMiddleware {
   let errors: ErrorMapper
   let format: ErrorMapper.Format
+  let fields: AnswerFields
   /// The methods of the paths, to answer 405 instead of 404; `nil` if unknown paths are not this server's.
   var allowed: AllowedMethods?
 
   func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
+    var response: Response
     do {
-      return try await next(request, context)
+      response = try await next(request, context)
     } catch let error as ChannelError {
       throw error
     } catch {
-      if let error = error as? HTTPError, error.status == .notFound,
-        let methods = allowed?.methods(at: request.uri.path)
-      {
-        return Problem.methodNotAllowed(methods).response
-      }
-      return errors.response(to: error, as: format, logger: context.logger)
+      response = answer(to: error, of: request, logger: context.logger)
     }
+    fields.add(to: &response.headers)
+    return response
+  }
+
+  private func answer(to error: any Error, of request: Request, logger: Logger) -> Response {
+    if let error = error as? HTTPError, error.status == .notFound,
+      let methods = allowed?.methods(at: request.uri.path)
+    {
+      return Problem.methodNotAllowed(methods).response
+    }
+    return errors.response(to: error, as: format, logger: logger)
   }
 }
 

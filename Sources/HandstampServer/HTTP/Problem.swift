@@ -1,6 +1,7 @@
 #if Server
 import HTTPTypes
 import Hummingbird
+import NIOCore
 
 /// An error response of the JSON API (RFC 9457). It never repeats data from the request.
 struct Problem: Error, HTTPResponseError {
@@ -29,7 +30,8 @@ struct Problem: Error, HTTPResponseError {
 
   func response(from request: Request, context: some RequestContext) -> Response { response }
 
-  var response: Response {
+  /// The JSON object.
+  var content: ByteBuffer {
     var json = JSONText()
     json.add("type", "urn:handstamp:problem:" + code)
     json.add("title", title)
@@ -37,11 +39,15 @@ struct Problem: Error, HTTPResponseError {
     json.add("detail", ifPresent: detail)
     json.add("code", code)
     json.add("reason", ifPresent: reason)
+    return json.buffer
+  }
+
+  var response: Response {
     var headers = headers
     headers[.contentType] = "application/problem+json"
     headers[.cacheControl] = "no-store"
     if let retryAfter { headers[.retryAfter] = String(retryAfter) }
-    return Response(status: status, headers: headers, body: .init(byteBuffer: json.buffer))
+    return Response(status: status, headers: headers, body: .init(byteBuffer: content))
   }
 }
 
@@ -76,6 +82,10 @@ extension Problem {
 
   static let busy = Problem(
     .serviceUnavailable, "busy", "The server is busy", detail: "Try again in a moment.", retryAfter: 1)
+
+  static let tooManyStreams = Problem(
+    .tooManyRequests, "too_many_streams", "Too many event streams are open", detail: "Close one, or try again later.",
+    retryAfter: 30)
 
   static let wrongCredentials: Problem = {
     var problem = Problem(.unauthorized, "wrong_credentials", "The email address or the password is wrong")

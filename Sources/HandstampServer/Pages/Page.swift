@@ -40,7 +40,6 @@ struct Page {
     headers[.referrerPolicy] = "same-origin"
     headers[.xFrameOptions] = "DENY"
     headers[.crossOriginOpenerPolicy] = "same-origin"
-    if issuer.hasPrefix("https:") { headers[.strictTransportSecurity] = "max-age=31536000; includeSubDomains" }
     for cookie in cookies { headers.append(HTTPField(name: .setCookie, value: cookie.field)) }
     return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(string: html.text)))
   }

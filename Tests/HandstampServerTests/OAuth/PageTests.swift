@@ -21,7 +21,7 @@ import Testing
         #expect(page.header("cache-control") == "no-store")
         #expect(page.header("referrer-policy") == "same-origin")
         #expect(page.header("content-type") == "text/html; charset=utf-8")
-        #expect(page.header("strict-transport-security")?.hasPrefix("max-age=31536000") == true)
+        #expect(page.header("strict-transport-security")?.hasPrefix("max-age=63072000") == true)
         #expect(!page.text.contains("<script"))
       }
     }

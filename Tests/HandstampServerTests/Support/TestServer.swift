@@ -34,6 +34,7 @@ struct TestServer: Sendable {
   let store: FaultyStore
   let mint: TokenMint
   let logs: LogCapture
+  let running: RunningServer
 
   /// Runs `body` against a server of its own, then stops the server.
   static func run<Value>(
@@ -57,7 +58,7 @@ struct TestServer: Sendable {
     let running = try await server.start()
     let test = TestServer(
       server: server, client: WireClient(base: running.url), clock: clock, keys: keys, store: store, mint: mint,
-      logs: logs)
+      logs: logs, running: running)
     do {
       let value = try await body(test)
       try await running.stop()

@@ -1,0 +1,34 @@
+#if Server
+import HTTPTypes
+
+/// Fields of every answer, whatever it says.
+struct AnswerFields: Sendable {
+  /// `Strict-Transport-Security` (RFC 6797); `nil` for a server without a public `https` address.
+  let transportSecurity: String?
+
+  init(_ configuration: ServerConfiguration) {
+    let isPublic = configuration.issuer.hasPrefix("https:")
+    transportSecurity = isPublic ? configuration.transportSecurity?.field : nil
+  }
+
+  func add(to headers: inout HTTPFields) {
+    headers[.xContentTypeOptions] = "nosniff"
+    if let transportSecurity { headers[.strictTransportSecurity] = transportSecurity }
+  }
+}
+
+/// What a server tells browsers about HTTPS (RFC 6797). Only servers whose issuer is an `https` URL send it.
+public struct TransportSecurity: Sendable, Hashable {
+  /// How long browsers use only HTTPS at this host. Default two years.
+  public var maxAge: Duration
+  /// Whether the same holds for all hosts below this one. Default `false`: the server cannot know whether they have TLS.
+  public var includesSubdomains: Bool
+
+  public init(maxAge: Duration = .seconds(63_072_000), includesSubdomains: Bool = false) {
+    self.maxAge = max(.zero, maxAge)
+    self.includesSubdomains = includesSubdomains
+  }
+
+  var field: String { "max-age=\(maxAge.components.seconds)" + (includesSubdomains ? "; includeSubDomains" : "") }
+}
+#endif

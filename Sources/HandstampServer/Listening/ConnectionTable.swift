@@ -1,0 +1,136 @@
+#if Server
+import HandstampSupport
+import NIOCore
+
+/// The open connections of a listener: admits new ones within the limits, and ends all when the server stops.
+final class ConnectionTable: Sendable {
+  private struct Content: Sendable {
+    var order: IdleOrder
+    var connections: [Int: Connection] = [:]
+    /// Requests whose answer is being worked on, also of connections that are closed already.
+    var working = 0
+    var isDraining = false
+    var isAborting = false
+    /// The tasks of requests whose connection is gone.
+    var abandoned: [ObjectIdentifier: Task<Void, Never>] = [:]
+    var waiter: CheckedContinuation<Void, Never>?
+    var isOver: Bool { isDraining && connections.isEmpty && working == 0 }
+  }
+
+  private let content: Locked<Content>
+  private let metrics: ServerMetrics
+  private let log: SeldomLog
+
+  init(limits: (all: Int, perAddress: Int), metrics: ServerMetrics, log: SeldomLog) {
+    content = Locked(Content(order: IdleOrder(limit: limits.all, limitPerAddress: limits.perAddress)))
+    self.metrics = metrics
+    self.log = log
+  }
+
+  /// Admits a connection, or returns `false`: it must be closed.
+  func admit(_ connection: Connection, from address: IPAddress?) -> Bool {
+    let (admission, victim, isDraining) = content.withLock { content in
+      let admission = content.order.admit(address)
+      guard case .admitted(let number, let closing) = admission else {
+        return (admission, nil as Connection?, content.isDraining)
+      }
+      connection.number = number
+      content.connections[number] = connection
+      return (admission, closing.flatMap { content.connections[$0] }, content.isDraining)
+    }
+    victim?.closeIfIdle()
+    switch admission {
+    case .admitted(_, let closing):
+      metrics.update {
+        $0.connections += 1
+        $0.openConnections += 1
+        if closing != nil { $0.closedIdleConnections += 1 }
+      }
+      if closing != nil { log.note(.closedIdle) }
+      if isDraining { connection.quiesce() }
+      return true
+    case .refused: log.note(.refusedConnection)
+    case .refusedForAddress: log.note(.refusedAddress)
+    }
+    metrics.update { $0.refusedConnections += 1 }
+    return false
+  }
+
+  func begin(_ number: Int) { content.withLock { $0.order.begin(number) } }
+  func end(_ number: Int) { content.withLock { $0.order.end(number) } }
+
+  func remove(_ number: Int) {
+    metrics.update { $0.openConnections -= 1 }
+    change { content in
+      content.order.remove(number)
+      content.connections[number] = nil
+    }
+  }
+
+  // MARK: Requests
+
+  func startsWork() { content.withLock { $0.working += 1 } }
+
+  /// - Parameter request: what ``abandon(_:of:)`` was called with, if it was.
+  func endsWork(of request: ObjectIdentifier) {
+    change { content in
+      content.working -= 1
+      content.abandoned[request] = nil
+    }
+  }
+
+  /// The connection of a request is gone. The request is carried on, because what it began should not end halfway.
+  func abandon(_ task: Task<Void, Never>, of request: ObjectIdentifier) {
+    let isAborting = content.withLock { content in
+      content.abandoned[request] = task
+      return content.isAborting
+    }
+    if isAborting { task.cancel() }
+  }
+
+  // MARK: The end
+
+  /// Ends idle connections now and the others after their answer; new ones get one answer.
+  func drain() {
+    let connections = content.withLock { content in
+      content.isDraining = true
+      return Array(content.connections.values)
+    }
+    for connection in connections { connection.quiesce() }
+    change { _ in }
+  }
+
+  /// Ends all connections and requests.
+  func abort() {
+    let (connections, tasks) = content.withLock { content in
+      content.isDraining = true
+      content.isAborting = true
+      return (Array(content.connections.values), Array(content.abandoned.values))
+    }
+    for task in tasks { task.cancel() }
+    for connection in connections { connection.abort() }
+    change { _ in }
+  }
+
+  /// Returns when the table drains and the last connection and request have ended. For one caller.
+  func over() async {
+    await withCheckedContinuation { continuation in
+      let isOver = content.withLock { content in
+        if !content.isOver { content.waiter = continuation }
+        return content.isOver
+      }
+      if isOver { continuation.resume() }
+    }
+  }
+
+  private func change(_ body: (inout Content) -> Void) {
+    let waiter = content.withLock { content -> CheckedContinuation<Void, Never>? in
+      body(&content)
+      guard content.isOver else { return nil }
+      defer { content.waiter = nil }
+      return content.waiter
+    }
+    waiter?.resume()
+  }
+}
+#endif

@@ -1,0 +1,139 @@
+#if Server
+import HandstampSupport
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+
+/// Accepts connections and serves them until the server shuts down.
+struct Listener: Service, CustomStringConvertible {
+  let addresses: [ListeningAddress]
+  let configuration: ServerConfiguration
+  let host: ExchangeHost
+  let identity: TLSIdentity?
+  let notifier: ServiceNotifier
+  let onReady: @Sendable (_ port: Int) async -> Void
+  private let group = MultiThreadedEventLoopGroup.singleton
+
+  /// The name of the service in logs.
+  var description: String { "Listener" }
+
+  func run() async throws {
+    let channels = try await bound()
+    for channel in channels {
+      // Nothing is left to accept with; the server ends instead of being silent.
+      channel.closeFuture.whenComplete { [host] _ in host.table.drain() }
+    }
+    notifier.ready()
+    await onReady(channels.first?.localAddress?.port ?? 0)
+    let following = Task { [identity] in await identity?.follow() }
+    await withTaskCancellationHandler {
+      await withGracefulShutdownHandler {
+        await host.table.over()
+      } onGracefulShutdown: {
+        notifier.stopping()
+        Task { await stop(channels) }
+      }
+    } onCancel: {
+      for channel in channels { channel.close(promise: nil) }
+      host.table.abort()
+    }
+    following.cancel()
+  }
+
+  /// Stops accepting. A connection that was accepted is served, so that a client cannot tell a restart from a busy moment.
+  private func stop(_ channels: [any Channel]) async {
+    for channel in channels { try? await channel.setOption(.autoRead, value: false).get() }
+    // What the channels have accepted is on its way to other event loops.
+    for loop in group.makeIterator() { try? await loop.submit {}.get() }
+    for channel in channels { try? await channel.eventLoop.submit {}.get() }
+    host.logger.info("Accepts no more connections")
+    host.table.drain()
+    for channel in channels { try? await channel.close().get() }
+  }
+
+  private func bound() async throws(ListenFault) -> [any Channel] {
+    var channels: [any Channel] = []
+    for address in addresses {
+      do throws(ListenFault) {
+        channels.append(try await bound(to: address))
+      } catch {
+        for channel in channels { try? await channel.close().get() }
+        throw error
+      }
+    }
+    return channels
+  }
+
+  private func bound(to address: ListeningAddress) async throws(ListenFault) -> any Channel {
+    let bootstrap = bootstrap(for: address)
+    do {
+      switch address {
+      case .host(let host, let port): return try await bootstrap.bind(host: host, port: port).get()
+      case .unixSocket(let path):
+        return try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
+      case .descriptor(let descriptor):
+        BoundSocket.protect(descriptor)
+        return try await bootstrap.withBoundSocket(descriptor).get()
+      }
+    } catch let error as IOError {
+      throw .address(address, cause: String(cString: strerror(error.errnoCode)))
+    } catch {
+      throw .address(address, cause: "\(error)")
+    }
+  }
+
+  private func bootstrap(for address: ListeningAddress) -> ServerBootstrap {
+    let pipeline = ConnectionPipeline(host: host)
+    let grace = host.options.idleGrace ?? (address.isInherited ? .seconds(1) : .zero)
+    let (host, identity, configuration) = (host, identity, configuration)
+    return ServerBootstrap(group: group)
+      .serverChannelOption(.backlog, value: 1024)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .serverChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          let pause = TimeAmount(host.options.acceptPause)
+          try channel.pipeline.syncOperations.addHandler(
+            AcceptBackoffHandler(shouldForwardIOErrorCaught: true) { _ in pause })
+          try channel.pipeline.syncOperations.addHandler(AcceptWatch(metrics: host.metrics, log: host.log))
+        }
+      }
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          let connection = Connection(
+            channel: channel, table: host.table, options: host.options, idleLimit: configuration.idleConnectionLimit,
+            grace: grace)
+          let address = IPAddress(channel.remoteAddress).flatMap {
+            configuration.trustedProxies.contains($0) ? nil : $0.network
+          }
+          guard host.table.admit(connection, from: address) else { throw Refused() }
+          try channel.pipeline.syncOperations.addHandler(connection)
+          try pipeline.add(to: channel, of: connection, with: identity?.context)
+        }
+      }
+  }
+
+  /// The bootstrap closes a connection whose set-up fails.
+  private struct Refused: Error {}
+}
+
+/// Reports failures to accept a connection; the handler before it pauses then.
+private final class AcceptWatch: ChannelInboundHandler {
+  typealias InboundIn = any Channel
+  private let metrics: ServerMetrics
+  private let log: SeldomLog
+
+  init(metrics: ServerMetrics, log: SeldomLog) {
+    self.metrics = metrics
+    self.log = log
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    guard let error = error as? IOError else { return context.fireErrorCaught(error) }
+    metrics.update { $0.acceptFailures += 1 }
+    log.note(.acceptFailed, cause: String(cString: strerror(error.errnoCode)))
+  }
+}
+#endif

@@ -1,0 +1,115 @@
+#if Server
+import HandstampSupport
+import NIOSSL
+
+/// The files of the server's certificate, in PEM, as certbot writes them (`fullchain.pem`, `privkey.pem`).
+///
+/// They are read again when they change, also when a symbolic link to them does: new connections get the new certificate, open
+/// ones continue. If the new files cannot be used, the former ones stay in use.
+public struct TLSFiles: Sendable, Hashable {
+  /// The path of the certificate, followed by those of the authorities in between.
+  public var certificate: String
+  /// The path of the private key.
+  public var key: String
+  /// How often the files are looked at. Default 5 s, at least 10 ms.
+  public var interval: Duration
+
+  public init(certificate: String, key: String, interval: Duration = .seconds(5)) {
+    self.certificate = certificate
+    self.key = key
+    self.interval = max(.milliseconds(10), interval)
+  }
+
+  /// Reads the files.
+  func context() throws(TLSFault) -> NIOSSLContext {
+    let chain: [NIOSSLCertificate]
+    do { chain = try NIOSSLCertificate.fromPEMBytes(try TLSFiles.bytes(of: certificate)) } catch {
+      throw TLSFault.from(error, certificate, else: .certificate(certificate))
+    }
+    guard !chain.isEmpty else { throw .certificate(certificate) }
+    let key: NIOSSLPrivateKey
+    do { key = try NIOSSLPrivateKey(bytes: try TLSFiles.bytes(of: self.key), format: .pem) } catch {
+      throw TLSFault.from(error, self.key, else: .key(self.key))
+    }
+    var configuration = TLSConfiguration.makeServerConfiguration(
+      certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+    configuration.minimumTLSVersion = .tlsv12
+    configuration.applicationProtocols = ["h2", "http/1.1"]
+    do { return try NIOSSLContext(configuration: configuration) } catch {
+      throw .mismatch(certificate: certificate, key: self.key)
+    }
+  }
+
+  private static func bytes(of path: String) throws(TLSFault) -> [UInt8] {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw .unreadable(path, cause: String(cString: strerror(errno))) }
+    defer { close(file) }
+    var content: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 16 * 1024)
+    while true {
+      let count = read(file, &buffer, buffer.count)
+      guard count >= 0 else { throw .unreadable(path, cause: String(cString: strerror(errno))) }
+      guard count > 0, content.count <= largest else { return content }
+      content += buffer.prefix(count)
+    }
+  }
+
+  /// No chain is larger.
+  private static let largest = 1 << 20
+
+  /// Which files there are, to see whether they have changed.
+  var stamp: [FileStamp] { [FileStamp(certificate), FileStamp(key)] }
+
+  /// A version of a file.
+  struct FileStamp: Sendable, Hashable {
+    private var numbers: [Int64] = []
+
+    /// - Parameter path: symbolic links are followed.
+    init(_ path: String) {
+      var status = stat()
+      guard stat(path, &status) == 0 else { return }
+      #if canImport(Darwin)
+      let time = status.st_mtimespec
+      #else
+      let time = status.st_mtim
+      #endif
+      numbers = [
+        Int64(truncatingIfNeeded: status.st_dev), Int64(truncatingIfNeeded: status.st_ino), Int64(status.st_size),
+        Int64(time.tv_sec), Int64(time.tv_nsec),
+      ]
+    }
+  }
+}
+
+/// A reason why a certificate and its key cannot be used.
+public enum TLSFault: Error, Sendable, Hashable, CustomStringConvertible {
+  case unreadable(String, cause: String)
+  /// The file has no certificate in PEM.
+  case certificate(String)
+  /// The file has no private key in PEM.
+  case key(String)
+  /// The key is not the certificate's.
+  case mismatch(certificate: String, key: String)
+
+  static func from(_ error: any Error, _ path: String, else fault: TLSFault) -> TLSFault { error as? TLSFault ?? fault }
+
+  public var description: String {
+    switch self {
+    case .unreadable(let path, let cause): "cannot read \(path): \(cause)"
+    case .certificate(let path): "\(path) has no certificate in PEM"
+    case .key(let path): "\(path) has no private key in PEM"
+    case .mismatch(let certificate, let key): "the key in \(key) does not belong to the certificate in \(certificate)"
+    }
+  }
+
+  /// What to do.
+  public var hint: String {
+    switch self {
+    case .unreadable: "name a file that the server's user may read"
+    case .certificate: "name the chain, such as fullchain.pem, which begins with -----BEGIN CERTIFICATE-----"
+    case .key: "name the key without a passphrase, such as privkey.pem"
+    case .mismatch: "name a certificate and a key that were issued together"
+    }
+  }
+}
+#endif

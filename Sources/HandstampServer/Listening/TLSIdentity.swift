@@ -1,0 +1,54 @@
+#if Server
+import HandstampSupport
+import Logging
+import NIOSSL
+
+/// The certificate in use, which follows its files.
+final class TLSIdentity: Sendable {
+  private struct Content: Sendable {
+    var context: NIOSSLContext
+    /// The files that were last read, whether they could be used or not.
+    var stamp: [TLSFiles.FileStamp]
+  }
+
+  let files: TLSFiles
+  private let content: Locked<Content>
+  private let metrics: ServerMetrics
+  private let logger: Logger
+
+  init(_ files: TLSFiles, metrics: ServerMetrics, logger: Logger) throws(TLSFault) {
+    self.files = files
+    self.metrics = metrics
+    self.logger = logger
+    // The stamp first: a change in between is then seen as one.
+    let stamp = files.stamp
+    content = Locked(Content(context: try files.context(), stamp: stamp))
+  }
+
+  /// What a new connection uses.
+  var context: NIOSSLContext { content.withLock { $0.context } }
+
+  /// Reads the files again at every change, until the task is cancelled.
+  func follow() async {
+    while (try? await Task.sleep(for: files.interval)) != nil { reload() }
+  }
+
+  /// Reads the files if they have changed.
+  func reload() {
+    let stamp = files.stamp
+    guard stamp != content.withLock({ $0.stamp }) else { return }
+    do throws(TLSFault) {
+      let context = try files.context()
+      content.withLock { $0 = Content(context: context, stamp: stamp) }
+      metrics.update { $0.certificatesLoaded += 1 }
+      logger.notice("New certificate in use", metadata: ["handstamp.file": "\(files.certificate)"])
+    } catch {
+      // Half of a change, perhaps: the next look sees the rest.
+      content.withLock { $0.stamp = stamp }
+      metrics.update { $0.certificatesRefused += 1 }
+      logger.error(
+        "New certificate not usable, the former one stays in use", metadata: ["handstamp.cause": "\(error)"])
+    }
+  }
+}
+#endif
