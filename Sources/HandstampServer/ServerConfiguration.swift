@@ -50,8 +50,6 @@ public struct ServerConfiguration: Sendable {
   public var hashingQueue: Int
   /// How often clients may sign in, sign up, cause mails and so on. Default ``ServerLimits/standard``.
   public var limits: ServerLimits
-  /// The proxies in front of the server, whose word about the address of a client counts. Default ``TrustedProxies/none``.
-  public var proxies: TrustedProxies
   /// Maximum size of a request body, in bytes.
   public var bodyLimit: Int
   /// Time without an event after which an event stream sends a heartbeat.
@@ -65,7 +63,7 @@ public struct ServerConfiguration: Sendable {
   public var eventStreams: EventStreamLimits
   /// How the server listens by itself.
   public var listener: ListenerOptions
-  /// The proxies in front of the server. Default: none.
+  /// The proxies in front of the server, whose word about the address of a client counts. Default ``TrustedProxies/none``.
   public var trustedProxies: TrustedProxies
   /// What the server tells browsers about HTTPS, if ``issuer`` is an `https` URL; `nil` says nothing.
   public var transportSecurity: TransportSecurity?
@@ -99,7 +97,6 @@ public struct ServerConfiguration: Sendable {
     hashingThreads: Int? = nil,
     hashingQueue: Int = 64,
     limits: ServerLimits = .standard,
-    proxies: TrustedProxies = .none,
     bodyLimit: Int = 64 * 1024,
     heartbeat: Duration = .seconds(15),
     shutdownLimit: Duration = .seconds(10),
@@ -130,7 +127,6 @@ public struct ServerConfiguration: Sendable {
     self.hashingThreads = hashingThreads ?? max(1, ProcessInfo.processInfo.activeProcessorCount - 1)
     self.hashingQueue = hashingQueue
     self.limits = limits
-    self.proxies = proxies
     self.bodyLimit = bodyLimit
     self.heartbeat = heartbeat
     self.shutdownLimit = shutdownLimit

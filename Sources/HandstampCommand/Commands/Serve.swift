@@ -22,6 +22,12 @@ struct Serve: AsyncParsableCommand {
       back up the folder as a whole: its keys and its database belong together; to restore, replace only the database
       and keep ends.log and clock, which record the sessions ended since the backup
 
+      beyond loopback it serves HTTPS only, or plain HTTP behind a proxy that terminates TLS; certificate and key are read
+      again when they change
+
+      started with sockets (LISTEN_FDS, as by a systemd socket unit), it listens on those instead of --host and --port, and
+      no client notices a restart; it tells NOTIFY_SOCKET when it is ready, and when it stops
+
       HANDSTAMP_SERVE_KEYS may hold the full text of a keys.json, to use instead of that file
       """)
 
@@ -56,6 +62,9 @@ struct Serve: AsyncParsableCommand {
   @Option(help: "the header field that these proxies write: x-forwarded-for or forwarded (default: x-forwarded-for)")
   var proxyHeader: String?
   @Option(help: "trace, debug, info, notice, warning or error (default: info)") var logLevel: String?
+  @Option(help: "certificate chain in PEM, to serve HTTPS") var tlsCertificate: String?
+  @Option(help: "private key of the certificate, in PEM") var tlsKey: String?
+  @Option(help: "yes serves plain HTTP beyond loopback (default: no)") var allowCleartext: String?
   @Flag(help: "trust the system clock even though it differs from the expected time")
   var trustClock = false
   @Flag(help: "create the database for the keys in HANDSTAMP_SERVE_KEYS, then exit") var newDatabase = false
@@ -70,7 +79,7 @@ struct Serve: AsyncParsableCommand {
         .sendmail: sendmail, .mailFrom: mailFrom, .mailLink: mailLink, .retention: retention,
         .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .appConfig: appConfig,
         .clients: clients, .rateLimits: rateLimits, .trustedProxies: trustedProxies, .proxyHeader: proxyHeader,
-        .logLevel: logLevel,
+        .logLevel: logLevel, .tlsCertificate: tlsCertificate, .tlsKey: tlsKey, .allowCleartext: allowCleartext,
       ].compactMapValues { $0 }, environment: ProcessInfo.processInfo.environment, file: config)
     if newDatabase { return try settings.createDatabase() }
     let (store, keys) = try settings.openFolder()
@@ -94,9 +103,18 @@ struct Serve: AsyncParsableCommand {
       logger.warning("Mails are written to a folder and not sent", metadata: ["handstamp.folder": "\(folder.path)"])
     }
     do {
-      try await serve(server, on: host, port: settings.port)
+      try await serve(server, with: settings)
     } catch is CancellationError {
       // Stopped.
+    } catch ListenFault.cleartext(let address) {
+      throw Refusal(
+        .usage, "serving \(address) in plain HTTP would send passwords and tokens unencrypted",
+        hint: "add --tls-certificate and --tls-key, or --trusted-proxies with the address of the proxy that terminates TLS"
+      )
+    } catch ListenFault.tls(let fault) {
+      throw Refusal(.usage, plain("\(fault)"), hint: fault.hint)
+    } catch ListenFault.notListening(let address) {
+      throw Refusal(.failure, "\(ListenFault.notListening(address))", hint: ListenFault.notListening(address).hint)
     } catch {
       logger.error("Server failed", metadata: ["handstamp.error": "\(type(of: error))"])
       throw Refusal(
@@ -113,13 +131,20 @@ struct Serve: AsyncParsableCommand {
     }
   }
 
-  private func serve(_ server: SessionServer, on host: String, port: Int) async throws {
+  private func serve(_ server: SessionServer, with settings: ServeSettings) async throws {
+    let environment = ProcessInfo.processInfo.environment
+    let inherited = ListeningAddress.inherited(by: getpid(), environment: environment)
+    let notifier = ServiceNotifier(environment: environment)
+    // Not for programs that this one starts.
+    for name in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "NOTIFY_SOCKET"] { unsetenv(name) }
+    let addresses = inherited.isEmpty ? [.host(settings.host, port: settings.port)] : inherited
+    let scheme = settings.tls == nil ? "http" : "https"
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
-        try await server.run(host: host, port: port, stoppingOnSignals: true) { port in
-          let name = host.contains(":") ? "[\(host)]" : host
+        try await server.run(on: addresses, stoppingOnSignals: true, notifier: notifier) { port in
           server.configuration.logger.notice("Listening", metadata: ["handstamp.port": "\(port)"])
-          Terminal.out("http://\(name):\(port)")
+          let address = ListeningAddress.host(settings.host, port: port)
+          Terminal.out(port == 0 ? server.configuration.issuer : "\(scheme)://\(address)")
         }
       }
       if untilStdinEnds {

@@ -31,6 +31,9 @@ struct ServeSettings {
     case trustedProxies = "trusted-proxies"
     case proxyHeader = "proxy-header"
     case logLevel = "log-level"
+    case tlsCertificate = "tls-certificate"
+    case tlsKey = "tls-key"
+    case allowCleartext = "allow-cleartext"
 
     var flag: String { "--" + rawValue }
     var variable: String {
@@ -62,6 +65,8 @@ struct ServeSettings {
   let rateLimits: ServerLimits
   let proxies: TrustedProxies
   let logLevel: Logger.Level
+  let tls: TLSFiles?
+  let allowsCleartext: Bool
   /// The keys, if they are not kept in the data folder.
   let keys: ServerKeys?
 
@@ -103,7 +108,17 @@ struct ServeSettings {
       throw refuse(.port, "a port number")
     }
     self.port = port
-    let issuer = values[.issuer]?.text ?? "http://\(host)" + (port == 0 ? "" : ":\(port)")
+    switch (values[.tlsCertificate]?.text, values[.tlsKey]?.text) {
+    case (nil, nil): tls = nil
+    case (let certificate?, let key?): tls = TLSFiles(certificate: certificate, key: key)
+    case (.some, nil): throw Refusal(.usage, "--tls-certificate needs its key", hint: "add --tls-key FILE")
+    case (nil, .some): throw Refusal(.usage, "--tls-key needs its certificate", hint: "add --tls-certificate FILE")
+    }
+    guard let allowsCleartext = ["yes": true, "no": false][values[.allowCleartext]?.text ?? "no"] else {
+      throw refuse(.allowCleartext, "yes or no")
+    }
+    self.allowsCleartext = allowsCleartext
+    let issuer = values[.issuer]?.text ?? "\(tls == nil ? "http" : "https")://\(host)" + (port == 0 ? "" : ":\(port)")
     guard let parts = URLComponents(string: issuer), ["http", "https"].contains(parts.scheme), parts.host != nil,
       parts.query == nil, !issuer.hasSuffix("/")
     else { throw refuse(.issuer, "a valid issuer") }
@@ -245,6 +260,9 @@ extension ServeSettings.Key {
     case .rateLimits: "use standard, or none on a private network"
     case .trustedProxies: "use the addresses of your proxies, such as 10.0.0.0/8,::1, and unix for Unix domain sockets"
     case .proxyHeader: "use the header field that your proxies write: x-forwarded-for or forwarded"
+    case .tlsCertificate: "use a chain in PEM, such as certbot's fullchain.pem"
+    case .tlsKey: "use a private key in PEM, such as certbot's privkey.pem"
+    case .allowCleartext: "use yes only if nothing else can read the network"
     case .logLevel: "use one of trace, debug, info, notice, warning, error"
     }
   }
@@ -287,10 +305,11 @@ extension ServeSettings {
   func server(
     store: SQLiteRegistryStore, keys: ServerKeys, trustingClock: Bool
   ) async throws -> SessionServer {
+    let listener = ListenerOptions(tls: tls, allowsCleartext: allowsCleartext)
     let configuration = ServerConfiguration(
       issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, clients: clients, mailFrom: mailFrom,
-      mailLink: mailLink, appConfig: appConfig, limits: rateLimits, proxies: proxies, logger: logger,
-      trustsClock: trustingClock)
+      mailLink: mailLink, appConfig: appConfig, limits: rateLimits, listener: listener, trustedProxies: proxies,
+      logger: logger, trustsClock: trustingClock)
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
     let signing = try SigningKeyFile(path: data + "/signing.pem").keys()
     do {

@@ -16,7 +16,7 @@ import Testing
   @Test func `count by the address that a trusted proxy names`() async throws {
     try await TestServer.run {
       $0.limits[.signUps].perAddress = RateLimit(burst: 2, every: .seconds(30))
-      $0.proxies = trusting
+      $0.trustedProxies = trusting
     } body: { test in
       var statuses: [Int] = []
       for number in 0..<4 { statuses.append(try await signUp(test, number, from: "192.0.2.1").status) }
@@ -46,7 +46,7 @@ import Testing
 
   @Test func `can be checked by an operator`() async throws {
     try await TestServer.run {
-      $0.proxies = trusting
+      $0.trustedProxies = trusting
     } body: { test in
       let direct = try await test.client.get("/v1/client-address")
       #expect(direct.json["address"] == "127.0.0.1")
