@@ -42,11 +42,9 @@ final class Connection: ChannelInboundHandler, RemovableChannelHandler, @uncheck
 
   func handlerAdded(context: ChannelHandlerContext) { wait(idleLimit) }
 
-  func channelInactive(context: ChannelHandlerContext) {
+  func handlerRemoved(context: ChannelHandlerContext) {
     timer?.cancel()
     timer = nil
-    table.remove(number)
-    context.fireChannelInactive()
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -14,6 +14,8 @@ final class ConnectionTable: Sendable {
     /// The tasks of requests whose connection is gone.
     var abandoned: [ObjectIdentifier: Task<Void, Never>] = [:]
     var waiter: CheckedContinuation<Void, Never>?
+    /// The most connections since memory was last given back.
+    var peak = 0
     var isOver: Bool { isDraining && connections.isEmpty && working == 0 }
   }
 
@@ -36,6 +38,7 @@ final class ConnectionTable: Sendable {
       }
       connection.number = number
       content.connections[number] = connection
+      content.peak = max(content.peak, content.connections.count)
       return (admission, closing.flatMap { content.connections[$0] }, content.isDraining)
     }
     victim?.closeIfIdle()
@@ -61,11 +64,19 @@ final class ConnectionTable: Sendable {
 
   func remove(_ number: Int) {
     metrics.update { $0.openConnections -= 1 }
+    var isFlood = false
     change { content in
       content.order.remove(number)
       content.connections[number] = nil
+      let count = content.connections.count
+      isFlood = content.peak - count >= ConnectionTable.flood && count <= content.peak / 4
+      if isFlood { content.peak = count }
     }
+    if isFlood { FreedMemory.giveBack() }
   }
+
+  /// So many connections leave memory that is worth giving back.
+  private static let flood = 500
 
   // MARK: Requests
 

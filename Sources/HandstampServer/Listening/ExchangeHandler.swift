@@ -16,7 +16,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
   typealias OutboundIn = Never
   typealias OutboundOut = HTTPResponsePart
 
-  private enum State {
+  enum State {
     case waiting
     case receiving(HTTPRequest, ByteBuffer)
     case answering
@@ -25,31 +25,34 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     case closed
   }
 
-  private enum Arrival {
+  enum Arrival {
     case part(HTTPRequestPart)
     case failure
   }
 
-  private let host: ExchangeHost
+  let host: ExchangeHost
   let connection: Connection
   /// Whether this is a stream of HTTP/2.
-  private let isStream: Bool
-  private var context: ChannelHandlerContext?
-  private var state = State.waiting
+  let isStream: Bool
+  var context: ChannelHandlerContext?
+  var state = State.waiting
   /// Whether the connection serves another request after this answer.
-  private var isKept = true
-  private var isCounted = false
-  private var isInputClosed = false
+  var isKept = true
+  var isCounted = false
+  /// Whether the rest of a request is still to come.
+  var isRequestOpen = false
+  var isInputClosed = false
   /// Requests that the client sent before it had an answer. At most one read of them: reading pauses then.
-  private var arrivals: [Arrival] = []
-  private var isReadHeld = false
+  var arrivals: [Arrival] = []
+  var isReadHeld = false
   private var bodyBegan = NIODeadline.now()
   private var bodyTimer: Scheduled<Void>?
-  private var lingerTimer: Scheduled<Void>?
-  private var writeTimer: Scheduled<Void>?
-  private var writes = 0
+  var lingerTimer: Scheduled<Void>?
+  var lingerEnd = NIODeadline.now()
+  var writeTimer: Scheduled<Void>?
+  var writes = 0
   private var task: Task<Void, Never>?
-  private var onInputClosed: (@Sendable () -> Void)?
+  var onInputClosed: (@Sendable () -> Void)?
 
   init(host: ExchangeHost, connection: Connection, isStream: Bool) {
     self.host = host
@@ -83,16 +86,27 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let part = unwrapInboundIn(data)
-    if case .end = part { connection.requestArrived() }
+    switch part {
+    case .head: isRequestOpen = true
+    case .body: break
+    case .end:
+      isRequestOpen = false
+      connection.requestArrived()
+    }
     switch state {
     case .waiting, .receiving: take(part)
     case .answering: if isKept { arrivals.append(.part(part)) }
-    case .lingering, .closed: break
+    case .lingering: if case .end = part { context.close(mode: .output, promise: nil) }
+    case .closed: break
     }
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
-    if case .receiving(_, let body) = state { awaitBody(after: body.readableBytes) }
+    switch state {
+    case .receiving(_, let body): awaitBody(after: body.readableBytes)
+    case .lingering: awaitSilence()
+    case .waiting, .answering, .closed: break
+    }
     context.fireChannelReadComplete()
   }
 
@@ -100,7 +114,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     if arrivals.isEmpty { context.read() } else { isReadHeld = true }
   }
 
-  private func take(_ part: HTTPRequestPart) {
+  func take(_ part: HTTPRequestPart) {
     switch (part, state) {
     case (.head(let request), .waiting): begin(request)
     case (.body(let bytes), .receiving(let request, var body)):
@@ -135,7 +149,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     state = .receiving(request, ByteBuffer())
   }
 
-  private func answer(_ request: HTTPRequest, _ body: ByteBuffer, isComplete: Bool, failure: (any Error)? = nil) {
+  func answer(_ request: HTTPRequest, _ body: ByteBuffer, isComplete: Bool, failure: (any Error)? = nil) {
     guard let context else { return }
     bodyTimer?.cancel()
     bodyTimer = nil
@@ -163,6 +177,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
       context.close(promise: nil)
       return
     }
+    isRequestOpen = false
     switch state {
     case .waiting: refuse(error as? HTTPParserError == .headerOverflow ? .headTooLarge : .notHTTP)
     // The route decides the format of the answer.
@@ -177,7 +192,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     !(error is IOError) && !(error is ChannelError) && ConnectionPipeline.isHTTP(error)
   }
 
-  private func awaitBody(after count: Int) {
+  func awaitBody(after count: Int) {
     guard bodyTimer == nil, let context else { return }
     let options = host.options
     let whole = options.bodyLimit + .milliseconds(count * 1000 / options.bodyRate)
@@ -204,148 +219,16 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
   }
 
   /// Answers without asking the responder, and ends the connection.
-  private func refuse(_ problem: Problem) {
+  func refuse(_ problem: Problem) {
     bodyTimer?.cancel()
     bodyTimer = nil
     isKept = false
+    isRequestOpen = false
     state = .answering
     var response = problem.response
     host.fields.add(to: &response.headers)
     response.headers[.date] = host.date()
     send(response.head, problem.content, isLast: true)
-  }
-
-  // MARK: Answering
-
-  /// Sends a part of the answer, the head first. Returns when the client's side has accepted it.
-  @discardableResult
-  func send(_ head: HTTPResponse?, _ body: ByteBuffer?, isLast: Bool) -> EventLoopFuture<Void>? {
-    guard let context, case .answering = state else { return nil }
-    if var head {
-      if isStream {
-        head.headerFields[.connection] = nil
-      } else {
-        if head.headerFields[.connection] == "close" || connection.isDraining { isKept = false }
-        if !isKept { head.headerFields[.connection] = "close" }
-      }
-      context.write(wrapOutboundOut(.head(head)), promise: nil)
-      if !isKept { arrivals = [] }
-    }
-    let promise = context.eventLoop.makePromise(of: Void.self)
-    if let body, body.readableBytes > 0 {
-      context.write(wrapOutboundOut(.body(body)), promise: isLast ? nil : promise)
-    } else if !isLast {
-      promise.succeed()
-    }
-    if isLast { context.write(wrapOutboundOut(.end(nil)), promise: promise) }
-    writes += 1
-    context.flush()
-    promise.futureResult.assumeIsolated().whenComplete { [self] result in
-      writes -= 1
-      if writes == 0 {
-        writeTimer?.cancel()
-        writeTimer = nil
-      }
-      if isLast, case .success = result { answered() }
-    }
-    if writes > 0, writeTimer == nil {
-      writeTimer = context.eventLoop.scheduleTask(in: TimeAmount(host.options.writeLimit)) { [weak self] in
-        self?.writeTimePassed()
-      }
-    }
-    return promise.futureResult
-  }
-
-  private func writeTimePassed() {
-    host.metrics.update { $0.slowReaders += 1 }
-    host.log.note(.slowReader)
-    context?.close(promise: nil)
-  }
-
-  private func answered() {
-    guard let context else { return }
-    onInputClosed = nil
-    if isCounted {
-      isCounted = false
-      connection.requestEnded(isLast: !isStream && !isKept)
-    }
-    guard !isStream else {
-      if !isKept { context.close(promise: nil) }
-      return
-    }
-    guard isKept else { return linger() }
-    state = .waiting
-    takeArrivals()
-    guard case .waiting = state else { return }
-    if isInputClosed {
-      linger()
-    } else if isReadHeld {
-      isReadHeld = false
-      context.read()
-    }
-  }
-
-  private func takeArrivals() {
-    while !arrivals.isEmpty {
-      switch state {
-      case .waiting, .receiving: break
-      case .answering, .lingering, .closed: return
-      }
-      switch arrivals.removeFirst() {
-      case .part(let part): take(part)
-      case .failure:
-        if case .receiving(let request, let body) = state {
-          answer(request, body, isComplete: false, failure: HTTPParserError.unknown)
-        } else {
-          refuse(.notHTTP)
-        }
-      }
-    }
-    if case .receiving(_, let body) = state { awaitBody(after: body.readableBytes) }
-  }
-
-  // MARK: The end
-
-  /// Closes the sending side, and the connection when the client has done so too, or after a while: closing it at once could
-  /// take the answer away from a client that is still sending.
-  private func linger() {
-    guard let context else { return }
-    state = .lingering
-    arrivals = []
-    guard !isInputClosed else { return context.close(promise: nil) }
-    lingerTimer = context.eventLoop.scheduleTask(in: TimeAmount(host.options.lingerLimit)) { [weak self] in
-      self?.context?.close(promise: nil)
-    }
-    context.close(mode: .output, promise: nil)
-    if isReadHeld {
-      isReadHeld = false
-      context.read()
-    }
-  }
-
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if let event = event as? ChannelEvent, event == .inputClosed {
-      isInputClosed = true
-      switch state {
-      case .waiting, .receiving, .lingering: context.close(promise: nil)
-      case .answering: inputHasClosed()
-      case .closed: break
-      }
-    }
-    context.fireUserInboundEventTriggered(event)
-  }
-
-  /// Calls `body` when the client has closed its side, at once if it has.
-  func whenInputClosed(_ body: @escaping @Sendable () -> Void) {
-    if case .closed = state { return body() }
-    if isInputClosed { return body() }
-    onInputClosed = body
-  }
-
-  private func inputHasClosed() {
-    let action = onInputClosed
-    onInputClosed = nil
-    action?()
   }
 }
 

@@ -109,6 +109,8 @@ struct Listener: Service, CustomStringConvertible {
             configuration.trustedProxies.contains($0) ? nil : $0.network
           }
           guard host.table.admit(connection, from: address) else { throw Refused() }
+          // Also of a channel that is closed before it was ever active.
+          channel.closeFuture.whenComplete { _ in host.table.remove(connection.number) }
           try channel.pipeline.syncOperations.addHandler(connection)
           try pipeline.add(to: channel, of: connection, with: identity?.context)
         }
@@ -120,7 +122,7 @@ struct Listener: Service, CustomStringConvertible {
 }
 
 /// Reports failures to accept a connection; the handler before it pauses then.
-private final class AcceptWatch: ChannelInboundHandler {
+final class AcceptWatch: ChannelInboundHandler {
   typealias InboundIn = any Channel
   private let metrics: ServerMetrics
   private let log: SeldomLog

@@ -7,41 +7,29 @@ import Testing
 
 extension Processes {
   @Suite struct `A server on the open network` {
-    @Test func `refuses no request and resets no connection across restarts with an inherited socket`() async throws {
-      try await Rig.inFolder { folder in
-        let manager = try ServiceManager(folder: folder)
-        var server = try manager.start()
-        #expect(await manager.nextState() == "READY=1")
-        let (sent, total) = (Locked(0), 10_000)
-        let failures = try await withThrowingTaskGroup(of: [String].self) { group in
-          for _ in 0..<8 {
-            group.addTask {
-              await Blocking.run {
-                PlainClient(port: manager.port) {
-                  sent.withLock { sent in
-                    sent += 1
-                    return sent <= total
-                  }
-                }.run()
-              }
-            }
-          }
-          for restart in 1...5 {
-            while sent.withLock({ $0 < total * restart / 6 }) { await Task.yield() }
-            server.terminate()
-            #expect(await manager.nextState() == "STOPPING=1")
-            await Blocking.run { [server] in server.waitUntilExit() }
-            #expect(server.terminationStatus == 0)
-            server = try manager.start()
-            #expect(await manager.nextState() == "READY=1")
-          }
-          return try await group.reduce(into: []) { $0 += $1 }
-        }
-        server.terminate()
-        await Blocking.run { [server] in server.waitUntilExit() }
-        #expect(failures.isEmpty)
-        #expect(sent.withLock { $0 } >= total)
+    /// Runs a script of this repository on the program; returns its words if it fails.
+    private func script(_ name: String, _ count: Int) async throws -> String? {
+      let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().path
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
+      process.arguments = ["\(root)/scripts/\(name)", try Child.program(), String(count)]
+      let output = Pipe()
+      process.standardOutput = output
+      try Child.withoutBlockedSignals { try process.run() }
+      return await Blocking.run {
+        let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        return process.terminationStatus == 0 ? nil : "\(process.terminationStatus): \(words)"
       }
+    }
+
+    @Test func `refuses no request and resets no connection across restarts with an inherited socket`() async throws {
+      #expect(try await script("restarts", 10_000) == nil)
+    }
+
+    @Test func `spends little memory on an idle connection and an event stream`() async throws {
+      #expect(try await script("memory", 400) == nil)
     }
 
     @Test func `answers an honest client while others hold more connections than it has descriptors`() async throws {
@@ -65,14 +53,14 @@ extension Processes {
         }.trimmingCharacters(in: .newlines)
         let port = try #require(UInt16(line.split(separator: ":").last ?? ""))
         let open = try (0..<600).map { _ in
-          let connection = socket(AF_INET, ServiceManager.stream, 0)
-          var address = ServiceManager.loopback(port)
+          let connection = socket(AF_INET, PlainClient.stream, 0)
+          var address = PlainClient.loopback(port)
           let isConnected = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
               connect(connection, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
             }
           }
-          guard isConnected else { throw ServiceManager.Failed(errno: errno) }
+          guard isConnected else { throw PlainClient.Failed(errno: errno) }
           return connection
         }
         defer { for connection in open { close(connection) } }
@@ -135,7 +123,7 @@ extension Processes {
       try #require(FileManager.default.isExecutableFile(atPath: program), "install systemd")
       try await Rig.inFolder { folder in
         // Free for now, and the program fails if it is not.
-        let port = try ServiceManager(folder: folder).port
+        let port = try FreePort.find()
         let process = Process()
         process.executableURL = URL(fileURLWithPath: program)
         process.arguments = [
@@ -150,7 +138,7 @@ extension Processes {
         }
         var status = 0
         let end = ContinuousClock.now + .seconds(20)
-        while status != 200, ContinuousClock.now < end {
+        while status != 200, process.isRunning, ContinuousClock.now < end {
           status = (try? await Rig.status(of: "http://127.0.0.1:\(port)/health")) ?? 0
         }
         #expect(status == 200)

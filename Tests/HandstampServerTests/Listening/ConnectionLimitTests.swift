@@ -3,6 +3,8 @@ import HTTPTypes
 import HandstampCore
 import HandstampSupport
 import Hummingbird
+import NIOCore
+import NIOEmbedded
 import Testing
 
 @testable import HandstampServer
@@ -209,6 +211,37 @@ final class RequestGate: MiddlewareProtocol, Sendable {
       var value = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
       value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
       return value ^ (value >> 31)
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct `A failure to accept a connection` {
+  @Test func `is reported and counted, and accepting goes on after a pause`() async throws {
+    let (metrics, logs) = (ServerMetrics(), LogCapture())
+    let reads = ReadCounter()
+    let channel = EmbeddedChannel(
+      handlers: [
+        reads, AcceptBackoffHandler(shouldForwardIOErrorCaught: true) { _ in .milliseconds(200) },
+        AcceptWatch(metrics: metrics, log: SeldomLog(logs.logger)),
+      ])
+    let before = reads.count
+    for _ in 0..<100 { channel.pipeline.fireErrorCaught(IOError(errnoCode: EMFILE, reason: "accept")) }
+    channel.read()
+    #expect(reads.count == before)
+    #expect(metrics.snapshot.acceptFailures == 100)
+    #expect(logs.lines.count == 1)
+    #expect(logs.text.contains("Accepting connections failed"))
+    channel.embeddedEventLoop.advanceTime(by: .seconds(60))
+    _ = try? channel.finish()
+  }
+
+  private final class ReadCounter: ChannelOutboundHandler {
+    typealias OutboundIn = Never
+    private(set) var count = 0
+
+    func read(context: ChannelHandlerContext) {
+      count += 1
+      context.read()
     }
   }
 }

@@ -20,22 +20,27 @@ enum Tool {
   ) async throws -> Outcome {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["timeout", "60"] + arguments
+    process.arguments = arguments
     let (standardInput, standardOutput) = (Pipe(), Pipe())
     process.standardInput = standardInput
     process.standardOutput = standardOutput
     process.standardError = FileHandle.nullDevice
     try process.run()
+    // Not a signal that Dispatch's threads block, and with them their children.
+    let id = process.processIdentifier
+    let watchdog = DispatchWorkItem { kill(id, SIGKILL) }
+    DispatchQueue.global().asyncAfter(deadline: .now() + 60, execute: watchdog)
     let collected = Locked<[UInt8]>([])
     async let isRead: Void = read(standardOutput, into: collected)
     try? standardInput.fileHandleForWriting.write(contentsOf: Data(input))
     if let isEnough {
       _ = await eventually { !process.isRunning || isEnough(collected.withLock { $0 }) }
-      process.terminate()
+      kill(id, SIGKILL)
     }
     try? standardInput.fileHandleForWriting.close()
     await isRead
     process.waitUntilExit()
+    watchdog.cancel()
     return Outcome(status: process.terminationStatus, output: collected.withLock { $0 })
   }
 
