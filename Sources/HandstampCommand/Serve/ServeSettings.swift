@@ -118,7 +118,9 @@ struct ServeSettings {
       throw refuse(.allowCleartext, "yes or no")
     }
     self.allowsCleartext = allowsCleartext
-    let issuer = values[.issuer]?.text ?? "\(tls == nil ? "http" : "https")://\(host)" + (port == 0 ? "" : ":\(port)")
+    let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+    let issuer =
+      values[.issuer]?.text ?? "\(tls == nil ? "http" : "https")://\(name)" + (port == 0 ? "" : ":\(port)")
     guard let parts = URLComponents(string: issuer), ["http", "https"].contains(parts.scheme), parts.host != nil,
       parts.query == nil, !issuer.hasSuffix("/")
     else { throw refuse(.issuer, "a valid issuer") }
