@@ -54,31 +54,59 @@ extension ExchangeHandler {
   private func answered() {
     guard let context else { return }
     onInputClosed = nil
-    if isCounted {
-      isCounted = false
-      connection.requestEnded(isLast: !isStream && !isKept)
-    }
     guard !isStream else {
+      endRequest()
       if !isKept { context.close(promise: nil) }
       return
     }
     guard isKept else { return linger() }
+    while isRestDue, !arrivals.isEmpty {
+      if case .part(.end) = arrivals.removeFirst() { isRestDue = false }
+    }
+    guard isRestDue else { return goOn() }
+    state = .skipping
+    guard !isInputClosed else { return linger() }
+    lingerTimer = context.eventLoop.scheduleTask(in: TimeAmount(host.options.bodyLimit)) { [weak self] in
+      self?.context?.close(promise: nil)
+    }
+    readOn()
+  }
+
+  /// The rest of a request that was answered early has arrived.
+  func restArrived() {
+    isRestDue = false
+    guard case .skipping = state else { return }
+    lingerTimer?.cancel()
+    lingerTimer = nil
+    goOn()
+  }
+
+  /// Waits for the next request.
+  private func goOn() {
+    endRequest()
     state = .waiting
     takeArrivals()
     guard case .waiting = state else { return }
-    if isInputClosed {
-      linger()
-    } else if isReadHeld {
-      isReadHeld = false
-      context.read()
-    }
+    if isInputClosed { linger() } else { readOn() }
+  }
+
+  private func endRequest() {
+    guard isCounted else { return }
+    isCounted = false
+    connection.requestEnded(isLast: !isStream && !isKept)
+  }
+
+  private func readOn() {
+    guard isReadHeld else { return }
+    isReadHeld = false
+    context?.read()
   }
 
   private func takeArrivals() {
     while !arrivals.isEmpty {
       switch state {
       case .waiting, .receiving: break
-      case .answering, .lingering, .closed: return
+      case .answering, .skipping, .lingering, .closed: return
       }
       switch arrivals.removeFirst() {
       case .part(let part): take(part)
@@ -100,22 +128,22 @@ extension ExchangeHandler {
   /// is still sending.
   func linger() {
     guard let context else { return }
+    isKept = false
+    isRestDue = false
+    endRequest()
     state = .lingering
     arrivals = []
     guard !isInputClosed else { return context.close(promise: nil) }
     lingerEnd = .now() + TimeAmount(isRequestOpen ? host.options.bodyLimit : host.options.lingerLimit)
     awaitSilence()
     if !isRequestOpen { context.close(mode: .output, promise: nil) }
-    if isReadHeld {
-      isReadHeld = false
-      context.read()
-    }
+    readOn()
   }
 
   func awaitSilence() {
     guard let context else { return }
     lingerTimer?.cancel()
-    let end = min(lingerEnd, .now() + TimeAmount(host.options.lingerLimit))
+    let end = isRequestOpen ? lingerEnd : min(lingerEnd, .now() + TimeAmount(host.options.lingerLimit))
     lingerTimer = context.eventLoop.scheduleTask(deadline: end) { [weak self] in self?.context?.close(promise: nil) }
   }
 
@@ -123,7 +151,7 @@ extension ExchangeHandler {
     if let event = event as? ChannelEvent, event == .inputClosed {
       isInputClosed = true
       switch state {
-      case .waiting, .receiving, .lingering: context.close(promise: nil)
+      case .waiting, .receiving, .skipping, .lingering: context.close(promise: nil)
       case .answering: inputHasClosed()
       case .closed: break
       }

@@ -20,6 +20,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     case waiting
     case receiving(HTTPRequest, ByteBuffer)
     case answering
+    /// The answer is sent; the rest of its request is received and ignored.
+    case skipping
     /// The last answer is sent; data that still arrive are ignored.
     case lingering
     case closed
@@ -39,8 +41,10 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
   /// Whether the connection serves another request after this answer.
   var isKept = true
   var isCounted = false
-  /// Whether the rest of a request is still to come.
+  /// Whether the client has not sent its latest request to the end.
   var isRequestOpen = false
+  /// Whether the rest of the request that was answered is still to be ignored.
+  var isRestDue = false
   var isInputClosed = false
   /// Requests that the client sent before it had an answer. At most one read of them: reading pauses then.
   var arrivals: [Arrival] = []
@@ -93,9 +97,13 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
       isRequestOpen = false
       connection.requestArrived()
     }
+    if isRestDue, arrivals.isEmpty {
+      if case .end = part { restArrived() }
+      return
+    }
     switch state {
     case .waiting, .receiving: take(part)
-    case .answering: if isKept { arrivals.append(.part(part)) }
+    case .answering, .skipping: if isKept { arrivals.append(.part(part)) }
     case .lingering: if case .end = part { context.close(mode: .output, promise: nil) }
     case .closed: break
     }
@@ -105,7 +113,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     switch state {
     case .receiving(_, let body): awaitBody(after: body.readableBytes)
     case .lingering: awaitSilence()
-    case .waiting, .answering, .closed: break
+    case .waiting, .answering, .skipping, .closed: break
     }
     context.fireChannelReadComplete()
   }
@@ -153,7 +161,9 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     guard let context else { return }
     bodyTimer?.cancel()
     bodyTimer = nil
-    isKept = isComplete && request.headerFields[.connection] != "close"
+    // A client that is told that the connection ends may give up sending, and miss the answer.
+    isRestDue = !isComplete && failure == nil && !isStream && request.headerFields[.connection] != "close"
+    isKept = (isComplete || isRestDue) && request.headerFields[.connection] != "close"
     state = .answering
     let content = failure.map { RequestBody(asyncSequence: BrokenBody(error: $0)) } ?? RequestBody(buffer: body)
     let exchange = Exchange(
@@ -182,7 +192,9 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     case .waiting: refuse(error as? HTTPParserError == .headerOverflow ? .headTooLarge : .notHTTP)
     // The route decides the format of the answer.
     case .receiving(let request, let body): answer(request, body, isComplete: false, failure: error)
+    case .answering where isRestDue: isKept = false
     case .answering: if isKept { arrivals.append(.failure) }
+    case .skipping: linger()
     case .lingering, .closed: break
     }
   }

@@ -16,8 +16,8 @@ public struct ListenerOptions: Sendable {
   public var bodyRate: Int
   /// How long a client may accept nothing of an answer. Default 30 s; then the connection is closed.
   public var writeLimit: Duration
-  /// How long a connection may be silent after its last answer before it is closed (RFC 9112 section 9.6). Default 1 s. The rest
-  /// of a request that was answered early is received for ``bodyLimit`` at most.
+  /// How long a connection stays open after its last answer, so that the client receives that (RFC 9112 section 9.6). Default 1 s.
+  /// The rest of a request that was answered early is received for ``bodyLimit`` at most.
   public var lingerLimit: Duration
   /// Maximum size of the request line and the header fields, in bytes. 1024 to 65536. Default 16384; then 431.
   public var headSize: Int

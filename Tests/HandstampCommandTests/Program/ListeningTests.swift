@@ -86,7 +86,8 @@ extension Processes {
     {
       try await Rig.inFolder { folder in
         let outcome = try await Rig.handstamp(
-          ["serve", "--data", folder + "/data", "--host", host, "--port", "0"], home: folder)
+          ["serve", "--data", folder + "/data", "--host", host, "--port", "0", "--issuer", "https://id.example.org"],
+          home: folder)
         try expectRefusal(outcome, .usage, naming: "plain HTTP", hint: "--tls-certificate")
       }
     }

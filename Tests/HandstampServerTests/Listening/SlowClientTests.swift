@@ -134,19 +134,37 @@ import Testing
   }
 
   /// Closing a connection with unread data takes the answer away from the client.
-  @Test(arguments: [true, false])
-  func `gets its 413 in whole although it is still being sent`(isDeclared: Bool) async throws {
+  @Test(arguments: [true, false], [true, false])
+  func `gets its 413 in whole although it is still being sent`(isDeclared: Bool, isKept: Bool) async throws {
     try await TestServer.run { test in
       let client = try RawSocket(test.client.base)
       let size = 1 << 20
       client.send(
         "POST /v1/sign-in HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+          + (isKept ? "" : "Connection: close\r\n")
           + (isDeclared ? "Content-Length: \(size)\r\n\r\n" : "Transfer-Encoding: chunked\r\n\r\n100000\r\n"))
       client.send(Array(repeating: UInt8(ascii: " "), count: size))
+      if !isDeclared { client.send("\r\n0\r\n\r\n") }
+      client.send("GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
       let (answer, end) = await client.receive()
       #expect(answer.hasPrefix("HTTP/1.1 413 "))
       #expect(answer.contains(#""code":"too_large""#))
+      #expect(answer.contains("HTTP/1.1 200 ") == isKept)
       #expect(end == .closed)
+    }
+  }
+
+  @Test func `has a time for its rest`() async throws {
+    try await TestServer.run {
+      $0.listener.bodyLimit = .milliseconds(100)
+    } body: { test in
+      let client = try RawSocket(test.client.base)
+      client.send(
+        "POST /v1/sign-in HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9999999\r\n\r\n")
+      #expect(await client.receive(until: "bytes are accepted").text.hasPrefix("HTTP/1.1 413 "))
+      await client.drip(Array(repeating: UInt8(ascii: " "), count: 1000), every: .milliseconds(20))
+      #expect(await client.receive().end != .open)
+      #expect(await eventually { test.metrics.openConnections == 0 })
     }
   }
 }
