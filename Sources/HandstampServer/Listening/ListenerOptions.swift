@@ -5,8 +5,8 @@
 public struct ListenerOptions: Sendable {
   /// The certificate, for HTTPS with HTTP/1.1 and HTTP/2. `nil` (the default) serves plain HTTP/1.1.
   public var tls: TLSFiles?
-  /// Whether plain HTTP is served beyond loopback although ``ServerConfiguration/trustedProxies`` names no proxy that terminates
-  /// TLS. Default `false`: passwords and tokens would cross the network in clear.
+  /// Whether plain HTTP is served beyond loopback although ``ServerConfiguration/trustedProxies`` names no proxy that
+  /// terminates TLS. Default `false`: passwords and tokens would cross the network in clear.
   public var allowsCleartext: Bool
   /// Time from the first byte of a request to the end of its header fields. Default 10 s; then 408.
   public var headLimit: Duration
@@ -16,8 +16,8 @@ public struct ListenerOptions: Sendable {
   public var bodyRate: Int
   /// How long a client may accept nothing of an answer. Default 30 s; then the connection is closed.
   public var writeLimit: Duration
-  /// How long a connection stays open after its last answer, so that the client receives that (RFC 9112 section 9.6). Default 1 s.
-  /// The rest of a request that was answered early is received for ``bodyLimit`` at most.
+  /// How long a connection stays open after its last answer, so that the client receives that (RFC 9112 section 9.6). Default
+  /// 1 s. The rest of a request that was answered early is received for ``bodyLimit`` at most.
   public var lingerLimit: Duration
   /// Maximum size of the request line and the header fields, in bytes. 1024 to 65536. Default 16384; then 431.
   public var headSize: Int
@@ -37,8 +37,8 @@ public struct ListenerOptions: Sendable {
   public var acceptPause: Duration
   /// Maximum number of requests at once on one connection of HTTP/2. 1 to 1000. Default 100.
   public var concurrentStreams: Int
-  /// How long an idle connection may still send one request when the server shuts down. `nil` (the default) is 1 s with inherited
-  /// sockets, so that no client notices the restart, and else 0.
+  /// How long an idle connection may still send one request when the server shuts down. `nil` (the default) is 1 s with
+  /// inherited sockets, so that no client notices the restart, and else 0.
   public var idleGrace: Duration?
 
   public init(
