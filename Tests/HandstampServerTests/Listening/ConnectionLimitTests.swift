@@ -253,7 +253,7 @@ final class RequestGate: MiddlewareProtocol, Sendable {
     let log = SeldomLog(logs.logger, now: { time.withLock { $0 } })
     for _ in 0..<1000 { log.note(.refusedConnection) }
     #expect(logs.lines.count == 1)
-    #expect(logs.text.contains("handstamp.count: 1]") || logs.text.contains("\"handstamp.count\": 1"))
+    #expect(logs.entries.first?.metadata["handstamp.count"] == "1")
     time.withLock { $0 += SeldomLog.interval - .nanoseconds(1) }
     log.note(.refusedConnection)
     log.note(.acceptFailed, cause: "Too many open files")
@@ -261,7 +261,7 @@ final class RequestGate: MiddlewareProtocol, Sendable {
     time.withLock { $0 += .nanoseconds(1) }
     log.note(.refusedConnection)
     #expect(logs.lines.count == 3)
-    #expect(logs.lines.last?.contains("1001") == true)
+    #expect(logs.entries.last?.metadata["handstamp.count"] == "1001")
   }
 
   @Test func `limits follow the descriptors of the process`() {
