@@ -76,7 +76,8 @@ public struct SessionServer: Sendable {
     self.clock = clock
     let uptime = configuration.uptime
     limits = RequestLimits(
-      limiter: RateLimiter(configuration.limits, uptime: uptime), proxies: configuration.trustedProxies, metrics: metrics)
+      limiter: RateLimiter(configuration.limits, uptime: uptime), proxies: configuration.trustedProxies,
+      metrics: metrics)
     passwordGuard = PasswordGuard(registry: registry, limits: limits, metrics: metrics)
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
     desk = MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)

@@ -109,7 +109,8 @@ struct Serve: AsyncParsableCommand {
     } catch ListenFault.cleartext(let address) {
       throw Refusal(
         .usage, "serving \(address) in plain HTTP would send passwords and tokens unencrypted",
-        hint: "add --tls-certificate and --tls-key, or --trusted-proxies with the address of the proxy that terminates TLS"
+        hint:
+          "add --tls-certificate and --tls-key, or --trusted-proxies with the address of the proxy that terminates TLS"
       )
     } catch ListenFault.tls(let fault) {
       throw Refusal(.usage, plain("\(fault)"), hint: fault.hint)

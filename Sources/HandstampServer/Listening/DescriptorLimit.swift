@@ -11,8 +11,8 @@ enum DescriptorLimit {
     guard var limit, limit.rlim_cur < limit.rlim_max else { return current }
     limit.rlim_cur = limit.rlim_max
     #if canImport(Darwin)
-    // More is refused there, whatever the hard limit says.
-    limit.rlim_cur = min(limit.rlim_cur, rlim_t(OPEN_MAX))
+    // More than OPEN_MAX is refused there, whatever the hard limit says.
+    limit.rlim_cur = min(limit.rlim_cur, 10_240)
     #endif
     #if canImport(Glibc)
     _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

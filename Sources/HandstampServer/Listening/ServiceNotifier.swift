@@ -1,4 +1,5 @@
 #if Server
+import Dispatch
 import HandstampSupport
 
 /// Tells the service manager about the state of this process (sd_notify(3)), for units of `Type=notify`. Without
@@ -20,9 +21,8 @@ public struct ServiceNotifier: Sendable {
 
   /// The configuration is being read again; ``ready()`` ends that.
   public func reloading() {
-    var now = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    send("RELOADING=1\nMONOTONIC_USEC=\(Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1000)")
+    // CLOCK_MONOTONIC, on Linux.
+    send("RELOADING=1\nMONOTONIC_USEC=\(DispatchTime.now().uptimeNanoseconds / 1000)")
   }
 
   private func send(_ message: String) {
