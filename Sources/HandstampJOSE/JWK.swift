@@ -1,0 +1,92 @@
+#if Server
+import HandstampSupport
+
+/// A public key for signatures as a JSON Web Key (RFC 7517).
+package struct JWK: Sendable, Hashable {
+  package let key: JWSPublicKey
+  /// `kid`; in the keys of this package, the thumbprint.
+  package let id: String?
+
+  package init(_ key: JWSPublicKey) {
+    self.key = key
+    id = key.thumbprint
+  }
+
+  /// Reads a key. `nil` for another kind of key, one that is not for verifying signatures with its own algorithm, and one that
+  /// contains its private part, which its owner has given away.
+  package init?(_ json: JSONValue) {
+    guard JWK.privateMembers.allSatisfy({ json[$0] == nil }) else { return nil }
+    guard let key = JWK.key(json), JWK.allows(json, key.algorithm) else { return nil }
+    let id = json["kid"]
+    guard id == nil || id?.string != nil else { return nil }
+    self.key = key
+    self.id = id?.string
+  }
+
+  /// RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1.
+  private static let privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
+
+  private static func key(_ json: JSONValue) -> JWSPublicKey? {
+    switch json["kty"]?.string {
+    case "EC":
+      guard json["crv"]?.string == "P-256", let x = bytes(json["x"]), let y = bytes(json["y"]) else { return nil }
+      return JWSPublicKey(x: x, y: y)
+    case "RSA":
+      guard let n = bytes(json["n"]), let e = bytes(json["e"]) else { return nil }
+      return JWSPublicKey(modulus: n, exponent: e)
+    default: return nil
+    }
+  }
+
+  private static func bytes(_ member: JSONValue?) -> [UInt8]? { member?.string.flatMap { Base64URL.decode($0) } }
+
+  /// Whether the key may verify signatures with that algorithm (sections 4.2 to 4.4); what is left out allows it.
+  private static func allows(_ json: JSONValue, _ algorithm: JWSAlgorithm) -> Bool {
+    if let use = json["use"], use.string != "sig" { return false }
+    if let operations = json["key_ops"], operations.array?.contains(.string("verify")) != true { return false }
+    return json["alg"].map { $0.string == algorithm.rawValue } ?? true
+  }
+
+  /// The key as JSON, with its algorithm and that it is for signatures.
+  package var json: [UInt8] {
+    var members = key.members
+    members += [("use", "sig"), ("alg", key.algorithm.rawValue)]
+    if let id { members.append(("kid", id)) }
+    var text: [UInt8] = []
+    JWK.append(members, to: &text)
+    return text
+  }
+
+  static func append(_ members: [(name: String, value: String)], to text: inout [UInt8]) {
+    for (index, member) in members.enumerated() {
+      text.append(UInt8(ascii: index == 0 ? "{" : ","))
+      JSONString.append(member.name, to: &text)
+      text.append(UInt8(ascii: ":"))
+      JSONString.append(member.value, to: &text)
+    }
+    text.append(UInt8(ascii: "}"))
+  }
+}
+
+/// A JWK Set (RFC 7517 section 5).
+package struct JWKSet: Sendable, Hashable {
+  /// Maximum number of keys that are read; further ones are ignored.
+  package static let mostKeys = 32
+  /// Maximum size of a set, in bytes.
+  package static let longest = 64 * 1024
+
+  package let keys: [JWK]
+
+  package init(_ keys: [JWK]) { self.keys = keys }
+
+  /// Reads a set, without the keys that are not usable (section 5). `nil` for a text that is no set.
+  package init?(_ bytes: [UInt8]) {
+    guard bytes.count <= JWKSet.longest, let members = JSONValue(bytes)?["keys"]?.array else { return nil }
+    keys = Array(members.lazy.compactMap(JWK.init).prefix(JWKSet.mostKeys))
+  }
+
+  package var json: [UInt8] {
+    Array(#"{"keys":["#.utf8) + keys.map(\.json).joined(separator: [UInt8(ascii: ",")]) + Array("]}".utf8)
+  }
+}
+#endif
