@@ -59,7 +59,7 @@ let package = Package(
   // All are off by default. A package that only traits need is not fetched without them. Trait names are compilation conditions.
   traits: [
     .trait(name: "Data", description: "HandstampData: one SQLite database per account (GRDB)"),
-    .trait(name: "Server", description: "HandstampServer: the session server (Hummingbird, JWTKit, libargon2)"),
+    .trait(name: "Server", description: "HandstampServer: the session server (Hummingbird, libargon2)"),
     .trait(name: "SQLite", description: "HandstampSQLite: the server's sessions in one SQLite file (GRDB)"),
     .trait(name: "AsyncHTTPClient", description: "HandstampAsyncHTTP: HTTP requests over AsyncHTTPClient"),
     .trait(name: "WebSocket", description: "HandstampWebSocket: WebSocket streams over SwiftNIO"),
@@ -81,7 +81,6 @@ let package = Package(
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
-    .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -164,10 +163,10 @@ let package = Package(
       name: "HandstampServer",
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", crypto,
+        .target(name: "HandstampJOSE", condition: .when(traits: ["Server"])),
         // Without the condition every app would be told to install libargon2.
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
       ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
-        + products("JWTKit", of: "jwt-kit", with: "Server")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server")
         + nio("NIOHTTP1", "NIOPosix", "NIOTLS", with: "Server")
         + products("NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOHTTPTypesHTTP2", of: "swift-nio-extras", with: "Server")
@@ -195,9 +194,9 @@ let package = Package(
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampVaults", "HandstampRegistry",
         "HandstampTesting",
-        "HandstampServer",
+        "HandstampJOSE", "HandstampServer",
         "HandstampSQLite",
-      ] + hummingbird("Programs") + products("JWTKit", of: "jwt-kit", with: "Programs")
+      ] + hummingbird("Programs")
         + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
         + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
         + nio("NIOHTTP1", with: "Programs"),
@@ -322,7 +321,6 @@ let package = Package(
         "HandstampRegistry",
         "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("HummingbirdCore", of: "hummingbird", with: "Programs")
-        + products("JWTKit", of: "jwt-kit", with: "Programs")
         + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
         + products("CryptoExtras", of: "swift-crypto", with: "Programs")
         + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Programs")

@@ -51,7 +51,7 @@ public struct SessionServer: Sendable {
     self.middlewares = middlewares
     let metrics = ServerMetrics()
     self.metrics = metrics
-    tokens = try await AccessTokens(
+    tokens = try AccessTokens(
       keys: keys, issuer: configuration.issuer, audience: configuration.issuer, client: configuration.clientID,
       life: configuration.accessTokenLife)
     passwords = PasswordPool(

@@ -45,7 +45,6 @@ struct ServerSpeed {
     let most = widths.max() ?? 1
     // Half of the sessions are refreshed over HTTP, the other half written directly, so that they do not conflict.
     let sessions = try await server.sessions(2 * most)
-    let signer = try await SigningLane.signer()
     var refreshes = Lanes(
       sessions.prefix(most).map {
         RefreshLane(client: client, url: server.url + "/oauth/token", token: $0.refreshToken)
@@ -53,7 +52,7 @@ struct ServerSpeed {
     var commits = Lanes(sessions.suffix(most).map { CommitLane(store: server.store, row: $0.row) })
     var hellos = Lanes((0..<most).map { _ in HelloLane(client: client, url: hello) })
     var exchanges = Lanes((0..<most).map { _ in ExchangeLane(client: client, url: hello) })
-    var signatures = Lanes((0..<most).map { _ in SigningLane(signer: signer) })
+    var signatures = Lanes((0..<most).map { _ in SigningLane() })
     for width in widths {
       Progress.say("server, \(width.connections)")
       var parts = (refresh: Turns(), signing: Turns(), hello: Turns(), exchange: Turns(), commit: Turns())

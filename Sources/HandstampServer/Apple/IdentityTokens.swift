@@ -1,10 +1,8 @@
 #if Server
 import Crypto
-import Foundation
 import HandstampCore
+import HandstampJOSE
 import HandstampRegistry
-import HandstampSupport
-import JWTKit
 
 /// Verifies the identity tokens that Apple issues to apps (OpenID Connect Core section 3.1.3.7). Only RS256 is accepted.
 struct IdentityTokens: Sendable {
@@ -17,8 +15,6 @@ struct IdentityTokens: Sendable {
     var expiresAt: UnixTime
   }
 
-  /// Maximum length of a token, in bytes; longer input is refused unread.
-  private static let longest = 8192
   /// The accepted lengths of a nonce. Shorter ones could be guessed.
   static let nonceLengths = 16...256
 
@@ -34,15 +30,9 @@ struct IdentityTokens: Sendable {
   /// with `nonce`: the token contains its SHA-256 in hexadecimal. Before the signature is verified, only the header is
   /// parsed.
   func verify(_ token: Secret, nonce: String, at now: UnixTime) async throws(IdentityTokenFault) -> Claims {
-    guard token.count <= IdentityTokens.longest else { throw .invalid }
-    let bytes = token.withExposedBytes { Array($0) }
-    let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    guard parts.count == 3, let header: Header = IdentityTokens.read(parts[0]), header.alg == "RS256",
-      header.crit == nil, let signature = Base64URL.decode(parts[2])
-    else { throw .invalid }
-    guard let key = try await keys.key(named: header.kid),
-      (try? key.verify(signature, signs: bytes[..<parts[1].endIndex])) == true,
-      let payload: Payload = IdentityTokens.read(parts[1])
+    guard let token = CompactJWS(token.withExposedBytes { Array($0) }), let kid = token.keyID else { throw .invalid }
+    guard let key = try await keys.key(named: kid), let verified = token.payload(signedBy: key),
+      let payload = JSONValue(verified.payload).flatMap(Payload.init)
     else { throw .invalid }
     let end = UnixTime(seconds: payload.exp)
     let hash = SHA256.hash(data: Array(nonce.utf8)).map { IdentityTokens.hex($0) }.joined()
@@ -57,22 +47,16 @@ struct IdentityTokens: Sendable {
   /// Maximum length of a subject, in bytes (OpenID Connect Core section 2).
   private static let longestSubject = 255
 
-  private struct Header: Decodable {
-    var alg: String
-    var kid: String
-    var crit: [String]?
-  }
-
-  private struct Payload: Decodable {
-    var iss: String
-    var aud: String
-    var sub: String
+  private struct Payload {
+    var iss, aud, sub, nonce: String
     var exp: Int64
-    var nonce: String
-  }
 
-  private static func read<Value: Decodable>(_ part: ArraySlice<UInt8>) -> Value? {
-    Base64URL.decode(part).flatMap { try? JSONDecoder().decode(Value.self, from: Data($0)) }
+    init?(_ json: JSONValue) {
+      guard let iss = json["iss"]?.string, let aud = json["aud"]?.string, let sub = json["sub"]?.string,
+        let nonce = json["nonce"]?.string, let exp = json["exp"]?.integer
+      else { return nil }
+      (self.iss, self.aud, self.sub, self.nonce, self.exp) = (iss, aud, sub, nonce, exp)
+    }
   }
 
   private static func hex(_ byte: UInt8) -> String {

@@ -1,7 +1,6 @@
 #if Server
-import Foundation
 import HandstampCore
-import JWTKit
+import HandstampJOSE
 
 /// An identity provider's keys, fetched on demand and cached according to `Cache-Control`.
 ///
@@ -16,13 +15,11 @@ actor KeySet {
   static let usualLife = Duration.seconds(3600)
   /// How long keys may be used after their cache lifetime while no new ones are available.
   static let grace = Duration.seconds(3600)
-  private static let maxKeys = 32
-  private static let maxBytes = 64 * 1024
 
   private let url: String
   private let transport: any Transport
   private let now: @Sendable () -> UnixTime
-  private var keys: [String: any JWTAlgorithm] = [:]
+  private var keys: [String: JWSPublicKey] = [:]
   private var goodUntil: UnixTime?
   private var triedAt: UnixTime?
   private var fetching: Task<Result<Fetched, IdentityTokenFault>, Never>?
@@ -36,7 +33,7 @@ actor KeySet {
   /// Returns the key with this ID, or `nil` if the provider has none.
   ///
   /// - Throws: ``IdentityTokenFault/unavailable(_:)`` if the keys cannot be fetched.
-  func key(named kid: String) async throws(IdentityTokenFault) -> (any JWTAlgorithm)? {
+  func key(named kid: String) async throws(IdentityTokenFault) -> JWSPublicKey? {
     if isGood, let key = keys[kid] { return key }
     // A fetch that is already in flight can be shared.
     guard fetching != nil || mayFetch else {
@@ -54,14 +51,14 @@ actor KeySet {
   private var mayFetch: Bool { triedAt.map { now().since($0) >= KeySet.pause || now() < $0 } ?? true }
 
   /// Returns a cached key within the grace period, while no new ones are available.
-  private func usable(_ kid: String, failure: IdentityTokenFault) throws(IdentityTokenFault) -> (any JWTAlgorithm)? {
+  private func usable(_ kid: String, failure: IdentityTokenFault) throws(IdentityTokenFault) -> JWSPublicKey? {
     guard let goodUntil, now() < goodUntil.advanced(by: KeySet.grace) else { throw failure }
     if let key = keys[kid] { return key }
     throw failure
   }
 
   private struct Fetched: Sendable {
-    var keys: [String: any JWTAlgorithm]
+    var keys: [String: JWSPublicKey]
     var life: Duration
   }
 
@@ -83,39 +80,25 @@ actor KeySet {
   private static func fetch(_ url: String, _ transport: any Transport) async -> Result<Fetched, IdentityTokenFault> {
     let request = TransportRequest(
       method: "GET", url: url, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(10),
-      maximumResponseSize: maxBytes)
+      maximumResponseSize: JWKSet.longest)
     do throws(TransportError) {
       let answer = try await transport.send(request)
       guard answer.status == 200 else { return .failure(.unavailable("the key server returned \(answer.status)")) }
-      guard let keys = await read(answer.body) else { return .failure(.unavailable("the key set is not valid")) }
+      guard let keys = read(answer.body) else { return .failure(.unavailable("the key set is not valid")) }
       return .success(Fetched(keys: keys, life: life(answer.header("Cache-Control"))))
     } catch {
       return .failure(.unavailable("cannot fetch the keys: \(error)"))
     }
   }
 
-  /// Returns the RSA keys for RS256, skipping unusable ones, or `nil` if none is left.
-  private static func read(_ body: [UInt8]) async -> [String: any JWTAlgorithm]? {
-    guard let set = try? JSONDecoder().decode(Keys.self, from: Data(body)) else { return nil }
-    var keys: [String: any JWTAlgorithm] = [:]
-    for jwk in set.keys.compactMap(\.key).prefix(maxKeys) {
-      guard jwk.keyType == .rsa, let id = jwk.keyIdentifier else { continue }
-      let collection = JWTKeyCollection()
-      guard (try? await collection.add(jwk: jwk)) != nil,
-        let key = try? await collection.getKey(for: id, alg: "RS256"), key.name == "RS256"
-      else { continue }
-      keys[id.string] = key
+  /// Returns the keys for RS256 that have an ID, or `nil` if there are none.
+  private static func read(_ body: [UInt8]) -> [String: JWSPublicKey]? {
+    guard let set = JWKSet(body) else { return nil }
+    var keys: [String: JWSPublicKey] = [:]
+    for jwk in set.keys where jwk.key.algorithm == .rs256 {
+      if let id = jwk.id { keys[id] = jwk.key }
     }
     return keys.isEmpty ? nil : keys
-  }
-
-  /// A JWK set that may contain keys of unknown types.
-  private struct Keys: Decodable {
-    struct Member: Decodable {
-      var key: JWK?
-      init(from decoder: any Decoder) throws { key = try? JWK(from: decoder) }
-    }
-    var keys: [Member]
   }
 
   /// Returns the cache lifetime from `Cache-Control` (RFC 9111 section 5.2.2), within ``lives``.

@@ -2,6 +2,7 @@
 import Crypto
 import Foundation
 import HandstampCore
+import HandstampJOSE
 import HandstampSupport
 import HTTPTypes
 import Hummingbird
@@ -48,17 +49,17 @@ final class ProofDesk: Sendable {
       return nil
     }
     guard fields.count == 1, let proof = Proof(fields[0]) else { throw .invalid }
-    guard proof.claims.htm == request.method.rawValue, isThis(proof.claims.htu, request.uri.path),
-      !proof.claims.jti.isEmpty, proof.claims.jti.utf8.count <= 256
+    guard proof.method == request.method.rawValue, isThis(proof.target, request.uri.path), !proof.id.isEmpty,
+      proof.id.utf8.count <= 256
     else { throw .invalid }
     if let token {
-      guard proof.claims.ath == Base64URL.encode(SHA256.hash(data: Array(token.utf8))) else { throw .invalid }
+      guard proof.tokenHash == Base64URL.encode(SHA256.hash(data: Array(token.utf8))) else { throw .invalid }
     }
-    guard proof.claims.iat.isFinite, abs(proof.claims.iat) < 1e12 else { throw .invalid }
+    guard abs(proof.madeAt) < 1e12 else { throw .invalid }
     // While the server's clock is doubted, the client's clock may agree with either time.
-    let madeAt = UnixTime(milliseconds: Int64(proof.claims.iat * 1000))
+    let madeAt = UnixTime(milliseconds: Int64(proof.madeAt * 1000))
     guard ProofDesk.isNear(madeAt, now) || ProofDesk.isNear(madeAt, time.wall) else { throw .invalid }
-    guard let nonce = proof.claims.nonce, isGood(nonce, at: now) else { throw .wantsNonce(self.nonce(at: now)) }
+    guard let nonce = proof.nonce, isGood(nonce, at: now) else { throw .wantsNonce(self.nonce(at: now)) }
     try remember(proof, now: now)
     return proof.thumbprint
   }
@@ -87,7 +88,7 @@ final class ProofDesk: Sendable {
   }
 
   private func remember(_ proof: Proof, now: UnixTime) throws(Fault) {
-    let id = Data(SHA256.hash(data: Array((proof.thumbprint + " " + proof.claims.jti).utf8)))
+    let id = Data(SHA256.hash(data: Array((proof.thumbprint + " " + proof.id).utf8)))
     let result: Result<Void, Fault> = seen.withLock { seen in
       if now.since(seen.cleared) > .seconds(60) || seen.ids.count >= ProofDesk.capacity {
         seen.ids = seen.ids.filter { $0.value > now }
@@ -105,47 +106,25 @@ final class ProofDesk: Sendable {
 
 /// A proof whose signature is valid for the key in it.
 private struct Proof {
-  struct Claims: Decodable {
-    var htm: String
-    var htu: String
-    var iat: Double
-    var jti: String
-    var ath: String?
-    var nonce: String?
-  }
-  private struct Header: Decodable {
-    struct Key: Decodable {
-      var kty: String
-      var crv: String
-      var x: String
-      var y: String
-      /// The private part, which must not be sent: it would give the key away.
-      var d: String?
-    }
-    var typ: String
-    var alg: String
-    var jwk: Key
-  }
+  /// The only algorithm, as in the metadata.
+  private static let algorithms: Set<JWSAlgorithm> = [.es256]
 
-  let claims: Claims
   let thumbprint: String
+  let method, target, id: String
+  let madeAt: Double
+  let tokenHash, nonce: String?
 
   init?(_ text: String) {
-    guard text.utf8.count <= 8192 else { return nil }
-    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 3, let header = Base64URL.decode(Array(parts[0].utf8)),
-      let payload = Base64URL.decode(Array(parts[1].utf8)), let signature = Base64URL.decode(Array(parts[2].utf8)),
-      let head = try? JSONDecoder().decode(Header.self, from: Data(header)), head.typ == "dpop+jwt",
-      head.alg == "ES256", head.jwk.kty == "EC", head.jwk.crv == "P-256", head.jwk.d == nil,
-      let x = Base64URL.decode(Array(head.jwk.x.utf8)), let y = Base64URL.decode(Array(head.jwk.y.utf8)),
-      x.count == 32, y.count == 32, let key = try? P256.Signing.PublicKey(rawRepresentation: x + y),
-      let proven = try? P256.Signing.ECDSASignature(rawRepresentation: signature),
-      key.isValidSignature(proven, for: Array("\(parts[0]).\(parts[1])".utf8)),
-      let claims = try? JSONDecoder().decode(Claims.self, from: Data(payload))
+    guard let token = CompactJWS(Array(text.utf8)),
+      let proven = token.payload(provingPossessionAs: "dpop+jwt", with: Proof.algorithms),
+      let claims = JSONValue(proven.payload), let method = claims["htm"]?.string, let target = claims["htu"]?.string,
+      let madeAt = claims["iat"]?.number, let id = claims["jti"]?.string
     else { return nil }
-    self.claims = claims
-    let canonical = "{\"crv\":\"P-256\",\"kty\":\"EC\",\"x\":\"\(head.jwk.x)\",\"y\":\"\(head.jwk.y)\"}"
-    thumbprint = Base64URL.encode(SHA256.hash(data: Array(canonical.utf8)))
+    let (hash, nonce) = (claims["ath"], claims["nonce"])
+    guard hash == nil || hash?.string != nil, nonce == nil || nonce?.string != nil else { return nil }
+    (self.method, self.target, self.id, self.madeAt) = (method, target, id, madeAt)
+    (tokenHash, self.nonce) = (hash?.string, nonce?.string)
+    thumbprint = proven.key.thumbprint
   }
 }
 #endif

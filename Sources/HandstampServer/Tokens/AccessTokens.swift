@@ -1,16 +1,13 @@
 #if Server
-import Crypto
-import Foundation
 import HandstampCore
+import HandstampJOSE
 import HandstampRegistry
 import HandstampSupport
-import JWTKit
 
-/// Issues and verifies access tokens: JWT as profiled by RFC 9068, ES256 through JWTKit.
+/// Issues and verifies access tokens: JWT as profiled by RFC 9068, signed with ES256.
 ///
-/// The algorithms are taken out of JWTKit's key collection once, so that neither signing nor verifying passes through its
-/// actor. The envelope is written and parsed here: a header is accepted only if it is, byte for byte, one that this server
-/// writes. That rules out `none`, keys inside the header, and alternative spellings of a token.
+/// A header is accepted only if it is, byte for byte, one that this server writes. That rules out `none`, keys inside the header,
+/// and alternative spellings of a token.
 struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   /// The claims of a genuine token.
   struct Claims: Sendable, Hashable {
@@ -35,37 +32,29 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     case expired
   }
 
-  private let header: [UInt8]
-  private let signer: any JWTAlgorithm
-  private let verifiers: [String: any JWTAlgorithm]
+  /// A key and the encoded header of the tokens that it signs.
+  private struct Signer: Sendable {
+    let key: JWSPrivateKey
+    let header: [UInt8]
+
+    init(_ key: JWSPrivateKey) {
+      self.key = key
+      header = CompactJWS.header(for: key.publicKey, type: "at+jwt")
+    }
+  }
+
+  private let current: Signer
+  private let signers: [Signer]
   private let issuer: String
   private let audience: String
   private let client: String
   /// Lifetime of a token.
   let life: Duration
 
-  init(keys: SigningKeys, issuer: String, audience: String, client: String, life: Duration) async throws {
-    let collection = JWTKeyCollection()
-    var verifiers: [String: any JWTAlgorithm] = [:]
-    var headers: [[UInt8]] = []
-    for key in keys.keys {
-      let kid = JWKIdentifier(string: key.id)
-      await collection.add(ecdsa: try ES256PrivateKey(backing: key.key), kid: kid)
-      var json = JSONText()
-      json.add("alg", "ES256")
-      json.add("kid", key.id)
-      json.add("typ", "at+jwt")
-      var header: [UInt8] = []
-      Base64URL.append(json.finished, to: &header)
-      verifiers[String(decoding: header, as: UTF8.self)] = try await collection.getKey(for: kid)
-      headers.append(header)
-    }
-    guard let header = headers.first, let signer = verifiers[String(decoding: header, as: UTF8.self)] else {
-      throw SigningKeysFault()
-    }
-    self.header = header
-    self.signer = signer
-    self.verifiers = verifiers
+  init(keys: SigningKeys, issuer: String, audience: String, client: String, life: Duration) throws(SigningKeysFault) {
+    signers = keys.keys.map(Signer.init)
+    guard let current = signers.first else { throw SigningKeysFault() }
+    self.current = current
     self.issuer = issuer
     self.audience = audience
     self.client = client
@@ -104,13 +93,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     payload.add("exp", (now.advanced(by: life).milliseconds + 999) / 1000)
     payload.add("jti", Base64URL.encode(id))
     payload.add("sid", session.rawValue)
-    var token = header
-    token.reserveCapacity(640)
-    token.append(UInt8(ascii: "."))
-    Base64URL.append(payload.finished, to: &token)
-    let signature = try signer.sign(token)
-    token.append(UInt8(ascii: "."))
-    Base64URL.append(signature, to: &token)
+    let token = try CompactJWS.signed(payload.finished, under: current.header, by: current.key)
     return Minted(text: String(decoding: token, as: UTF8.self), life: life.components.seconds)
   }
 
@@ -123,15 +106,9 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   ///
   /// - Parameter audience: the required audience; `nil` accepts any.
   func verify(_ token: Substring, at now: UnixTime, audience: String?) -> Result<Claims, Fault> {
-    let bytes = Array(token.utf8)
-    guard bytes.count <= AccessTokens.longest else { return .failure(.invalid) }
-    let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    guard parts.count == 3,
-      let verifier = verifiers[String(decoding: parts[0], as: UTF8.self)],
-      let signature = Base64URL.decode(parts[2]), signature.count == 64,
-      (try? verifier.verify(signature, signs: Array(bytes[..<parts[1].endIndex]))) == true,
-      let payload = Base64URL.decode(parts[1]),
-      let claims = try? JSONDecoder().decode(Payload.self, from: Data(payload)),
+    guard let token = CompactJWS(Array(token.utf8)), let signer = signers.first(where: { token.hasHeader($0.header) }),
+      let payload = token.payload(under: signer.header, signedBy: signer.key.publicKey),
+      let claims = JSONValue(payload).flatMap(Payload.init),
       claims.iss == issuer, audience == nil || claims.aud == audience
     else { return .failure(.invalid) }
     let end = UnixTime(seconds: claims.exp)
@@ -141,32 +118,34 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     return .success(
       Claims(
         account: AccountID(claims.sub), session: SessionID(claims.sid), client: claims.client_id, scope: claims.scope,
-        audience: claims.aud, thumbprint: claims.cnf?.jkt, id: claims.jti, issuedAt: UnixTime(seconds: claims.iat),
+        audience: claims.aud, thumbprint: claims.thumbprint, id: claims.jti, issuedAt: UnixTime(seconds: claims.iat),
         expiresAt: end))
   }
-
-  /// Maximum length of a token, in bytes; longer input is refused unread.
-  private static let longest = 8192
 
   var description: String { "access tokens of \(issuer)" }
   var customMirror: Mirror { Mirror(self, children: ["issuer": issuer]) }
 
-  private struct Payload: Decodable {
-    var iss: String
-    var sub: String
-    var aud: String
-    var exp: Int64
+  /// The claims as written. Each member has its type, or the token is not valid.
+  private struct Payload {
+    var iss, sub, aud, sid, client_id, jti: String
+    var exp, iat: Int64
     var nbf: Int64?
-    var sid: String
-    var client_id: String
-    var scope: String?
-    var jti: String
-    var iat: Int64
-    var cnf: Confirmation?
-  }
+    var scope, thumbprint: String?
 
-  private struct Confirmation: Decodable {
-    var jkt: String
+    init?(_ json: JSONValue) {
+      guard let iss = json["iss"]?.string, let sub = json["sub"]?.string, let aud = json["aud"]?.string,
+        let sid = json["sid"]?.string, let client = json["client_id"]?.string, let jti = json["jti"]?.string,
+        let exp = json["exp"]?.integer, let iat = json["iat"]?.integer
+      else { return nil }
+      let (nbf, scope, cnf) = (json["nbf"], json["scope"], json["cnf"])
+      guard nbf == nil || nbf?.integer != nil, scope == nil || scope?.string != nil,
+        cnf == nil || cnf?["jkt"]?.string != nil
+      else { return nil }
+      (self.iss, self.sub, self.aud, self.sid, client_id, self.jti) = (iss, sub, aud, sid, client, jti)
+      (self.exp, self.iat, self.nbf) = (exp, iat, nbf?.integer)
+      self.scope = scope?.string
+      thumbprint = cnf?["jkt"]?.string
+    }
   }
 }
 #endif

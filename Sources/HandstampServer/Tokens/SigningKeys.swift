@@ -2,44 +2,25 @@
 import Crypto
 import Foundation
 public import HandstampCore
-import HandstampSupport
+import HandstampJOSE
 
 /// The keys that sign access tokens (ES256, P-256), newest first. The first key signs new tokens; the others verify tokens
 /// signed before a rotation and can be removed once the last such token has expired.
 public struct SigningKeys: Sendable {
-  struct Key: Sendable {
-    /// The key's thumbprint (RFC 7638), so that a key has the same ID everywhere.
-    let id: String
-    let key: P256.Signing.PrivateKey
+  private let current: JWSPrivateKey
+  private let former: [JWSPrivateKey]
 
-    init(_ key: P256.Signing.PrivateKey) {
-      self.key = key
-      let (x, y) = Key.coordinates(of: key)
-      let canonical = "{\"crv\":\"P-256\",\"kty\":\"EC\",\"x\":\"\(x)\",\"y\":\"\(y)\"}"
-      id = Base64URL.encode(SHA256.hash(data: Array(canonical.utf8)))
-    }
-
-    /// Returns both coordinates of the public point, as encoded in a JWK (RFC 7518 section 6.2.1).
-    static func coordinates(of key: P256.Signing.PrivateKey) -> (x: String, y: String) {
-      let point = Array(key.publicKey.rawRepresentation)
-      return (Base64URL.encode(point.prefix(32)), Base64URL.encode(point.suffix(32)))
-    }
-  }
-
-  private let current: Key
-  private let former: [Key]
-
-  var keys: [Key] { [current] + former }
+  var keys: [JWSPrivateKey] { [current] + former }
 
   /// Creates a set with one new key.
-  public init() { self.init(Key(P256.Signing.PrivateKey())) }
+  public init() { self.init(.es256()) }
 
-  private init(_ current: Key, former: [Key] = []) {
+  private init(_ current: JWSPrivateKey, former: [JWSPrivateKey] = []) {
     self.current = current
     self.former = former
   }
 
-  /// The ID of the key that signs new tokens.
+  /// The ID of the key that signs new tokens: its thumbprint (RFC 7638), so that a key has the same ID everywhere.
   public var currentID: String { current.id }
 
   /// The IDs of all keys, newest first.
@@ -47,7 +28,7 @@ public struct SigningKeys: Sendable {
 
   /// Returns these keys with a new one in front.
   public func rotated() -> SigningKeys {
-    SigningKeys(Key(P256.Signing.PrivateKey()), former: keys)
+    SigningKeys(.es256(), former: keys)
   }
 
   /// Returns only the newest key.
@@ -58,13 +39,13 @@ public struct SigningKeys: Sendable {
   /// - Throws: ``SigningKeysFault`` if there is no key, or anything else in the text.
   public init(pem: Secret) throws(SigningKeysFault) {
     let end = "-----END PRIVATE KEY-----"
-    let keys: [Key]? = pem.withExposed { text in
-      var keys: [Key] = []
+    let keys: [JWSPrivateKey]? = pem.withExposed { text in
+      var keys: [JWSPrivateKey] = []
       var rest = text[...]
       while let range = rest.range(of: end) {
         let block = rest[..<range.upperBound].trimmingCharacters(in: .whitespacesAndNewlines)
-        guard let key = try? P256.Signing.PrivateKey(pemRepresentation: block) else { return nil }
-        keys.append(Key(key))
+        guard let key = JWSPrivateKey(pem: block), key.algorithm == .es256 else { return nil }
+        keys.append(key)
         rest = rest[range.upperBound...]
       }
       return rest.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty ? keys : nil
@@ -75,36 +56,22 @@ public struct SigningKeys: Sendable {
 
   /// All keys as PKCS #8 in PEM, newest first, for a file with mode 0600.
   public var pem: Secret {
-    Secret(keys.map { $0.key.pemRepresentation + "\n" }.joined())
+    Secret(keys.map { $0.pem + "\n" }.joined())
   }
 
   /// Returns a derived key for another purpose, the same on every server with these signing keys.
   func derived(_ purpose: String) -> [UInt8] {
-    HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: SymmetricKey(data: current.key.rawRepresentation), info: Array(purpose.utf8),
-      outputByteCount: 32
-    ).withUnsafeBytes { Array($0) }
+    HKDF<SHA256>.deriveKey(inputKeyMaterial: current.secret, info: Array(purpose.utf8), outputByteCount: 32)
+      .withUnsafeBytes { Array($0) }
   }
 
   /// The public keys, as served at `/.well-known/jwks.json` (RFC 7517).
-  var publicSet: [UInt8] {
-    var set = JSONText()
-    set.add(
-      "keys",
-      keys.map { key in
-        let (x, y) = Key.coordinates(of: key.key)
-        var json = JSONText()
-        json.add("kty", "EC")
-        json.add("crv", "P-256")
-        json.add("use", "sig")
-        json.add("alg", "ES256")
-        json.add("kid", key.id)
-        json.add("x", x)
-        json.add("y", y)
-        return json
-      })
-    return set.finished
-  }
+  var publicSet: [UInt8] { JWKSet(keys.map { JWK($0.publicKey) }).json }
+}
+
+extension JWSPrivateKey {
+  /// The ID of the key in headers and key sets.
+  var id: String { publicKey.thumbprint }
 }
 
 extension SigningKeys: CustomStringConvertible, CustomReflectable {

@@ -2,6 +2,7 @@
 import Crypto
 import Foundation
 import HandstampCore
+import HandstampJOSE
 import HandstampRegistry
 import HandstampSupport
 import Hummingbird
@@ -33,19 +34,19 @@ import Testing
   @Test func `without a signature, or signed with the public key as a shared secret, is refused`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
-      let key = try #require(test.keys.keys.first)
+      let (key, id) = (try P256.Signing.PrivateKey(test.keys), test.keys.currentID)
       let payload = try payload(session)
       for algorithm in ["none", "None", "NONE", "nOnE", "HS256", "ES384", "ES256K"] {
-        let header = #"{"alg":"\#(algorithm)","kid":"\#(key.id)","typ":"at+jwt"}"#
+        let header = #"{"alg":"\#(algorithm)","kid":"\#(id)","typ":"at+jwt"}"#
         let input = Base64URL.encode(header.utf8) + "." + payload
-        let publicKey = key.key.publicKey
+        let publicKey = key.publicKey
         let shared = [
           Data(publicKey.pemRepresentation.utf8), publicKey.derRepresentation, publicKey.x963Representation,
         ].map { secret in
           Base64URL.encode(
             HMAC<SHA256>.authenticationCode(for: Array(input.utf8), using: SymmetricKey(data: secret)))
         }
-        for signature in ["", try signature(input, key.key)] + shared {
+        for signature in ["", try signature(input, key)] + shared {
           try await isRefused(input + "." + signature, test, algorithm)
         }
       }
@@ -68,20 +69,21 @@ import Testing
     let visitors = Visitors()
     try await TestServer.run(middlewares: [visitors]) { thief in
       let there = thief.client.base + "/.well-known/jwks.json"
-      let own = try #require(thief.keys.keys.first)
-      let (x, y) = SigningKeys.Key.coordinates(of: own.key)
+      let own = try P256.Signing.PrivateKey(thief.keys)
+      let ownID = thief.keys.currentID
+      let jwk = String(decoding: JWK(JWSPrivateKey(own).publicKey).json, as: UTF8.self)
       try await TestServer.run { test in
         let session = try await test.signUp()
         let payload = try payload(session)
         let kid = test.keys.currentID
         for more in [
-          #""jku":"\#(there)""#, #""x5u":"\#(there)""#, #""jwk":{"kty":"EC","crv":"P-256","x":"\#(x)","y":"\#(y)"}"#,
+          #""jku":"\#(there)""#, #""x5u":"\#(there)""#, #""jwk":\#(jwk)"#,
           #""x5c":["AAAA"]"#, #""crit":["exp"]"#,
         ] {
-          for id in [kid, own.id, "../../dev/null", ""] {
+          for id in [kid, ownID, "../../dev/null", ""] {
             let header = #"{"alg":"ES256",\#(more),"kid":"\#(id)","typ":"at+jwt"}"#
             let input = Base64URL.encode(header.utf8) + "." + payload
-            try await isRefused(input + "." + (try signature(input, own.key)), test, more)
+            try await isRefused(input + "." + (try signature(input, own)), test, more)
           }
         }
       }
@@ -92,7 +94,7 @@ import Testing
   @Test func `that is not yet valid is refused until then`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
-      let key = try #require(test.keys.keys.first).key
+      let key = try P256.Signing.PrivateKey(test.keys)
       let head = session.access.split(separator: ".")[0]
       let start = test.clock.now.seconds + 120
       let input = "\(head)." + (try payload(session, adding: ["nbf": start]))
@@ -106,12 +108,12 @@ import Testing
   @Test func `of another type is refused, even if our own key signed it`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
-      let key = try #require(test.keys.keys.first)
+      let (key, id) = (try P256.Signing.PrivateKey(test.keys), test.keys.currentID)
       let payload = try payload(session)
       for type in ["JWT", "logout+jwt", "dpop+jwt", "id_token", "AT+JWT", "application/at+jwt", ""] {
-        let header = #"{"alg":"ES256","kid":"\#(key.id)","typ":"\#(type)"}"#
+        let header = #"{"alg":"ES256","kid":"\#(id)","typ":"\#(type)"}"#
         let input = Base64URL.encode(header.utf8) + "." + payload
-        try await isRefused(input + "." + (try signature(input, key.key)), test, type)
+        try await isRefused(input + "." + (try signature(input, key)), test, type)
       }
     }
   }
