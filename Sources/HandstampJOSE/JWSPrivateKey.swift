@@ -16,7 +16,9 @@ package struct JWSPrivateKey: Sendable {
   }
 
   /// The key cannot be generated, or cannot sign.
-  package struct Fault: Error {}
+  package struct Fault: Error {
+    package init() {}
+  }
 
   private let key: Key
   package let publicKey: JWSPublicKey

@@ -39,7 +39,7 @@ public struct SessionServer: Sendable {
   ///   - middlewares: see every request first and every response last, so that tests can delay or drop responses.
   /// - Throws: ``RegistryError`` if the registry cannot be read, ``AppConfigFault`` if the app configuration is not a JSON
   ///   object, ``MailSetUpFault`` if confirmed sign-up has no mailer or the sender of mails is not usable, ``ClientFault`` if
-  ///   two clients have the same ID, ``MountPathFault`` for a bad mount path, and ``AccountDirectoryFault`` for a setting that
+  ///   two clients have the same ID or one needs an RSA key that `keys` lacks, ``MountPathFault`` for a bad mount path, and ``AccountDirectoryFault`` for a setting that
   ///   `accounts` does not support.
   public init(
     configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
@@ -51,7 +51,7 @@ public struct SessionServer: Sendable {
     self.middlewares = middlewares
     let metrics = ServerMetrics()
     self.metrics = metrics
-    tokens = try AccessTokens(
+    tokens = AccessTokens(
       keys: keys, issuer: configuration.issuer, audience: configuration.issuer, client: configuration.clientID,
       life: configuration.accessTokenLife)
     passwords = PasswordPool(
@@ -81,9 +81,10 @@ public struct SessionServer: Sendable {
     passwordGuard = PasswordGuard(registry: registry, limits: limits, metrics: metrics)
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
     desk = MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)
-    clients = try ClientDirectory(configuration.clients, ownID: configuration.clientID)
+    clients = try ClientDirectory(
+      configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms)
     proofs = ProofDesk(address: try configuration.publicAddress(), keys: keys)
-    serverMetadata = FixedDocument(metadataOf: configuration)
+    serverMetadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
     appConfig = try FixedDocument(appConfig: configuration.appConfig)
   }

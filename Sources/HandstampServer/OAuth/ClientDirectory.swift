@@ -5,10 +5,15 @@ struct ClientDirectory: Sendable {
   let ownID: String
   private let clients: [String: ConfiguredClient]
 
-  /// - Throws: ``ClientFault/twice(_:)`` if two clients have the same ID.
-  init(_ configured: [ConfiguredClient], ownID: String) throws(ClientFault) {
+  /// - Parameter algorithms: what the server has keys for.
+  /// - Throws: ``ClientFault/twice(_:)`` if two clients have the same ID, ``ClientFault/noSigningKey(_:)`` if one asks for tokens
+  ///   that the server cannot sign.
+  init(
+    _ configured: [ConfiguredClient], ownID: String, algorithms: [SigningKeys.Algorithm]
+  ) throws(ClientFault) {
     var clients: [String: ConfiguredClient] = [:]
     for client in configured {
+      guard algorithms.contains(client.accessTokenSigning) else { throw .noSigningKey(client.id) }
       guard client.id != ownID, clients.updateValue(client, forKey: client.id) == nil else { throw .twice(client.id) }
     }
     self.ownID = ownID
@@ -17,6 +22,9 @@ struct ClientDirectory: Sendable {
 
   /// Returns the configured client with that ID; `nil` for the server's own app.
   subscript(id: String) -> ConfiguredClient? { clients[id] }
+
+  /// Returns the algorithm that signs the access tokens of a client; `nil` is the server's own app.
+  func signing(for id: String?) -> SigningKeys.Algorithm { id.flatMap { clients[$0] }?.accessTokenSigning ?? .es256 }
 
   /// Returns whether the tokens of a client have the rights of the server's own app.
   func isFirstParty(_ id: String) -> Bool { id == ownID || clients[id]?.isFirstParty == true }

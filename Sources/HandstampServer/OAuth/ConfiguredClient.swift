@@ -32,11 +32,14 @@ public struct ConfiguredClient: Sendable, Hashable {
   /// Whether its tokens have the same rights as those of the server's own app: listing and ending sessions, changing the
   /// password, deleting the account. Otherwise they only allow `GET /v1/me`, with the scope `profile`.
   public let isFirstParty: Bool
+  /// The algorithm that signs its access tokens: ES256, unless the APIs that it calls know only RS256.
+  public let accessTokenSigning: SigningKeys.Algorithm
 
   /// - Throws: ``ClientFault`` if the configuration is invalid or unsafe.
   public init(
     id: String, name: String? = nil, secretHash: [UInt8]? = nil, redirectURIs: [String] = [],
-    flows: Set<Flow> = [.code], scopes: [String] = [], audiences: [String] = [], isFirstParty: Bool = false
+    flows: Set<Flow> = [.code], scopes: [String] = [], audiences: [String] = [], isFirstParty: Bool = false,
+    accessTokenSigning: SigningKeys.Algorithm = .es256
   ) throws(ClientFault) {
     guard !id.isEmpty, id.utf8.count <= 200, id.utf8.allSatisfy({ (33...126).contains($0) }) else { throw .badID }
     guard secretHash.map({ $0.count == 32 }) ?? true else { throw .badSecret(id) }
@@ -58,6 +61,7 @@ public struct ConfiguredClient: Sendable, Hashable {
     self.scopes = scopes
     self.audiences = audiences
     self.isFirstParty = isFirstParty
+    self.accessTokenSigning = accessTokenSigning
   }
 
   /// Returns whether `secret` is this client's secret.
@@ -124,6 +128,8 @@ public enum ClientFault: Error, Sendable, Hashable {
   case badScope(String, String)
   /// The scope `openid` is configured, but this server issues no ID tokens, and the client would expect one.
   case noIDTokens(String)
+  /// The client asks for access tokens with RS256, and the server has no RSA key. See ``SigningKeys/withRSAKey()``.
+  case noSigningKey(String)
   /// Two clients have this ID, or it is the ID of the server's own app.
   case twice(String)
 }

@@ -2,8 +2,9 @@
 import Foundation
 
 extension FixedDocument {
-  /// The authorization server metadata (RFC 8414 section 2).
-  init(metadataOf configuration: ServerConfiguration) {
+  /// The authorization server metadata (RFC 8414 section 2). There is no registered parameter for the algorithms of access tokens;
+  /// the name is like those of other tokens.
+  init(metadataOf configuration: ServerConfiguration, algorithms: [SigningKeys.Algorithm]) {
     let issuer = configuration.issuer
     var json = JSONText(reserving: 1024)
     json.add("issuer", issuer)
@@ -27,6 +28,7 @@ extension FixedDocument {
     json.add("introspection_endpoint_auth_methods_supported", ["client_secret_basic", "client_secret_post"])
     json.add("authorization_response_iss_parameter_supported", true)
     json.add("dpop_signing_alg_values_supported", ["ES256"])
+    json.add("access_token_signing_alg_values_supported", algorithms.map(\.rawValue))
     let scopes = Set(configuration.clients.flatMap(\.scopes)).sorted()
     if !scopes.isEmpty { json.add("scopes_supported", scopes) }
     self.init(json.finished, cacheControl: "public, max-age=300")

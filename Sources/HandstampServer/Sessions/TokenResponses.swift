@@ -5,6 +5,7 @@ import HandstampRegistry
 /// Writes the tokens of a session into responses.
 struct TokenResponses: Sendable {
   let tokens: AccessTokens
+  let clients: ClientDirectory
   let clock: ServerClock
 
   /// Returns the response to a sign-in.
@@ -28,7 +29,7 @@ struct TokenResponses: Sendable {
     do {
       access = try tokens.mint(
         account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint,
-        at: clock.read().forTokens, until: row.absoluteExpiry)
+        at: clock.read().forTokens, until: row.absoluteExpiry, signedWith: clients.signing(for: client?.id))
     } catch {
       throw .unavailable("signing failed: \(type(of: error))")
     }

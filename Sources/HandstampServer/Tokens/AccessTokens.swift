@@ -4,7 +4,8 @@ import HandstampJOSE
 import HandstampRegistry
 import HandstampSupport
 
-/// Issues and verifies access tokens: JWT as profiled by RFC 9068, signed with ES256.
+/// Issues and verifies access tokens: JWT as profiled by RFC 9068, signed with ES256, or with RS256 if
+/// the client asks for it.
 ///
 /// A header is accepted only if it is, byte for byte, one that this server writes. That rules out `none`, keys inside the header,
 /// and alternative spellings of a token.
@@ -43,18 +44,18 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     }
   }
 
-  private let current: Signer
   private let signers: [Signer]
+  /// The newest of each algorithm.
+  private let current: [JWSAlgorithm: Signer]
   private let issuer: String
   private let audience: String
   private let client: String
   /// Lifetime of a token.
   let life: Duration
 
-  init(keys: SigningKeys, issuer: String, audience: String, client: String, life: Duration) throws(SigningKeysFault) {
+  init(keys: SigningKeys, issuer: String, audience: String, client: String, life: Duration) {
     signers = keys.keys.map(Signer.init)
-    guard let current = signers.first else { throw SigningKeysFault() }
-    self.current = current
+    current = Dictionary(signers.map { ($0.key.algorithm, $0) }) { newest, _ in newest }
     self.issuer = issuer
     self.audience = audience
     self.client = client
@@ -70,8 +71,9 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   /// Issues a token. Its `jti` is unique. It outlasts `limit`, the end of its session, by at most a second.
   func mint(
     account: AccountID, session: SessionID, client: SessionClient? = nil, thumbprint: String? = nil, at now: UnixTime,
-    until limit: UnixTime? = nil
+    until limit: UnixTime? = nil, signedWith algorithm: SigningKeys.Algorithm = .es256
   ) throws -> Minted {
+    guard let signer = current[algorithm.jws] else { throw JWSPrivateKey.Fault() }
     let left = limit.map { max(.seconds(1), $0.since(now)) } ?? life
     let life = min(life, left)
     var random = SystemRandomNumberGenerator()
@@ -93,7 +95,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     payload.add("exp", (now.advanced(by: life).milliseconds + 999) / 1000)
     payload.add("jti", Base64URL.encode(id))
     payload.add("sid", session.rawValue)
-    let token = try CompactJWS.signed(payload.finished, under: current.header, by: current.key)
+    let token = try CompactJWS.signed(payload.finished, under: signer.header, by: signer.key)
     return Minted(text: String(decoding: token, as: UTF8.self), life: life.components.seconds)
   }
 

@@ -4,59 +4,111 @@ import Foundation
 public import HandstampCore
 import HandstampJOSE
 
-/// The keys that sign access tokens (ES256, P-256), newest first. The first key signs new tokens; the others verify tokens
-/// signed before a rotation and can be removed once the last such token has expired.
+/// The keys that sign access tokens: keys of P-256 (ES256), and of RSA (RS256) for clients that ask for it. Of each kind the
+/// newest comes first and signs new tokens; the others verify tokens signed before a rotation and can be removed once the last
+/// such token has expired.
 public struct SigningKeys: Sendable {
-  private let current: JWSPrivateKey
-  private let former: [JWSPrivateKey]
-
-  var keys: [JWSPrivateKey] { [current] + former }
-
-  /// Creates a set with one new key.
-  public init() { self.init(.es256()) }
-
-  private init(_ current: JWSPrivateKey, former: [JWSPrivateKey] = []) {
-    self.current = current
-    self.former = former
+  /// An algorithm that access tokens are signed with.
+  public enum Algorithm: String, Sendable, Hashable, CaseIterable, Codable {
+    case es256 = "ES256"
+    case rs256 = "RS256"
   }
 
-  /// The ID of the key that signs new tokens: its thumbprint (RFC 7638), so that a key has the same ID everywhere.
+  /// The size of new RSA keys, in bits. They sign tokens that live for minutes, so they need to last no longer than until the
+  /// next rotation; 2048 bits are enough for that (NIST SP 800-57, until 2030). With 3072, signing takes three times as long, and
+  /// a new key up to a second. Files may have any size from 2048 to 8192 bits.
+  static let modulusSize = 2048
+
+  /// Keys of P-256, at least one.
+  private let p256: [JWSPrivateKey]
+  private let rsa: [JWSPrivateKey]
+  /// The first key of P-256.
+  private let current: JWSPrivateKey
+
+  var keys: [JWSPrivateKey] { p256 + rsa }
+
+  /// Creates a set with one new key of P-256.
+  public init() {
+    current = .es256()
+    (p256, rsa) = ([current], [])
+  }
+
+  /// - Returns: `nil` without a key of P-256.
+  private init?(_ keys: [JWSPrivateKey]) {
+    p256 = keys.filter { $0.algorithm == .es256 }
+    rsa = keys.filter { $0.algorithm == .rs256 }
+    guard let current = p256.first else { return nil }
+    self.current = current
+  }
+
+  /// The ID of the key of P-256 that signs new tokens: its thumbprint (RFC 7638), so that a key has the same ID everywhere.
   public var currentID: String { current.id }
 
-  /// The IDs of all keys, newest first.
+  /// The IDs of all keys, newest first, those of RSA keys last.
   public var ids: [String] { keys.map(\.id) }
 
-  /// Returns these keys with a new one in front.
+  /// The algorithms that there are keys for.
+  public var algorithms: [Algorithm] { rsa.isEmpty ? [.es256] : [.es256, .rs256] }
+
+  /// Returns these keys with a new one in front, of each kind that they have.
   public func rotated() -> SigningKeys {
-    SigningKeys(.es256(), former: keys)
+    // Without a new RSA key, the former one goes on signing.
+    let new = rsa.isEmpty ? nil : try? JWSPrivateKey.rs256(bits: SigningKeys.modulusSize)
+    return SigningKeys([.es256()] + (new.map { [$0] } ?? []) + keys) ?? self
   }
 
-  /// Returns only the newest key.
-  public func withoutFormer() -> SigningKeys { SigningKeys(current) }
-
-  /// Parses ``pem``: PKCS #8 blocks, newest first.
+  /// Returns these keys with an RSA key, which is generated unless there is one. That takes some tenths of a second.
   ///
-  /// - Throws: ``SigningKeysFault`` if there is no key, or anything else in the text.
-  public init(pem: Secret) throws(SigningKeysFault) {
-    let end = "-----END PRIVATE KEY-----"
-    let keys: [JWSPrivateKey]? = pem.withExposed { text in
-      var keys: [JWSPrivateKey] = []
-      var rest = text[...]
-      while let range = rest.range(of: end) {
-        let block = rest[..<range.upperBound].trimmingCharacters(in: .whitespacesAndNewlines)
-        guard let key = JWSPrivateKey(pem: block), key.algorithm == .es256 else { return nil }
-        keys.append(key)
-        rest = rest[range.upperBound...]
-      }
-      return rest.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty ? keys : nil
-    }
-    guard let keys, let current = keys.first else { throw SigningKeysFault() }
-    self.init(current, former: Array(keys.dropFirst()))
+  /// - Throws: ``SigningKeysFault/notGenerated``.
+  public func withRSAKey() throws(SigningKeysFault) -> SigningKeys {
+    guard rsa.isEmpty else { return self }
+    do throws(JWSPrivateKey.Fault) {
+      return SigningKeys(keys + [try .rs256(bits: SigningKeys.modulusSize)]) ?? self
+    } catch { throw .notGenerated }
   }
 
-  /// All keys as PKCS #8 in PEM, newest first, for a file with mode 0600.
+  /// Returns only the newest key of each kind.
+  public func withoutFormer() -> SigningKeys { SigningKeys([current] + rsa.prefix(1)) ?? self }
+
+  /// Parses ``pem``.
+  ///
+  /// - Throws: ``SigningKeysFault`` if there is no key of P-256, or anything else in the text.
+  public init(pem: Secret) throws(SigningKeysFault) {
+    let read = pem.withExposed { SigningKeys.read($0) }
+    guard let keys = SigningKeys(try read.get()) else { throw .unusable }
+    self = keys
+  }
+
+  /// The first line of a file with RSA keys, which says its version: 2. Without it, all keys are of P-256, as in files of earlier
+  /// versions, which this one still writes if it can.
+  private static let versionLine = "handstamp-signing-keys: "
+
+  private static func read(_ text: String) -> Result<[JWSPrivateKey], SigningKeysFault> {
+    let end = "-----END PRIVATE KEY-----"
+    var rest = text[...]
+    let hasVersion = rest.hasPrefix(versionLine)
+    if hasVersion {
+      let line = rest.prefix { !$0.isNewline }
+      guard let version = Int(line.dropFirst(versionLine.count)), version >= 2 else { return .failure(.unusable) }
+      guard version == 2 else { return .failure(.newerFormat) }
+      rest = rest[line.endIndex...]
+    }
+    var keys: [JWSPrivateKey] = []
+    while let range = rest.range(of: end) {
+      let block = rest[..<range.upperBound].trimmingCharacters(in: .whitespacesAndNewlines)
+      guard let key = JWSPrivateKey(pem: block), hasVersion || key.algorithm == .es256 else {
+        return .failure(.unusable)
+      }
+      keys.append(key)
+      rest = rest[range.upperBound...]
+    }
+    return rest.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty ? .success(keys) : .failure(.unusable)
+  }
+
+  /// All keys as PKCS #8 in PEM, newest first, those of RSA last, for a file with mode 0600.
   public var pem: Secret {
-    Secret(keys.map { $0.pem + "\n" }.joined())
+    let version = rsa.isEmpty ? "" : SigningKeys.versionLine + "2\n"
+    return Secret(version + keys.map { $0.pem + "\n" }.joined())
   }
 
   /// Returns a derived key for another purpose, the same on every server with these signing keys.
@@ -67,6 +119,15 @@ public struct SigningKeys: Sendable {
 
   /// The public keys, as served at `/.well-known/jwks.json` (RFC 7517).
   var publicSet: [UInt8] { JWKSet(keys.map { JWK($0.publicKey) }).json }
+}
+
+extension SigningKeys.Algorithm {
+  var jws: JWSAlgorithm {
+    switch self {
+    case .es256: .es256
+    case .rs256: .rs256
+    }
+  }
 }
 
 extension JWSPrivateKey {
@@ -80,8 +141,21 @@ extension SigningKeys: CustomStringConvertible, CustomReflectable {
   public var customMirror: Mirror { Mirror(self, children: ["ids": ids]) }
 }
 
-/// The key file has no usable key. The server must then neither start nor replace the file with a new key.
-public struct SigningKeysFault: Error, Sendable, Hashable, CustomStringConvertible {
-  public var description: String { "the signing key file has no usable P-256 key" }
+/// A reason why there are no signing keys. The server must then neither start nor replace the file with a new key.
+public enum SigningKeysFault: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The text has no key of P-256, or something else than keys.
+  case unusable
+  /// A later version of Handstamp wrote the text.
+  case newerFormat
+  /// An RSA key cannot be generated.
+  case notGenerated
+
+  public var description: String {
+    switch self {
+    case .unusable: "the signing key file has no usable P-256 key"
+    case .newerFormat: "the signing key file is of a later version of Handstamp"
+    case .notGenerated: "an RSA key cannot be generated"
+    }
+  }
 }
 #endif

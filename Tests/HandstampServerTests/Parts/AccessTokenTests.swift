@@ -16,7 +16,7 @@ import Testing
   func tokens(
     _ keys: SigningKeys = Self.keys, issuer: String? = nil, audience: String? = nil
   ) throws -> AccessTokens {
-    try AccessTokens(
+    AccessTokens(
       keys: keys, issuer: issuer ?? self.issuer, audience: audience ?? self.issuer, client: "app",
       life: .seconds(10))
   }
@@ -83,6 +83,33 @@ import Testing
     }
   }
 
+  @Test func `with RS256 are verified like others, and only with their own key`() throws {
+    let keys = try #require(TestServer.bothKeys)
+    let tokens = try self.tokens(keys)
+    let mint = { (algorithm: SigningKeys.Algorithm) in
+      try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: Self.now, signedWith: algorithm).text
+    }
+    let text = try mint(.rs256)
+    #expect(try tokens.verify(text[...], at: Self.now).get().account == AccountID("a"))
+    let (parts, others) = (text.split(separator: "."), try mint(.es256).split(separator: "."))
+    // Header, payload or signature of the other algorithm.
+    for mixed in [
+      [others[0], parts[1], parts[2]], [parts[0], others[1], parts[2]], [parts[0], parts[1], others[2]],
+    ] { #expect(tokens.verify(mixed.joined(separator: ".")[...], at: Self.now) == .failure(.invalid)) }
+    let bytes = Array(text.utf8)
+    for position in stride(from: 0, to: bytes.count, by: 7) {
+      var changed = bytes
+      changed[position] = changed[position] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+      #expect(tokens.verify(String(decoding: changed, as: UTF8.self)[...], at: Self.now) == .failure(.invalid))
+    }
+    // A rotation replaces the key of each kind.
+    let both = keys.rotated()
+    #expect(Set(both.ids).count == 4)
+    #expect(Set(both.withoutFormer().ids).isDisjoint(with: keys.ids))
+    #expect(throws: Never.self) { try self.tokens(both).verify(text[...], at: Self.now).get() }
+    #expect(try self.tokens(both.withoutFormer()).verify(text[...], at: Self.now) == .failure(.invalid))
+  }
+
   @Test func `in another encoding are refused`() throws {
     let tokens = try tokens()
     let text = try mint(tokens)
@@ -147,6 +174,31 @@ extension P256.Signing.PrivateKey {
     let read = try SigningKeys(pem: keys.pem)
     #expect(read.ids == keys.ids)
     #expect(read.pem == keys.pem)
+  }
+
+  @Test func `round-trip with an RSA key, in a file that says its version`() throws {
+    let keys = try #require(TestServer.bothKeys)
+    let read = try SigningKeys(pem: keys.pem)
+    #expect(read.ids == keys.ids)
+    #expect(read.pem == keys.pem)
+    #expect(read.algorithms == [.es256, .rs256])
+    #expect(read.derived("x") == keys.derived("x"))
+    #expect(try read.withRSAKey().ids == keys.ids)
+    let text = keys.pem.withExposed { $0 }
+    let (line, blocks) = ("handstamp-signing-keys: 2\n", text.dropFirst("handstamp-signing-keys: 2\n".count))
+    #expect(text.hasPrefix(line))
+    // A file of the first version has keys of P-256 only, and stays as it is.
+    let first = SigningKeys().rotated()
+    #expect(first.pem.withExposed { $0.hasPrefix("-----BEGIN PRIVATE KEY-----") })
+    #expect(try SigningKeys(pem: Secret(line + first.pem.withExposed { $0 })).ids == first.ids)
+    for (other, fault) in [
+      (String(blocks), SigningKeysFault.unusable), (text.replacing(": 2", with: ": 1"), .unusable),
+      (text.replacing(": 2", with: ": 3"), .newerFormat), (text.replacing(": 2", with: ": "), .unusable),
+      (line, .unusable),
+      (
+        line + blocks.components(separatedBy: "-----END PRIVATE KEY-----\n")[1] + "-----END PRIVATE KEY-----", .unusable
+      ),
+    ] { #expect(throws: fault) { try SigningKeys(pem: Secret(other)) } }
   }
 
   @Test(arguments: ["", "\n", "garbage", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])

@@ -40,7 +40,7 @@ struct TestServer: Sendable {
   static func run<Value>(
     limits: RegistryLimits = RegistryLimits(), clock: TestClock = TestClock(), store: FaultyStore = FaultyStore(),
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = [], mailer: (any Mailer)? = nil,
-    apple: AppleSignIn? = nil,
+    apple: AppleSignIn? = nil, keys: SigningKeys = SigningKeys(),
     _ configure: (inout ServerConfiguration) -> Void = { _ in },
     body: (TestServer) async throws -> Value
   ) async throws -> Value {
@@ -51,7 +51,6 @@ struct TestServer: Sendable {
     configure(&configuration)
     var random = SystemRandomNumberGenerator()
     let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
-    let keys = SigningKeys()
     let server = try await SessionServer(
       configuration: configuration, registry: Registry(store: store, mint: mint, limits: limits), keys: keys,
       mailer: mailer, apple: apple, middlewares: middlewares)

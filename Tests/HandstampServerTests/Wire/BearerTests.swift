@@ -40,7 +40,7 @@ import Testing
       for (issuer, audience) in [
         ("https://id.example.org", "https://api.example.org"), ("https://evil.example.org", "https://id.example.org"),
       ] {
-        let other = try AccessTokens(
+        let other = AccessTokens(
           keys: test.keys, issuer: issuer, audience: audience, client: "x", life: .seconds(60))
         let token = try other.mint(
           account: AccountID(session.account), session: SessionID(session.id), at: test.clock.now
@@ -54,7 +54,7 @@ import Testing
     try await TestServer.run { test in
       let ada = try await test.signUp()
       let eve = try await test.signUp("eve@example.org")
-      let tokens = try AccessTokens(
+      let tokens = AccessTokens(
         keys: test.keys, issuer: "https://id.example.org", audience: "https://id.example.org", client: "x",
         life: .seconds(60))
       let mixed = try tokens.mint(account: AccountID(ada.account), session: SessionID(eve.id), at: test.clock.now).text
