@@ -314,6 +314,9 @@ extension ServeSettings {
       logger: logger, trustsClock: trustingClock)
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
     let signing = try SigningKeyFile(path: data + "/signing.pem").keys()
+    if !signing.algorithms.contains(.rs256) {
+      configuration.logger.warning("No RSA key: signing.pem has none and may not be changed")
+    }
     do {
       return try await SessionServer(
         configuration: configuration, registry: registry, keys: signing, mailer: mailer, apple: apple)

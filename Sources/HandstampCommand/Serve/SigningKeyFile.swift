@@ -9,17 +9,58 @@ import HandstampSupport
 struct SigningKeyFile {
   var path: String
 
+  /// Returns the keys. A new file gets a key of P-256 and one of RSA; a file of an earlier version gets an RSA key beside its
+  /// own keys, unless the server may only read it.
   func keys() throws(Refusal) -> SigningKeys {
-    if let known = try load() { return known }
-    let new = SigningKeys()
-    var bytes = new.pem.withExposedBytes { Array($0) }
-    defer { for index in bytes.indices { bytes[index] = 0 } }
+    guard let known = try load() else { return try create() }
+    guard !known.algorithms.contains(.rs256) else { return known }
+    return try withRSAKey() ?? known
+  }
+
+  private func create() throws(Refusal) -> SigningKeys {
+    let new = try generated(beside: SigningKeys())
     // Another server may have been faster.
-    do throws(SystemError) { _ = try AtomicFile.create(path, with: bytes) } catch {
-      throw unusable("cannot be created: \(error.reason)")
-    }
+    do throws(SystemError) {
+      try writing(new) { bytes throws(SystemError) in _ = try AtomicFile.create(path, with: bytes) }
+    } catch { throw unusable("cannot be created: \(error.reason)") }
     guard let made = try load() else { throw unusable("cannot be created") }
     return made
+  }
+
+  /// Adds an RSA key to the file. Servers on one folder take turns, so that none replaces the key of another. Returns `nil` if
+  /// the file may not be changed.
+  private func withRSAKey() throws(Refusal) -> SigningKeys? {
+    let lock = open(path + ".lock", O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+    guard lock >= 0 else { return try unchanged(SystemError(attempt: "locking", code: errno)) }
+    // Gives up the lock as well.
+    defer { close(lock) }
+    do throws(SystemError) { try SystemCall.retried("locking") { flock(lock, LOCK_EX) } } catch {
+      return try unchanged(error)
+    }
+    guard let known = try load() else { throw unusable("was removed") }
+    // Another server may have been faster.
+    guard !known.algorithms.contains(.rs256) else { return known }
+    let new = try generated(beside: known)
+    do throws(SystemError) {
+      try writing(new) { bytes throws(SystemError) in try AtomicFile.replace(path, with: bytes) }
+    } catch { return try unchanged(error) }
+    return new
+  }
+
+  /// Where the server may not write, its keys are as the operator provides them.
+  private func unchanged(_ error: SystemError) throws(Refusal) -> SigningKeys? {
+    guard [EACCES, EPERM, EROFS].contains(error.code) else { throw unusable("cannot be changed: \(error.reason)") }
+    return nil
+  }
+
+  private func generated(beside keys: SigningKeys) throws(Refusal) -> SigningKeys {
+    do throws(SigningKeysFault) { return try keys.withRSAKey() } catch { throw unusable("cannot be created: \(error)") }
+  }
+
+  private func writing(_ keys: SigningKeys, by write: ([UInt8]) throws(SystemError) -> Void) throws(SystemError) {
+    var bytes = keys.pem.withExposedBytes { Array($0) }
+    defer { for index in bytes.indices { bytes[index] = 0 } }
+    try write(bytes)
   }
 
   private func load() throws(Refusal) -> SigningKeys? {
@@ -38,7 +79,10 @@ struct SigningKeyFile {
     defer { for index in bytes.indices { bytes[index] = 0 } }
     guard count > 0 else { throw unusable("is empty") }
     do throws(SigningKeysFault) { return try SigningKeys(pem: Secret(bytes: bytes[..<count])) } catch {
-      throw unusable("contains no usable P-256 key")
+      guard error == .newerFormat else { throw unusable("contains no usable P-256 key") }
+      throw Refusal(
+        .failure, "\(path) is of a later version of handstamp",
+        hint: "use that version, or restore the file of this one")
     }
   }
 

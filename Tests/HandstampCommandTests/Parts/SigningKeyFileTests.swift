@@ -1,0 +1,90 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampServer
+import Testing
+
+@testable import HandstampCommand
+
+@Suite(.timeLimit(.minutes(10))) struct `The file of signing keys` {
+  private func inFolder(_ body: (_ path: String) async throws -> Void) async throws {
+    let folder = NSTemporaryDirectory() + "signing-\(UInt64.random(in: 0 ... .max))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try await body(folder + "/signing.pem")
+  }
+
+  private func write(_ text: String, to path: String) throws {
+    try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+  }
+
+  @Test func `is created with a key of each kind, and read from then on`() async throws {
+    try await inFolder { path in
+      let made = try SigningKeyFile(path: path).keys()
+      #expect(made.algorithms == [.es256, .rs256])
+      #expect(made.ids.count == 2)
+      let content = FileManager.default.contents(atPath: path)
+      #expect(try SigningKeyFile(path: path).keys().ids == made.ids)
+      #expect(FileManager.default.contents(atPath: path) == content)
+      let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+      #expect(mode == 0o600)
+    }
+  }
+
+  @Test func `of an earlier version keeps its keys and gets one of RSA, once, whoever comes first`() async throws {
+    try await inFolder { path in
+      let former = SigningKeys().rotated()
+      try former.pem.withExposed { try write($0, to: path) }
+      // Each opens the lock for itself, as two servers would.
+      let seen = try await withThrowingTaskGroup(of: [String].self) { group in
+        for _ in 0..<8 { group.addTask { try SigningKeyFile(path: path).keys().ids } }
+        return try await group.reduce(into: Set<[String]>()) { $0.insert($1) }
+      }
+      #expect(seen.count == 1)
+      let ids = try #require(seen.first)
+      #expect(ids.prefix(2) == former.ids.prefix(2))
+      #expect(ids.count == 3)
+      #expect(try SigningKeyFile(path: path).keys().ids == ids)
+      #expect(try SigningKeyFile(path: path).keys().currentID == former.currentID)
+    }
+  }
+
+  @Test func `is the same for servers that create it at the same time`() async throws {
+    try await inFolder { path in
+      let seen = try await withThrowingTaskGroup(of: [String].self) { group in
+        for _ in 0..<4 { group.addTask { try SigningKeyFile(path: path).keys().ids } }
+        return try await group.reduce(into: Set<[String]>()) { $0.insert($1) }
+      }
+      #expect(seen.count == 1)
+    }
+  }
+
+  @Test(arguments: [
+    ("handstamp-signing-keys: 3\nwhatever comes then", "later version"), ("handstamp-signing-keys: 2\n", "no usable"),
+    ("handstamp-signing-keys: two\n", "no usable"), ("junk", "no usable"), ("", "empty"),
+  ])
+  func `is never changed if it is not readable`(_ text: String, _ words: String) async throws {
+    try await inFolder { path in
+      try write(text, to: path)
+      let refusal = try #require(throws: Refusal.self) { try SigningKeyFile(path: path).keys() }
+      #expect(refusal.message.contains(words))
+      #expect(FileManager.default.contents(atPath: path) == Data(text.utf8))
+    }
+  }
+
+  @Test func `of clients names the algorithm of their tokens`() async throws {
+    try await inFolder { path in
+      let entry = { (value: String) in
+        #"[{"id":"a","redirectURIs":["https://a.example/"],"accessTokenSigningAlg":\#(value)}]"#
+      }
+      try write(entry(#""RS256""#), to: path)
+      #expect(try ClientFile.clients(at: path).map(\.accessTokenSigning) == [.rs256])
+      for bad in [#""HS256""#, #""none""#, #""rs256""#, "256"] {
+        try write(entry(bad), to: path)
+        #expect(throws: Refusal.self) { try ClientFile.clients(at: path) }
+      }
+    }
+  }
+}
+#endif
