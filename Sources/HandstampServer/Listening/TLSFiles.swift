@@ -62,21 +62,20 @@ public struct TLSFiles: Sendable, Hashable {
 
   /// A version of a file.
   struct FileStamp: Sendable, Hashable {
-    private var numbers: [Int64] = []
+    private var bytes: [UInt8] = []
 
     /// - Parameter path: symbolic links are followed.
     init(_ path: String) {
       var status = stat()
-      guard stat(path, &status) == 0 else { return }
+      guard fstatat(AT_FDCWD, path, &status, 0) == 0 else { return }
       #if canImport(Darwin)
       let time = status.st_mtimespec
       #else
       let time = status.st_mtim
       #endif
-      numbers = [
-        Int64(truncatingIfNeeded: status.st_dev), Int64(truncatingIfNeeded: status.st_ino), Int64(status.st_size),
-        Int64(time.tv_sec), Int64(time.tv_nsec),
-      ]
+      bytes =
+        withUnsafeBytes(of: status.st_dev) { Array($0) } + withUnsafeBytes(of: status.st_ino) { Array($0) }
+        + withUnsafeBytes(of: status.st_size) { Array($0) } + withUnsafeBytes(of: time) { Array($0) }
     }
   }
 }
