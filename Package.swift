@@ -89,6 +89,10 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+    .package(
+      url: "https://github.com/apple/swift-configuration", from: "1.4.0",
+      traits: [.defaults, .trait(name: "YAML", condition: .when(traits: ["Programs"]))]),
   ],
   targets: [
     // MARK: For apps
@@ -168,6 +172,7 @@ let package = Package(
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
       ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server")
+        + products("Metrics", of: "swift-metrics", with: "Server")
         + nio("NIOHTTP1", "NIOPosix", "NIOTLS", with: "Server")
         + products("NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOHTTPTypesHTTP2", of: "swift-nio-extras", with: "Server")
         + products("NIOHTTP2", of: "swift-nio-http2", with: "Server")
@@ -187,7 +192,9 @@ let package = Package(
         "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampLoopback",
         crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
-        + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Programs"),
+        + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Programs")
+        + products("Configuration", of: "swift-configuration", with: "Programs")
+        + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Programs"),
       swiftSettings: strict),
     .executableTarget(
       name: "HandstampBench",
