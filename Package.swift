@@ -93,6 +93,8 @@ let package = Package(
     .package(
       url: "https://github.com/apple/swift-configuration", from: "1.4.0",
       traits: [.defaults, .trait(name: "YAML", condition: .when(traits: ["Programs"]))]),
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+    .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
   ],
   targets: [
     // MARK: For apps
@@ -172,7 +174,7 @@ let package = Package(
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
       ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server")
-        + products("Metrics", of: "swift-metrics", with: "Server")
+        + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Server")
         + nio("NIOHTTP1", "NIOPosix", "NIOTLS", with: "Server")
         + products("NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOHTTPTypesHTTP2", of: "swift-nio-extras", with: "Server")
         + products("NIOHTTP2", of: "swift-nio-http2", with: "Server")
@@ -194,6 +196,8 @@ let package = Package(
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Programs")
         + products("Configuration", of: "swift-configuration", with: "Programs")
+        + products("SystemPackage", of: "swift-system", with: "Programs")
+        + products("Yams", of: "Yams", with: "Programs")
         + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Programs"),
       swiftSettings: strict),
     .executableTarget(

@@ -1,4 +1,5 @@
 #if Server
+public import CoreMetrics
 import Foundation
 public import HandstampCore
 public import Logging
@@ -68,6 +69,8 @@ public struct ServerConfiguration: Sendable {
   /// What the server tells browsers about HTTPS, if ``issuer`` is an `https` URL; `nil` says nothing.
   public var transportSecurity: TransportSecurity?
   public var logger: Logger
+  /// The backend of swift-metrics that the counters are published to; the system's by default.
+  public var metrics: any MetricsFactory
   /// The wall clock. Jumps are ignored at first, see ``uptime``.
   public var now: @Sendable () -> UnixTime
   /// A monotonic clock with an arbitrary start, to compare the wall clock with. When the wall clock jumps by more than 10 s,
@@ -107,6 +110,7 @@ public struct ServerConfiguration: Sendable {
     trustedProxies: TrustedProxies = .none,
     transportSecurity: TransportSecurity? = TransportSecurity(),
     logger: Logger = Logger(label: "handstamp.server"),
+    metrics: any MetricsFactory = MetricsSystem.factory,
     now: (@Sendable () -> UnixTime)? = nil,
     uptime: (@Sendable () -> Duration)? = nil,
     trustsClock: Bool = false
@@ -137,6 +141,7 @@ public struct ServerConfiguration: Sendable {
     self.trustedProxies = trustedProxies
     self.transportSecurity = transportSecurity
     self.logger = logger
+    self.metrics = metrics
     self.now = now ?? { .current }
     // A custom wall clock without an uptime agrees with itself.
     switch (uptime, now) {

@@ -46,7 +46,9 @@ extension SessionServer {
   private func addAPI<Context: SessionRequestContext>(to api: some RouterMethods<Context>) {
     let limit = configuration.bodyLimit
     let own = api.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
-    DocumentsController(registry: registry, keySet: keySet, appConfig: appConfig, limits: limits).addRoutes(to: api)
+    DocumentsController(registry: registry, keySet: keySet, appConfig: appConfig, limits: limits, readiness: readiness)
+      .addRoutes(
+        to: api)
     SignUpController(
       registry: registry, accounts: accounts, passwords: passwords, policy: policy, sessions: sessions, mails: mails,
       authenticator: authenticator, limits: limits, metrics: metrics, signUp: configuration.signUp, bodyLimit: limit

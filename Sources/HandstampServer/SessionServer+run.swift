@@ -25,15 +25,17 @@ extension SessionServer {
   ///
   /// - Parameters:
   ///   - notifier: tells the service manager when the server accepts connections, and when it stops.
+  ///   - others: services to run beside it, such as a ``MetricsPage``; they stop after it.
   ///   - onReady: called once, with the port of the first address (0 for a Unix domain socket), when the server accepts
   ///     connections.
   /// - Throws: ``ListenFault``.
   public func run(
     on addresses: [ListeningAddress], stoppingOnSignals: Bool = false, notifier: ServiceNotifier = .silent,
-    onReady: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
+    beside others: [any Service] = [], onReady: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
   ) async throws {
     let group = try serviceGroup(
-      addresses, signals: stoppingOnSignals ? [.sigterm, .sigint] : [], notifier: notifier, onReady: onReady)
+      addresses, signals: stoppingOnSignals ? [.sigterm, .sigint] : [], notifier: notifier, beside: others,
+      onReady: onReady)
     try await group.run()
   }
 
@@ -66,12 +68,13 @@ extension SessionServer {
 
   private func serviceGroup(
     _ addresses: [ListeningAddress], signals: [UnixSignal], notifier: ServiceNotifier,
+    beside others: [any Service] = [],
     onReady: @escaping @Sendable (Int) async -> Void
   ) throws(ListenFault) -> ServiceGroup {
     let listener = try listener(on: addresses, notifier: notifier, onReady: onReady)
     // Services shut down last to first: the streams end before the server waits for its connections.
     var configuration = ServiceGroupConfiguration(
-      services: [MailFinisher(desk: desk), listener] + backgroundServices,
+      services: others + [MailFinisher(desk: desk), listener] + backgroundServices,
       gracefulShutdownSignals: signals,
       logger: self.configuration.logger)
     configuration.maximumGracefulShutdownDuration = self.configuration.shutdownLimit
@@ -107,11 +110,15 @@ extension SessionServer {
       ])
     let log = SeldomLog(logger)
     let table = ConnectionTable(limits: limits, metrics: metrics, log: log)
-    let responder = responder
+    let first = responder
+    let latest = latest
     let date = DateField()
     let host = ExchangeHost(
       options: options, bodyLimit: configuration.bodyLimit,
-      respond: { request, context in try await responder.respond(to: request, context: context) }, table: table,
+      respond: { request, context in
+        guard let responder = latest.responder else { return try await first.respond(to: request, context: context) }
+        return try await responder.respond(to: request, context: context)
+      }, table: table,
       metrics: metrics, log: log, logger: logger, fields: AnswerFields(configuration), date: { date.text })
     return Listener(
       addresses: addresses, configuration: configuration, host: host, identity: identity, notifier: notifier,
@@ -126,7 +133,9 @@ extension SessionServer {
   public var services: [any Service] { [MailFinisher(desk: desk)] + backgroundServices }
 
   private var backgroundServices: [any Service] {
-    [Sweeper(server: self), EventRelay(server: self), StreamStopper(hub: hub)]
+    [
+      Sweeper(server: self), EventRelay(server: self), MetricsPublisher(server: self), StreamStopper(hub: hub),
+    ]
   }
 }
 

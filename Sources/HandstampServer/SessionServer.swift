@@ -24,12 +24,15 @@ public struct SessionServer: Sendable {
   let keySet: FixedDocument
   let serverMetadata: FixedDocument
   let clients: ClientDirectory
-  let pacing = Pacing()
+  let pacing: Pacing
   let limits: RequestLimits
   let passwordGuard: PasswordGuard
   let proofs: ProofDesk
+  let readiness: Readiness
   let appConfig: FixedDocument
-  private let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
+  /// The server that answers requests, if the settings were replaced.
+  let latest: LatestServer
+  let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
 
   /// - Parameters:
   ///   - keys: the keys that sign access tokens.
@@ -46,24 +49,66 @@ public struct SessionServer: Sendable {
     apple: AppleSignIn? = nil, accounts: (any AccountDirectory)? = nil,
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = []
   ) async throws {
+    try await self.init(
+      configuration: configuration, registry: registry, keys: keys, mailer: mailer, apple: apple, accounts: accounts,
+      middlewares: middlewares, continuing: nil)
+  }
+
+  /// - Parameter former: a running server, whose state continues in this one.
+  init(
+    configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)?,
+    apple: AppleSignIn?, accounts: (any AccountDirectory)?,
+    middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>], continuing former: SessionServer?
+  ) async throws {
     self.configuration = configuration
     self.registry = registry
     self.middlewares = middlewares
-    let metrics = ServerMetrics()
+    let metrics = former?.metrics ?? ServerMetrics(factory: configuration.metrics)
     self.metrics = metrics
+    latest = former?.latest ?? LatestServer()
+    pacing = former?.pacing ?? Pacing()
     tokens = AccessTokens(
       keys: keys, issuer: configuration.issuer, audience: configuration.issuer, client: configuration.clientID,
       life: configuration.accessTokenLife)
-    passwords = PasswordPool(
-      parameters: configuration.passwordHashing, width: configuration.hashingThreads,
-      capacity: configuration.hashingQueue, metrics: metrics)
-    hub = EventHub()
+    passwords =
+      former?.passwords
+      ?? PasswordPool(
+        parameters: configuration.passwordHashing, width: configuration.hashingThreads,
+        capacity: configuration.hashingQueue, metrics: metrics)
+    hub = former?.hub ?? EventHub()
     directory = accounts
     guard accounts == nil || configuration.signUp != .confirmed else { throw AccountDirectoryFault.confirmedSignUp }
     guard accounts == nil || apple == nil else { throw AccountDirectoryFault.appleSignIn }
     guard mailer == nil || Mailbox(configuration.sender) != nil else { throw MailSetUpFault.badSender }
     guard configuration.signUp != .confirmed || mailer != nil else { throw MailSetUpFault.noMailer }
     self.mailer = mailer
+    let clock: ServerClock
+    if let former {
+      clock = former.clock
+    } else {
+      clock = try await SessionServer.startedClock(of: registry, configuration)
+    }
+    self.clock = clock
+    limits = RequestLimits(
+      limiter: former?.limits.limiter.continued(with: configuration.limits)
+        ?? RateLimiter(configuration.limits, uptime: configuration.uptime),
+      proxies: configuration.trustedProxies, metrics: metrics)
+    passwordGuard = PasswordGuard(registry: registry, limits: limits, metrics: metrics)
+    identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
+    desk = former?.desk ?? MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)
+    clients = try ClientDirectory(
+      configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms)
+    readiness = former?.readiness ?? Readiness(registry: registry, clock: clock, uptime: configuration.uptime)
+    proofs = ProofDesk(address: try configuration.publicAddress(), keys: keys)
+    serverMetadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
+    keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
+    appConfig = try FixedDocument(appConfig: configuration.appConfig)
+  }
+
+  /// Returns the clock of a starting server, after correcting what a wrong clock has written to the registry.
+  private static func startedClock(
+    of registry: Registry, _ configuration: ServerConfiguration
+  ) async throws -> ServerClock {
     let note = try await registry.clockNote()
     let (clock, correction) = ServerClock.starting(after: note, configuration)
     var former = note
@@ -73,20 +118,7 @@ public struct SessionServer: Sendable {
       // Another server has written a note in the meantime, perhaps that the doubt has ended.
       former = try await registry.clockNote()
     }
-    self.clock = clock
-    let uptime = configuration.uptime
-    limits = RequestLimits(
-      limiter: RateLimiter(configuration.limits, uptime: uptime), proxies: configuration.trustedProxies,
-      metrics: metrics)
-    passwordGuard = PasswordGuard(registry: registry, limits: limits, metrics: metrics)
-    identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
-    desk = MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)
-    clients = try ClientDirectory(
-      configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms)
-    proofs = ProofDesk(address: try configuration.publicAddress(), keys: keys)
-    serverMetadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
-    keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
-    appConfig = try FixedDocument(appConfig: configuration.appConfig)
+    return clock
   }
 
   /// Responds to requests without a socket, for measurements and for tests with many requests.
@@ -110,6 +142,7 @@ public struct SessionServer: Sendable {
     addRoutes(to: allowed)
     let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
     for middleware in middlewares { router.add(middleware: middleware) }
+    router.add(middleware: RequestTrace(metrics: metrics, proxies: configuration.trustedProxies))
     router.add(middleware: answers(as: .problem, allowed: allowed))
     addRoutes(to: router)
     return router

@@ -17,7 +17,8 @@ struct Serve: AsyncParsableCommand {
       SIGINT it finishes the requests in flight, then stops
 
       every setting can be given as a flag, as an environment variable (HANDSTAMP_SERVE_PORT for --port), or as a member
-      of the JSON object in the --config file ("port"), in this order of precedence
+      of the --config file (port), in this order of precedence; --check prints them and where they come from; on SIGHUP the
+      server reads the file again and takes over what can change while it runs
 
       back up the folder as a whole: its keys and its database belong together; to restore, replace only the database
       and keep ends.log and clock, which record the sessions ended since the backup
@@ -28,65 +29,72 @@ struct Serve: AsyncParsableCommand {
       started with sockets (LISTEN_FDS, as by a systemd socket unit), it listens on those instead of --host and --port, and
       no client notices a restart; it tells NOTIFY_SOCKET when it is ready, and when it stops
 
-      HANDSTAMP_SERVE_KEYS may hold the full text of a keys.json, to use instead of that file
+      HANDSTAMP_SERVE_KEYS may hold the full text of a keys.json, to use instead of that file, and --keys-file name it
       """)
 
-  @Option(help: "folder for the database and keys, created if missing") var data: String?
-  @Option(help: "address to listen on (default: 127.0.0.1)") var host: String?
-  @Option(help: "port to listen on, 0 for any free one (default: 8080)") var port: String?
-  @Option(help: "JSON file with settings") var config: String?
-  @Option(help: "public https URL of the server (default: the address it listens on)") var issuer: String?
-  @Option(help: "lifetime of access tokens (default: 10m)") var accessTokenLife: String?
-  @Option(help: "end a session after this long without use (default: 90d)") var idleLimit: String?
-  @Option(help: "end a session this long after sign-in (default: 365d)") var absoluteLimit: String?
-  @Option(
-    help: "maximum sessions per account; beyond it, the least recently seen one ends (default: unlimited)")
-  var maxSessions: String?
-  @Option(help: "open, confirmed (by mail) or closed (default: open on loopback, else confirmed)") var signUp: String?
-  @Option(help: "folder to write mails to (default: mail in the data folder)") var mailFolder: String?
-  @Option(help: "program that sends mails instead, e.g. /usr/sbin/sendmail") var sendmail: String?
-  @Option(help: "sender of mails (default: handstamp@ followed by the issuer's host)") var mailFrom: String?
-  @Option(help: "template for links in mails, with {token} and {action} (default: mails contain a code)")
-  var mailLink: String?
-  @Option(help: "accept Sign in with Apple for this app ID, or several separated by commas")
-  var appleClientID: String?
-  @Option(help: .hidden) var appleIssuer: String?
-  @Option(help: .hidden) var appleKeysURL: String?
-  @Option(help: "JSON file with the OAuth clients that users may authorize") var clients: String?
-  @Option(help: "how long to keep ended sessions and events (default: 30d)") var retention: String?
-  @Option(help: "file with the JSON object served at /v1/app-config") var appConfig: String?
-  @Option(help: "limits on sign-ins, sign-ups, mails and so on: standard or none (default: standard)")
-  var rateLimits: String?
-  @Option(help: "addresses of proxies that name the clients, e.g. 10.0.0.0/8,::1,unix (default: no proxies)")
-  var trustedProxies: String?
-  @Option(help: "the header field that these proxies write: x-forwarded-for or forwarded (default: x-forwarded-for)")
-  var proxyHeader: String?
-  @Option(help: "trace, debug, info, notice, warning or error (default: info)") var logLevel: String?
-  @Option(help: "certificate chain in PEM, to serve HTTPS") var tlsCertificate: String?
-  @Option(help: "private key of the certificate, in PEM") var tlsKey: String?
-  @Option(help: "yes serves plain HTTP beyond loopback (default: no)") var allowCleartext: String?
+  @Option(help: "file with settings, in JSON or YAML") var config: String?
+  @Option(help: ServeSetting.data.help) var data: String?
+  @Option(help: ServeSetting.host.help) var host: String?
+  @Option(help: ServeSetting.port.help) var port: String?
+  @Option(help: ServeSetting.issuer.help) var issuer: String?
+  @Option(help: ServeSetting.tlsCertificate.help) var tlsCertificate: String?
+  @Option(help: ServeSetting.tlsKey.help) var tlsKey: String?
+  @Option(help: ServeSetting.allowCleartext.help) var allowCleartext: String?
+  @Option(help: ServeSetting.trustedProxies.help) var trustedProxies: String?
+  @Option(help: ServeSetting.proxyHeader.help) var proxyHeader: String?
+  @Option(help: ServeSetting.accessTokenLife.help) var accessTokenLife: String?
+  @Option(help: ServeSetting.idleLimit.help) var idleLimit: String?
+  @Option(help: ServeSetting.absoluteLimit.help) var absoluteLimit: String?
+  @Option(help: ServeSetting.maxSessions.help) var maxSessions: String?
+  @Option(help: ServeSetting.retention.help) var retention: String?
+  @Option(help: ServeSetting.signUp.help) var signUp: String?
+  @Option(help: ServeSetting.minimumPassword.help) var minimumPassword: String?
+  @Option(help: ServeSetting.breachedPasswords.help) var breachedPasswords: String?
+  @Option(help: ServeSetting.rateLimits.help) var rateLimits: String?
+  @Option(help: ServeSetting.mailFolder.help) var mailFolder: String?
+  @Option(help: ServeSetting.sendmail.help) var sendmail: String?
+  @Option(help: ServeSetting.mailFrom.help) var mailFrom: String?
+  @Option(help: ServeSetting.mailLink.help) var mailLink: String?
+  @Option(help: ServeSetting.clients.help) var clients: String?
+  @Option(help: ServeSetting.appConfig.help) var appConfig: String?
+  @Option(help: ServeSetting.appleClientID.help) var appleClientID: String?
+  @Option(help: ServeSetting.appleIssuer.help) var appleIssuer: String?
+  @Option(help: ServeSetting.appleKeysURL.help) var appleKeysURL: String?
+  @Option(help: ServeSetting.keysFile.help) var keysFile: String?
+  @Option(help: ServeSetting.metricsAddress.help) var metricsAddress: String?
+  @Option(help: ServeSetting.logLevel.help) var logLevel: String?
+  @Flag(help: "check the settings and the files that they name, print the settings without secrets, and exit")
+  var check = false
   @Flag(help: "trust the system clock even though it differs from the expected time")
   var trustClock = false
   @Flag(help: "create the database for the keys in HANDSTAMP_SERVE_KEYS, then exit") var newDatabase = false
   @Flag(help: .hidden) var untilStdinEnds = false
 
+  private var flags: [ServeSetting: String] {
+    [
+      .data: data, .host: host, .port: port, .issuer: issuer, .tlsCertificate: tlsCertificate, .tlsKey: tlsKey,
+      .allowCleartext: allowCleartext, .trustedProxies: trustedProxies, .proxyHeader: proxyHeader,
+      .accessTokenLife: accessTokenLife, .idleLimit: idleLimit, .absoluteLimit: absoluteLimit,
+      .maxSessions: maxSessions, .retention: retention, .signUp: signUp, .minimumPassword: minimumPassword,
+      .breachedPasswords: breachedPasswords, .rateLimits: rateLimits, .mailFolder: mailFolder, .sendmail: sendmail,
+      .mailFrom: mailFrom, .mailLink: mailLink, .clients: clients, .appConfig: appConfig,
+      .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .keysFile: keysFile,
+      .metricsAddress: metricsAddress, .logLevel: logLevel,
+    ].compactMapValues { $0 }
+  }
+
   func run() async throws {
-    let settings = try ServeSettings(
-      flags: [
-        .data: data, .host: host, .port: port, .issuer: issuer, .accessTokenLife: accessTokenLife,
-        .idleLimit: idleLimit, .absoluteLimit: absoluteLimit, .maxSessions: maxSessions, .signUp: signUp,
-        .mailFolder: mailFolder,
-        .sendmail: sendmail, .mailFrom: mailFrom, .mailLink: mailLink, .retention: retention,
-        .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .appConfig: appConfig,
-        .clients: clients, .rateLimits: rateLimits, .trustedProxies: trustedProxies, .proxyHeader: proxyHeader,
-        .logLevel: logLevel, .tlsCertificate: tlsCertificate, .tlsKey: tlsKey, .allowCleartext: allowCleartext,
-      ].compactMapValues { $0 }, environment: ProcessInfo.processInfo.environment, file: config)
+    let environment = ProcessInfo.processInfo.environment
+    let settings = try await ServeSettings(flags: flags, environment: environment, file: config)
+    if check { return try await SettingsCheck(settings: settings).run() }
     if newDatabase { return try settings.createDatabase() }
     let (store, keys) = try settings.openFolder()
-    let logger = settings.logger
+    let log = ServerLog(level: settings.logLevel)
+    let logger = log.logger
     defer { close(store, logger) }
-    let server = try await settings.server(store: store, keys: keys, trustingClock: trustClock)
-    let host = settings.host
+    let prometheus = PrometheusMetrics()
+    let server = try await settings.server(
+      store: store, keys: keys, logger: logger, metrics: prometheus, trustingClock: trustClock)
     if store.endedAgain > 0 {
       logger.warning(
         "Ended sessions again that a restored database listed as active",
@@ -96,14 +104,16 @@ struct Serve: AsyncParsableCommand {
       logger.warning(
         "Unreadable lines in the log of ended sessions", metadata: ["handstamp.count": "\(store.unreadableEnds)"])
     }
-    if !Loopback.contains(host: host), settings.signUp == .open {
-      logger.warning("Sign-up is open to anyone who can reach this server")
+    for warning in settings.warnings {
+      logger.warning("Check the settings", metadata: ["handstamp.warning": "\(warning)"])
     }
-    if !Loopback.contains(host: host), let folder = settings.mailer as? MailFolder {
-      logger.warning("Mails are written to a folder and not sent", metadata: ["handstamp.folder": "\(folder.path)"])
-    }
+    let reloader = SettingsReloader(
+      server: server, store: store, keys: keys, log: log, current: settings,
+      read: { [flags, config] () async throws(Refusal) in
+        try await ServeSettings(flags: flags, environment: environment, file: config)
+      })
     do {
-      try await serve(server, with: settings)
+      try await serve(server, with: settings, reloader, metricsPage(of: server, settings, prometheus))
     } catch is CancellationError {
       // Stopped.
     } catch ListenFault.cleartext(let address) {
@@ -119,7 +129,7 @@ struct Serve: AsyncParsableCommand {
     } catch {
       logger.error("Server failed", metadata: ["handstamp.error": "\(type(of: error))"])
       throw Refusal(
-        .failure, "cannot listen on \(host):\(settings.port)",
+        .failure, "cannot listen on \(settings.host):\(settings.port)",
         hint: "choose another --host or --port; port 0 picks a free one")
     }
   }
@@ -132,7 +142,18 @@ struct Serve: AsyncParsableCommand {
     }
   }
 
-  private func serve(_ server: SessionServer, with settings: ServeSettings) async throws {
+  private func metricsPage(
+    of server: SessionServer, _ settings: ServeSettings, _ metrics: PrometheusMetrics
+  ) -> MetricsPage? {
+    guard case .host(let host, let port)? = settings.metrics else { return nil }
+    return MetricsPage(of: server, metrics: metrics, host: host, port: port, version: HandstampTool.version) { port in
+      server.configuration.logger.notice("Metrics page", metadata: ["handstamp.port": "\(port)"])
+    }
+  }
+
+  private func serve(
+    _ server: SessionServer, with settings: ServeSettings, _ reloader: SettingsReloader, _ page: MetricsPage?
+  ) async throws {
     let environment = ProcessInfo.processInfo.environment
     let inherited = ListeningAddress.inherited(by: getpid(), environment: environment)
     let notifier = ServiceNotifier(environment: environment)
@@ -142,12 +163,15 @@ struct Serve: AsyncParsableCommand {
     let scheme = settings.tls == nil ? "http" : "https"
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
-        try await server.run(on: addresses, stoppingOnSignals: true, notifier: notifier) { port in
+        try await server.run(
+          on: addresses, stoppingOnSignals: true, notifier: notifier, beside: page.map { [$0] } ?? []
+        ) { port in
           server.configuration.logger.notice("Listening", metadata: ["handstamp.port": "\(port)"])
           let address = ListeningAddress.host(settings.host, port: port)
           Terminal.out(port == 0 ? server.configuration.issuer : "\(scheme)://\(address)")
         }
       }
+      group.addTask { await reloader.run(notifier) }
       if untilStdinEnds {
         group.addTask { await StandardInput.end() }
       }

@@ -1,12 +1,36 @@
 #if Programs
 import Foundation
+import HandstampSupport
 import Logging
+
+/// The server's log, with a level that can change while it runs.
+final class ServerLog: Sendable {
+  private let current: Locked<Logger.Level>
+
+  init(level: Logger.Level) { current = Locked(level) }
+
+  var level: Logger.Level {
+    get { current.withLock { $0 } }
+    set { current.withLock { $0 = newValue } }
+  }
+
+  var logger: Logger { Logger(label: "handstamp.server") { [self] _ in JSONLines(log: self) } }
+}
 
 /// A log handler that writes JSON to stderr, one object per line.
 struct JSONLines: LogHandler {
+  let log: ServerLog
   var metadata: Logger.Metadata = [:]
   var metadataProvider: Logger.MetadataProvider?
-  var logLevel: Logger.Level = .info
+  /// The level of this copy of the logger alone.
+  private var ownLevel: Logger.Level?
+
+  init(log: ServerLog) { self.log = log }
+
+  var logLevel: Logger.Level {
+    get { ownLevel ?? log.level }
+    set { ownLevel = newValue }
+  }
 
   subscript(metadataKey key: String) -> Logger.Metadata.Value? {
     get { metadata[key] }

@@ -10,6 +10,8 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case device
     /// A mail that is still to be sent.
     case mail
+    /// That the store could be written, see ``Registry/checkWritable(now:)``.
+    case probe
   }
 
   public let id: FactID

@@ -30,6 +30,9 @@ public struct TrustedProxies: Sendable, Hashable {
   public static let none = TrustedProxies()
 
   func contains(_ address: IPAddress) -> Bool { ranges.contains { $0.contains(address) } }
+
+  /// Returns whether the peer of a connection is a proxy.
+  func trusts(_ peer: SocketAddress?) -> Bool { IPAddress(peer).map(contains) ?? trustsUnixSockets }
 }
 
 /// Where a request comes from.
@@ -50,7 +53,7 @@ struct ClientAddress: Sendable, Hashable {
   init(of headers: HTTPFields, peer: SocketAddress?, behind proxies: TrustedProxies) {
     let address = IPAddress(peer)
     self.init(address: address, source: .connection)
-    guard address.map(proxies.contains) ?? proxies.trustsUnixSockets else { return }
+    guard proxies.trusts(peer) else { return }
     // Each proxy appends its peer, so the last entries are the ones that trusted proxies wrote.
     let entries = ClientAddress.entries(of: headers, in: proxies.field).suffix(ClientAddress.longest)
     for entry in entries.reversed() {

@@ -13,8 +13,10 @@ extension HTTPField.Name {
   static let rateLimitPolicy = Self("RateLimit-Policy")!
   static let referrerPolicy = Self("Referrer-Policy")!
   static let secFetchSite = Self("Sec-Fetch-Site")!
+  static let traceparent = Self("traceparent")!
   static let xAccelBuffering = Self("X-Accel-Buffering")!
   static let xForwardedFor = Self("X-Forwarded-For")!
   static let xFrameOptions = Self("X-Frame-Options")!
+  static let xRequestID = Self("X-Request-ID")!
 }
 #endif

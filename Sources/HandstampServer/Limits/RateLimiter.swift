@@ -45,6 +45,11 @@ final class RateLimiter: Sendable {
     self.uptime = uptime
   }
 
+  /// Returns this limiter if its rules are `rules`, else a new one with full buckets.
+  func continued(with rules: ServerLimits) -> RateLimiter {
+    rules == self.rules ? self : RateLimiter(rules, uptime: uptime)
+  }
+
   /// Takes one from each bucket of the operation, or nothing if one of them is empty.
   ///
   /// - Parameters:

@@ -20,6 +20,9 @@ public struct TLSFiles: Sendable, Hashable {
     self.interval = max(.milliseconds(10), interval)
   }
 
+  /// Reads the files, and checks that they belong together.
+  public func check() throws(TLSFault) { _ = try context() }
+
   /// Reads the files.
   func context() throws(TLSFault) -> NIOSSLContext {
     let chain: [NIOSSLCertificate]

@@ -62,6 +62,9 @@ public final class PasswordPool: Sendable {
     return Place(pool: self, isPreferred: isPreferred)
   }
 
+  /// The number of admitted requests, whether they are hashing yet or not.
+  var places: Int { line.withLock { $0.places } }
+
   /// Returns the hash to store for a new password.
   public func hash(_ password: Secret) async throws(Busy) -> Secret { try await admit().hash(password) }
 

@@ -109,12 +109,12 @@ extension Processes {
         // An empty file in its place is not accepted.
         try Data().write(to: URL(fileURLWithPath: database))
         let address = try #require(stage.server.address)
-        #expect(try await Rig.status(of: address + "/health") == 503)
+        #expect(try await Rig.status(of: address + "/ready") == 503)
         let refused = try await Rig.handstamp(["refresh"], home: stage.first.path)
         #expect(refused.status == ExitReason.network.rawValue, "\(refused.words)")
         try FileManager.default.removeItem(atPath: database)
         try FileManager.default.moveItem(atPath: database + ".away", toPath: database)
-        #expect(try await Rig.status(of: address + "/health") == 200)
+        #expect(try await Rig.status(of: address + "/ready") == 200)
         try await stage.run(["refresh"], on: stage.first)
       }
     }

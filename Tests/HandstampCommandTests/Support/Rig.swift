@@ -38,6 +38,15 @@ enum Rig {
     try await body(folder)
   }
 
+  /// Waits until a condition of another process holds, for at most 20 s.
+  static func eventually(_ condition: () async -> Bool) async -> Bool {
+    let end = ContinuousClock.now + .seconds(20)
+    while ContinuousClock.now < end {
+      if await condition() { return true }
+    }
+    return false
+  }
+
   /// Returns the status of a GET request.
   static func status(of address: String) async throws -> Int {
     try await URLSessionTransport().send(TransportRequest(method: "GET", url: address)).status

@@ -1,0 +1,219 @@
+#if Programs
+import ArgumentParser
+import Foundation
+
+/// A setting of `handstamp serve`. It has one name everywhere: `tls-key` is the flag `--tls-key`, the variable
+/// `HANDSTAMP_SERVE_TLS_KEY`, and the member `tls-key` of the configuration file.
+enum ServeSetting: String, CaseIterable, Sendable {
+  case data, host, port, issuer
+  case tlsCertificate = "tls-certificate"
+  case tlsKey = "tls-key"
+  case allowCleartext = "allow-cleartext"
+  case trustedProxies = "trusted-proxies"
+  case proxyHeader = "proxy-header"
+  case accessTokenLife = "access-token-life"
+  case idleLimit = "idle-limit"
+  case absoluteLimit = "absolute-limit"
+  case maxSessions = "max-sessions"
+  case retention
+  case signUp = "sign-up"
+  case minimumPassword = "minimum-password"
+  case breachedPasswords = "breached-passwords"
+  case rateLimits = "rate-limits"
+  case mailFolder = "mail-folder"
+  case sendmail
+  case mailFrom = "mail-from"
+  case mailLink = "mail-link"
+  case clients
+  case appConfig = "app-config"
+  case appleClientID = "apple-client-id"
+  case appleIssuer = "apple-issuer"
+  case appleKeysURL = "apple-keys-url"
+  case keys
+  case keysFile = "keys-file"
+  case metricsAddress = "metrics-address"
+  case logLevel = "log-level"
+
+  /// How a value is written, in a file and elsewhere.
+  enum Shape: Sendable {
+    case text, number, duration, yesOrNo
+    /// Separated by commas; in a file also a list.
+    case list
+    /// A secret: only a variable, or a file of its own, whose path is another setting.
+    case secret
+  }
+
+  struct Facts: Sendable {
+    var about: String
+    /// The default, in words; empty if the setting is off without a value.
+    var fallback: String
+    /// Valid values.
+    var hint: String
+    var shape = Shape.text
+    /// Whether a running server takes a new value over when it is told to reload.
+    var isReloaded = false
+    /// For tests alone.
+    var isHidden = false
+  }
+
+  static let prefix = "HANDSTAMP_SERVE_"
+
+  var flag: String { "--" + rawValue }
+  var variable: String {
+    ServeSetting.prefix + rawValue.uppercased().replacingOccurrences(of: "-", with: "_")
+  }
+  var isSecret: Bool { if case .secret = facts.shape { true } else { false } }
+  var hint: String { facts.hint }
+
+  /// The help of the flag.
+  var help: ArgumentHelp {
+    let facts = facts
+    guard !facts.isHidden else { return .hidden }
+    return ArgumentHelp(stringLiteral: facts.about + (facts.fallback.isEmpty ? "" : " (default: \(facts.fallback))"))
+  }
+
+  /// Returns the setting that names a file with the value of this one.
+  var inFile: ServeSetting? {
+    switch self {
+    case .keys: .keysFile
+    default: nil
+    }
+  }
+}
+
+extension ServeSetting {
+  var facts: Facts {
+    switch self {
+    case .data:
+      Facts(
+        about: "folder for the database and keys, created if missing", fallback: "",
+        hint: "use a folder for this server only")
+    case .host:
+      Facts(
+        about: "address to listen on", fallback: "127.0.0.1",
+        hint: "use an IP address or a name of this machine, such as 127.0.0.1")
+    case .port:
+      Facts(
+        about: "port to listen on, 0 for any free one", fallback: "8080",
+        hint: "use a number from 0 to 65535; 0 picks a free port", shape: .number)
+    case .issuer:
+      Facts(
+        about: "public https URL of the server", fallback: "the address it listens on",
+        hint: "use an https URL without a trailing slash, such as https://id.example.org")
+    case .tlsCertificate:
+      Facts(
+        about: "certificate chain in PEM, to serve HTTPS", fallback: "",
+        hint: "use a chain in PEM, such as certbot's fullchain.pem")
+    case .tlsKey:
+      Facts(
+        about: "private key of the certificate, in PEM", fallback: "",
+        hint: "use a private key in PEM, such as certbot's privkey.pem")
+    case .allowCleartext:
+      Facts(
+        about: "yes serves plain HTTP beyond loopback", fallback: "no",
+        hint: "use yes only if nothing else can read the network", shape: .yesOrNo)
+    case .trustedProxies:
+      Facts(
+        about: "addresses of proxies that name the clients, e.g. 10.0.0.0/8,::1,unix", fallback: "no proxies",
+        hint: "use the addresses of your proxies, such as 10.0.0.0/8,::1, and unix for Unix domain sockets",
+        shape: .list, isReloaded: true)
+    case .proxyHeader:
+      Facts(
+        about: "the header field that these proxies write: x-forwarded-for or forwarded", fallback: "x-forwarded-for",
+        hint: "use the header field that your proxies write: x-forwarded-for or forwarded", isReloaded: true)
+    case .accessTokenLife:
+      Facts(
+        about: "lifetime of access tokens, at most 24h", fallback: "10m", hint: ServeSetting.durations,
+        shape: .duration, isReloaded: true)
+    case .idleLimit:
+      Facts(
+        about: "end a session after this long without use", fallback: "90d", hint: ServeSetting.durations,
+        shape: .duration, isReloaded: true)
+    case .absoluteLimit:
+      Facts(
+        about: "end a session this long after sign-in", fallback: "365d", hint: ServeSetting.durations,
+        shape: .duration, isReloaded: true)
+    case .maxSessions:
+      Facts(
+        about: "maximum sessions per account; beyond it, the least recently seen one ends", fallback: "unlimited",
+        hint: "use a number such as 20, or omit it for no limit", shape: .number, isReloaded: true)
+    case .retention:
+      Facts(
+        about: "how long to keep ended sessions, events and audited actions", fallback: "30d",
+        hint: ServeSetting.durations, shape: .duration, isReloaded: true)
+    case .signUp:
+      Facts(
+        about: "open, confirmed (by mail) or closed",
+        fallback: "open if only this machine can reach it, else confirmed",
+        hint: "use open, confirmed or closed", isReloaded: true)
+    case .minimumPassword:
+      Facts(
+        about: "least length of new passwords, 8 to 64", fallback: "8",
+        hint: "use a number from 8 to 64, such as 15 where passwords are the only factor", shape: .number,
+        isReloaded: true)
+    case .breachedPasswords:
+      Facts(
+        about: "folder with the range files of Pwned Passwords, to refuse those", fallback: "",
+        hint: "use a folder with files such as 21BD1.txt", isReloaded: true)
+    case .rateLimits:
+      Facts(
+        about: "limits on sign-ins, sign-ups, mails and so on: standard or none", fallback: "standard",
+        hint: "use standard, or none on a private network", isReloaded: true)
+    case .mailFolder:
+      Facts(
+        about: "folder to write mails to", fallback: "mail in the data folder",
+        hint: "use a folder for mails; it is created if missing", isReloaded: true)
+    case .sendmail:
+      Facts(
+        about: "program that sends mails instead, e.g. /usr/sbin/sendmail", fallback: "",
+        hint: "use the system's mail program, such as /usr/sbin/sendmail", isReloaded: true)
+    case .mailFrom:
+      Facts(
+        about: "sender of mails", fallback: "handstamp@ followed by the issuer's host",
+        hint: "use an address such as accounts@example.org", isReloaded: true)
+    case .mailLink:
+      Facts(
+        about: "template for links in mails, with {token} and {action}", fallback: "mails contain a code",
+        hint: "use a URL of your app or page, such as https://app.example.org/{action}#{token}", isReloaded: true)
+    case .clients:
+      Facts(
+        about: "JSON file with the OAuth clients that users may authorize", fallback: "", hint: ClientFile.hint,
+        isReloaded: true)
+    case .appConfig:
+      Facts(
+        about: "file with the JSON object served at /v1/app-config", fallback: "{}",
+        hint: "use a file with a JSON object", isReloaded: true)
+    case .appleClientID:
+      Facts(
+        about: "accept Sign in with Apple for this app ID, or several separated by commas", fallback: "",
+        hint: "use the bundle ID of your app, or several separated by commas", shape: .list, isReloaded: true)
+    case .appleIssuer:
+      Facts(
+        about: "issuer of Apple's tokens", fallback: "Apple's",
+        hint: "omit it, or use the issuer of a test server's tokens", isReloaded: true, isHidden: true)
+    case .appleKeysURL:
+      Facts(
+        about: "URL of Apple's keys", fallback: "Apple's", hint: "omit it, or use the URL of a test server's keys",
+        isReloaded: true, isHidden: true)
+    case .keys:
+      Facts(
+        about: "the full text of a keys.json, to use instead of that file", fallback: "",
+        hint: "set it to the full text of a keys.json", shape: .secret)
+    case .keysFile:
+      Facts(
+        about: "file with the text of a keys.json outside the data folder", fallback: "",
+        hint: "use a file that only the server's user may read")
+    case .metricsAddress:
+      Facts(
+        about: "address and port of the page for Prometheus, e.g. 127.0.0.1:9464", fallback: "",
+        hint: "use an address and a port, such as 127.0.0.1:9464; the page shows it to everyone who can reach it")
+    case .logLevel:
+      Facts(
+        about: "trace, debug, info, notice, warning or error", fallback: "info",
+        hint: "use one of trace, debug, info, notice, warning, error", isReloaded: true)
+    }
+  }
+
+  private static let durations = "write it as 90s, 10m, 12h or 30d"
+}
+#endif

@@ -1,0 +1,88 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampSQLite
+import Logging
+
+extension ServeSettings {
+  func openFolder() throws(Refusal) -> (store: SQLiteRegistryStore, keys: ServerKeys) {
+    do throws(RegistryOpenError) { return try ServerFolder(path: data).open(keys: keys) } catch {
+      var hint = error.hint
+      if keys != nil, case .databaseMissing = error { hint = ServeSettings.firstStart }
+      if keys != nil, case .databaseEmpty = error { hint = ServeSettings.firstStart }
+      throw Refusal(.failure, plain("\(error)"), hint: plain(hint))
+    }
+  }
+
+  private static let firstStart =
+    "restore the database; if these keys never had one, run once: handstamp serve --data DIR --new-database"
+
+  /// Creates the database for keys that are kept elsewhere.
+  func createDatabase() throws(Refusal) {
+    guard let keys else {
+      throw Refusal(
+        .usage, "--new-database is for keys in \(ServeSetting.keys.variable)",
+        hint: "omit it; the first start creates keys and database")
+    }
+    do throws(RegistryOpenError) { try ServerFolder(path: data).createDatabase(keys: keys) } catch {
+      throw Refusal(.failure, plain("\(error)"), hint: plain(error.hint))
+    }
+  }
+
+  var signingKeyFile: SigningKeyFile { SigningKeyFile(path: data + "/signing.pem") }
+
+  /// - Parameter trustingClock: applies to this start only, so it is not a setting.
+  func configuration(logger: Logger, trustingClock: Bool = false) -> ServerConfiguration {
+    ServerConfiguration(
+      issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, clients: clients, mailFrom: mailFrom,
+      mailLink: mailLink, appConfig: appConfig, passwordPolicy: passwordPolicy, limits: rateLimits,
+      listener: ListenerOptions(tls: tls, allowsCleartext: allowsCleartext), trustedProxies: proxies,
+      logger: logger, trustsClock: trustingClock)
+  }
+
+  /// Returns the server, with the signing keys of its folder.
+  func server(
+    store: SQLiteRegistryStore, keys: ServerKeys, logger: Logger, metrics: PrometheusMetrics, trustingClock: Bool
+  ) async throws -> SessionServer {
+    let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
+    let signing = try signingKeyFile.keys()
+    if !signing.algorithms.contains(.rs256) {
+      logger.warning("No RSA key: signing.pem has none and may not be changed")
+    }
+    var configuration = configuration(logger: logger, trustingClock: trustingClock)
+    configuration.metrics = metrics
+    return try await ServeSettings.explained {
+      try await SessionServer(
+        configuration: configuration, registry: registry, keys: signing,
+        mailer: mailer, apple: apple)
+    }
+  }
+
+  /// Gives these settings to a running server, as far as they can change while it runs.
+  func apply(to server: SessionServer, store: SQLiteRegistryStore, keys: ServerKeys) async throws {
+    let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
+    let signing = try signingKeyFile.keys()
+    try await ServeSettings.explained {
+      try await server.reload(
+        configuration(logger: server.configuration.logger), registry: registry, keys: signing, mailer: mailer,
+        apple: apple)
+    }
+  }
+
+  /// Makes a refusal of what the server does not accept.
+  static func explained<Value>(_ make: () async throws -> Value) async throws -> Value {
+    do {
+      return try await make()
+    } catch let fault as AppConfigFault {
+      throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.appConfig.hint)
+    } catch let fault as ClientFault {
+      throw Refusal(.usage, fault.words, hint: ServeSetting.clients.hint)
+    } catch is MailSetUpFault {
+      throw Refusal(
+        .usage, "cannot send mails from handstamp@ followed by the issuer's host", hint: ServeSetting.mailFrom.hint)
+    }
+  }
+}
+#endif

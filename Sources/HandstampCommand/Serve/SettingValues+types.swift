@@ -1,0 +1,174 @@
+#if Programs
+import Foundation
+import HandstampAsyncHTTP
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampSupport
+import HandstampSQLite
+
+/// The values of settings as types, or a refusal that names the source and the value.
+extension SettingValues {
+  func refusal(_ setting: ServeSetting, _ what: String) -> Refusal {
+    let value = self[setting]
+    return Refusal(
+      .usage, "\(value?.place ?? setting.flag): \"\(value?.text ?? "")\" is not \(what)", hint: setting.hint)
+  }
+
+  func required(_ setting: ServeSetting) throws(Refusal) -> String {
+    guard let text = self[setting]?.text, !text.isEmpty else {
+      throw Refusal(.usage, "missing data folder", hint: "add --data DIR")
+    }
+    return text
+  }
+
+  func text(
+    _ setting: ServeSetting, or fallback: String, _ check: (String) -> String?
+  ) throws(Refusal) -> String {
+    try optional(setting, "a valid address", check) ?? fallback
+  }
+
+  /// Returns what `parse` makes of the value; `nil` without a value.
+  func optional<Value>(
+    _ setting: ServeSetting, _ what: String, _ parse: (String) -> Value?
+  ) throws(Refusal) -> Value? {
+    guard let value = self[setting] else { return nil }
+    guard let parsed = parse(value.text) else { throw refusal(setting, what) }
+    return parsed
+  }
+
+  func number(_ setting: ServeSetting, in range: ClosedRange<Int>) throws(Refusal) -> Int? {
+    try optional(setting, "a number from \(range.lowerBound) to \(range.upperBound)") { text in
+      Int(text).flatMap { range.contains($0) ? $0 : nil }
+    }
+  }
+
+  func duration(_ setting: ServeSetting, upTo most: Duration) throws(Refusal) -> Duration? {
+    try optional(setting, "a duration from 1s to \(most.words)") { text in
+      Span(argument: text).flatMap { $0.duration >= .seconds(1) && $0.duration <= most ? $0.duration : nil }
+    }
+  }
+
+  func choice<Value>(_ setting: ServeSetting, of choices: [String: Value]) throws(Refusal) -> Value? {
+    try optional(setting, "one of \(choices.keys.sorted().joined(separator: ", "))") { choices[$0] }
+  }
+
+  func choice<Value: RawRepresentable<String> & CaseIterable>(_ setting: ServeSetting) throws(Refusal) -> Value? {
+    try optional(setting, "one of \(Value.allCases.map(\.rawValue).joined(separator: ", "))") { Value(rawValue: $0) }
+  }
+
+  func folder(_ setting: ServeSetting) throws(Refusal) -> String? {
+    try optional(setting, "a folder") { path in
+      var isFolder: ObjCBool = false
+      return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue ? path : nil
+    }
+  }
+
+  /// Returns the parts of a list; `nil` without a value.
+  private func list(_ setting: ServeSetting) -> [String]? {
+    self[setting]?.text.split(separator: ",", omittingEmptySubsequences: false).map {
+      $0.trimmingCharacters(in: .whitespaces)
+    }
+  }
+}
+
+extension SettingValues {
+  func certificate() throws(Refusal) -> TLSFiles? {
+    switch (self[.tlsCertificate]?.text, self[.tlsKey]?.text) {
+    case (nil, nil): return nil
+    case (let certificate?, let key?): return TLSFiles(certificate: certificate, key: key)
+    case (.some, nil): throw Refusal(.usage, "--tls-certificate needs its key", hint: "add --tls-key FILE")
+    case (nil, .some): throw Refusal(.usage, "--tls-key needs its certificate", hint: "add --tls-certificate FILE")
+    }
+  }
+
+  func issuer(host: String, port: Int, isSecure: Bool) throws(Refusal) -> String {
+    let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+    let own = "\(isSecure ? "https" : "http")://\(name)" + (port == 0 ? "" : ":\(port)")
+    return try optional(.issuer, "a valid issuer") { issuer in
+      guard let parts = URLComponents(string: issuer), ["http", "https"].contains(parts.scheme), parts.host != nil,
+        parts.query == nil, parts.fragment == nil, !issuer.hasSuffix("/")
+      else { return nil }
+      return issuer
+    } ?? own
+  }
+
+  func proxies() throws(Refusal) -> TrustedProxies {
+    var proxies = TrustedProxies(
+      field: try choice(.proxyHeader) ?? .xForwardedFor)
+    for text in list(.trustedProxies) ?? [] {
+      if text == "unix" {
+        proxies.trustsUnixSockets = true
+      } else if let range = AddressRange(text) {
+        proxies.ranges.append(range)
+      } else {
+        throw refusal(.trustedProxies, "a list of addresses")
+      }
+    }
+    return proxies
+  }
+
+  func registryLimits() throws(Refusal) -> RegistryLimits {
+    let standard = RegistryLimits()
+    let longest = Duration.seconds(3650 * 86_400)
+    return RegistryLimits(
+      absoluteLimit: try duration(.absoluteLimit, upTo: longest) ?? standard.absoluteLimit,
+      idleLimit: try duration(.idleLimit, upTo: longest) ?? standard.idleLimit,
+      retention: try duration(.retention, upTo: longest) ?? standard.retention,
+      maxSessions: try number(.maxSessions, in: 1...1_000_000))
+  }
+
+  func mailer(data: String) throws(Refusal) -> any Mailer {
+    let folder = try optional(.mailFolder, "a folder") { $0.isEmpty ? nil : $0 }
+    let program = try optional(.sendmail, "an executable program") { path in
+      path.hasPrefix("/") && access(path, X_OK) == 0 ? path : nil
+    }
+    guard let program else { return MailFolder(path: folder ?? data + "/mail") }
+    guard folder == nil else {
+      throw Refusal(.usage, "--mail-folder and --sendmail cannot be combined", hint: "drop one of them")
+    }
+    return Sendmail(program: program)
+  }
+
+  func apple() throws(Refusal) -> AppleSignIn? {
+    let issuer = try optional(.appleIssuer, "a valid issuer") { $0.isEmpty ? nil : $0 }
+    let keysURL: String? = try optional(.appleKeysURL, "a valid URL") { text in
+      guard let parts = URLComponents(string: text), ["http", "https"].contains(parts.scheme), parts.host != nil else {
+        return nil
+      }
+      return text
+    }
+    guard let ids = list(.appleClientID) else { return nil }
+    guard !ids.contains("") else { throw refusal(.appleClientID, "a list of app IDs") }
+    return AppleSignIn(
+      clientIDs: Set(ids), issuer: issuer ?? AppleSignIn.issuer, keysURL: keysURL ?? AppleSignIn.keysURL,
+      transport: AsyncHTTPTransport())
+  }
+
+  func keys() throws(Refusal) -> ServerKeys? {
+    try secret(.keys).map { text throws(Refusal) in
+      let place = self[.keysFile]?.place ?? ServeSetting.keys.variable
+      do throws(RegistryOpenError) { return try KeyFile.keys(text: text, named: place) } catch {
+        throw Refusal(.usage, plain("\(error)"), hint: "set \(place) to the full text of a keys.json")
+      }
+    }
+  }
+}
+
+extension ListeningAddress {
+  /// Parses `127.0.0.1:9464` or `[::1]:9464`.
+  init?(_ text: String) {
+    guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+      (0...65_535).contains(port)
+    else { return nil }
+    var host = String(text[..<colon])
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      host = String(host.dropFirst().dropLast())
+    } else if host.contains(":") {
+      return nil
+    }
+    guard !host.isEmpty, !host.contains("/") else { return nil }
+    self = .host(host, port: port)
+  }
+}
+#endif

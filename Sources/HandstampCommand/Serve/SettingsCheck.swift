@@ -1,0 +1,70 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampSQLite
+import Logging
+
+/// What `handstamp serve --check` does: it checks the settings and the files that they name, changes nothing, and prints the
+/// settings without secrets.
+struct SettingsCheck {
+  let settings: ServeSettings
+
+  /// - Throws: the refusal that the start would end with, as far as that can be known without opening the data folder.
+  func run() async throws {
+    do throws(TLSFault) { try settings.tls?.check() } catch {
+      throw Refusal(.usage, plain("\(error)"), hint: error.hint)
+    }
+    let limits = settings.limits
+    let store = MemoryRegistryStore()
+    let registry = Registry(store: store, mint: TokenMint(try ServerKeys.drawn().master), limits: limits)
+    let keys = try SigningKeys().withRSAKey()
+    _ = try await ServeSettings.explained {
+      try await SessionServer(
+        configuration: settings.configuration(
+          logger: Logger(label: "handstamp.check") { _ in SwiftLogNoOpLogHandler() }),
+        registry: registry, keys: keys, mailer: settings.mailer, apple: settings.apple)
+    }
+    for warning in settings.warnings { Terminal.say("warning: \(warning)") }
+    for line in lines { Terminal.out(line) }
+  }
+
+  /// One line for each setting: its name, its value and where that comes from.
+  var lines: [String] {
+    let rows = ServeSetting.allCases.compactMap { setting -> [String]? in
+      let facts = setting.facts
+      guard let value = settings.values[setting] else {
+        let text = settings.derived(setting) ?? facts.fallback
+        return facts.isHidden || text.isEmpty ? nil : [setting.rawValue, text, "default"]
+      }
+      return [setting.rawValue, setting.isSecret ? "<secret>" : value.text, value.place]
+    }
+    return Table(rows: rows).lines
+  }
+}
+
+extension ServeSettings {
+  /// Returns a default that follows from other settings.
+  fileprivate func derived(_ setting: ServeSetting) -> String? {
+    switch setting {
+    case .issuer: issuer
+    case .signUp: signUp.rawValue
+    case .mailFolder: (mailer as? MailFolder)?.path ?? ""
+    default: nil
+    }
+  }
+
+  /// What an operator may not have meant.
+  var warnings: [String] {
+    var warnings: [String] = []
+    if !isPrivate, signUp == .open { warnings.append("sign-up is open to anyone who can reach this server") }
+    if !isPrivate, let folder = mailer as? MailFolder {
+      warnings.append("mails are written to the folder \(folder.path) and not sent")
+    }
+    if allowsCleartext, tls == nil { warnings.append("passwords and tokens may cross the network in clear") }
+    if values[.rateLimits]?.text == "none" { warnings.append("nothing limits sign-ins, sign-ups and mails") }
+    return warnings
+  }
+}
+#endif

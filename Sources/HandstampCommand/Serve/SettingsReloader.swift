@@ -1,0 +1,64 @@
+#if Programs
+import HandstampCore
+import HandstampServer
+import HandstampSupport
+import HandstampSQLite
+import Logging
+import UnixSignals
+
+/// Takes over changed settings while the server runs. Settings that cannot be used change nothing.
+struct SettingsReloader: Sendable {
+  let server: SessionServer
+  let store: SQLiteRegistryStore
+  let keys: ServerKeys
+  let log: ServerLog
+  private let read: @Sendable () async throws(Refusal) -> ServeSettings
+  private let current: Locked<ServeSettings>
+
+  init(
+    server: SessionServer, store: SQLiteRegistryStore, keys: ServerKeys, log: ServerLog, current: ServeSettings,
+    read: @escaping @Sendable () async throws(Refusal) -> ServeSettings
+  ) {
+    self.server = server
+    self.store = store
+    self.keys = keys
+    self.log = log
+    self.current = Locked(current)
+    self.read = read
+  }
+
+  /// Reloads at every SIGHUP, until the task is cancelled.
+  func run(_ notifier: ServiceNotifier) async {
+    for await _ in await UnixSignalsSequence(trapping: .sighup) {
+      notifier.reloading()
+      await reload()
+      notifier.ready()
+    }
+  }
+
+  func reload() async {
+    let logger = log.logger
+    do {
+      let settings = try await read()
+      let former = current.withLock { $0 }
+      for setting in ServeSetting.allCases
+      where !setting.facts.isReloaded && settings.values[setting]?.text != former.values[setting]?.text {
+        logger.warning("A setting needs a restart", metadata: ["handstamp.setting": "\(setting.rawValue)"])
+      }
+      try await settings.apply(to: server, store: store, keys: keys)
+      log.level = settings.logLevel
+      current.withLock { $0 = settings }
+      for warning in settings.warnings {
+        logger.warning("Check the settings", metadata: ["handstamp.warning": "\(warning)"])
+      }
+      logger.notice("Settings reloaded")
+    } catch let refusal as Refusal {
+      logger.error(
+        "Settings not reloaded",
+        metadata: ["handstamp.cause": "\(refusal.message)", "handstamp.hint": "\(refusal.hint)"])
+    } catch {
+      logger.error("Settings not reloaded", metadata: ["handstamp.cause": "\(type(of: error))"])
+    }
+  }
+}
+#endif

@@ -1,0 +1,102 @@
+#if Server
+import CoreMetrics
+import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+import Hummingbird
+import Logging
+import Metrics
+public import ServiceLifecycle
+
+/// A page for Prometheus at `/metrics`, on an address of its own: it shows how a server is used, so it is not for the public. The
+/// server's `/health` and `/ready` are there too.
+///
+/// The server's ``ServerConfiguration/metrics`` is the backend that the page shows.
+public struct MetricsPage: Service, CustomStringConvertible {
+  /// How long the numbers of accounts and sessions are kept: counting them takes long on a large store.
+  private static let countLife = Duration.seconds(60)
+
+  private let server: SessionServer
+  private let metrics: PrometheusMetrics
+  private let host: String
+  private let port: Int
+  private let onReady: @Sendable (_ port: Int) async -> Void
+  private let counted = Locked<ContinuousClock.Instant?>(nil)
+
+  /// - Parameters:
+  ///   - port: 0 for any free port.
+  ///   - version: the version of the program, for `handstamp_build_info`.
+  ///   - onReady: called once, with the port, when the page accepts connections.
+  public init(
+    of server: SessionServer, metrics: PrometheusMetrics, host: String, port: Int, version: String,
+    onReady: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
+  ) {
+    self.server = server
+    self.metrics = metrics
+    self.host = host
+    self.port = port
+    self.onReady = onReady
+    metrics.makeMeter(label: "handstamp_build_info", dimensions: [("version", version)]).set(Int64(1))
+  }
+
+  /// The name of the service in logs.
+  public var description: String { "MetricsPage" }
+
+  public func run() async throws {
+    let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
+    router.get("/metrics") { [self] _, _ in
+      await count()
+      server.publishMetrics()
+      return Response(
+        status: .ok, headers: [.contentType: PrometheusMetrics.contentType, .cacheControl: "no-store"],
+        body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))
+    }
+    router.get("/health") { _, _ in Readiness.alive }
+    router.get("/ready") { [server] _, _ in await server.readiness.response() }
+    // Its own words about starting and stopping are those of every service.
+    var logger = server.configuration.logger
+    logger.logLevel = .critical
+    let app = Application(
+      router: router, server: .sturdyHTTP1(configuration: .init(idleTimeout: .seconds(60))),
+      configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
+      onServerRunning: { [onReady] channel in await onReady(channel.localAddress?.port ?? 0) },
+      logger: logger)
+    try await app.run()
+  }
+
+  private func count() async {
+    let now = ContinuousClock.now
+    let isDue = counted.withLock { counted in
+      if let counted, now - counted < MetricsPage.countLife { return false }
+      counted = now
+      return true
+    }
+    guard isDue, let counts = try? await server.registry.counts() else { return }
+    server.metrics.update {
+      $0.storedAccounts = counts.accounts
+      $0.storedSessions = counts.liveSessions
+    }
+  }
+}
+
+/// Passes the counters on to swift-metrics every second.
+struct MetricsPublisher: Service, CustomStringConvertible {
+  let server: SessionServer
+  var description: String { "MetricsPublisher" }
+
+  func run() async throws {
+    await cancelWhenGracefulShutdown {
+      while (try? await Task.sleep(for: .seconds(1))) != nil { server.publishMetrics() }
+    }
+    server.publishMetrics()
+  }
+}
+
+extension SessionServer {
+  func publishMetrics() {
+    let queue = passwords.places
+    metrics.update { $0.passwordQueue = queue }
+    metrics.publish()
+  }
+}
+#endif

@@ -1,0 +1,79 @@
+#if Server
+import HandstampSupport
+import HTTPTypes
+import Hummingbird
+import Logging
+
+/// Measures every request, and gives the lines of its log an ID and the caller's trace.
+struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
+  let metrics: ServerMetrics
+  let proxies: TrustedProxies
+
+  func handle(
+    _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    var context = context
+    // A stranger's ID could be that of another request.
+    if let id = request.headers[.xRequestID], proxies.trusts(context.channel.remoteAddress), RequestTraceID.isPlain(id)
+    {
+      context.logger[metadataKey: "hb.request.id"] = .string(id)
+    }
+    if let trace = request.headers[.traceparent].flatMap({ TraceParent($0) }) {
+      context.logger[metadataKey: "trace_id"] = .string(trace.trace)
+      context.logger[metadataKey: "parent_span_id"] = .string(trace.span)
+    }
+    let start = ContinuousClock.now
+    var response = try await next(request, context)
+    let took = ContinuousClock.now - start
+    let labels = RequestLabels(
+      method: RequestTrace.methods.contains(request.method) ? request.method.rawValue : "other",
+      route: response.status == .notFound && context.endpointPath == "NotFound"
+        ? "none" : context.endpointPath ?? "none", status: response.status.code)
+    metrics.record(labels, took)
+    response.headers[.xRequestID] = context.logger[metadataKey: "hb.request.id"]?.description
+    context.logger.debug(
+      "Request answered",
+      metadata: [
+        "http.method": "\(labels.method)", "http.route": "\(labels.route)", "http.status": "\(labels.status)",
+        "handstamp.milliseconds": "\(took.wholeMilliseconds)",
+      ])
+    return response
+  }
+
+  private static var methods: Set<HTTPRequest.Method> { [.get, .head, .post, .put, .patch, .delete, .options] }
+}
+
+enum RequestTraceID {
+  /// Whether an ID is short, and has only characters that are plain in every log.
+  static func isPlain(_ text: String) -> Bool {
+    (1...128).contains(text.utf8.count)
+      && text.utf8.allSatisfy { byte in
+        switch byte {
+        case 48...57, 65...90, 97...122: true
+        default: "-._~+/=".utf8.contains(byte)
+        }
+      }
+  }
+}
+
+/// The `traceparent` of a caller (W3C Trace Context section 3.2).
+struct TraceParent: Hashable, Sendable {
+  /// 32 hexadecimal digits.
+  let trace: String
+  /// 16 hexadecimal digits.
+  let span: String
+
+  /// Returns `nil` for a field that is not valid.
+  init?(_ field: String) {
+    let parts = field.split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.count >= 4, parts[0] != "ff", parts[0] != "00" || parts.count == 4,
+      zip(parts, [2, 32, 16, 2]).allSatisfy({ part, count in
+        part.utf8.count == count
+          && part.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+      }), parts[1].contains(where: { $0 != "0" }), parts[2].contains(where: { $0 != "0" })
+    else { return nil }
+    trace = String(parts[1])
+    span = String(parts[2])
+  }
+}
+#endif

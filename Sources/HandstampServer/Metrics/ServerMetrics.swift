@@ -1,0 +1,168 @@
+#if Server
+public import CoreMetrics
+import HandstampCore
+import HandstampSupport
+import Metrics
+
+/// Counters since the server's start. They are cheap to update; ``publish()`` passes them on to swift-metrics, as
+/// `handstamp_sign_ins_total` and so on.
+public final class ServerMetrics: Sendable {
+  /// All counters at one moment.
+  public struct Snapshot: Sendable, Hashable {
+    public var signUps = 0
+    public var signIns = 0
+    /// Guest accounts created.
+    public var guests = 0
+    /// Guest accounts upgraded to full ones.
+    public var upgrades = 0
+    /// Passwords changed or reset.
+    public var passwordChanges = 0
+    public var accountsDeleted = 0
+    public var mailsSent = 0
+    /// Mails that could not be handed over.
+    public var mailsFailed = 0
+    /// Rows deleted after their retention.
+    public var pruned = 0
+    /// Sign-ins with a wrong address or password.
+    public var refusedSignIns = 0
+    /// Passwords that were not checked, because too many were wrong.
+    public var guessesStopped = 0
+    /// Requests refused because of ``ServerConfiguration/limits``.
+    public var rateLimited = 0
+    /// Argon2 runs for any purpose.
+    public var passwordHashes = 0
+    /// Requests that hash a password at the moment, or wait for it.
+    public var passwordQueue = 0
+    /// Refreshes that rotated the token.
+    public var rotations = 0
+    /// Retried refreshes that got the same successor.
+    public var repeats = 0
+    /// Refreshes with a token and key that were answered long ago.
+    public var superseded = 0
+    /// Sessions ended because a refresh token had been copied.
+    public var thefts = 0
+    /// Refreshes with a token ahead of the store, which had lost commits.
+    public var fastForwards = 0
+    /// Refresh tokens that this server did not issue, or that were damaged.
+    public var garbage = 0
+    /// Sessions ended by request.
+    public var revocations = 0
+    /// Requests refused because of their access token.
+    public var refusedTokens = 0
+    /// Event streams currently open.
+    public var openStreams = 0
+    /// Event streams that ended for a newer one of their session.
+    public var replacedStreams = 0
+    /// Event streams refused because too many were open.
+    public var refusedStreams = 0
+    /// Events written to streams.
+    public var eventsSent = 0
+    /// Connections accepted.
+    public var connections = 0
+    /// Connections currently open.
+    public var openConnections = 0
+    /// Idle connections that were closed for new ones.
+    public var closedIdleConnections = 0
+    /// Connections closed at once, because no idle one could be closed for them.
+    public var refusedConnections = 0
+    /// Failures to accept a connection, such as a lack of descriptors.
+    public var acceptFailures = 0
+    /// Requests that took too long to arrive.
+    public var slowRequests = 0
+    /// Connections closed because the client did not accept an answer.
+    public var slowReaders = 0
+    /// Certificates loaded while the server ran.
+    public var certificatesLoaded = 0
+    /// New certificates that could not be used.
+    public var certificatesRefused = 0
+    /// Failed operations of the store.
+    public var storeFailures = 0
+    /// Accounts in the store when it was last counted.
+    public var storedAccounts = 0
+    /// Sessions in the store that had not ended when it was last counted.
+    public var storedSessions = 0
+  }
+
+  /// What was published, and where.
+  private struct Publication: Sendable {
+    var former = Snapshot()
+    var counters: [String: Counter] = [:]
+    var gauges: [String: Gauge] = [:]
+    var timers: [RequestLabels: Timer] = [:]
+  }
+
+  private let factory: any MetricsFactory
+  private let counters = Locked(Snapshot())
+  private let publication = Locked(Publication())
+
+  /// - Parameter factory: the backend of swift-metrics; the system's by default.
+  public init(factory: any MetricsFactory = MetricsSystem.factory) {
+    self.factory = factory
+  }
+
+  public var snapshot: Snapshot { counters.withLock { $0 } }
+
+  func update(_ change: (inout Snapshot) -> Void) {
+    counters.withLock { change(&$0) }
+  }
+
+  /// Passes the counters on to swift-metrics. A running server does it every second, and before each answer of its metrics page.
+  public func publish() {
+    publication.withLock { publication in
+      let now = snapshot
+      for metric in PublishedMetric.all {
+        let value = metric.value(now)
+        switch metric.kind {
+        case .counter:
+          let known = publication.counters[metric.name]
+          let counter = known ?? Counter(label: metric.name, dimensions: [], factory: factory)
+          publication.counters[metric.name] = counter
+          counter.increment(by: max(0, value - metric.value(publication.former)))
+        case .gauge:
+          let gauge = publication.gauges[metric.name] ?? Gauge(label: metric.name, dimensions: [], factory: factory)
+          publication.gauges[metric.name] = gauge
+          gauge.record(value)
+        }
+      }
+      publication.former = now
+    }
+  }
+
+  /// Records how long a request took until its answer began.
+  func record(_ labels: RequestLabels, _ duration: Duration) {
+    let timer = publication.withLock { publication in
+      if let known = publication.timers[labels] { return known }
+      let timer = Timer(
+        label: ServerMetrics.requestDuration,
+        dimensions: [("method", labels.method), ("route", labels.route), ("status", "\(labels.status)")],
+        factory: factory)
+      publication.timers[labels] = timer
+      return timer
+    }
+    timer.recordNanoseconds(duration.wholeNanoseconds)
+  }
+
+  private static let requestDuration = "handstamp_request_duration_seconds"
+
+  /// The descriptions of all metrics, by name.
+  static let help = Dictionary(uniqueKeysWithValues: PublishedMetric.all.map { ($0.name, $0.help) }).merging([
+    requestDuration: "Time from the head of a request to the head of its answer.",
+    "handstamp_build_info": "The version of the server, with the value 1.",
+  ]) { $1 }
+}
+
+/// Which requests are measured together.
+struct RequestLabels: Hashable, Sendable {
+  var method: String
+  /// The pattern of the route, never the path itself.
+  var route: String
+  var status: Int
+}
+
+extension Duration {
+  fileprivate var wholeNanoseconds: Int64 {
+    components.seconds.multipliedReportingOverflow(by: 1_000_000_000).partialValue + components.attoseconds
+      / 1_000_000_000
+  }
+}
+#endif

@@ -1,0 +1,134 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampSupport
+import Testing
+
+@testable import HandstampCommand
+
+extension Processes {
+  @Suite struct `A server in operation` {
+    private func text(at address: String) async throws -> String {
+      String(
+        decoding: try await URLSessionTransport().send(TransportRequest(method: "GET", url: address)).body,
+        as: UTF8.self)
+    }
+
+    private func log(_ path: String) -> String {
+      String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
+    }
+
+    private func count(_ message: String, in path: String) -> Int {
+      log(path).components(separatedBy: "\"message\":\"\(message)\"").count - 1
+    }
+
+    @Test func `takes over new settings on SIGHUP, and keeps the former ones if they cannot be used`() async throws {
+      try await Rig.inFolder { folder in
+        let (file, app, lines) = (folder + "/serve.yaml", folder + "/app.json", folder + "/log")
+        func write(_ settings: String, _ config: String) throws {
+          try config.write(toFile: app, atomically: true, encoding: .utf8)
+          try "data: \(folder)/data\nport: 0\napp-config: \(app)\n\(settings)\n"
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        }
+        try write("sign-up: open", #"{"a":1}"#)
+        let child = try Child(["serve", "--config", file, "--until-stdin-ends"], log: lines)
+        defer { child.send(SIGKILL) }
+        let address = try await within(.seconds(60), "the start") { try await child.line() }
+        let signUp =
+          #"{"email":"a@example.org","password":"correct horse battery","username":"A","device":{"id":"d-1","name":"a","platform":"b"}}"#
+        func status() async throws -> Int {
+          try await URLSessionTransport().send(
+            TransportRequest(
+              method: "POST", url: address + "/v1/sign-up", headers: [HeaderField("Content-Type", "application/json")],
+              body: Array(signUp.utf8))
+          ).status
+        }
+        #expect(try await text(at: address + "/v1/app-config") == #"{"a":1}"#)
+        #expect(try await status() == 201)
+
+        try write("sign-up: closed\nidle-limit: 1h\nlog-level: debug\nhost: 127.0.0.9", #"{"a":2}"#)
+        child.send(SIGHUP)
+        #expect(await Rig.eventually { count("Settings reloaded", in: lines) == 1 })
+        #expect(try await text(at: address + "/v1/app-config") == #"{"a":2}"#)
+        #expect(try await status() == 403)
+        #expect(log(lines).contains(#""handstamp.setting":"host","#))
+        #expect(count("Request answered", in: lines) > 0, "the new level of the log")
+
+        try write("sign-up: maybe", #"{"a":3}"#)
+        child.send(SIGHUP)
+        #expect(await Rig.eventually { count("Settings not reloaded", in: lines) == 1 })
+        try write("sign-up: open", #"[3]"#)
+        child.send(SIGHUP)
+        #expect(await Rig.eventually { count("Settings not reloaded", in: lines) == 2 })
+        #expect(try await text(at: address + "/v1/app-config") == #"{"a":2}"#)
+        #expect(try await status() == 403)
+
+        // Sessions and the process are as before.
+        try write("sign-up: open", #"{"a":4}"#)
+        child.send(SIGHUP)
+        #expect(await Rig.eventually { count("Settings reloaded", in: lines) == 2 })
+        #expect(try await text(at: address + "/v1/app-config") == #"{"a":4}"#)
+        #expect(try await status() == 409)
+        child.send(SIGTERM)
+        #expect(try await within(.seconds(60), "the end") { try await child.outcome() }.status == 0)
+      }
+    }
+
+    @Test func `is not ready while its disk is full, and refuses no session for it`() async throws {
+      try await Rig.inFolder { folder in
+        // A write beyond the limit fails like one to a full disk, instead of ending the process.
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = [
+          "-c", #"trap '' XFSZ; exec "$0" "$@""#, try Child.program(), "serve", "--data", folder + "/data", "--port",
+          "0",
+          "--log-level", "critical",
+        ]
+        let output = Pipe()
+        process.standardOutput = output
+        try Child.withoutBlockedSignals { try process.run() }
+        defer {
+          process.terminate()
+          process.waitUntilExit()
+        }
+        let address = await Blocking.run {
+          String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        }.trimmingCharacters(in: .newlines)
+        #expect(try await Rig.status(of: address + "/ready") == 200)
+        func limit(_ size: String) throws {
+          let prlimit = Process()
+          prlimit.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+          prlimit.arguments = ["prlimit", "--pid", String(process.processIdentifier), "--fsize=\(size)"]
+          try prlimit.run()
+          prlimit.waitUntilExit()
+          try #require(prlimit.terminationStatus == 0)
+        }
+        try limit("4096:unlimited")
+        #expect(await Rig.eventually { (try? await Rig.status(of: address + "/ready")) == 503 })
+        #expect(try await Rig.status(of: address + "/health") == 200)
+        try limit("unlimited:unlimited")
+        #expect(await Rig.eventually { (try? await Rig.status(of: address + "/ready")) == 200 })
+      }
+    }
+
+    @Test func `is checked without a start, and nothing is written`() async throws {
+      try await Rig.inFolder { folder in
+        let data = folder + "/data"
+        let good = try await Rig.handstamp(
+          ["serve", "--data", data, "--issuer", "https://id.example.org", "--check"], home: folder)
+        #expect(good.status == 0)
+        #expect(good.out.contains("https://id.example.org"))
+        #expect(good.words.contains("warning: mails are written to the folder"))
+        let bad = try await Rig.handstamp(
+          ["serve", "--data", data, "--mail-from", "me@", "--check"], home: folder)
+        try expectRefusal(bad, .usage, naming: "--mail-from", hint: "accounts@example.org")
+        let certificate = try await Rig.handstamp(
+          ["serve", "--data", data, "--tls-certificate", "/none", "--tls-key", "/none", "--check"], home: folder)
+        try expectRefusal(certificate, .usage, naming: "/none", hint: "name a file")
+        #expect(!FileManager.default.fileExists(atPath: data))
+      }
+    }
+  }
+}
+#endif

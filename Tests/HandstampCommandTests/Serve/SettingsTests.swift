@@ -1,0 +1,208 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampServer
+import HandstampSQLite
+import Testing
+
+@testable import HandstampCommand
+
+@Suite(.timeLimit(.minutes(10))) struct `Settings of the server` {
+  private func settings(
+    _ flags: [ServeSetting: String] = [:], environment: [String: String] = [:], file: String? = nil
+  ) async throws -> ServeSettings {
+    try await ServeSettings(flags: [.data: "/x"].merging(flags) { $1 }, environment: environment, file: file)
+  }
+
+  /// Writes a file, and reads it as the settings.
+  private func settings(named name: String, _ text: String, _ flags: [ServeSetting: String] = [:]) async throws
+    -> ServeSettings
+  {
+    let folder = NSTemporaryDirectory() + "handstamp-test-\(UInt64.random(in: 0 ... .max))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try text.write(toFile: folder + "/" + name, atomically: true, encoding: .utf8)
+    return try await settings(flags, file: folder + "/" + name)
+  }
+
+  @Test func `come from flags before variables, and from variables before files`() async throws {
+    try await Rig.inFolder { folder in
+      let file = folder + "/serve.json"
+      let text = #"{"data": "/file", "host": "127.0.0.2", "port": 1, "access-token-life": "1m"}"#
+      try text.write(toFile: file, atomically: true, encoding: .utf8)
+      let settings = try await ServeSettings(
+        flags: [.port: "3"],
+        environment: ["HANDSTAMP_SERVE_PORT": "2", "HANDSTAMP_SERVE_HOST": "127.0.0.3", "HANDSTAMP_HOME": "/x"],
+        file: file)
+      #expect(settings.port == 3)
+      #expect(settings.host == "127.0.0.3")
+      #expect(settings.data == "/file")
+      #expect(settings.accessTokenLife == .seconds(60))
+      #expect(settings.issuer == "http://127.0.0.3:3")
+      #expect(settings.values[.port]?.place == "--port")
+      #expect(settings.values[.host]?.place == "HANDSTAMP_SERVE_HOST")
+      #expect(settings.values[.data]?.place == "\(file), data")
+    }
+  }
+
+  @Test(arguments: [
+    ("a.json", #"{"port": 81, "allow-cleartext": true, "trusted-proxies": ["10.0.0.0/8", "unix"]}"#),
+    ("a.json", #"{"port": "81", "allow-cleartext": "yes", "trusted-proxies": "10.0.0.0/8, unix"}"#),
+    ("a.yaml", "port: 81\nallow-cleartext: true\ntrusted-proxies: [10.0.0.0/8, unix]\n"),
+    ("a.yml", "port: '81'\nallow-cleartext: yes\ntrusted-proxies:\n- 10.0.0.0/8\n- unix\n"),
+  ])
+  func `have the types of their file`(name: String, text: String) async throws {
+    let settings = try await settings(named: name, text)
+    #expect(settings.port == 81)
+    #expect(settings.allowsCleartext)
+    #expect(settings.proxies.trustsUnixSockets)
+    #expect(settings.proxies.ranges == [try #require(AddressRange("10.0.0.0/8"))])
+  }
+
+  @Test(arguments: [
+    ("a.json", #"{"port": [81]}"#, "port must be a number"), ("a.json", #"{"clients": 1}"#, "clients must be a string"),
+    ("a.yaml", "port: {a: 1}\n", "a.yaml"), ("a.yaml", "- port\n", "not a mapping in YAML"),
+    ("a.yaml", "port: 1\nport: 2\n", "a.yaml"), ("a.json", "[]", "not a JSON object"),
+    ("a.yaml", "prot: 1\n", "unknown setting prot"), ("a.json", #"{"keys": "{}"}"#, "keys is a secret"),
+    ("a.json", #"{"port": 81"#, "not a JSON object"),
+  ])
+  func `are refused if their file has others, or other types`(name: String, text: String, words: String) async throws {
+    let refusal = await #expect(throws: Refusal.self) { try await settings(named: name, text) }
+    #expect(refusal?.message.contains(words) == true, "\(refusal?.message ?? "")")
+    #expect(refusal?.hint.isEmpty == false)
+  }
+
+  /// An issuer with https is a public address even if a proxy stands between.
+  @Test(
+    arguments: [
+      ([:], [:], "open"), ([.host: "0.0.0.0"], [:], "confirmed"), ([.host: "0.0.0.0", .signUp: "open"], [:], "open"),
+      ([.issuer: "https://id.example.org"], [:], "confirmed"), ([.issuer: "http://localhost:1"], [:], "open"),
+      ([:], ["LISTEN_FDS": "1"], "confirmed"),
+    ] as [([ServeSetting: String], [String: String], String)])
+  func `open sign-up only if nothing but this machine can reach it, unless set`(
+    flags: [ServeSetting: String], environment: [String: String], signUp: String
+  ) async throws {
+    #expect(try await settings(flags, environment: environment).signUp.rawValue == signUp)
+  }
+
+  @Test(
+    arguments: [
+      [.issuer: "http://id.example.org"], [.accessTokenLife: "25h"], [.accessTokenLife: "3650d"],
+      [.idleLimit: "3651d"], [.retention: "0s"], [.minimumPassword: "7"], [.minimumPassword: "65"],
+      [.breachedPasswords: "/no/such/folder"], [.metricsAddress: "9464"], [.metricsAddress: "::1:9464"],
+      [.metricsAddress: "127.0.0.1:70000"], [.keysFile: "/no/such/file"], [.allowCleartext: "maybe"],
+    ] as [[ServeSetting: String]])
+  func `that would weaken or stop the server unnoticed are refused`(flags: [ServeSetting: String]) async throws {
+    let refusal = await #expect(throws: Refusal.self) { try await settings(flags) }
+    #expect(refusal?.message.hasPrefix("--") == true, "\(refusal?.message ?? "")")
+  }
+
+  @Test func `may name an http issuer beyond loopback only together with cleartext`() async throws {
+    let settings = try await settings([.issuer: "http://id.example.org", .allowCleartext: "yes"])
+    #expect(settings.issuer == "http://id.example.org")
+    #expect(settings.warnings.contains { $0.contains("cross the network") })
+  }
+
+  @Test func `accept an address for the metrics page`() async throws {
+    #expect(try await settings().metrics == nil)
+    #expect(try await settings([.metricsAddress: "127.0.0.1:9464"]).metrics == .host("127.0.0.1", port: 9464))
+    #expect(try await settings([.metricsAddress: "[::1]:9464"]).metrics == .host("::1", port: 9464))
+  }
+
+  @Test func `read a secret from a file, but not from two places`() async throws {
+    try await Rig.inFolder { folder in
+      let (store, keys) = try ServerFolder(path: folder).open()
+      try store.close()
+      let text = try String(contentsOfFile: folder + "/keys.json", encoding: .utf8)
+      try (text + "\n").write(toFile: folder + "/secret", atomically: true, encoding: .utf8)
+      let read = try await settings([.keysFile: folder + "/secret"])
+      #expect(read.keys?.instance == keys.instance)
+      let named = try await settings(environment: ["HANDSTAMP_SERVE_KEYS_FILE": folder + "/secret"])
+      #expect(named.keys?.instance == keys.instance)
+      let both = await #expect(throws: Refusal.self) {
+        try await settings([.keysFile: folder + "/secret"], environment: ["HANDSTAMP_SERVE_KEYS": text])
+      }
+      #expect(both?.message == "HANDSTAMP_SERVE_KEYS and --keys-file cannot be combined")
+    }
+  }
+
+  @Test func `accept Sign in with Apple only for the named apps`() async throws {
+    func apple(_ flags: [ServeSetting: String]) async throws -> AppleSignIn? { try await settings(flags).apple }
+    #expect(try await apple([:])?.clientIDs == nil)
+    #expect(try await apple([.appleKeysURL: "https://keys.example.org"])?.clientIDs == nil)
+    let two = try await apple([.appleClientID: "org.example.forum, org.example.web"])
+    #expect(two?.clientIDs == ["org.example.forum", "org.example.web"])
+    #expect(two?.issuer == "https://appleid.apple.com")
+    #expect(two?.keysURL == "https://appleid.apple.com/auth/keys")
+    let other = try await apple([
+      .appleClientID: "a", .appleIssuer: "https://stand.in", .appleKeysURL: "http://127.0.0.1:1/keys",
+    ])
+    #expect(other?.issuer == "https://stand.in")
+    #expect(other?.keysURL == "http://127.0.0.1:1/keys")
+    for flags: [ServeSetting: String] in [
+      [.appleClientID: ""], [.appleClientID: "a,,b"], [.appleKeysURL: "/keys"], [.appleKeysURL: "file:///keys"],
+      [.appleIssuer: ""],
+    ] {
+      await #expect(throws: Refusal.self) { try await apple(flags) }
+    }
+  }
+
+  @Test func `write mails to the data folder, unless set`() async throws {
+    func mailer(_ flags: [ServeSetting: String]) async throws -> any Mailer { try await settings(flags).mailer }
+    #expect(try await (mailer([:]) as? MailFolder)?.path == "/x/mail")
+    #expect(try await (mailer([.mailFolder: "/y"]) as? MailFolder)?.path == "/y")
+    #expect(try await (mailer([.sendmail: "/bin/sh"]) as? Sendmail)?.program == "/bin/sh")
+    for flags: [ServeSetting: String] in [
+      [.sendmail: "/no/such/program"], [.sendmail: "sh"], [.sendmail: "/bin/sh", .mailFolder: "/y"],
+      [.mailFrom: "a, b@example.org"], [.mailLink: "https://app.example.org/"], [.mailLink: "x\n{token}"],
+      [.mailFolder: ""],
+    ] {
+      await #expect(throws: Refusal.self) { try await mailer(flags) }
+    }
+  }
+
+  @Test func `are printed by the check with their places, and without secrets`() async throws {
+    try await Rig.inFolder { folder in
+      try ServerFolder(path: folder).open().store.close()
+      let text = try String(contentsOfFile: folder + "/keys.json", encoding: .utf8)
+      let settings = try await settings(
+        [.port: "81"], environment: ["HANDSTAMP_SERVE_KEYS": text, "HANDSTAMP_SERVE_SIGN_UP": "closed"])
+      let lines = SettingsCheck(settings: settings).lines.map {
+        $0.split(separator: " ", omittingEmptySubsequences: true)
+      }
+      #expect(lines.contains(["port", "81", "--port"]))
+      #expect(lines.contains(["sign-up", "closed", "HANDSTAMP_SERVE_SIGN_UP"]))
+      #expect(lines.contains(["keys", "<secret>", "HANDSTAMP_SERVE_KEYS"]))
+      #expect(lines.contains(["issuer", "http://127.0.0.1:81", "default"]))
+    }
+  }
+}
+
+/// `docs/configuration.md`, as the settings say it. `HANDSTAMP_UPDATE=1 swift test --filter 'The table of settings'` writes it.
+@Suite(.timeLimit(.minutes(10))) struct `The table of settings` {
+  private static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("docs/configuration.md")
+
+  private var rows: [String] {
+    ServeSetting.allCases.filter { !$0.facts.isHidden }.map { setting in
+      let facts = setting.facts
+      let reload = facts.isReloaded ? "reload" : "restart"
+      let name = setting.isSecret ? "`\(setting.variable)`" : "`\(setting.rawValue)`"
+      return "| \(name) | \(facts.about.replacing("|", with: "\\|")) | \(facts.fallback) | \(reload) |"
+    }
+  }
+
+  @Test func `is the one in the documentation`() throws {
+    let text = try String(contentsOf: Self.file, encoding: .utf8)
+    let head = "| setting | meaning | default | changes by |\n|---|---|---|---|\n"
+    let parts = text.split(separator: head, maxSplits: 1, omittingEmptySubsequences: false)
+    try #require(parts.count == 2)
+    let rest = parts[1].split(separator: "\n", omittingEmptySubsequences: false).drop { $0.hasPrefix("|") }
+    let made = "\(parts[0])\(head)\(rows.joined(separator: "\n"))\n\(rest.joined(separator: "\n"))"
+    if ProcessInfo.processInfo.environment["HANDSTAMP_UPDATE"] != nil {
+      try made.write(to: Self.file, atomically: true, encoding: .utf8)
+    }
+    #expect(try String(contentsOf: Self.file, encoding: .utf8) == made)
+  }
+}
+#endif

@@ -1,0 +1,64 @@
+#if Programs
+import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+import HandstampTesting
+import Testing
+
+@testable import HandstampServer
+
+@Suite(.timeLimit(.minutes(10))) struct `A server that is asked whether it works` {
+  /// A disk that is full can still be read.
+  @Test func `is ready only while its store can be written, and alive in any case`() async throws {
+    let disk = FullDisk()
+    let clock = TestClock()
+    let registry = Registry(store: disk, mint: try FullDisk.mint())
+    let server = try await SessionServer(
+      configuration: ServerConfiguration(now: { clock.now }, uptime: { clock.uptime }), registry: registry,
+      keys: SigningKeys())
+    let running = try await server.start()
+    let client = WireClient(base: running.url)
+    #expect(try await client.get("/ready").status == 200)
+    disk.isFull.withLock { $0 = true }
+    #expect(try await client.get("/ready").status == 200, "the answer is kept for a moment")
+    clock.advance(by: .seconds(2))
+    let answer = try await client.get("/ready")
+    #expect(answer.status == 503)
+    #expect(answer.text.contains("unavailable"))
+    #expect(try await client.get("/health").status == 200)
+    disk.isFull.withLock { $0 = false }
+    clock.advance(by: .seconds(2))
+    #expect(try await client.get("/ready").status == 200)
+    try await running.stop()
+  }
+
+  @Test func `writes once for many questions`() async throws {
+    let disk = FullDisk()
+    let server = try await SessionServer(
+      configuration: ServerConfiguration(),
+      registry: Registry(store: disk, mint: try FullDisk.mint()),
+      keys: SigningKeys())
+    let before = disk.writes.withLock { $0 }
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<100 { group.addTask { _ = await server.readiness.response() } }
+    }
+    #expect(disk.writes.withLock { $0 } == before + 1)
+  }
+}
+
+private final class FullDisk: StoreDecorator, Sendable {
+  let base = MemoryRegistryStore()
+  let isFull = Locked(false)
+  let writes = Locked(0)
+
+  static func mint() throws -> TokenMint {
+    var random = SystemRandomNumberGenerator()
+    return TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
+  }
+
+  func willWrite() async throws(RegistryStoreError) {
+    writes.withLock { $0 += 1 }
+    if isFull.withLock({ $0 }) { throw .unavailable("database or disk is full") }
+  }
+}
+#endif
