@@ -12,7 +12,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory clean apple docs api api-breakage pictures dist dist-check install uninstall
+.PHONY: help schemathesis deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory clean apple docs api api-breakage pictures dist dist-check install uninstall
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -87,6 +87,10 @@ plain: ## builds the package without traits, and checks that a forgotten trait i
 	$(SWIFT) build -j $(JOBS) --traits Strict --scratch-path .build/plain
 	@sh scripts/forgotten
 
+schemathesis: test-deps ## sends generated requests to a server, and compares its answers with its OpenAPI document (EXAMPLES=8)
+	$(SWIFT) build $(BUILD) --product handstamp
+	@/usr/bin/python3 scripts/schemathesis $(DEBUG)/handstamp $(EXAMPLES)
+
 api: ## counts what `import Handstamp` shows, and compares it with docs/api.txt (UPDATE=1 writes it)
 	@$(SWIFT) build $(BUILD) --target HandstampUI
 	@python3 scripts/api $(DEBUG)/Modules $$($(SWIFT) -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["target"]["unversionedTriple"])') $(if $(UPDATE),--update)
@@ -110,7 +114,7 @@ install: ## installs what `make dist` has built: PREFIX=/usr/local, DESTDIR=
 uninstall: ## removes what `make install` installed, with the same PREFIX and DESTDIR
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh scripts/install --uninstall
 
-CHECKS := test-deps lint plain test api apple docs examples outside run forum-tour release
+CHECKS := test-deps lint plain test schemathesis api apple docs examples outside run forum-tour release
 check: ## runs the same checks as CI, and shows the time of each step
 	@MAKE="$(MAKE)" sh scripts/check $(CHECKS)
 

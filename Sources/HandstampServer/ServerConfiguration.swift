@@ -49,6 +49,10 @@ public struct ServerConfiguration: Sendable {
   public var hashingThreads: Int
   /// How many further hashes may wait; more are answered 503.
   public var hashingQueue: Int
+  /// How long after its sign-in, or `POST /v1/reauthenticate`, a session may end others; later the answer is 403
+  /// `reauthentication_required`. Default 15 min; `nil` asks for no further proof. Accounts without a password and without an
+  /// identity at another provider, and those of an ``AccountDirectory``, need none.
+  public var reauthentication: Duration?
   /// How often clients may sign in, sign up, cause mails and so on. Default ``ServerLimits/standard``.
   public var limits: ServerLimits
   /// Maximum size of a request body, in bytes.
@@ -99,6 +103,7 @@ public struct ServerConfiguration: Sendable {
     passwordPolicy: PasswordPolicy = PasswordPolicy(),
     hashingThreads: Int? = nil,
     hashingQueue: Int = 64,
+    reauthentication: Duration? = .seconds(15 * 60),
     limits: ServerLimits = .standard,
     bodyLimit: Int = 64 * 1024,
     heartbeat: Duration = .seconds(15),
@@ -130,6 +135,7 @@ public struct ServerConfiguration: Sendable {
     self.passwordPolicy = passwordPolicy
     self.hashingThreads = hashingThreads ?? max(1, ProcessInfo.processInfo.activeProcessorCount - 1)
     self.hashingQueue = hashingQueue
+    self.reauthentication = reauthentication
     self.limits = limits
     self.bodyLimit = bodyLimit
     self.heartbeat = heartbeat

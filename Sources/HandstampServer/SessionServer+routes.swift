@@ -46,9 +46,11 @@ extension SessionServer {
   private func addAPI<Context: SessionRequestContext>(to api: some RouterMethods<Context>) {
     let limit = configuration.bodyLimit
     let own = api.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
-    DocumentsController(registry: registry, keySet: keySet, appConfig: appConfig, limits: limits, readiness: readiness)
-      .addRoutes(
-        to: api)
+    DocumentsController(
+      registry: registry, keySet: keySet, appConfig: appConfig, openAPI: openAPI, limits: limits, readiness: readiness
+    )
+    .addRoutes(
+      to: api)
     SignUpController(
       registry: registry, accounts: accounts, passwords: passwords, policy: policy, sessions: sessions, mails: mails,
       authenticator: authenticator, limits: limits, metrics: metrics, signUp: configuration.signUp, bodyLimit: limit
@@ -63,11 +65,13 @@ extension SessionServer {
       metrics: metrics, bodyLimit: limit
     ).addRoutes(to: own)
     AccountController(
-      registry: registry, passwords: passwords, policy: policy, passwordGuard: passwordGuard, journal: journal,
-      authenticator: authenticator, limits: limits, clock: clock, metrics: metrics, bodyLimit: limit
+      registry: registry, passwords: passwords, policy: policy, passwordGuard: passwordGuard,
+      identityTokens: identityTokens, journal: journal, authenticator: authenticator, limits: limits, clock: clock,
+      metrics: metrics, bodyLimit: limit
     ).addRoutes(to: api, ownAccounts: own)
     SessionsController(
-      registry: registry, journal: journal, authenticator: authenticator, clock: clock, bodyLimit: limit
+      registry: registry, journal: journal, authenticator: authenticator, clock: clock,
+      reauthentication: configuration.reauthentication, bodyLimit: limit
     ).addRoutes(to: api)
     EventsController(
       registry: registry, authenticator: authenticator, journal: journal, clock: clock,

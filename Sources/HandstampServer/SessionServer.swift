@@ -30,6 +30,7 @@ public struct SessionServer: Sendable {
   let proofs: ProofDesk
   let readiness: Readiness
   let appConfig: FixedDocument
+  let openAPI: FixedDocument
   /// The server that answers requests, if the settings were replaced.
   let latest: LatestServer
   let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
@@ -102,6 +103,7 @@ public struct SessionServer: Sendable {
     proofs = ProofDesk(address: try configuration.publicAddress(), keys: keys)
     serverMetadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
+    openAPI = FixedDocument(openAPIOf: configuration)
     appConfig = try FixedDocument(appConfig: configuration.appConfig)
   }
 

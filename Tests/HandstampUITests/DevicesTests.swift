@@ -66,6 +66,30 @@ import Testing
     #expect(model.devices.map(\.name) == ["mac"] && !model.isEndingOthers && !model.canEndOthers)
   }
 
+  @Test func `asks for the password if the server does, and repeats what was refused`() async throws {
+    let model = DevicesModel(service)
+    await model.load()
+    service.content.withLock {
+      $0.error = .refused(code: "reauthentication_required", detail: nil)
+      $0.password = Secret("right")
+    }
+    let phone = try #require(model.others.first)
+    await model.end(phone)
+    #expect(model.needsPassword && model.failure == nil && model.devices.count == 3)
+    await model.confirm(password: "wrong")
+    #expect(model.needsPassword && model.failure?.word == .errorWrongCredentials)
+    await model.confirm(password: "right")
+    #expect(!model.needsPassword && model.failure == nil)
+    #expect(model.devices.map(\.name) == ["mac", "tv"])
+
+    service.content.withLock { $0.error = .refused(code: "reauthentication_required", detail: nil) }
+    await model.endOthers()
+    #expect(model.needsPassword)
+    model.dismissPassword()
+    await model.confirm(password: "right")
+    #expect(!model.needsPassword && model.devices.count == 2, "nothing is repeated after the user declined")
+  }
+
   @Test func `keeps showing the last list while the server is unreachable`() async throws {
     let model = DevicesModel(service)
     service.content.withLock { $0.error = .requestFailed(.network(.timedOut)) }

@@ -62,6 +62,8 @@ final class ScriptedDevices: DevicesService {
     var error: SessionError?
     var gate: Gate?
     var loads = 0
+    /// The password that is asked for before devices are signed out.
+    var password: Secret?
   }
   let content = Locked(Content())
   private let stream: AsyncStream<Void>
@@ -94,6 +96,15 @@ final class ScriptedDevices: DevicesService {
     await gate?.wait()
     if let error { throw error }
     content.withLock { $0.list.removeAll { !$0.isCurrent } }
+  }
+
+  @concurrent func reauthenticate(password: Secret) async throws(SessionError) {
+    let isRight = content.withLock { content in
+      guard content.password == password else { return false }
+      content.error = nil
+      return true
+    }
+    guard isRight else { throw .refused(code: "wrong_credentials", detail: nil) }
   }
 
   func changes() -> AsyncStream<Void> { stream }

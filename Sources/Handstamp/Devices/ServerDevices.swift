@@ -21,14 +21,24 @@ public struct ServerDevices: Sendable {
 
   /// Ends one of the account's sessions at the server.
   ///
-  /// - Throws: ``SessionError/refused(code:detail:)`` if the session is unknown or belongs to another account.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `not_found` if the session is unknown or belongs to another account, with
+  ///   `reauthentication_required` if this session's sign-in was too long ago: call ``reauthenticate(password:)``, then repeat.
   @concurrent public func end(_ session: SessionID) async throws(SessionError) {
     try await backend.end(session, token: try await controller.token())
   }
 
   /// Ends every session of the account except the current one.
+  ///
+  /// - Throws: ``SessionError/refused(code:detail:)``, as ``end(_:)`` does.
   @concurrent public func endOthers() async throws(SessionError) {
     try await backend.endOtherSessions(token: try await controller.token())
+  }
+
+  /// Proves that the user is the account's owner. For a while, the session may then end the others.
+  ///
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong.
+  @concurrent public func reauthenticate(password: Secret) async throws(SessionError) {
+    try await backend.reauthenticate(password: password, token: try await controller.token())
   }
 
   /// Yields for every event of the account's live feed. If the current session was ended elsewhere, it ends here too.

@@ -28,9 +28,23 @@ extension ServerBackend {
   }
 }
 
+extension ServerBackend {
+  /// Proves with a new credential of Sign in with Apple that the user is the account's owner, as
+  /// ``reauthenticate(password:token:)`` does.
+  ///
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `id_token_invalid` if it is another user's.
+  @concurrent public func reauthenticate(
+    withApple idToken: Secret, nonce: String, token: AccessToken
+  ) async throws(SessionError) {
+    let body = idToken.withExposed { AppleBody(id_token: $0, nonce: nonce) }
+    let response = try await send("POST", "/v1/reauthenticate", json: body, token: token)
+    guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
+  }
+}
+
 private struct AppleBody: Encodable {
   var id_token: String
   var nonce: String
   var username: String?
-  var device: ServerBackend.Device
+  var device: ServerBackend.Device?
 }

@@ -70,12 +70,15 @@ enum Caller: Sendable {
   ///
   /// - Parameter what: The feature, named in the refusal for third-party servers, which are not sent the request.
   func call<Answer: Decodable>(
-    _ method: String, _ path: String, as type: Answer.Type, for what: String
+    _ method: String, _ path: String, json: [String: String]? = nil, as type: Answer.Type, for what: String
   ) async throws(Refusal) -> Answer {
     if let foreign = try await foreign() { throw foreign.lacks(what, at: server) }
+    let sent = json.flatMap { try? JSONEncoder().encode($0) } ?? Data()
+    let types = json == nil ? [] : [HeaderField("Content-Type", "application/json")]
     let response = try await respond(
       to: TransportRequest(
-        method: method, url: server.text + path, headers: [HeaderField("Accept", "application/json")]))
+        method: method, url: server.text + path, headers: [HeaderField("Accept", "application/json")] + types,
+        body: Array(sent)))
     guard (200..<300).contains(response.status) else {
       let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body))
       throw Refusal(.status(response.status, problem), server: server)

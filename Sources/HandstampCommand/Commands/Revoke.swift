@@ -29,6 +29,20 @@ struct Revoke: SessionCommand {
 
   func perform() async throws {
     let caller = try await Caller.current(account)
+    do throws(Refusal) {
+      try await perform(by: caller)
+    } catch {
+      guard error.code == "reauthentication_required" else { throw error }
+      Terminal.say("you signed in some time ago: confirm that it is you")
+      let password = try Terminal.secret("password")
+      _ = try await caller.call(
+        "POST", "/v1/reauthenticate", json: password.withExposed { ["password": $0] }, as: Ended.self,
+        for: "ending other sessions")
+      try await perform(by: caller)
+    }
+  }
+
+  private func perform(by caller: Caller) async throws(Refusal) {
     switch (session, others, all) {
     case (let id?, false, false): try await end(id, by: caller)
     case (nil, true, false):

@@ -46,6 +46,7 @@ struct Serve: AsyncParsableCommand {
   @Option(help: ServeSetting.idleLimit.help) var idleLimit: String?
   @Option(help: ServeSetting.absoluteLimit.help) var absoluteLimit: String?
   @Option(help: ServeSetting.maxSessions.help) var maxSessions: String?
+  @Option(help: ServeSetting.reauthenticateAfter.help) var reauthenticateAfter: String?
   @Option(help: ServeSetting.retention.help) var retention: String?
   @Option(help: ServeSetting.signUp.help) var signUp: String?
   @Option(help: ServeSetting.minimumPassword.help) var minimumPassword: String?
@@ -75,7 +76,8 @@ struct Serve: AsyncParsableCommand {
       .data: data, .host: host, .port: port, .issuer: issuer, .tlsCertificate: tlsCertificate, .tlsKey: tlsKey,
       .allowCleartext: allowCleartext, .trustedProxies: trustedProxies, .proxyHeader: proxyHeader,
       .accessTokenLife: accessTokenLife, .idleLimit: idleLimit, .absoluteLimit: absoluteLimit,
-      .maxSessions: maxSessions, .retention: retention, .signUp: signUp, .minimumPassword: minimumPassword,
+      .maxSessions: maxSessions, .reauthenticateAfter: reauthenticateAfter, .retention: retention, .signUp: signUp,
+      .minimumPassword: minimumPassword,
       .breachedPasswords: breachedPasswords, .rateLimits: rateLimits, .mailFolder: mailFolder, .sendmail: sendmail,
       .mailFrom: mailFrom, .mailLink: mailLink, .clients: clients, .appConfig: appConfig,
       .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .keysFile: keysFile,

@@ -15,6 +15,7 @@ enum ServeSetting: String, CaseIterable, Sendable {
   case idleLimit = "idle-limit"
   case absoluteLimit = "absolute-limit"
   case maxSessions = "max-sessions"
+  case reauthenticateAfter = "reauthenticate-after"
   case retention
   case signUp = "sign-up"
   case minimumPassword = "minimum-password"
@@ -137,6 +138,10 @@ extension ServeSetting {
       Facts(
         about: "maximum sessions per account; beyond it, the least recently seen one ends", fallback: "unlimited",
         hint: "use a number such as 20, or omit it for no limit", shape: .number, isReloaded: true)
+    case .reauthenticateAfter:
+      Facts(
+        about: "how long after sign-in a session may end others without the password", fallback: "15m",
+        hint: ServeSetting.durations, shape: .duration, isReloaded: true)
     case .retention:
       Facts(
         about: "how long to keep ended sessions, events and audited actions", fallback: "30d",

@@ -37,7 +37,8 @@ extension ServeSettings {
   func configuration(logger: Logger, trustingClock: Bool = false) -> ServerConfiguration {
     ServerConfiguration(
       issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, clients: clients, mailFrom: mailFrom,
-      mailLink: mailLink, appConfig: appConfig, passwordPolicy: passwordPolicy, limits: rateLimits,
+      mailLink: mailLink, appConfig: appConfig, passwordPolicy: passwordPolicy,
+      reauthentication: reauthentication, limits: rateLimits,
       listener: ListenerOptions(tls: tls, allowsCleartext: allowsCleartext), trustedProxies: proxies,
       logger: logger, trustsClock: trustingClock)
   }

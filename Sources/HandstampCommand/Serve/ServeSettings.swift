@@ -18,6 +18,7 @@ struct ServeSettings: Sendable {
   let issuer: String
   let accessTokenLife: Duration
   let limits: RegistryLimits
+  let reauthentication: Duration
   let signUp: ServerConfiguration.SignUp
   let passwordPolicy: PasswordPolicy
   let mailer: any Mailer
@@ -56,6 +57,7 @@ struct ServeSettings: Sendable {
     }
     accessTokenLife = try values.duration(.accessTokenLife, upTo: .seconds(86_400)) ?? .seconds(600)
     limits = try values.registryLimits()
+    reauthentication = try values.duration(.reauthenticateAfter, upTo: .seconds(3650 * 86_400)) ?? .seconds(15 * 60)
     signUp = try values.choice(.signUp) ?? (isPrivate ? .open : .confirmed)
     passwordPolicy = PasswordPolicy(
       minimumLength: try values.number(.minimumPassword, in: 8...64) ?? PasswordPolicy.least,

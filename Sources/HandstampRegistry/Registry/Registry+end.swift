@@ -86,6 +86,26 @@ extension Registry {
     }
   }
 
+  /// Records that the user has just proven to be the account's owner, in this session.
+  ///
+  /// - Throws: ``RegistryError/notFound`` if the account has no live session with that ID.
+  @discardableResult
+  public func reauthenticated(
+    _ id: SessionID, of account: AccountID, now: UnixTime
+  ) async throws(RegistryError) -> SessionRow {
+    try await change(id, of: account, now: now) { $0.authenticatedAt = max($0.authenticatedAt, now) }
+  }
+
+  /// Marks a nonce of another identity provider as used, so that its token proves only one sign-in.
+  ///
+  /// - Throws: ``RegistryError/nonceUsed``.
+  public func use(_ nonce: OneTimeTokenRecord) async throws(RegistryError) {
+    do throws(RegistryStoreError) { _ = try await store.write([.createOneTimeToken(nonce)], events: []) } catch {
+      if case .alreadyExists = error { throw .nonceUsed }
+      throw RegistryError(error)
+    }
+  }
+
   /// Sets the push token of a session's device; `nil` removes it. It is deleted when the session ends.
   ///
   /// - Throws: ``RegistryError/notFound`` if the account has no live session with that ID.

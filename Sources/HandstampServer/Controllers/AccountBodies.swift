@@ -54,6 +54,29 @@ struct DeletionBody: StrictlyDecodable {
   }
 }
 
+/// The body of `POST /v1/reauthenticate`: a password, or a token of another identity provider with its nonce.
+struct ReauthenticationBody: StrictlyDecodable {
+  enum Fields: String, CodingKey {
+    case password
+    case idToken = "id_token"
+    case nonce
+  }
+  enum Proof: Sendable {
+    case password(Secret)
+    case identity(token: Secret, nonce: String)
+  }
+  var proof: Proof
+
+  init(from decoder: any Decoder) throws {
+    let fields = try ReauthenticationBody.fields(of: decoder)
+    if fields.contains(.idToken) {
+      proof = .identity(token: try fields.secret(.idToken), nonce: try fields.decode(String.self, forKey: .nonce))
+    } else {
+      proof = .password(try fields.secret(.password))
+    }
+  }
+}
+
 /// The body of `POST /v1/password-reset`.
 struct ResetBody: StrictlyDecodable {
   enum Fields: String, CodingKey, CaseIterable { case email }

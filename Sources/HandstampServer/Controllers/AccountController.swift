@@ -10,6 +10,8 @@ struct AccountController: Sendable {
   let passwords: PasswordPool
   let policy: PasswordPolicy
   let passwordGuard: PasswordGuard
+  /// `nil` disables Sign in with Apple.
+  let identityTokens: IdentityTokens?
   let journal: SessionJournal
   let authenticator: Authenticator
   let limits: RequestLimits
@@ -25,6 +27,7 @@ struct AccountController: Sendable {
     let own = ownAccounts.signedIn(by: authenticator)
     own.delete("/v1/me", use: delete)
     own.post("/v1/password", use: changePassword)
+    own.post("/v1/reauthenticate", use: reauthenticate)
   }
 
   /// `GET /v1/me`: the signed-in account.
@@ -61,6 +64,29 @@ struct AccountController: Sendable {
     journal.changed(account.id)
     metrics.update { $0.passwordChanges += 1 }
     context.logger.info("Password changed", metadata: ["handstamp.account": "\(account.id)"])
+    return .nothing
+  }
+
+  /// `POST /v1/reauthenticate`: the user proves to be the account's owner, for what a session alone may not do.
+  @concurrent func reauthenticate(
+    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
+  ) async throws -> Response {
+    let body = try await request.json(as: ReauthenticationBody.self, upTo: bodyLimit)
+    let account = try await registry.account(of: context.session)
+    switch body.proof {
+    case .password(let password):
+      try PasswordPolicy.check(attempt: password)
+      try await require(password, of: account, try passwords.admit(isPreferred: true), request, context)
+    case .identity(let token, let nonce):
+      guard let identityTokens else {
+        throw Problem.notOffered("Sign in with Apple is not set up on this server")
+      }
+      try limits.take(.passwords, from: limits.client(of: request, context.parent))
+      let claims = try await identityTokens.verify(token, nonce: nonce, at: clock.read().forOthers)
+      guard claims.identity == account.identity else { throw Problem.badIDToken }
+      try await registry.use(claims.usedNonce(at: clock.now))
+    }
+    try await registry.reauthenticated(context.session.id, of: account.id, now: clock.now)
     return .nothing
   }
 

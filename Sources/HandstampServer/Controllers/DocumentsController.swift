@@ -7,11 +7,13 @@ struct DocumentsController: Sendable {
   let registry: Registry
   let keySet: FixedDocument
   let appConfig: FixedDocument
+  let openAPI: FixedDocument
   let limits: RequestLimits
   let readiness: Readiness
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/v1/app-config") { request, _ in appConfig.response(to: request) }
+    routes.get("/openapi.json") { request, _ in openAPI.response(to: request) }
     routes.get("/.well-known/jwks.json") { request, _ in keySet.response(to: request) }
     routes.get("/health") { _, _ in Readiness.alive }
     routes.get("/ready") { _, _ in await readiness.response() }

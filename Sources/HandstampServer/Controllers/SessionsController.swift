@@ -10,6 +10,8 @@ struct SessionsController: Sendable {
   let journal: SessionJournal
   let authenticator: Authenticator
   let clock: ServerClock
+  /// How long a sign-in lets its session end others; `nil` for as long as it lasts.
+  let reauthentication: Duration?
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
@@ -50,6 +52,7 @@ struct SessionsController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let id = try context.sessionID
+    if id != context.session.id { try await requireRecentSignIn(context.session) }
     journal.ended(
       try await registry.end(
         id, of: context.session.account, reason: id == context.session.id ? .signedOut : .revoked, now: clock.now),
@@ -63,6 +66,7 @@ struct SessionsController: Sendable {
   ) async throws -> Response {
     // A client that adds a condition does not mean all sessions.
     guard request.uri.query == nil else { throw Problem.invalidRequest("Query parameters are not supported.") }
+    try await requireRecentSignIn(context.session)
     let outcome = try await registry.endAll(of: context.session.account, now: clock.now)
     return .ended(journal.ended(outcome, logger: context.logger))
   }
@@ -71,9 +75,23 @@ struct SessionsController: Sendable {
   @concurrent func endOthers(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
+    try await requireRecentSignIn(context.session)
     let outcome = try await registry.endAll(
       of: context.session.account, except: context.session.id, now: clock.now)
     return .ended(journal.ended(outcome, logger: context.logger))
+  }
+
+  /// A person who holds the owner's phone must not be able to sign the owner out of the other devices. Accounts without a password and an identity
+  /// have nothing to prove it with.
+  private func requireRecentSignIn(_ session: AuthenticatedSession) async throws {
+    guard let reauthentication else { return }
+    let now = clock.now
+    guard let row = try await registry.session(session.id, now: now),
+      now.since(row.authenticatedAt) > reauthentication
+    else { return }
+    let account = try await registry.account(of: session)
+    guard account.passwordHash != nil || account.identity != nil else { return }
+    throw Problem.reauthenticationRequired
   }
 
   /// `POST /v1/sign-out`: ends the session that makes the request.

@@ -46,17 +46,18 @@ struct SignInController: Sendable {
     }
     return try await sessions.begin(status: .ok, logger: context.logger) { now in
       try await registry.signIn(
-        as: claims.identity, username: body.username ?? "", device: body.device, nonce: usedNonce(claims, now), now: now
-      )
+        as: claims.identity, username: body.username ?? "", device: body.device, nonce: claims.usedNonce(at: now),
+        now: now)
     }
   }
+}
 
+extension IdentityTokens.Claims {
   /// Returns the record that marks the nonce as used for as long as its token could be sent again.
-  private func usedNonce(_ claims: IdentityTokens.Claims, _ now: UnixTime) -> OneTimeTokenRecord {
-    let nonce = Secret(claims.identity.issuer + " " + claims.nonce)
-    return OneTimeTokenRecord(
-      id: OneTimeTokenID(of: nonce, purpose: .nonce), purpose: .nonce, subject: claims.identity.issuer, createdAt: now,
-      expiresAt: claims.expiresAt)
+  func usedNonce(at now: UnixTime) -> OneTimeTokenRecord {
+    OneTimeTokenRecord(
+      id: OneTimeTokenID(of: Secret(identity.issuer + " " + nonce), purpose: .nonce), purpose: .nonce,
+      subject: identity.issuer, createdAt: now, expiresAt: expiresAt)
   }
 }
 #endif

@@ -60,6 +60,11 @@ final class AllowedMethods: RouterMethods, Sendable {
 
   func add(middleware: any MiddlewareProtocol<Request, Response, Context>) -> Self { self }
 
+  /// Every route: its path, with parameters such as `{id}`, and its methods.
+  var all: [(path: String, methods: [HTTPRequest.Method])] {
+    routes.withLock { routes in routes.map { ("/" + $0.path.joined(separator: "/"), $0.methods) } }
+  }
+
   /// Returns the value of the `Allow` field, or `nil` if the path has no route.
   func methods(at path: String) -> String? {
     let parts = path.split(separator: "/")
@@ -69,8 +74,10 @@ final class AllowedMethods: RouterMethods, Sendable {
           && zip(route.path, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
       }
     }
-    guard !matching.isEmpty else { return nil }
-    return matching.flatMap(\.methods).map(\.rawValue).joined(separator: ", ")
+    // A path of its own goes before one with parameters.
+    guard let best = matching.map({ $0.path.count { $0.hasPrefix("{") } }).min() else { return nil }
+    return matching.filter { $0.path.count { $0.hasPrefix("{") } == best }.flatMap(\.methods).map(\.rawValue).joined(
+      separator: ", ")
   }
 }
 #endif

@@ -96,6 +96,10 @@ extension Problem {
   /// The error for a signed-in user: the access token is valid, so the status is not 401.
   static let wrongPassword = Problem(.forbidden, "wrong_credentials", "The password is wrong")
 
+  /// The session's user was last seen to be the owner too long ago. `POST /v1/reauthenticate` helps.
+  static let reauthenticationRequired = Problem(
+    .forbidden, "reauthentication_required", "Confirm that it is you", detail: "Enter the password again.")
+
   static let signUpClosed = Problem(.forbidden, "sign_up_closed", "Sign-up is disabled on this server")
 
   static let notGuest = Problem(.conflict, "not_anonymous", "This is not a guest account")

@@ -36,7 +36,7 @@ extension Request {
     return try await json(as: type, upTo: limit)
   }
 
-  /// Decodes the body as a value with a fixed set of fields.
+  /// Decodes the body as a value.
   ///
   /// - Throws: ``Problem``, which never repeats data from the request.
   func json<Value: StrictlyDecodable>(as type: Value.Type, upTo limit: Int) async throws -> Value {
@@ -71,31 +71,15 @@ extension String {
   }
 }
 
-/// A body of the JSON API. Unknown fields are an error.
+/// A body of the JSON API. Unknown fields are ignored: a newer client must be able to speak to this server.
 protocol StrictlyDecodable: Decodable {
-  associatedtype Fields: CodingKey & CaseIterable
+  associatedtype Fields: CodingKey
 }
 
 extension StrictlyDecodable {
   /// Returns the fields of `decoder`'s object.
-  ///
-  /// - Throws: ``Problem`` if the object has a field outside ``Fields``.
   static func fields(of decoder: any Decoder) throws -> KeyedDecodingContainer<Fields> {
-    let known = Set(Fields.allCases.map(\.stringValue))
-    let all = try decoder.container(keyedBy: AnyField.self).allKeys
-    if all.contains(where: { !known.contains($0.stringValue) }) {
-      throw Problem(
-        .badRequest, "unknown_field", "The request has an unknown field",
-        detail: "Known fields: \(known.sorted().joined(separator: ", ")).")
-    }
-    return try decoder.container(keyedBy: Fields.self)
+    try decoder.container(keyedBy: Fields.self)
   }
-}
-
-private struct AnyField: CodingKey {
-  let stringValue: String
-  var intValue: Int? { nil }
-  init?(stringValue: String) { self.stringValue = stringValue }
-  init?(intValue: Int) { nil }
 }
 #endif

@@ -13,11 +13,12 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
     var context = context
-    // A stranger's ID could be that of another request.
-    if let id = request.headers[.xRequestID], proxies.trusts(context.channel.remoteAddress), RequestTraceID.isPlain(id)
-    {
-      context.logger[metadataKey: "hb.request.id"] = .string(id)
+    // A stranger's ID could be that of another request, and a number would tell strangers how many requests there are.
+    let given = request.headers[.xRequestID].flatMap { id in
+      proxies.trusts(context.channel.remoteAddress) && RequestTraceID.isPlain(id) ? id : nil
     }
+    let id = given ?? RequestTraceID.random()
+    context.logger[metadataKey: "hb.request.id"] = .string(id)
     if let trace = request.headers[.traceparent].flatMap({ TraceParent($0) }) {
       context.logger[metadataKey: "trace_id"] = .string(trace.trace)
       context.logger[metadataKey: "parent_span_id"] = .string(trace.span)
@@ -30,7 +31,7 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
       route: response.status == .notFound && context.endpointPath == "NotFound"
         ? "none" : context.endpointPath ?? "none", status: response.status.code)
     metrics.record(labels, took)
-    response.headers[.xRequestID] = context.logger[metadataKey: "hb.request.id"]?.description
+    response.headers[.xRequestID] = id
     context.logger.debug(
       "Request answered",
       metadata: [
@@ -44,6 +45,10 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
 }
 
 enum RequestTraceID {
+  static func random() -> String {
+    String(UInt64.random(in: 0 ... .max), radix: 16) + String(UInt64.random(in: 0 ... .max), radix: 16)
+  }
+
   /// Whether an ID is short, and has only characters that are plain in every log.
   static func isPlain(_ text: String) -> Bool {
     (1...128).contains(text.utf8.count)

@@ -15,6 +15,17 @@ public final class DevicesModel {
   public private(set) var ending: Set<SessionID> = []
   public private(set) var isEndingOthers = false
 
+  /// Whether the last attempt was refused because the sign-in was too long ago: ask for the password, then call
+  /// ``confirm(password:)``.
+  public private(set) var needsPassword = false
+
+  /// What was refused, to be repeated.
+  @ObservationIgnored private var refused: Refused?
+  private enum Refused {
+    case end(DeviceSession)
+    case endOthers
+  }
+
   @ObservationIgnored private let service: any DevicesService
   /// The number of loads started, so that an older response never replaces a newer one.
   @ObservationIgnored private var loads: UInt64 = 0
@@ -60,7 +71,7 @@ public final class DevicesModel {
       try await service.end(device.id)
       await load()
     } catch {
-      failure = Wording(error) ?? failure
+      fail(error, during: .end(device))
     }
   }
 
@@ -72,7 +83,39 @@ public final class DevicesModel {
       try await service.endOthers()
       await load()
     } catch {
-      failure = Wording(error) ?? failure
+      fail(error, during: .endOthers)
     }
+  }
+
+  /// Proves with the password that the user is the account's owner, and repeats what was refused.
+  public func confirm(password: String) async {
+    guard let refused else { return }
+    do throws(SessionError) {
+      try await service.reauthenticate(password: Secret(password))
+    } catch {
+      failure = Wording(error) ?? failure
+      return
+    }
+    dismissPassword()
+    failure = nil
+    switch refused {
+    case .end(let device): await end(device)
+    case .endOthers: await endOthers()
+    }
+  }
+
+  /// The user does not want to enter the password.
+  public func dismissPassword() {
+    needsPassword = false
+    refused = nil
+  }
+
+  private func fail(_ error: SessionError, during attempt: Refused) {
+    if case .refused(code: "reauthentication_required", _) = error {
+      refused = attempt
+      needsPassword = true
+      return
+    }
+    failure = Wording(error) ?? failure
   }
 }

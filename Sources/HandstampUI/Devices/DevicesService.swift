@@ -12,11 +12,20 @@ public protocol DevicesService: Sendable {
   /// Ends all sessions but this one.
   @concurrent func endOthers() async throws(SessionError)
 
+  /// Proves that the user is the account's owner, after ``end(_:)`` or ``endOthers()`` was refused with
+  /// `reauthentication_required`.
+  @concurrent func reauthenticate(password: Secret) async throws(SessionError)
+
   /// Yields when the list may have changed; may yield too often. Ends with its task.
   func changes() -> AsyncStream<Void>
 }
 
 extension DevicesService {
+  /// Of a service that asks for no further proof.
+  @concurrent public func reauthenticate(password: Secret) async throws(SessionError) {
+    throw .unsupported("reauthentication")
+  }
+
   /// A list without notifications.
   public func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
 }

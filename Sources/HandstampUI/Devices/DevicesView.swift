@@ -8,6 +8,7 @@ public import SwiftUI
 public struct DevicesView: View {
   @State private var model: DevicesModel
   @State private var asksForOthers = false
+  @State private var password = ""
 
   public init(_ service: any DevicesService) { _model = State(initialValue: DevicesModel(service)) }
 
@@ -42,6 +43,23 @@ public struct DevicesView: View {
     ) {
       Button(Word.endOthers.text(), role: .destructive) { Task { await model.endOthers() } }
     }
+    .alert(Text(verbatim: Word.passwordToEnd.text()), isPresented: asksForPassword) {
+      SecureField(Word.password.text(), text: $password)
+      Button(Word.endSession.text(), role: .destructive) {
+        let typed = password
+        password = ""
+        Task { await model.confirm(password: typed) }
+      }
+      Button(Word.cancel.text(), role: .cancel) {
+        password = ""
+        model.dismissPassword()
+      }
+    }
+  }
+
+  private var asksForPassword: Binding<Bool> {
+    // The buttons decide: one of them has yet to use what was refused.
+    Binding(get: { model.needsPassword }, set: { _ in })
   }
 
   private func row(_ device: DeviceSession) -> some View {

@@ -31,6 +31,7 @@ extension Word {
     case .endSession: "Sign Out"
     case .endOthers: "Sign Out All Other Devices"
     case .endOthersQuestion: "Sign out all other devices?"
+    case .passwordToEnd: "Enter your password to sign out other devices."
     case .noOtherDevices: "You are signed in on this device only."
     case .lastSeen: "Last seen"
     case .accounts: "Accounts"

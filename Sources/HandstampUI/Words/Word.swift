@@ -33,6 +33,7 @@ public enum Word: String, Sendable, CaseIterable {
   case endSession = "end_session"
   case endOthers = "end_others"
   case endOthersQuestion = "end_others_question"
+  case passwordToEnd = "password_to_end"
   case noOtherDevices = "no_other_devices"
   case lastSeen = "last_seen"
 

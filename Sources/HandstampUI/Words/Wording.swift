@@ -59,6 +59,7 @@ public struct Wording: Sendable, Hashable {
   private init(refusal code: String) {
     switch code {
     case "wrong_credentials": self.init(.errorWrongCredentials)
+    case "reauthentication_required": self.init(.passwordToEnd)
     case "email_taken": self.init(.errorEmailTaken)
     case "weak_password": self.init(.errorWeakPassword)
     case "sign_up_closed": self.init(.errorSignUpClosed)

@@ -112,6 +112,38 @@ extension Processes {
       }
     }
 
+    @Test func `asks an owner whose sign-in is old for the password before it ends other sessions`() async throws {
+      try await Rig.inFolder { folder in
+        let child = try Child(
+          [
+            "serve", "--data", folder + "/data", "--port", "0", "--issuer", "http://127.0.0.1",
+            "--reauthenticate-after", "1s",
+            "--until-stdin-ends",
+          ], log: folder + "/log")
+        defer { child.send(SIGKILL) }
+        let address = try await within(.seconds(60), "the start") { try await child.line() }
+        let made = try await Rig.handstamp(
+          ["signup", "ada@example.org", "--server", address], home: folder + "/home", input: "correct horse battery\n")
+        #expect(made.status == 0, "\(made.words)")
+        // At the latest a second after the sign-in.
+        var outcome = try await Rig.handstamp(["revoke", "--others"], home: folder + "/home", input: "not this one\n")
+        let refused = await Rig.eventually {
+          guard outcome.status == 0 else { return true }
+          outcome =
+            (try? await Rig.handstamp(["revoke", "--others"], home: folder + "/home", input: "not this one\n"))
+            ?? outcome
+          return false
+        }
+        #expect(refused)
+        #expect(outcome.words.contains("confirm that it is you"))
+        #expect(outcome.status != 0 && outcome.words.contains("password is wrong"), "\(outcome.words)")
+        let done = try await Rig.handstamp(
+          ["revoke", "--others"], home: folder + "/home", input: "correct horse battery\n")
+        #expect(done.status == 0, "\(done.words)")
+        #expect(done.words.contains("ended 0 other session(s)"))
+      }
+    }
+
     @Test func `is checked without a start, and nothing is written`() async throws {
       try await Rig.inFolder { folder in
         let data = folder + "/data"

@@ -78,12 +78,11 @@ import Testing
       _ = try await test.signUp()
       for number in 0..<12 {
         let one = try await attempt(test)
-        var other = try await attempt(test, "eve@example.org")
+        let other = try await attempt(test, "eve@example.org")
         #expect(one.status == (number < 10 ? 401 : 429))
-        other.headers["date"] = one.headers["date"]
         #expect(one.status == other.status)
         #expect(one.body == other.body)
-        #expect(one.headers == other.headers)
+        #expect(one.sameHeaders == other.sameHeaders)
       }
     }
   }

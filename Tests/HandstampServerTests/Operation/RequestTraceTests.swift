@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test func `has the caller's trace, and the ID that the answer names`() async throws {
-    try await TestServer.run { test in
+    try await TestServer.run { test async throws in
       let answer = try await test.client.send(
         "POST", "/v1/sign-up",
         headers: ["traceparent": "00-\(Self.trace)-\(Self.span)-01", "Content-Type": "application/json"],

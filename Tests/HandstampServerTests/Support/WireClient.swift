@@ -15,6 +15,8 @@ struct WireClient: Sendable {
     var headers: [String: String]
     var body: [UInt8]
 
+    /// The headers without those that differ between any two answers.
+    var sameHeaders: [String: String] { headers.filter { !["date", "x-request-id"].contains($0.key) } }
     var text: String { String(decoding: body, as: UTF8.self) }
     /// The object in the body; empty if there is none.
     var json: JSON { JSON((try? JSONSerialization.jsonObject(with: Data(body))) as? [String: Any] ?? [:]) }

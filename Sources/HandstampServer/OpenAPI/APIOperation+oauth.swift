@@ -1,0 +1,139 @@
+#if Server
+import Foundation
+import HTTPTypes
+
+extension APIOperation {
+  private typealias S = APISchema
+
+  /// The OAuth endpoints.
+  static var oauth: [APIOperation] {
+    let client: APIObject = ["client_id": S.string(), "client_secret": S.secret]
+    func form(_ required: APIObject, _ optional: APIObject = [:]) -> APIBody {
+      .form(
+        S.object(
+          required.merging(optional) { $1 }.merging(client) { $1 },
+          optional: Set(optional.keys).union(client.keys)))
+    }
+    let proof: APIObject = [
+      "name": "DPoP", "in": "header", "required": false, "schema": S.string("A proof (RFC 9449 section 4.2)."),
+    ]
+    return [
+      APIOperation(
+        method: .post, path: "/oauth/token", tag: "oauth", summary: "Exchange a refresh token or a code for tokens.",
+        access: .client, parameters: [proof],
+        body: form(
+          ["grant_type": S.choice(["refresh_token", "authorization_code", deviceCode])],
+          [
+            "refresh_token": S.secret, "rotation_key": S.secret, "code": S.secret, "redirect_uri": S.string(),
+            "code_verifier": S.secret, "device_code": S.secret, "scope": S.string(), "resource": S.string(),
+          ]),
+        answers: [
+          .ok(S.named("Tokens")),
+          .oauth(
+            400, "unsupported_grant_type", "unauthorized_client", "invalid_scope", "invalid_target",
+            "invalid_dpop_proof", "use_dpop_nonce", "slow_down", "authorization_pending", "access_denied",
+            "expired_token"),
+          .oauth(401, "use_dpop_nonce", "invalid_dpop_proof"),
+        ]),
+      APIOperation(
+        method: .post, path: "/oauth/revoke", tag: "oauth", summary: "End the session of a token (RFC 7009).",
+        access: .client, body: form(["token": S.secret], ["token_type_hint": S.string()]), answers: [.ok(S.object([:]))]
+      ),
+      APIOperation(
+        method: .post, path: "/oauth/introspect", tag: "oauth", summary: "Describe a token (RFC 7662).",
+        access: .client, body: form(["token": S.secret], ["token_type_hint": S.string()]),
+        answers: [
+          .ok(
+            S.object(
+              [
+                "active": S.boolean, "scope": S.string(), "client_id": S.string(), "token_type": S.string(),
+                "exp": S.integer, "iat": S.integer, "sub": S.string(), "aud": APIObject(), "iss": S.string(),
+                "jti": S.string(), "sid": S.string(), "cnf": ["type": "object"] as APIObject,
+              ],
+              optional: [
+                "scope", "client_id", "token_type", "exp", "iat", "sub", "aud", "iss", "jti", "sid", "cnf",
+              ]))
+        ]),
+      APIOperation(
+        method: .post, path: "/oauth/device_authorization", tag: "oauth",
+        summary: "Begin a sign-in on another device (RFC 8628).", access: .client,
+        body: form([:], ["scope": S.string(), "resource": S.string()]),
+        answers: [
+          .ok(
+            S.object([
+              "device_code": S.secret, "user_code": S.string(), "verification_uri": S.string(),
+              "verification_uri_complete": S.string(), "expires_in": S.integer, "interval": S.integer,
+            ])), .oauth(400, "unauthorized_client", "invalid_scope", "invalid_target"),
+        ]),
+    ]
+  }
+
+  private static let deviceCode = "urn:ietf:params:oauth:grant-type:device_code"
+
+  /// Pages for browsers.
+  static var pages: [APIOperation] {
+    let query = [
+      "response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method", "scope", "state",
+      "prompt",
+      "max_age", "resource",
+    ].map { ["name": $0, "in": "query", "required": false, "schema": S.string()] as APIObject }
+    let form = APIBody.form(
+      S.object(
+        [
+          "action": S.choice(["sign-in", "sign-out", "allow", "deny", "look"]), "csrf": S.secret,
+          "email": S.string(), "password": S.secret, "user_code": S.string(),
+        ], optional: ["action", "csrf", "email", "password", "user_code"]))
+    let seen: [APIAnswer] = [
+      .page(), .page(400), .page(403), .page(413), .page(415), .page(429), .page(503), .redirect,
+    ]
+    return [
+      APIOperation(
+        method: .get, path: "/oauth/authorize", tag: "pages",
+        summary: "Sign in, and allow an app access (RFC 6749 section 4.1; PKCE with S256 is required).",
+        parameters: query, answers: seen),
+      APIOperation(
+        method: .post, path: "/oauth/authorize", tag: "pages", summary: "The forms of that page.", parameters: query,
+        body: form, answers: seen),
+      APIOperation(
+        method: .get, path: "/device", tag: "pages", summary: "Enter the code of another device.",
+        parameters: [["name": "user_code", "in": "query", "required": false, "schema": S.string()]], answers: seen),
+      APIOperation(
+        method: .post, path: "/device", tag: "pages", summary: "The forms of that page.", body: form, answers: seen),
+    ]
+  }
+
+  /// Documents that anyone may read.
+  ///
+  /// - Parameter metadata: the path of the authorization server metadata.
+  static func documents(metadata: String) -> [APIOperation] {
+    let object: APIObject = ["type": "object"]
+    func document(_ path: String, _ summary: String, _ schema: APIObject = object, _ more: [APIAnswer] = [])
+      -> APIOperation
+    {
+      APIOperation(
+        method: .get, path: path, tag: "documents", summary: summary,
+        answers: [.ok(schema), APIAnswer(status: 304, content: .none)] + more)
+    }
+    let status = S.object(["status": S.string()])
+    return [
+      document("/v1/app-config", "The operator's configuration of apps."),
+      document("/.well-known/jwks.json", "The keys of access tokens (RFC 7517)."),
+      document(metadata, "The authorization server metadata (RFC 8414)."),
+      document("/openapi.json", "This document."),
+      document("/health", "Whether the process answers.", S.status("ok")),
+      APIOperation(
+        method: .get, path: "/ready", tag: "documents", summary: "Whether the store can be read and written.",
+        answers: [.ok(status), APIAnswer(status: 503, content: .json(status))]),
+      document(
+        "/v1/client-address", "The address that limits count by.",
+        S.object(
+          ["address": S.string(), "network": S.string(), "source": S.choice(["connection", "proxy"])],
+          optional: ["address", "network"])),
+    ]
+  }
+}
+
+extension APIAnswer {
+  fileprivate static let redirect = APIAnswer(status: 303, content: .none)
+}
+#endif

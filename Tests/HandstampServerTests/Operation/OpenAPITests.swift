@@ -1,0 +1,52 @@
+#if Programs
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import HandstampServer
+
+@Suite(.timeLimit(.minutes(10))) struct `The OpenAPI document` {
+  /// What is documented is routed, and what is routed is documented.
+  @Test func `has the server's routes`() async throws {
+    try await TestServer.run { test async throws in
+      let allowed = AllowedMethods()
+      test.server.addRoutes(to: allowed)
+      let routes = Set(allowed.all.flatMap { route in route.methods.map { "\($0) \(route.path)" } })
+      let answer = try await test.client.get("/openapi.json")
+      #expect(answer.json["openapi"] == "3.1.0")
+      let paths = answer.json[object: "paths"]
+      let documented = Set(
+        paths.fields.keys.flatMap { path in
+          paths[object: path].fields.keys.map { "\($0.uppercased()) \(path)" }
+        })
+      #expect(documented == routes)
+    }
+  }
+
+  @Test func `refers only to schemas that it has`() async throws {
+    try await TestServer.run { test async throws in
+      let text = try await test.client.get("/openapi.json").text
+      let names = Set(text.matches(of: /"\$ref":"#\/components\/schemas\/([A-Za-z]+)"/).map { String($0.output.1) })
+      #expect(!names.isEmpty)
+      #expect(names == Set(APISchema.named.keys))
+    }
+  }
+
+  @Test func `names each operation once`() {
+    let operations = APIOperation.all(for: ServerConfiguration())
+    let ids = operations.compactMap { $0.object["operationId"] as? String }
+    #expect(ids.count == operations.count)
+    #expect(Set(ids).count == ids.count)
+  }
+
+  /// A newer client may send more than this server knows.
+  @Test func `lets requests have members of newer versions`() async throws {
+    try await TestServer.run { test async throws in
+      let body = TestServer.signUpBody("ada@example.org").dropLast() + #", "locale": "de", "more": {"a": [1]}}"#
+      #expect(try await test.client.post("/v1/sign-up", json: String(body)).status == 201)
+      let nested = #"{"device":{"id":"d","name":"n","platform":"p","model":"m"}}"#
+      #expect(try await test.client.post("/v1/sign-in/anonymous", json: nested).status == 201)
+    }
+  }
+}
+#endif
