@@ -28,6 +28,12 @@ struct OAuthError: Error {
     self.headers = headers
   }
 
+  func describing(_ description: String) -> OAuthError {
+    var error = self
+    error.description = description
+    return error
+  }
+
   var response: Response {
     var json = JSONText()
     json.add("error", error)

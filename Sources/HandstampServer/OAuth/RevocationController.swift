@@ -6,8 +6,8 @@ import Hummingbird
 /// `/oauth/revoke` (RFC 7009): ends the session of a genuine token or revocation handle, and with it all of the session's
 /// tokens. An invalid token is answered 200 as well (section 2.2); 503 means that the end could not be stored.
 ///
-/// Holding a session's token is enough to end it: a client does not need to identify itself. One that does can only end its
-/// own sessions.
+/// A client ends only its own sessions: a confidential client authenticates itself, a public client sends its ID, and a request
+/// without a client is from the server's own app.
 struct RevocationController: Sendable {
   let authentication: ClientAuthentication
   let reader: TokenReader
@@ -22,9 +22,7 @@ struct RevocationController: Sendable {
     guard let presented = form["token"] else { throw OAuthError.invalidRequest("token is missing") }
     let now = reader.clock.now
     let token = reader.read(presented, at: now)
-    if let client = caller.client, let owner = try await owner(of: token, now: now), owner != client.id {
-      throw OAuthError("invalid_grant", description: "the token belongs to another client")
-    }
+    try await require(caller, toOwn: token, now: now)
     if case .access(let claims) = token {
       do throws(RegistryError) {
         journal.ended(
@@ -39,10 +37,16 @@ struct RevocationController: Sendable {
     return .oauth(JSONText())
   }
 
-  /// Returns the client of the token's session: empty for the server's own app, `nil` if the token names no session.
-  private func owner(of token: TokenReader.Token?, now: UnixTime) async throws -> String? {
-    guard let token else { return nil }
-    return try await reader.registry.session(token.session, now: now).map { $0.client?.id ?? "" }
+  /// Verifies that the token of a live session was issued to the caller (RFC 7009 section 2.1).
+  private func require(_ caller: Caller, toOwn token: TokenReader.Token?, now: UnixTime) async throws {
+    guard let token, let row = try await reader.registry.session(token.session, now: now),
+      row.client?.id != caller.client?.id
+    else { return }
+    guard caller.client == nil else {
+      throw OAuthError("invalid_grant", description: "the token belongs to another client")
+    }
+    throw OAuthError.invalidClient.describing(
+      "the token belongs to a client: send its client_id, and its secret if it has one")
   }
 }
 #endif

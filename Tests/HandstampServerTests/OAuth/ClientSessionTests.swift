@@ -153,6 +153,51 @@ import Testing
     }
   }
 
+  @Test func `ends a confidential client's session only with its secret`() async throws {
+    try await TestServer.runOAuth { test in
+      let credentials = TestServer.basic("site", TestServer.secret)
+      for kind in [\TestServer.Session.access, \.refresh, \.handle] {
+        let session = try await OAuthApp.site.session(test, headers: credentials)
+        let token = session[keyPath: kind]
+        func revoke(
+          _ fields: [(String, String)] = [], headers: [String: String] = [:]
+        ) async throws -> WireClient.Answer {
+          try await test.oauth("/oauth/revoke", [("token", token)] + fields, headers: headers)
+        }
+        for refused in [
+          try await revoke(), try await revoke([("client_id", "site")]), try await revoke([("client_id", "handstamp")]),
+          try await revoke(headers: TestServer.basic("site", "wrong")),
+        ] {
+          #expect(refused.status == 401)
+          #expect(refused.json["error"] == "invalid_client")
+          #expect(refused.headers["www-authenticate"]?.hasPrefix("Basic") == true)
+        }
+        let other = try await revoke(headers: TestServer.basic("api", TestServer.secret))
+        #expect(other.json["error"] == "invalid_grant")
+        #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
+        #expect(try await revoke(headers: credentials).status == 200)
+        #expect(try await test.client.get("/v1/me", token: session.access).status == 401)
+      }
+    }
+  }
+
+  @Test func `needs the ID of a public client, and none for the server's own app`() async throws {
+    try await TestServer.runOAuth { test in
+      let app = try await OAuthApp().session(test)
+      let without = try await test.oauth("/oauth/revoke", [("token", app.handle)])
+      #expect(without.status == 401)
+      #expect(without.json["error_description"] as String? != nil)
+      #expect(try await test.client.get("/v1/me", token: app.access).status == 200)
+      for fields in [[], [("client_id", "handstamp")]] {
+        let own = try await test.signIn()
+        #expect(try await test.oauth("/oauth/revoke", [("token", own.handle), ("client_id", "app")]).status == 400)
+        #expect(try await test.client.get("/v1/me", token: own.access).status == 200)
+        #expect(try await test.oauth("/oauth/revoke", [("token", own.handle)] + fields).status == 200)
+        #expect(try await test.client.get("/v1/me", token: own.access).status == 401)
+      }
+    }
+  }
+
   @Test func `describes a token to a client with a secret`() async throws {
     try await TestServer.runOAuth { test in
       let session = try await OAuthApp().session(test)

@@ -155,8 +155,16 @@ struct OAuthApp {
   }
 
   /// Signs in once.
-  func session(_ test: TestServer) async throws -> TestServer.Session {
-    try TestServer.Session(try await redeem(try await code(Browser(test.client.base)), at: test))
+  func session(_ test: TestServer, headers: [String: String] = [:]) async throws -> TestServer.Session {
+    try TestServer.Session(
+      try await redeem(try await code(Browser(test.client.base)), at: test, headers: headers))
+  }
+
+  /// The confidential client.
+  static var site: OAuthApp {
+    var site = OAuthApp()
+    (site.id, site.redirect, site.scope) = ("site", "https://site.example.org/cb", nil)
+    return site
   }
 }
 
