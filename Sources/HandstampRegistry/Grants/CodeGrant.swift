@@ -33,6 +33,12 @@ public struct CodeGrant: Sendable, Hashable {
     self.thumbprint = thumbprint
   }
 
+  /// The grant of an authorization code, used or not.
+  init?(_ record: OneTimeTokenRecord) {
+    guard let grant = GrantCoding.value(CodeGrant.self, record.payload) else { return nil }
+    self = grant
+  }
+
   /// Returns whether the claim comes from the client that started the authorization.
   func fits(_ claim: CodeClaim) -> Bool {
     guard client == claim.client, redirectURI == claim.redirectURI, thumbprint == nil || thumbprint == claim.thumbprint
@@ -67,9 +73,10 @@ public struct CodeClaim: Sendable, Hashable {
 /// The result of redeeming a code.
 public enum CodeOutcome: Sendable, Hashable {
   case signedIn(NewSession)
-  /// The code is unknown, expired, or was issued to another client. Nothing changed.
+  /// The code is unknown or expired, or the claim does not fit it. Nothing changed, whether the code was used or not.
   case invalid
-  /// The code was used before, so two parties have it. The session that it created has ended (RFC 6749 section 4.1.2).
+  /// The code was used before, by a claim that fits as well: two parties have the code and its verifier. The session that it
+  /// created has ended (RFC 6749 section 4.1.2).
   case replayed(EndOutcome)
 }
 
@@ -91,21 +98,22 @@ extension Registry {
     let used = OneTimeTokenID(of: code, purpose: .usedCode)
     for _ in 0..<Registry.attempts {
       guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .authorizationCode)) else {
-        guard let former = try await oneTimeToken(used), former.payload == claim.client else { return .invalid }
+        // Whoever saw the code in an address, but has no verifier, must not end the session.
+        guard let former = try await oneTimeToken(used), CodeGrant(former)?.fits(claim) == true else { return .invalid }
         let id = SessionID(former.subject)
         return .replayed(
           try await end(.tokenReuseDetected, now: now) { () throws(RegistryStoreError) in
             try await store.session(id).map { [$0] } ?? []
           })
       }
-      guard record.expiresAt > now, let grant = GrantCoding.value(CodeGrant.self, record.payload), grant.fits(claim),
+      guard record.expiresAt > now, let grant = CodeGrant(record), grant.fits(claim),
         let id = record.account, let account = try await account(id), account.closedAt == nil
       else { return .invalid }
       var source = source
       let session = SessionBytes(from: &source)
       let note = OneTimeTokenRecord(
-        id: used, purpose: .usedCode, subject: session.id.rawValue, account: id, payload: claim.client, createdAt: now,
-        expiresAt: now.advanced(by: CodeGrant.memory))
+        id: used, purpose: .usedCode, subject: session.id.rawValue, account: id, payload: record.payload,
+        createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
       let origin = SessionOrigin(
         kind: .plain, client: SessionClient(id: grant.client, scope: grant.scope, audience: grant.audience),
         thumbprint: claim.thumbprint, session: session)

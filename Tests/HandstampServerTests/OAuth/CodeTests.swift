@@ -119,14 +119,39 @@ import Testing
       let app = OAuthApp()
       let code = try await app.code(Browser(test.client.base))
       let session = try TestServer.Session(try await app.redeem(code, at: test))
-      // Another client's guess ends nothing.
-      _ = try await app.redeem(code, at: test, changing: ["client_id": "other"])
+      // A thief who has only the code, as it is in an address, ends nothing.
+      for wrong in [
+        ["client_id": "other"], ["code_verifier": "ECjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"],
+        ["code_verifier": app.challenge], ["redirect_uri": "http://127.0.0.1/cb"],
+      ] {
+        let thief = try await app.redeem(code, at: test, changing: wrong)
+        #expect(thief.json["error"] == "invalid_grant", "\(wrong)")
+        #expect(thief.json["reason"] as String? == nil, "\(wrong)")
+      }
       #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
       let again = try await app.redeem(code, at: test)
       #expect(again.status == 400)
       #expect(again.json["error"] == "invalid_grant")
+      #expect(again.json["reason"] == "misused")
       #expect(try await test.client.get("/v1/me", token: session.access).status == 401)
       #expect(try await app.refresh(session.refresh, at: test).json["error"] == "invalid_grant")
+    }
+  }
+
+  @Test func `of a confidential client ends nothing when it is used again without the secret`() async throws {
+    try await TestServer.runOAuth { test in
+      let site = OAuthApp.site
+      let code = try await site.code(Browser(test.client.base))
+      func redeem(_ secret: String) async throws -> WireClient.Answer {
+        try await site.redeem(
+          code, at: test, changing: ["client_id": ""], headers: TestServer.basic("site", secret))
+      }
+      let session = try TestServer.Session(try await redeem(TestServer.secret))
+      #expect(try await redeem("wrong").json["error"] == "invalid_client")
+      #expect(try await site.redeem(code, at: test).json["error"] == "invalid_client")
+      #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
+      #expect(try await redeem(TestServer.secret).json["error"] == "invalid_grant")
+      #expect(try await test.client.get("/v1/me", token: session.access).status == 401)
     }
   }
 
@@ -173,8 +198,7 @@ import Testing
 
   @Test func `requires the secret of a client that has one`() async throws {
     try await TestServer.runOAuth { test in
-      var site = OAuthApp()
-      (site.id, site.redirect, site.scope) = ("site", "https://site.example.org/cb", nil)
+      let site = OAuthApp.site
       let browser = Browser(test.client.base)
       let code = try await site.code(browser)
       for wrong in ["", "wrong"] {
