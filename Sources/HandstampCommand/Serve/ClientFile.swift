@@ -16,10 +16,11 @@ enum ClientFile {
     var scopes: [String]?
     var audiences: [String]?
     var firstParty: Bool?
+    var introspects: Bool?
     var accessTokenSigningAlg: SigningKeys.Algorithm?
 
     static let names: Set<String> = [
-      "id", "name", "secretSHA256", "redirectURIs", "flows", "scopes", "audiences", "firstParty",
+      "id", "name", "secretSHA256", "redirectURIs", "flows", "scopes", "audiences", "firstParty", "introspects",
       "accessTokenSigningAlg",
     ]
   }
@@ -43,7 +44,8 @@ enum ClientFile {
           try ConfiguredClient(
             id: entry.id, name: entry.name, secretHash: try hash(entry), redirectURIs: entry.redirectURIs ?? [],
             flows: Set(entry.flows ?? [.code]), scopes: entry.scopes ?? [], audiences: entry.audiences ?? [],
-            isFirstParty: entry.firstParty ?? false, accessTokenSigning: entry.accessTokenSigningAlg ?? .es256))
+            isFirstParty: entry.firstParty ?? false, introspects: entry.introspects ?? false,
+            accessTokenSigning: entry.accessTokenSigningAlg ?? .es256))
       } catch {
         throw refuse(error.words)
       }
@@ -73,6 +75,7 @@ extension ClientFault {
     case .badSecret(let id): "client \(id): secretSHA256 is not a SHA-256 in hexadecimal"
     case .badRedirect(let id, let uri): "client \(id): redirect URI not allowed: \(uri)"
     case .noRedirect(let id): "client \(id): the authorization code flow needs a redirect URI"
+    case .noSecret(let id): "client \(id): introspects needs a secretSHA256"
     case .badScope(let id, let scope): "client \(id): invalid scope \"\(scope)\""
     case .noIDTokens(let id): "client \(id): scope openid is not supported, because this server issues no ID tokens"
     case .noSigningKey(let id): "client \(id): RS256 needs an RSA key, and the signing key file has none"

@@ -32,6 +32,9 @@ public struct ConfiguredClient: Sendable, Hashable {
   /// Whether its tokens have the same rights as those of the server's own app: listing and ending sessions, changing the
   /// password, deleting the account. Otherwise they only allow `GET /v1/me`, with the scope `profile`.
   public let isFirstParty: Bool
+  /// Whether it may introspect all access tokens of this server, as an API that accepts them (RFC 7662). Other clients with a
+  /// secret may introspect the access tokens issued to them, and those whose audience is their ID.
+  public let introspects: Bool
   /// The algorithm that signs its access tokens: ES256, unless the APIs that it calls know only RS256.
   public let accessTokenSigning: SigningKeys.Algorithm
 
@@ -39,7 +42,7 @@ public struct ConfiguredClient: Sendable, Hashable {
   public init(
     id: String, name: String? = nil, secretHash: [UInt8]? = nil, redirectURIs: [String] = [],
     flows: Set<Flow> = [.code], scopes: [String] = [], audiences: [String] = [], isFirstParty: Bool = false,
-    accessTokenSigning: SigningKeys.Algorithm = .es256
+    introspects: Bool = false, accessTokenSigning: SigningKeys.Algorithm = .es256
   ) throws(ClientFault) {
     guard !id.isEmpty, id.utf8.count <= 200, id.utf8.allSatisfy({ (33...126).contains($0) }) else { throw .badID }
     guard secretHash.map({ $0.count == 32 }) ?? true else { throw .badSecret(id) }
@@ -47,6 +50,7 @@ public struct ConfiguredClient: Sendable, Hashable {
       guard ConfiguredClient.isSafe(uri) else { throw .badRedirect(id, uri) }
     }
     guard !flows.contains(.code) || !redirectURIs.isEmpty else { throw .noRedirect(id) }
+    guard !introspects || secretHash != nil else { throw .noSecret(id) }
     for scope in scopes {
       // RFC 6749 section 3.3.
       let isToken = !scope.isEmpty && scope.utf8.allSatisfy { (33...126).contains($0) && $0 != 34 && $0 != 92 }
@@ -61,6 +65,7 @@ public struct ConfiguredClient: Sendable, Hashable {
     self.scopes = scopes
     self.audiences = audiences
     self.isFirstParty = isFirstParty
+    self.introspects = introspects
     self.accessTokenSigning = accessTokenSigning
   }
 
@@ -125,6 +130,8 @@ public enum ClientFault: Error, Sendable, Hashable {
   case badRedirect(String, String)
   /// The code flow requires a redirect URI.
   case noRedirect(String)
+  /// A client that introspects all tokens requires a secret.
+  case noSecret(String)
   case badScope(String, String)
   /// The scope `openid` is configured, but this server issues no ID tokens, and the client would expect one.
   case noIDTokens(String)

@@ -3,7 +3,8 @@ import HandstampCore
 import HandstampRegistry
 import Hummingbird
 
-/// `/oauth/introspect` (RFC 7662), for confidential clients such as APIs.
+/// `/oauth/introspect` (RFC 7662), for confidential clients such as APIs. A client sees its own tokens and those that are meant
+/// for it; others are inactive, or any client could try out tokens that it has found (section 4).
 struct IntrospectionController: Sendable {
   let authentication: ClientAuthentication
   let reader: TokenReader
@@ -33,7 +34,8 @@ struct IntrospectionController: Sendable {
     guard let token = reader.read(token, at: now), let row = try await reader.registry.session(token.session, now: now)
     else { return nil }
     switch token {
-    case .access(let claims): return row.account == claims.account ? facts(about: claims) : nil
+    case .access(let claims):
+      return row.account == claims.account && client.mayIntrospect(claims) ? facts(about: claims) : nil
     // Only its own client may introspect a refresh token.
     case .refresh(let claims):
       return row.client?.id == client.id && claims.counter == row.counter ? facts(about: row, for: client) : nil
@@ -71,6 +73,12 @@ struct IntrospectionController: Sendable {
     json.add("iss", issuer)
     if let end = row.expiry { json.add("exp", end.seconds) }
     return json
+  }
+}
+
+extension ConfiguredClient {
+  fileprivate func mayIntrospect(_ claims: AccessTokens.Claims) -> Bool {
+    introspects || claims.client == id || claims.audience == id
   }
 }
 #endif

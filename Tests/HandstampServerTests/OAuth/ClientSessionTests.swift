@@ -226,6 +226,36 @@ import Testing
     }
   }
 
+  @Test func `describes a token only to its client, its API, and APIs that accept all`() async throws {
+    try await TestServer.runOAuth { test in
+      let app = try await OAuthApp().session(test)
+      let own = try await test.signIn()
+      let site = try await OAuthApp.site.session(test, headers: TestServer.basic("site", TestServer.secret))
+      let refreshed = try await OAuthApp().refresh(
+        app.refresh, at: test, [("resource", "https://api.example.org")])
+      let forAPI: String = try #require(refreshed.json["access_token"])
+      let tokens = ["app": app.access, "own": own.access, "site": site.access, "for the API": forAPI]
+      for (client, visible) in [
+        ("api", ["app", "own", "site", "for the API"]), ("https://api.example.org", ["for the API"]),
+        ("site", ["site"]),
+      ] {
+        for (name, token) in tokens {
+          let answer = try await test.introspect(token, as: client)
+          #expect(answer.status == 200)
+          #expect(answer.json["active"] == visible.contains(name), "\(client): \(name)")
+          #expect(visible.contains(name) || answer.text == #"{"active":false}"#, "\(client): \(name)")
+        }
+      }
+      // A refresh token is of use to its client alone.
+      #expect(try await test.introspect(site.refresh, as: "site").json["active"] == true)
+      #expect(try await test.introspect(site.refresh).json["active"] == false)
+    }
+  }
+
+  @Test func `of all tokens needs a secret`() {
+    #expect(throws: ClientFault.noSecret("api")) { try ConfiguredClient(id: "api", flows: [], introspects: true) }
+  }
+
   @Test func `reveals nothing about invalid or foreign tokens`() async throws {
     try await TestServer.runOAuth { test in
       let session = try await OAuthApp().session(test)

@@ -181,7 +181,8 @@ extension TestServer {
       try ConfiguredClient(
         id: "other", redirectURIs: ["https://other.example.org/cb?a=b"], flows: [.code, .device], scopes: ["read"]),
       try ConfiguredClient(id: "own", redirectURIs: ["org.example.own:/"], isFirstParty: true),
-      try ConfiguredClient(id: "api", secretHash: hash, flows: []),
+      try ConfiguredClient(id: "api", secretHash: hash, flows: [], introspects: true),
+      try ConfiguredClient(id: "https://api.example.org", secretHash: hash, flows: []),
       try ConfiguredClient(
         id: "site", secretHash: hash, redirectURIs: ["https://site.example.org/cb"], scopes: ["profile"]),
     ]
@@ -214,8 +215,8 @@ extension TestServer {
     return ["Authorization": "Basic " + Data(text.utf8).base64EncodedString()]
   }
 
-  func introspect(_ token: String) async throws -> WireClient.Answer {
-    try await oauth("/oauth/introspect", [("token", token)], headers: Self.basic("api", Self.secret))
+  func introspect(_ token: String, as client: String = "api") async throws -> WireClient.Answer {
+    try await oauth("/oauth/introspect", [("token", token)], headers: Self.basic(client, Self.secret))
   }
 }
 #endif
