@@ -140,7 +140,6 @@ extension Problem {
   /// The error of the API for a proof of possession (RFC 9449 section 7.1).
   init(_ fault: ProofDesk.Fault) {
     switch fault {
-    case .busy: self = .unavailable
     case .invalid:
       self = .invalidToken(code: "proof_invalid", "The proof of possession is not valid")
       headers[.wwwAuthenticate] = "DPoP error=\"invalid_dpop_proof\", algs=\"ES256\""
@@ -156,7 +155,6 @@ extension OAuthError {
   /// The error of the token endpoint for a proof of possession (RFC 9449 section 5).
   init(_ fault: ProofDesk.Fault) {
     switch fault {
-    case .busy: self = .unavailable
     case .invalid: self = OAuthError("invalid_dpop_proof")
     case .wantsNonce(let nonce): self = OAuthError("use_dpop_nonce", headers: [.dpopNonce: nonce])
     }

@@ -10,45 +10,53 @@ import Hummingbird
 /// Checks DPoP proofs of possession (RFC 9449 section 4.3).
 ///
 /// Every proof must contain a nonce of this server that is at most 10 min old, and a time that is within 5 min of the
-/// server's. Proofs are remembered for as long as they could be replayed. Nonces are derived from the signing key, so that
-/// servers accept each other's; the proofs seen are remembered by each server separately.
+/// server's. Nonces are derived from the signing key, so that servers accept each other's; the proofs used are remembered by each
+/// server separately, see ``ProofMemory``.
+///
+/// Anyone can make proofs with a key of their own. So a proof is checked first, and remembered only once the token or grant that
+/// it came with is known to be genuine, and bound to its key.
 final class ProofDesk: Sendable {
   enum Fault: Error, Hashable {
     /// There is no proof, or not one for this request.
     case invalid
     /// The proof is valid, but has no nonce, or an expired one. The client must repeat the request with this one.
     case wantsNonce(String)
-    /// There is no room to remember more proofs.
-    case busy
+  }
+
+  /// A valid proof.
+  struct Proof: Sendable, Hashable {
+    /// The thumbprint of its key.
+    let thumbprint: String
+    fileprivate let id: String
   }
 
   /// Maximum difference between a proof's time and the server's.
   static let tolerance = Duration.seconds(300)
   /// Length of a nonce's span, in seconds. A nonce is valid in the span in which it was made, and in the next one.
   private static let span: Int64 = 300
-  private static let capacity = 200_000
 
   /// The public address that request paths are appended to.
   private let address: String
   private let key: SymmetricKey
-  private let seen = Locked<(ids: [Data: UnixTime], cleared: UnixTime)>(([:], UnixTime(seconds: 0)))
+  private let used = Locked(ProofMemory())
 
   init(address: String, keys: SigningKeys) {
     self.address = address
     key = SymmetricKey(data: keys.derived("handstamp dpop nonce"))
   }
 
-  /// Returns the thumbprint of the proof's key, or `nil` for a request without a proof, unless it needs one.
+  /// Returns the proof of a request, or `nil` for a request without one, unless it needs one. Its key, and whether the
+  /// request may have an effect, is for the caller to decide, who then calls ``use(_:at:)``.
   ///
-  /// - Parameter token: the access token that the proof must be bound to; `nil` at the token endpoint.
-  func check(_ request: Request, token: Substring?, at time: ServerClock.Reading) throws(Fault) -> String? {
+  /// - Parameter token: the access token that the proof must be bound to; `nil` where tokens are issued.
+  func check(_ request: Request, token: Substring?, at time: ServerClock.Reading) throws(Fault) -> Proof? {
     let now = time.now
     let fields = request.headers[values: .dpop]
     guard !fields.isEmpty else {
       guard token == nil else { throw .invalid }
       return nil
     }
-    guard fields.count == 1, let proof = Proof(fields[0]) else { throw .invalid }
+    guard fields.count == 1, let proof = SignedProof(fields[0]) else { throw .invalid }
     guard proof.method == request.method.rawValue, isThis(proof.target, request.uri.path), !proof.id.isEmpty,
       proof.id.utf8.count <= 256
     else { throw .invalid }
@@ -60,8 +68,15 @@ final class ProofDesk: Sendable {
     let madeAt = UnixTime(milliseconds: Int64(proof.madeAt * 1000))
     guard ProofDesk.isNear(madeAt, now) || ProofDesk.isNear(madeAt, time.wall) else { throw .invalid }
     guard let nonce = proof.nonce, isGood(nonce, at: now) else { throw .wantsNonce(self.nonce(at: now)) }
-    try remember(proof, now: now)
-    return proof.thumbprint
+    let valid = Proof(thumbprint: proof.thumbprint, id: proof.id)
+    guard !used.withLock({ $0.contains(valid.id, of: valid.thumbprint) }) else { throw .invalid }
+    return valid
+  }
+
+  /// Remembers a proof whose token or grant is genuine. Returns `false` if another request has used it since it was checked.
+  @discardableResult
+  func use(_ proof: Proof, at now: UnixTime) -> Bool {
+    used.withLock { $0.insert(proof.id, of: proof.thumbprint, at: now) }
   }
 
   private static func isNear(_ one: UnixTime, _ other: UnixTime) -> Bool {
@@ -86,26 +101,10 @@ final class ProofDesk: Sendable {
     guard let named = WebURL(uri), let own = WebURL(address + path) else { return false }
     return named.origin == own.origin && named.path == own.path
   }
-
-  private func remember(_ proof: Proof, now: UnixTime) throws(Fault) {
-    let id = Data(SHA256.hash(data: Array((proof.thumbprint + " " + proof.id).utf8)))
-    let result: Result<Void, Fault> = seen.withLock { seen in
-      if now.since(seen.cleared) > .seconds(60) || seen.ids.count >= ProofDesk.capacity {
-        seen.ids = seen.ids.filter { $0.value > now }
-        seen.cleared = now
-      }
-      guard seen.ids[id].map({ $0 <= now }) ?? true else { return .failure(.invalid) }
-      guard seen.ids.count < ProofDesk.capacity else { return .failure(.busy) }
-      // Until its time is outside the tolerance on either side.
-      seen.ids[id] = now.advanced(by: ProofDesk.tolerance * 2 + .seconds(1))
-      return .success(())
-    }
-    try result.get()
-  }
 }
 
 /// A proof whose signature is valid for the key in it.
-private struct Proof {
+private struct SignedProof {
   /// The only algorithm, as in the metadata.
   private static let algorithms: Set<JWSAlgorithm> = [.es256]
 
@@ -116,7 +115,7 @@ private struct Proof {
 
   init?(_ text: String) {
     guard let token = CompactJWS(Array(text.utf8)),
-      let proven = token.payload(provingPossessionAs: "dpop+jwt", with: Proof.algorithms),
+      let proven = token.payload(provingPossessionAs: "dpop+jwt", with: SignedProof.algorithms),
       let claims = JSONValue(proven.payload), let method = claims["htm"]?.string, let target = claims["htu"]?.string,
       let madeAt = claims["iat"]?.number, let id = claims["jti"]?.string
     else { return nil }

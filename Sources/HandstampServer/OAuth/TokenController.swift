@@ -36,20 +36,26 @@ struct TokenController: Sendable {
   }
 
   /// Rotates a refresh token (RFC 6749 section 6).
-  private func refresh(_ form: FormBody, _ caller: Caller, proof: String?, _ logger: Logger) async throws -> Response {
+  private func refresh(_ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, _ logger: Logger) async throws
+    -> Response
+  {
     guard let presented = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing") }
     if case .genuine(let claims) = registry.mint.read(RefreshToken(presented)) {
       // By session alone: others behind the same address, and others with a wrong token, must not stop its refreshes.
       try limits.take(.refreshes, from: nil, about: claims.session.id.rawValue)
     }
     let wish = RefreshWish(form, of: caller.client, at: issuer)
+    let now = clock.now
     let outcome = try await registry.refresh(
-      RefreshToken(presented), key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id, proof: proof,
-      now: clock.now
+      RefreshToken(presented), key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id,
+      proof: proof?.thumbprint,
+      now: now
     ) { wish.narrowed($0) != nil }
     switch outcome {
     case .issued(let issue):
       count(issue, logger)
+      // A key that the session is not bound to proves nothing, and takes no room.
+      if issue.row.dpopThumbprint != nil, let proof, !proofs.use(proof, at: now) { throw ProofDesk.Fault.invalid }
       return .oauth(try responses.refreshed(issue.row, issue.refreshToken, for: wish.narrowed(issue.row) ?? nil))
     case .superseded(let session):
       metrics.update { $0.superseded += 1 }
@@ -92,15 +98,16 @@ struct TokenController: Sendable {
 
   /// Redeems an authorization code (RFC 6749 section 4.1.3).
   private func redeemCode(
-    _ form: FormBody, _ caller: Caller, proof: String?, _ logger: Logger
+    _ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, _ logger: Logger
   ) async throws -> Response {
     guard let client = caller.client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
     guard let code = form["code"], let redirect = form["redirect_uri"], let verifier = form["code_verifier"] else {
       throw OAuthError.invalidRequest("code, redirect_uri or code_verifier is missing")
     }
-    let claim = CodeClaim(client: client.id, redirectURI: redirect, verifier: Secret(verifier), thumbprint: proof)
+    let claim = CodeClaim(
+      client: client.id, redirectURI: redirect, verifier: Secret(verifier), thumbprint: proof?.thumbprint)
     switch try await registry.redeemCode(Secret(code), claim, now: clock.now) {
-    case .signedIn(let new): return try began(new, logger)
+    case .signedIn(let new): return try began(new, proof, logger)
     case .invalid: throw OAuthError("invalid_grant")
     case .replayed(let outcome):
       journal.ended(outcome, logger: logger)
@@ -111,7 +118,7 @@ struct TokenController: Sendable {
 
   /// Answers a polling device (RFC 8628 section 3.4).
   private func redeemDevice(
-    _ form: FormBody, _ caller: Caller, proof: String?, _ logger: Logger
+    _ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, _ logger: Logger
   ) async throws -> Response {
     guard let client = caller.client, client.flows.contains(.device) else { throw OAuthError("unauthorized_client") }
     guard let code = form["device_code"] else { throw OAuthError.invalidRequest("device_code is missing") }
@@ -119,8 +126,9 @@ struct TokenController: Sendable {
     guard let presented = OneTimeToken(presented: Secret(code)) else { throw OAuthError("invalid_grant") }
     let now = clock.now
     guard pacing.mayAsk(presented.secret, now: now) else { throw OAuthError("slow_down") }
-    switch try await registry.redeemDevice(presented.secret, client: client.id, thumbprint: proof, now: now) {
-    case .signedIn(let new): return try began(new, logger)
+    switch try await registry.redeemDevice(presented.secret, client: client.id, thumbprint: proof?.thumbprint, now: now)
+    {
+    case .signedIn(let new): return try began(new, proof, logger)
     case .pending: throw OAuthError("authorization_pending")
     case .denied: throw OAuthError("access_denied")
     case .expired: throw OAuthError("expired_token")
@@ -128,7 +136,9 @@ struct TokenController: Sendable {
     }
   }
 
-  private func began(_ new: NewSession, _ logger: Logger) throws -> Response {
+  /// Answers with the session that a code began. If two requests had one proof, either session is bound to its key.
+  private func began(_ new: NewSession, _ proof: ProofDesk.Proof?, _ logger: Logger) throws -> Response {
+    if let proof { proofs.use(proof, at: clock.now) }
     journal.began(new, logger: logger)
     return .oauth(try responses.signedIn(new))
   }

@@ -47,8 +47,9 @@ struct Authenticator: Sendable {
   ) throws {
     guard isBound || claims.thumbprint != nil else { return }
     guard isBound, let thumbprint = claims.thumbprint,
-      try proofs.check(request, token: token, at: time) == thumbprint
+      let proof = try proofs.check(request, token: token, at: time), proof.thumbprint == thumbprint
     else { throw Problem.invalidToken(code: "token_invalid", "The access token is not valid") }
+    guard proofs.use(proof, at: time.now) else { throw ProofDesk.Fault.invalid }
   }
 
   /// Refuses a session that has ended or expired, and updates when a live one was last seen.

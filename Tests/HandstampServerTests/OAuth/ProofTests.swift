@@ -117,6 +117,54 @@ import Testing
     }
   }
 
+  @Test func `takes no room unless its token is genuine and bound to its key`() async throws {
+    try await TestServer.runOAuth { test in
+      let (key, app) = (P256.Signing.PrivateKey(), OAuthApp())
+      let session = try await bound(test, key)
+      let own = try await test.signIn()
+      let now = test.clock.now
+      let nonce = test.server.proofs.nonce(at: now)
+      func error(_ form: [(String, String)], _ proof: DPoPProof) async throws -> String? {
+        try await test.oauth("/oauth/token", form, headers: ["DPoP": proof.text]).json["error"]
+      }
+      let refresh = [("grant_type", "refresh_token"), ("client_id", app.id)]
+      for (form, refusal) in [
+        (refresh + [("refresh_token", "garbage")], "invalid_grant"),
+        (refresh + [("refresh_token", session.refresh)], "invalid_dpop_proof"),
+        (
+          [
+            ("grant_type", "authorization_code"), ("client_id", app.id), ("code", "hsl1.garbage"),
+            ("redirect_uri", app.redirect), ("code_verifier", app.verifier),
+          ], "invalid_grant"
+        ),
+      ] {
+        let thrownAway = DPoPProof(at: now, nonce: nonce)
+        #expect(try await error(form, thrownAway) == refusal)
+        // Had it been remembered, it would be refused as used.
+        #expect(try await error(refresh + [("refresh_token", "garbage")], thrownAway) == "invalid_grant")
+      }
+      // With a token that is bound to no key, a proof is of no use, and not remembered either.
+      let rotationKey = RotationKey.fresh.wireText.withExposed { $0 }
+      let idle = DPoPProof(at: now, nonce: nonce)
+      let form = [("grant_type", "refresh_token"), ("refresh_token", own.refresh), ("rotation_key", rotationKey)]
+      for _ in 0..<2 { #expect(try await error(form, idle) == nil) }
+      // At the API: with the token of another key.
+      let stolen = DPoPProof(at: now, nonce: nonce) {
+        ($0.method, $0.url, $0.token) = ("GET", "https://id.example.org/v1/me", session.access)
+      }
+      for _ in 0..<2 {
+        let answer = try await test.client.get(
+          "/v1/me", headers: ["Authorization": "DPoP \(session.access)", "DPoP": stolen.text])
+        #expect(answer.code == "token_invalid")
+      }
+      // The key's own proof is good once.
+      let genuine = DPoPProof(at: now, nonce: nonce) { $0.key = key }
+      let headers = ["DPoP": genuine.text]
+      #expect(try await app.refresh(session.refresh, at: test, headers: headers).status == 200)
+      #expect(try await app.refresh(session.refresh, at: test, headers: headers).json["error"] == "invalid_dpop_proof")
+    }
+  }
+
   @Test func `is refused with a standard error if it is malformed`() async throws {
     try await TestServer.runOAuth { test in
       for garbage in ["", "a.b.c", "....", String(repeating: "A", count: 5000), "e30.e30."] {
