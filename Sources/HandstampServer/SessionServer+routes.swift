@@ -116,7 +116,9 @@ extension SessionServer {
   var errors: ErrorMapper { ErrorMapper(metrics: metrics, issuer: configuration.issuer) }
   var journal: SessionJournal { SessionJournal(hub: hub, metrics: metrics) }
   private var responses: TokenResponses { TokenResponses(tokens: tokens, clients: clients, clock: clock) }
-  private var sessions: SessionIssuer { SessionIssuer(journal: journal, responses: responses, clock: clock) }
+  private var sessions: SessionIssuer {
+    SessionIssuer(journal: journal, responses: responses, proofs: proofs, clock: clock)
+  }
   private var accounts: any Accounts {
     guard let directory else {
       return RegistryAccounts(

@@ -65,8 +65,10 @@ extension Registry {
   }
 
   /// Redeems a confirmation token: creates the account, or upgrades the guest account, and signs in.
+  ///
+  /// - Parameter thumbprint: the JWK thumbprint that the session's tokens are bound to.
   public func confirm(
-    _ token: OneTimeToken, device: DeviceInfo, now: UnixTime
+    _ token: OneTimeToken, device: DeviceInfo, thumbprint: String? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     for _ in 0..<Registry.attempts {
       if let stored = try await find(token, .upgrade, now: now) {
@@ -75,8 +77,8 @@ extension Registry {
         else { throw .oneTimeTokenInvalid }
         do throws(RegistryError) {
           return try await upgrade(
-            guest, email: email, username: stored.username, passwordHash: hash, device: device, now: now,
-            using: stored.id)
+            guest, email: email, username: stored.username, passwordHash: hash, device: device,
+            thumbprint: thumbprint, now: now, using: stored.id)
         } catch {
           guard error == .accountChanged else { throw error }
           continue
@@ -88,7 +90,7 @@ extension Registry {
       do throws(RegistryStoreError) {
         // The account goes first: a taken address is reported even if the token was just used.
         return try await begin(
-          record, device, replacing: [], now: now,
+          record, device, SessionOrigin(thumbprint: thumbprint), replacing: [], now: now,
           with: [
             .redeemOneTimeToken(stored.id), .createAccount(record),
             .voidOneTimeTokens(.signUp, subject: stored.subject),

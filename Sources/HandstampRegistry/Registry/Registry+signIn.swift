@@ -27,12 +27,15 @@ extension Registry {
   /// An earlier session of the same device and account ends in the same write as `replaced`, so that a lost response leaves
   /// no orphaned session.
   ///
+  /// - Parameter thumbprint: the JWK thumbprint that the session's tokens are bound to (RFC 9449); `nil` binds them to no key.
   /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check: a new password stops a sign-in
   ///   with the old one.
   public func createSession(
-    for account: AccountRecord, device: DeviceInfo, kind: SessionKind = .keyed, now: UnixTime
+    for account: AccountRecord, device: DeviceInfo, kind: SessionKind = .keyed, thumbprint: String? = nil,
+    now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    try await createSession(for: account, device: device, origin: SessionOrigin(kind: kind), with: [], now: now)
+    try await createSession(
+      for: account, device: device, origin: SessionOrigin(kind: kind, thumbprint: thumbprint), with: [], now: now)
   }
 
   /// Creates a session in one write, after `changes`.

@@ -3,14 +3,18 @@ public import HandstampCore
 extension Registry {
   /// Creates an account and its first session, in one write.
   ///
-  /// - Parameter email: `nil` for a guest, whose only way into the account is this session.
+  /// - Parameters:
+  ///   - email: `nil` for a guest, whose only way into the account is this session.
+  ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
   /// - Throws: ``RegistryError/emailTaken`` if an account already uses the address.
   public func signUp(
-    email: EmailAddress?, username: String, passwordHash: Secret?, device: DeviceInfo, now: UnixTime
+    email: EmailAddress?, username: String, passwordHash: Secret?, device: DeviceInfo, thumbprint: String? = nil,
+    now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     let record = newAccount(email: email, username: username, passwordHash: passwordHash, now: now)
     do throws(RegistryStoreError) {
-      return try await begin(record, device, replacing: [], now: now, with: [.createAccount(record)])
+      return try await begin(
+        record, device, SessionOrigin(thumbprint: thumbprint), replacing: [], now: now, with: [.createAccount(record)])
     } catch {
       switch error {
       // IDs are random, so only the address can be taken.
@@ -27,7 +31,7 @@ extension Registry {
   ///   already a full account. The guest's account and sessions are then unchanged.
   public func upgrade(
     _ guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, device: DeviceInfo,
-    now: UnixTime, using token: OneTimeTokenID? = nil
+    thumbprint: String? = nil, now: UnixTime, using token: OneTimeTokenID? = nil
   ) async throws(RegistryError) -> NewSession {
     guard guest.closedAt == nil else { throw .accountClosed }
     guard guest.isGuest else { throw .notGuest }
@@ -45,7 +49,8 @@ extension Registry {
       let former = try await liveSessions(of: guest.id)
       do throws(RegistryStoreError) {
         return try await begin(
-          full, device, replacing: former, now: now, with: changes, events: [event])
+          full, device, SessionOrigin(thumbprint: thumbprint), replacing: former, now: now, with: changes,
+          events: [event])
       } catch {
         switch error {
         case .alreadyExists:
@@ -64,11 +69,14 @@ extension Registry {
   ///
   /// - Parameters:
   ///   - username: for a new account.
+  ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
   ///   - nonce: a one-time token of purpose `nonce`, unique to this sign-in at the provider. Stored in the same write.
   /// - Throws: ``RegistryError/nonceUsed`` if the nonce is already stored.
   public func signIn(
-    as identity: ExternalIdentity, username: String, device: DeviceInfo, nonce: OneTimeTokenRecord, now: UnixTime
+    as identity: ExternalIdentity, username: String, device: DeviceInfo, thumbprint: String? = nil,
+    nonce: OneTimeTokenRecord, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
+    let origin = SessionOrigin(thumbprint: thumbprint)
     for _ in 0..<Registry.attempts {
       guard try await oneTimeToken(nonce.id) == nil else { throw .nonceUsed }
       let known = try await reading { () throws(RegistryStoreError) in try await store.account(identity: identity) }
@@ -77,11 +85,12 @@ extension Registry {
         guard let known else {
           let record = newAccount(identity: identity, username: username, passwordHash: nil, now: now)
           return try await begin(
-            record, device, replacing: [], now: now, with: [.createOneTimeToken(nonce), .createAccount(record)])
+            record, device, origin, replacing: [], now: now,
+            with: [.createOneTimeToken(nonce), .createAccount(record)])
         }
         let former = try await store.sessions(of: known.id).filter { $0.device.id == device.id }
         return try await begin(
-          known, device, replacing: former, now: now,
+          known, device, origin, replacing: former, now: now,
           with: [.createOneTimeToken(nonce), .expectAccount(known.id, revision: known.revision)])
       } catch {
         switch error {

@@ -12,7 +12,10 @@ protocol Accounts: Sendable {
 
   /// Prepares a new account. The returned function creates it with its first session at the time that it is given.
   ///
+  /// - Parameter thumbprint: the JWK thumbprint that the session's tokens are bound to, if any.
   /// - Throws: ``PasswordPool/Busy``. The returned function throws ``RegistryError/emailTaken`` if an account has the address.
-  func newAccount(_ body: SignUpBody) async throws -> @Sendable (UnixTime) async throws -> NewSession
+  func newAccount(
+    _ body: SignUpBody, boundTo thumbprint: String?
+  ) async throws -> @Sendable (UnixTime) async throws -> NewSession
 }
 #endif

@@ -48,10 +48,13 @@ struct DirectoryAccounts: Accounts {
     return renamed == record ? record : try await registry.update(renamed)
   }
 
-  func newAccount(_ body: SignUpBody) async throws -> @Sendable (UnixTime) async throws -> NewSession {
+  func newAccount(
+    _ body: SignUpBody, boundTo thumbprint: String?
+  ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
     { now in
       let entry = try await directory.create(email: body.email, username: body.username, password: body.password)
-      return try await registry.createSession(for: adopted(entry, at: now), device: body.device, now: now)
+      return try await registry.createSession(
+        for: adopted(entry, at: now), device: body.device, thumbprint: thumbprint, now: now)
     }
   }
 

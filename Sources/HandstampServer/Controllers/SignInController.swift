@@ -24,12 +24,14 @@ struct SignInController: Sendable {
   /// `POST /v1/sign-in`: signs in with email address and password.
   @concurrent func signIn(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let body = try await request.json(as: SignInBody.self, upTo: bodyLimit)
+    let binding = try sessions.binding(of: request)
     let account = try await accounts.account(
       PasswordAttempt(
         email: body.email, password: body.password, device: body.device.id, client: limits.client(of: request, context),
         logger: context.logger))
-    return try await sessions.begin(status: .ok, logger: context.logger) { now in
-      try await registry.createSession(for: account, device: body.device, now: now)
+    return try await sessions.begin(binding, status: .ok, logger: context.logger) { now in
+      try await registry.createSession(
+        for: account, device: body.device, thumbprint: binding.thumbprint, now: now)
     }
   }
 
@@ -38,16 +40,17 @@ struct SignInController: Sendable {
   @concurrent func signInWithApple(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard let identityTokens else { throw Problem.notOffered("Sign in with Apple is not set up on this server") }
     let body = try await request.json(as: AppleBody.self, upTo: bodyLimit)
+    let binding = try sessions.binding(of: request)
     // It may create an account, and each check costs a signature.
     try limits.take(.signUps, from: limits.client(of: request, context))
     let claims = try await identityTokens.verify(body.idToken, nonce: body.nonce, at: clock.read().forOthers)
     if signUp == .closed {
       guard try await registry.account(identity: claims.identity) != nil else { throw Problem.signUpClosed }
     }
-    return try await sessions.begin(status: .ok, logger: context.logger) { now in
+    return try await sessions.begin(binding, status: .ok, logger: context.logger) { now in
       try await registry.signIn(
-        as: claims.identity, username: body.username ?? "", device: body.device, nonce: claims.usedNonce(at: now),
-        now: now)
+        as: claims.identity, username: body.username ?? "", device: body.device, thumbprint: binding.thumbprint,
+        nonce: claims.usedNonce(at: now), now: now)
     }
   }
 }

@@ -33,6 +33,7 @@ struct SignUpController: Sendable {
     guard signUp != .closed else { throw Problem.signUpClosed }
     let body = try await request.json(as: SignUpBody.self, upTo: bodyLimit)
     try policy.check(new: body.password, of: body.email, body.username)
+    let binding = try sessions.binding(of: request)
     let client = limits.client(of: request, context)
     try limits.take(.signUps, from: client)
     if signUp == .confirmed {
@@ -40,8 +41,8 @@ struct SignUpController: Sendable {
         try await registry.beginSignUp(email: body.email, username: body.username, passwordHash: hash, now: now)
       }
     }
-    let make = try await accounts.newAccount(body)
-    return try await sessions.begin(status: .created, logger: context.logger, make)
+    let make = try await accounts.newAccount(body, boundTo: binding.thumbprint)
+    return try await sessions.begin(binding, status: .created, logger: context.logger, make)
   }
 
   /// Answers 202 for every address. Whether the address has an account is looked up after the response: either a mail with a
@@ -69,10 +70,11 @@ struct SignUpController: Sendable {
   /// signs in.
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let body = try await request.json(as: ConfirmBody.self, upTo: bodyLimit)
+    let binding = try sessions.binding(of: request)
     try limits.take(.codes, from: limits.client(of: request, context))
     guard let token = OneTimeToken(presented: body.token) else { throw Problem.oneTimeTokenInvalid }
-    return try await sessions.begin(status: .created, logger: context.logger) { now in
-      try await registry.confirm(token, device: body.device, now: now)
+    return try await sessions.begin(binding, status: .created, logger: context.logger) { now in
+      try await registry.confirm(token, device: body.device, thumbprint: binding.thumbprint, now: now)
     }
   }
 
@@ -80,12 +82,14 @@ struct SignUpController: Sendable {
   @concurrent func createGuest(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard signUp != .closed else { throw Problem.signUpClosed }
     let body = try await request.json(as: GuestBody.self, upTo: bodyLimit)
+    let binding = try sessions.binding(of: request)
     try limits.take(.signUps, from: limits.client(of: request, context))
     // A guest costs as much as any other sign-in, so that there is no cheaper way to fill the store.
     _ = try await passwords.verify(Secret(""), against: nil)
     metrics.update { $0.guests += 1 }
-    return try await sessions.begin(status: .created, logger: context.logger) { now in
-      try await registry.signUp(email: nil, username: "", passwordHash: nil, device: body.device, now: now)
+    return try await sessions.begin(binding, status: .created, logger: context.logger) { now in
+      try await registry.signUp(
+        email: nil, username: "", passwordHash: nil, device: body.device, thumbprint: binding.thumbprint, now: now)
     }
   }
 
@@ -99,6 +103,7 @@ struct SignUpController: Sendable {
     try policy.check(new: body.password, of: body.email, body.username)
     let guest = try await registry.account(of: context.session)
     guard guest.isGuest else { throw Problem.notGuest }
+    let binding = try sessions.binding(of: request, replacing: context.session)
     let client = limits.client(of: request, context.parent)
     try limits.take(.signUps, from: client)
     if signUp == .confirmed {
@@ -109,9 +114,10 @@ struct SignUpController: Sendable {
     }
     let hash = try await passwords.hash(body.password)
     metrics.update { $0.upgrades += 1 }
-    return try await sessions.begin(status: .ok, logger: context.logger) { now in
+    return try await sessions.begin(binding, status: .ok, logger: context.logger) { now in
       try await registry.upgrade(
-        guest, email: body.email, username: body.username, passwordHash: hash, device: body.device, now: now)
+        guest, email: body.email, username: body.username, passwordHash: hash, device: body.device,
+        thumbprint: binding.thumbprint, now: now)
     }
   }
 }

@@ -10,12 +10,17 @@ public struct AuthenticatedSession: Sendable, Hashable {
   public let scopes: [String]?
   /// When the access token expires; the session may last longer.
   public let tokenExpiresAt: UnixTime
+  /// The JWK thumbprint of the key that the token is bound to, whose possession the request has proved (RFC 9449).
+  let thumbprint: String?
 
-  init(account: AccountID, id: SessionID, scopes: [String]? = nil, tokenExpiresAt: UnixTime) {
+  init(
+    account: AccountID, id: SessionID, scopes: [String]? = nil, tokenExpiresAt: UnixTime, thumbprint: String? = nil
+  ) {
     self.account = account
     self.id = id
     self.scopes = scopes
     self.tokenExpiresAt = tokenExpiresAt
+    self.thumbprint = thumbprint
   }
 }
 #endif

@@ -33,12 +33,14 @@ struct Authenticator: Sendable {
     try checkProof(of: request, token, claims, isBound: isBound, at: time)
     try await requireLive(claims, at: time.now, logger: logger)
     guard !clients.isFirstParty(claims.client) else {
-      return AuthenticatedSession(account: claims.account, id: claims.session, tokenExpiresAt: claims.expiresAt)
+      return AuthenticatedSession(
+        account: claims.account, id: claims.session, tokenExpiresAt: claims.expiresAt, thumbprint: claims.thumbprint)
     }
     let scopes = claims.scope?.split(separator: " ").map(String.init) ?? []
     guard let scope, scopes.contains(scope) else { throw Problem.insufficientScope(scope) }
     return AuthenticatedSession(
-      account: claims.account, id: claims.session, scopes: scopes, tokenExpiresAt: claims.expiresAt)
+      account: claims.account, id: claims.session, scopes: scopes, tokenExpiresAt: claims.expiresAt,
+      thumbprint: claims.thumbprint)
   }
 
   /// Requires a proof with a bound token, and a bound token with a proof (RFC 9449 section 7).

@@ -9,13 +9,36 @@ import Logging
 struct SessionIssuer: Sendable {
   let journal: SessionJournal
   let responses: TokenResponses
+  let proofs: ProofDesk
   let clock: ServerClock
+
+  /// The key that a new session's tokens are bound to, if any.
+  struct Binding: Sendable {
+    /// The key's JWK thumbprint.
+    var thumbprint: String?
+    /// The proof of its possession, which counts as used once the session has begun.
+    fileprivate var proof: ProofDesk.Proof?
+  }
+
+  /// Returns the key of a request's DPoP proof (RFC 9449). Call it before the request's credentials are verified: a client
+  /// repeats its first request with the server's nonce, which must not count as another attempt.
+  ///
+  /// - Parameter session: the session that makes the request. If it is bound to a key, so is the new one.
+  /// - Throws: ``ProofDesk/Fault``.
+  func binding(
+    of request: Request, replacing session: AuthenticatedSession? = nil
+  ) throws(ProofDesk.Fault) -> Binding {
+    if let thumbprint = session?.thumbprint { return Binding(thumbprint: thumbprint) }
+    let proof = try proofs.check(request, token: nil, at: clock.read())
+    return Binding(thumbprint: proof?.thumbprint, proof: proof)
+  }
 
   /// Creates a session with `work` and returns the response. The status is 201 if an account was created.
   func begin(
-    status: HTTPResponse.Status, logger: Logger, _ work: (UnixTime) async throws -> NewSession
+    _ binding: Binding, status: HTTPResponse.Status, logger: Logger, _ work: (UnixTime) async throws -> NewSession
   ) async throws -> Response {
     let new = try await work(clock.now)
+    if let proof = binding.proof { proofs.use(proof, at: clock.now) }
     journal.began(new, isNewAccount: status == .created, logger: logger)
     return .json(try responses.signedIn(new), status: status)
   }
