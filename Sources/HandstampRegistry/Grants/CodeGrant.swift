@@ -75,6 +75,8 @@ public enum CodeOutcome: Sendable, Hashable {
   case signedIn(NewSession)
   /// The code is unknown or expired, or the claim does not fit it. Nothing changed, whether the code was used or not.
   case invalid
+  /// The client asks for more than the user granted. Nothing changed.
+  case notGranted
   /// The code was used before, by a claim that fits as well: two parties have the code and its verifier. The session that it
   /// created has ended (RFC 6749 section 4.1.2).
   case replayed(EndOutcome)
@@ -91,8 +93,10 @@ extension Registry {
   }
 
   /// Redeems a code, which works once, and creates its session.
+  ///
+  /// - Parameter admits: whether the user granted what the request asks for. Called before anything is written.
   public func redeemCode(
-    _ presented: Secret, _ claim: CodeClaim, now: UnixTime
+    _ presented: Secret, _ claim: CodeClaim, now: UnixTime, admits: (SessionClient) -> Bool = { _ in true }
   ) async throws(RegistryError) -> CodeOutcome {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
     let used = OneTimeTokenID(of: code, purpose: .usedCode)
@@ -109,13 +113,15 @@ extension Registry {
       guard record.expiresAt > now, let grant = CodeGrant(record), grant.fits(claim),
         let id = record.account, let account = try await account(id), account.closedAt == nil
       else { return .invalid }
+      let client = SessionClient(id: grant.client, scope: grant.scope, audience: grant.audience)
+      guard admits(client) else { return .notGranted }
       var source = source
       let session = SessionBytes(from: &source)
       let note = OneTimeTokenRecord(
         id: used, purpose: .usedCode, subject: session.id.rawValue, account: id, payload: record.payload,
         createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
       let origin = SessionOrigin(
-        kind: .plain, client: SessionClient(id: grant.client, scope: grant.scope, audience: grant.audience),
+        kind: .plain, client: client,
         thumbprint: claim.thumbprint, session: session)
       do throws(RegistryError) {
         return .signedIn(

@@ -69,6 +69,8 @@ public enum DeviceOutcome: Sendable, Hashable {
   case expired
   /// The code is unknown, belongs to another client, or was used.
   case invalid
+  /// The device asks for more than was requested with the code. Nothing changed.
+  case notGranted
 }
 
 extension Registry {
@@ -132,8 +134,11 @@ extension Registry {
   }
 
   /// Redeems a device code and creates its session once the user has allowed it.
+  ///
+  /// - Parameter admits: whether the code is for what the request asks for. Called before anything is written.
   public func redeemDevice(
-    _ presented: Secret, client: String, thumbprint: String? = nil, now: UnixTime
+    _ presented: Secret, client: String, thumbprint: String? = nil, now: UnixTime,
+    admits: (SessionClient) -> Bool = { _ in true }
   ) async throws(RegistryError) -> DeviceOutcome {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
     for _ in 0..<Registry.attempts {
@@ -141,13 +146,15 @@ extension Registry {
         let grant = GrantCoding.value(DeviceGrant.self, record.payload), grant.client == client
       else { return .invalid }
       guard record.expiresAt > now else { return .expired }
+      let granted = SessionClient(id: client, scope: grant.scope, audience: grant.audience)
+      guard admits(granted) else { return .notGranted }
       guard !grant.isDenied else { return .denied }
       guard let id = record.account else { return .pending }
       guard let account = try await account(id), account.closedAt == nil else { return .denied }
       var source = source
       let session = SessionBytes(from: &source)
       let origin = SessionOrigin(
-        kind: .plain, client: SessionClient(id: client, scope: grant.scope, audience: grant.audience),
+        kind: .plain, client: granted,
         thumbprint: thumbprint, session: session)
       do throws(RegistryError) {
         return .signedIn(

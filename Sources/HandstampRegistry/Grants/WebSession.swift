@@ -6,6 +6,13 @@ public struct WebSessionLimits: Sendable, Hashable {
   public static let life = Duration.seconds(3600)
 }
 
+/// A browser signed in on the server's own pages.
+public struct WebSession: Sendable, Hashable {
+  public var account: AccountRecord
+  /// When the user signed in.
+  public var begunAt: UnixTime
+}
+
 extension Registry {
   /// Starts a web session with a fresh secret, and remembers the browser as a device of the account.
   public func beginWebSession(
@@ -16,15 +23,14 @@ extension Registry {
       lasting: WebSessionLimits.life, now: now, with: [remembering(browser, of: account.id, seenAt: now)])
   }
 
-  /// Returns the account of a live web session, or `nil` if the session is unknown, ended or expired, or if the account has
-  /// a new password since.
-  public func account(webSession presented: Secret, now: UnixTime) async throws(RegistryError) -> AccountRecord? {
+  /// Returns a live web session, or `nil` if it is unknown, ended or expired, or if the account has a new password since.
+  public func webSession(_ presented: Secret, now: UnixTime) async throws(RegistryError) -> WebSession? {
     guard let secret = OneTimeToken(presented: presented)?.secret,
       let record = try await liveOneTimeToken(OneTimeTokenID(of: secret, purpose: .webSession), now: now),
       let id = record.account,
       let account = try await account(id), account.closedAt == nil, account.credentialState == record.payload
     else { return nil }
-    return account
+    return WebSession(account: account, begunAt: record.createdAt)
   }
 
   /// Ends a web session. An unknown or invalid secret changes nothing.

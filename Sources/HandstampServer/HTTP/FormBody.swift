@@ -5,7 +5,7 @@ import HandstampSupport
 /// The fields of a form (`application/x-www-form-urlencoded`), as required by OAuth.
 struct FormBody {
   enum Fault: Error, Equatable {
-    /// A parameter is repeated, which RFC 6749 section 3.2 forbids.
+    /// A parameter other than `resource` is repeated, which RFC 6749 section 3.2 forbids.
     case repeated
     /// An escape is invalid, or the text is not UTF-8.
     case malformed
@@ -25,7 +25,7 @@ struct FormBody {
         name = try FormBody.decoded(part)
         value = ""
       }
-      guard !fields.contains(where: { $0.name == name }) else { throw .repeated }
+      guard name == "resource" || !fields.contains(where: { $0.name == name }) else { throw .repeated }
       guard fields.count < FormBody.limit else { throw .malformed }
       fields.append((name, value))
     }
@@ -37,6 +37,9 @@ struct FormBody {
   subscript(name: String) -> String? {
     fields.first { $0.name == name && !$0.value.isEmpty }?.value
   }
+
+  /// The values of `resource`, the only parameter that may be repeated (RFC 8707 section 2).
+  var resources: [String] { fields.filter { $0.name == "resource" && !$0.value.isEmpty }.map(\.value) }
 
   private static func decoded(_ text: some Collection<UInt8>) throws(Fault) -> String {
     guard let bytes = PercentEncoding.decode(text, plusIsSpace: true), let string = String(utf8Bytes: bytes) else {

@@ -14,6 +14,7 @@ struct AuthorizationRequest: Sendable {
   let client: ConfiguredClient
   let grant: CodeGrant
   let state: String?
+  let signIn: SignInWish
 
   init(query: String, clients: ClientDirectory) throws(Fault) {
     let fields: FormBody
@@ -47,11 +48,16 @@ struct AuthorizationRequest: Sendable {
     guard let scope = client.granted(fields["scope"]) else {
       throw refuse("invalid_scope", "the client may not request this scope")
     }
-    let resource = fields["resource"]
+    let resource: String?
+    do throws(OAuthError) { resource = try fields.resource() } catch {
+      throw refuse(error.error, error.description ?? "")
+    }
     guard resource.map({ client.audiences.contains($0) }) ?? true else {
       throw refuse("invalid_target", "the client may not request this resource")
     }
-    guard fields["prompt"] != "none" else { throw refuse("interaction_required", "the user must be asked") }
+    do throws(SignInWish.Fault) { signIn = try SignInWish(fields) } catch {
+      throw refuse("invalid_request", error.words)
+    }
     self.client = client
     self.state = state
     grant = CodeGrant(

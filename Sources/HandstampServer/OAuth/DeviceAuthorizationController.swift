@@ -19,8 +19,9 @@ struct DeviceAuthorizationController: Sendable {
     let (form, caller) = try await authentication.call(request, context)
     guard let client = caller.client, client.flows.contains(.device) else { throw OAuthError("unauthorized_client") }
     guard let scope = client.granted(form["scope"]) else { throw OAuthError("invalid_scope") }
-    guard form["resource"].map({ client.audiences.contains($0) }) ?? true else { throw OAuthError("invalid_target") }
-    let grant = DeviceGrant(client: client.id, clientName: client.name, scope: scope, audience: form["resource"])
+    let resource = try form.resource()
+    guard resource.map({ client.audiences.contains($0) }) ?? true else { throw OAuthError("invalid_target") }
+    let grant = DeviceGrant(client: client.id, clientName: client.name, scope: scope, audience: resource)
     try limits.take(.devices, from: limits.client(of: request, context), about: client.id)
     let codes = try await registry.beginDevice(grant, now: clock.now)
     var json = JSONText()

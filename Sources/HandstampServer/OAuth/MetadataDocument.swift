@@ -20,6 +20,7 @@ extension FixedDocument {
     json.add(
       "grant_types_supported",
       ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"])
+    json.add("prompt_values_supported", SignInWish.Prompt.allCases.map(\.rawValue))
     json.add("code_challenge_methods_supported", ["S256"])
     json.add(
       "token_endpoint_auth_methods_supported", ["none", "client_secret_basic", "client_secret_post"])

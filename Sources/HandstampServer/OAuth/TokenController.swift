@@ -44,19 +44,19 @@ struct TokenController: Sendable {
       // By session alone: others behind the same address, and others with a wrong token, must not stop its refreshes.
       try limits.take(.refreshes, from: nil, about: claims.session.id.rawValue)
     }
-    let wish = RefreshWish(form, of: caller.client, at: issuer)
+    let wish = try TokenWish(form, of: caller.client, at: issuer, scope: form["scope"])
     let now = clock.now
     let outcome = try await registry.refresh(
       RefreshToken(presented), key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id,
       proof: proof?.thumbprint,
       now: now
-    ) { wish.narrowed($0) != nil }
+    ) { wish.narrowed($0.client) != nil }
     switch outcome {
     case .issued(let issue):
       count(issue, logger)
       // A key that the session is not bound to proves nothing, and takes no room.
       if issue.row.dpopThumbprint != nil, let proof, !proofs.use(proof, at: now) { throw ProofDesk.Fault.invalid }
-      return .oauth(try responses.refreshed(issue.row, issue.refreshToken, for: wish.narrowed(issue.row) ?? nil))
+      return .oauth(try responses.refreshed(issue.row, issue.refreshToken, for: wish.narrowed(issue.row.client) ?? nil))
     case .superseded(let session):
       metrics.update { $0.superseded += 1 }
       logger.notice("Refresh superseded", metadata: ["handstamp.session": "\(session)"])
@@ -75,7 +75,7 @@ struct TokenController: Sendable {
       metrics.update { $0.garbage += 1 }
       throw OAuthError("invalid_grant")
     case .otherClient: throw OAuthError("invalid_grant")
-    case .notGranted: throw OAuthError(wish.names("resource") ? "invalid_target" : "invalid_scope")
+    case .notGranted: throw wish.refusal
     case .otherProof: throw OAuthError("invalid_dpop_proof")
     case .invalidRequest: throw OAuthError.invalidRequest("rotation_key is missing or malformed")
     }
@@ -106,9 +106,12 @@ struct TokenController: Sendable {
     }
     let claim = CodeClaim(
       client: client.id, redirectURI: redirect, verifier: Secret(verifier), thumbprint: proof?.thumbprint)
-    switch try await registry.redeemCode(Secret(code), claim, now: clock.now) {
-    case .signedIn(let new): return try began(new, proof, logger)
+    let wish = try TokenWish(form, of: client, at: issuer)
+    let outcome = try await registry.redeemCode(Secret(code), claim, now: clock.now) { wish.narrowed($0) != nil }
+    switch outcome {
+    case .signedIn(let new): return try began(new, wish, proof, logger)
     case .invalid: throw OAuthError("invalid_grant")
+    case .notGranted: throw wish.refusal
     case .replayed(let outcome):
       journal.ended(outcome, logger: logger)
       logger.warning("An authorization code was used twice", metadata: ["handstamp.client": "\(client.id)"])
@@ -126,21 +129,27 @@ struct TokenController: Sendable {
     guard let presented = OneTimeToken(presented: Secret(code)) else { throw OAuthError("invalid_grant") }
     let now = clock.now
     guard pacing.mayAsk(presented.secret, now: now) else { throw OAuthError("slow_down") }
-    switch try await registry.redeemDevice(presented.secret, client: client.id, thumbprint: proof?.thumbprint, now: now)
-    {
-    case .signedIn(let new): return try began(new, proof, logger)
+    let wish = try TokenWish(form, of: client, at: issuer)
+    let outcome = try await registry.redeemDevice(
+      presented.secret, client: client.id, thumbprint: proof?.thumbprint, now: now
+    ) { wish.narrowed($0) != nil }
+    switch outcome {
+    case .signedIn(let new): return try began(new, wish, proof, logger)
     case .pending: throw OAuthError("authorization_pending")
     case .denied: throw OAuthError("access_denied")
     case .expired: throw OAuthError("expired_token")
     case .invalid: throw OAuthError("invalid_grant")
+    case .notGranted: throw wish.refusal
     }
   }
 
   /// Answers with the session that a code began. If two requests had one proof, either session is bound to its key.
-  private func began(_ new: NewSession, _ proof: ProofDesk.Proof?, _ logger: Logger) throws -> Response {
+  private func began(
+    _ new: NewSession, _ wish: TokenWish, _ proof: ProofDesk.Proof?, _ logger: Logger
+  ) throws -> Response {
     if let proof { proofs.use(proof, at: clock.now) }
     journal.began(new, logger: logger)
-    return .oauth(try responses.signedIn(new))
+    return .oauth(try responses.signedIn(new, for: wish.narrowed(new.row.client) ?? nil))
   }
 }
 #endif

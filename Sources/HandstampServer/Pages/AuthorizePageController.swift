@@ -19,7 +19,9 @@ struct AuthorizePageController: Sendable {
     do throws(AuthorizationRequest.Fault) { asked = try authorization(request) } catch {
       return response(to: error, visit)
     }
-    guard let account = visit.account else { return web.signInPage(visit) }
+    let account = account(for: asked, visit)
+    guard !asked.signIn.isSilent else { return refusal(of: asked, account) }
+    guard let account else { return web.signInPage(visit) }
     return consentPage(asked, account, visit)
   }
 
@@ -29,19 +31,36 @@ struct AuthorizePageController: Sendable {
     do throws(AuthorizationRequest.Fault) { asked = try authorization(request) } catch {
       return response(to: error, visit)
     }
+    let account = account(for: asked, visit)
+    guard !asked.signIn.isSilent else { return refusal(of: asked, account) }
     // The same page again: its address holds the app's request.
-    let here = web.issuer + "/oauth/authorize?" + (request.uri.query ?? "")
+    let (here, query) = (web.issuer + "/oauth/authorize?", request.uri.query ?? "")
     switch visit.form?["action"] {
-    case "sign-in": return try await web.signIn(by: visit, backTo: here, request, context)
-    case "sign-out": return try await web.signOut(by: visit, backTo: here)
+    case "sign-in":
+      return try await web.signIn(by: visit, backTo: here + SignInWish.met(in: query), request, context)
+    case "sign-out": return try await web.signOut(by: visit, backTo: here + query)
     case "allow":
-      guard let account = visit.account else { return web.signInPage(visit) }
+      guard let account else { return web.signInPage(visit) }
       let code = try await web.registry.issueCode(asked.grant, to: account.id, now: web.clock.now)
       return back([("code", code.secret.withExposed { $0 })], asked.grant.redirectURI, asked.state)
     case "deny":
       return back([("error", "access_denied")], asked.grant.redirectURI, asked.state)
     default: return web.errorPage("This form is not valid. Go back, reload the page, and try again.", visit)
     }
+  }
+
+  /// Returns the signed-in account; `nil` if the user has to sign in for this request.
+  private func account(for asked: AuthorizationRequest, _ visit: Visit) -> AccountRecord? {
+    guard let session = visit.web, asked.signIn.isMet(by: session, at: web.clock.now) else { return nil }
+    return session.account
+  }
+
+  /// The answer to `prompt=none`: a code is never issued without a page, since consent is not remembered.
+  private func refusal(of asked: AuthorizationRequest, _ account: AccountRecord?) -> Response {
+    let (error, words) =
+      account == nil
+      ? ("login_required", "the user must sign in") : ("consent_required", "the user must be asked for consent")
+    return back([("error", error), ("error_description", words)], asked.grant.redirectURI, asked.state)
   }
 
   private func authorization(_ request: Request) throws(AuthorizationRequest.Fault) -> AuthorizationRequest {

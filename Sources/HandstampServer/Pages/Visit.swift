@@ -9,8 +9,8 @@ import Hummingbird
 
 /// A browser's request to the server's pages.
 struct Visit: Sendable {
-  /// The signed-in account; `nil` if the browser is not signed in.
-  var account: AccountRecord?
+  /// `nil` if the browser is not signed in.
+  var web: WebSession?
   /// The cookie of the web session as received, valid or not.
   var session: Secret?
   /// The cookie that recognizes this browser at its next sign-in; a new one if the request had none.
@@ -20,6 +20,9 @@ struct Visit: Sendable {
   var isFormCookieNew: Bool
   /// The submitted form; `nil` unless the request is a POST.
   var form: FormBody?
+
+  /// The signed-in account; `nil` if the browser is not signed in.
+  var account: AccountRecord? { web?.account }
 
   /// The CSRF token of this browser's forms. It depends on both cookies: other sites can neither read them nor set cookies with
   /// these names for this host.

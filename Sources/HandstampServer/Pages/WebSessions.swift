@@ -24,11 +24,11 @@ struct WebSessions: Sendable {
   func visit(_ request: Request) async throws -> Visit {
     let session = request.cookie(Cookie.session).map { Secret($0) }
     let known = request.cookie(Cookie.form).flatMap { $0.utf8.count == 22 ? $0 : nil }
-    var account: AccountRecord?
-    if let session { account = try await registry.account(webSession: session, now: clock.now) }
+    var web: WebSession?
+    if let session { web = try await registry.webSession(session, now: clock.now) }
     let device = request.cookie(Cookie.device).flatMap { $0.utf8.count == 22 ? $0 : nil }
     var visit = Visit(
-      account: account, session: session, device: device ?? WebSessions.drawn(),
+      web: web, session: session, device: device ?? WebSessions.drawn(),
       formCookie: known ?? WebSessions.drawn(), isFormCookieNew: known == nil)
     guard request.method == .post else { return visit }
     let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: min(bodyLimit, 16_384))

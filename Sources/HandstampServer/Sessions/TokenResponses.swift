@@ -9,8 +9,10 @@ struct TokenResponses: Sendable {
   let clock: ServerClock
 
   /// Returns the response to a sign-in.
-  func signedIn(_ new: NewSession) throws(RegistryError) -> JSONText {
-    var json = try refreshed(new.row, new.refreshToken)
+  ///
+  /// - Parameter client: the narrowed grant of its access token, if it is less than the session's.
+  func signedIn(_ new: NewSession, for client: SessionClient? = nil) throws(RegistryError) -> JSONText {
+    var json = try refreshed(new.row, new.refreshToken, for: client)
     json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
     json.add("profile", new.account.profile)
     return json

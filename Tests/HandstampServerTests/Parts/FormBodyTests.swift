@@ -21,6 +21,12 @@ import Testing
     #expect(throws: FormBody.Fault.repeated) { try FormBody(text.utf8) }
   }
 
+  @Test func `may name several resources`() throws {
+    let form = try FormBody("resource=a&b=1&resource=&resource=%63".utf8)
+    #expect(form.resources == ["a", "c"])
+    #expect(try FormBody("b=1".utf8).resources == [])
+  }
+
   @Test(arguments: ["a=%", "a=%4", "a=%zz", "a=%FF", "%=1"])
   func `with an invalid escape is refused`(_ text: String) {
     #expect(throws: FormBody.Fault.malformed) { try FormBody(text.utf8) }

@@ -1,0 +1,60 @@
+#if Server
+import HandstampRegistry
+
+/// The scope and resource that a token request asks for: less than was granted, or another of the client's APIs (RFC 6749
+/// section 6, RFC 8707 section 2.2).
+struct TokenWish: Sendable {
+  private let scope: String?
+  private let resource: String?
+  private let issuer: String
+  private let audiences: [String]
+
+  /// - Parameter scope: the requested scope; only a refresh has one.
+  /// - Throws: `invalid_target` if the form names several resources.
+  init(
+    _ form: FormBody, of client: ConfiguredClient?, at issuer: String, scope: String? = nil
+  ) throws(OAuthError) {
+    self.scope = scope
+    resource = try form.resource()
+    self.issuer = issuer
+    audiences = client?.audiences ?? []
+  }
+
+  /// The error if the session was not granted this.
+  var refusal: OAuthError { OAuthError(resource != nil ? "invalid_target" : "invalid_scope") }
+
+  /// Returns the narrowed grant for the new token: `.some(nil)` if it is the session's own, `nil` if the request is refused.
+  ///
+  /// - Parameter client: the session's grant; `nil` for the server's own app.
+  func narrowed(_ client: SessionClient?) -> SessionClient?? {
+    guard scope != nil || resource != nil else { return .some(nil) }
+    guard let client else {
+      // The server's own app has no scopes and only one API.
+      return scope == nil && resource == issuer ? .some(nil) : nil
+    }
+    let granted = client.scope.split(separator: " ")
+    let asked = scope?.split(separator: " ") ?? granted
+    guard asked.allSatisfy({ granted.contains($0) }) else { return nil }
+    let audience = resource ?? client.audience
+    if let resource, resource != client.audience ?? issuer {
+      guard client.audience == nil, audiences.contains(resource) else { return nil }
+    }
+    return .some(
+      SessionClient(
+        id: client.id, scope: asked.joined(separator: " "), audience: audience == issuer ? nil : audience))
+  }
+}
+
+extension FormBody {
+  /// Returns the requested API (RFC 8707), or `nil` if the form names none.
+  ///
+  /// - Throws: `invalid_target` for several: a token of this server is for one API.
+  func resource() throws(OAuthError) -> String? {
+    let resources = resources
+    guard resources.count <= 1 else {
+      throw OAuthError("invalid_target", description: "request a token for one resource at a time")
+    }
+    return resources.first
+  }
+}
+#endif
