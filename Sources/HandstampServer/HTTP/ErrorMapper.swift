@@ -141,11 +141,11 @@ extension Problem {
   init(_ fault: ProofDesk.Fault) {
     switch fault {
     case .invalid:
-      self = .invalidToken(code: "proof_invalid", "The proof of possession is not valid")
-      headers[.wwwAuthenticate] = "DPoP error=\"invalid_dpop_proof\", algs=\"ES256\""
+      self = Problem(.unauthorized, "proof_invalid", "The proof of possession is not valid")
+      headers[.wwwAuthenticate] = AccessScheme.dpop.challenge(error: "invalid_dpop_proof")
     case .wantsNonce(let nonce):
-      self = .invalidToken(code: "proof_invalid", "The proof must contain the server's nonce")
-      headers[.wwwAuthenticate] = "DPoP error=\"use_dpop_nonce\", algs=\"ES256\""
+      self = Problem(.unauthorized, "proof_invalid", "The proof must contain the server's nonce")
+      headers[.wwwAuthenticate] = AccessScheme.dpop.challenge(error: "use_dpop_nonce")
       headers[.dpopNonce] = nonce
     }
   }

@@ -118,22 +118,23 @@ extension Problem {
   /// A request without a token (RFC 6750 section 3.1: no error code then).
   static let tokenMissing: Problem = {
     var problem = Problem(.unauthorized, "token_missing", "Sign-in required")
-    problem.headers[.wwwAuthenticate] = "Bearer"
+    problem.headers[.wwwAuthenticate] = AccessScheme.challenge
     return problem
   }()
 
   /// The access token is invalid or expired, or its session has ended.
-  static func invalidToken(code: String, _ title: String, reason: String? = nil) -> Problem {
+  static func invalidToken(
+    _ scheme: AccessScheme, code: String, _ title: String, reason: String? = nil
+  ) -> Problem {
     var problem = Problem(.unauthorized, code, title, reason: reason)
-    problem.headers[.wwwAuthenticate] = "Bearer error=\"invalid_token\""
+    problem.headers[.wwwAuthenticate] = scheme.challenge(error: "invalid_token")
     return problem
   }
 
   /// The token belongs to another client, which was not granted this access (RFC 6750 section 3.1).
-  static func insufficientScope(_ scope: String?) -> Problem {
+  static func insufficientScope(_ scheme: AccessScheme, _ scope: String?) -> Problem {
     var problem = Problem(.forbidden, "insufficient_scope", "The access token does not allow this")
-    problem.headers[.wwwAuthenticate] =
-      "Bearer error=\"insufficient_scope\"" + (scope.map { ", scope=\"\($0)\"" } ?? "")
+    problem.headers[.wwwAuthenticate] = scheme.challenge(error: "insufficient_scope", scope: scope)
     return problem
   }
 

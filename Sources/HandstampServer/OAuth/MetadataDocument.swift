@@ -28,7 +28,7 @@ extension FixedDocument {
       "revocation_endpoint_auth_methods_supported", ["none", "client_secret_basic", "client_secret_post"])
     json.add("introspection_endpoint_auth_methods_supported", ["client_secret_basic", "client_secret_post"])
     json.add("authorization_response_iss_parameter_supported", true)
-    json.add("dpop_signing_alg_values_supported", ["ES256"])
+    json.add("dpop_signing_alg_values_supported", [ProofDesk.algorithm])
     json.add("access_token_signing_alg_values_supported", algorithms.map(\.rawValue))
     let scopes = Set(configuration.clients.flatMap(\.scopes)).sorted()
     if !scopes.isEmpty { json.add("scopes_supported", scopes) }

@@ -30,6 +30,8 @@ final class ProofDesk: Sendable {
     fileprivate let id: String
   }
 
+  /// The algorithm of all proofs.
+  static let algorithm = "ES256"
   /// Maximum difference between a proof's time and the server's.
   static let tolerance = Duration.seconds(300)
   /// Length of a nonce's span, in seconds. A nonce is valid in the span in which it was made, and in the next one.
@@ -45,8 +47,8 @@ final class ProofDesk: Sendable {
     key = SymmetricKey(data: keys.derived("handstamp dpop nonce"))
   }
 
-  /// Returns the proof of a request, or `nil` for a request without one, unless it needs one. Its key, and whether the
-  /// request may have an effect, is for the caller to decide, who then calls ``use(_:at:)``.
+  /// Returns the proof of a request, or `nil` for a request without one, unless it needs one. The caller decides whether its key
+  /// is the right one, and then calls ``use(_:at:)``.
   ///
   /// - Parameter token: the access token that the proof must be bound to; `nil` where tokens are issued.
   func check(_ request: Request, token: Substring?, at time: ServerClock.Reading) throws(Fault) -> Proof? {

@@ -22,22 +22,22 @@ struct Authenticator: Sendable {
   func session(
     of request: Request, allowing scope: String? = nil, logger: Logger
   ) async throws -> AuthenticatedSession {
-    let (token, isBound) = try Authenticator.token(in: request)
+    let (token, scheme) = try Authenticator.token(in: request)
     let time = clock.read()
     let claims: AccessTokens.Claims
     switch tokens.verify(token, at: time.now) {
     case .success(let genuine): claims = genuine
-    case .failure(.expired): throw refused("token_expired", "The access token has expired")
-    case .failure(.invalid): throw refused("token_invalid", "The access token is not valid")
+    case .failure(.expired): throw refused(scheme, "token_expired", "The access token has expired")
+    case .failure(.invalid): throw refused(scheme, "token_invalid", "The access token is not valid")
     }
-    try checkProof(of: request, token, claims, isBound: isBound, at: time)
-    try await requireLive(claims, at: time.now, logger: logger)
+    try checkProof(of: request, token, claims, scheme, at: time)
+    try await requireLive(claims, scheme, at: time.now, logger: logger)
     guard !clients.isFirstParty(claims.client) else {
       return AuthenticatedSession(
         account: claims.account, id: claims.session, tokenExpiresAt: claims.expiresAt, thumbprint: claims.thumbprint)
     }
     let scopes = claims.scope?.split(separator: " ").map(String.init) ?? []
-    guard let scope, scopes.contains(scope) else { throw Problem.insufficientScope(scope) }
+    guard let scope, scopes.contains(scope) else { throw Problem.insufficientScope(scheme, scope) }
     return AuthenticatedSession(
       account: claims.account, id: claims.session, scopes: scopes, tokenExpiresAt: claims.expiresAt,
       thumbprint: claims.thumbprint)
@@ -45,20 +45,23 @@ struct Authenticator: Sendable {
 
   /// Requires a proof with a bound token, and a bound token with a proof (RFC 9449 section 7).
   private func checkProof(
-    of request: Request, _ token: Substring, _ claims: AccessTokens.Claims, isBound: Bool, at time: ServerClock.Reading
+    of request: Request, _ token: Substring, _ claims: AccessTokens.Claims, _ scheme: AccessScheme,
+    at time: ServerClock.Reading
   ) throws {
-    guard isBound || claims.thumbprint != nil else { return }
-    guard isBound, let thumbprint = claims.thumbprint,
+    guard scheme == .dpop || claims.thumbprint != nil else { return }
+    guard scheme == .dpop, let thumbprint = claims.thumbprint,
       let proof = try proofs.check(request, token: token, at: time), proof.thumbprint == thumbprint
-    else { throw Problem.invalidToken(code: "token_invalid", "The access token is not valid") }
+    else { throw Problem.invalidToken(scheme, code: "token_invalid", "The access token is not valid") }
     guard proofs.use(proof, at: time.now) else { throw ProofDesk.Fault.invalid }
   }
 
   /// Refuses a session that has ended or expired, and updates when a live one was last seen.
-  private func requireLive(_ claims: AccessTokens.Claims, at now: UnixTime, logger: Logger) async throws {
+  private func requireLive(
+    _ claims: AccessTokens.Claims, _ scheme: AccessScheme, at now: UnixTime, logger: Logger
+  ) async throws {
     switch try await registry.status(of: claims.session, account: claims.account, now: now) {
-    case .unknown: throw refused("token_invalid", "The access token is not valid")
-    case .ended(let reason): throw refused("session_ended", "The session has ended", reason: reason)
+    case .unknown: throw refused(scheme, "token_invalid", "The access token is not valid")
+    case .ended(let reason): throw refused(scheme, "session_ended", "The session has ended", reason: reason)
     case .live(let row):
       // If this update fails, a later request makes it.
       do throws(RegistryError) { try await registry.touch(row, now: now) } catch {
@@ -67,25 +70,24 @@ struct Authenticator: Sendable {
     }
   }
 
-  private func refused(_ code: String, _ title: String, reason: EndReason? = nil) -> Problem {
+  private func refused(
+    _ scheme: AccessScheme, _ code: String, _ title: String, reason: EndReason? = nil
+  ) -> Problem {
     metrics.update { $0.refusedTokens += 1 }
-    return .invalidToken(code: code, title, reason: reason?.rawValue)
+    return .invalidToken(scheme, code: code, title, reason: reason?.rawValue)
   }
 
-  /// Returns the token of the `Authorization` field, and whether its scheme is `DPoP`. There must be exactly one field, with
-  /// the scheme `Bearer` (RFC 6750 section 2.1) or `DPoP` in any case.
-  private static func token(in request: Request) throws(Problem) -> (Substring, isBound: Bool) {
+  /// Returns the token of the `Authorization` field, and its scheme. There must be exactly one field.
+  private static func token(in request: Request) throws(Problem) -> (Substring, AccessScheme) {
     let fields = request.headers[values: .authorization]
     guard let field = fields.first else { throw .tokenMissing }
     let parts = field.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+    let scheme = AccessScheme(parts[0])
     guard fields.count == 1, parts.count == 2 else {
-      throw .invalidToken(code: "token_invalid", "The access token is not valid")
+      throw .invalidToken(scheme ?? .bearer, code: "token_invalid", "The access token is not valid")
     }
-    switch parts[0].lowercased() {
-    case "bearer": return (parts[1], false)
-    case "dpop": return (parts[1], true)
-    default: throw .tokenMissing
-    }
+    guard let scheme else { throw .tokenMissing }
+    return (parts[1], scheme)
   }
 }
 #endif

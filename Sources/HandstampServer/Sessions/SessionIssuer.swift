@@ -51,7 +51,8 @@ extension Registry {
   func account(of session: AuthenticatedSession) async throws -> AccountRecord {
     guard let account = try await account(session.account), account.closedAt == nil else {
       throw Problem.invalidToken(
-        code: "session_ended", "The session has ended", reason: EndReason.accountClosed.rawValue)
+        session.thumbprint == nil ? .bearer : .dpop, code: "session_ended", "The session has ended",
+        reason: EndReason.accountClosed.rawValue)
     }
     return account
   }

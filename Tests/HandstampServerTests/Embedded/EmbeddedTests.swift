@@ -12,7 +12,7 @@ import Testing
       let refused = try await app.client.get("/notes")
       #expect(refused.status == 401)
       #expect(refused.isProblem && refused.code == "token_missing")
-      #expect(refused.headers["www-authenticate"] == "Bearer")
+      #expect(refused.headers["www-authenticate"] == #"Bearer, DPoP algs="ES256""#)
 
       let session = try await app.signUp()
       let admitted = try await app.client.get("/notes", token: session.access)

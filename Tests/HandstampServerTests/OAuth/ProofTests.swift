@@ -117,6 +117,44 @@ import Testing
     }
   }
 
+  @Test func `is asked for beside a bearer token, with the error at the scheme that was used`() async throws {
+    try await TestServer.runOAuth { test in
+      let key = P256.Signing.PrivateKey()
+      let session = try await bound(test, key)
+      let now = test.clock.now
+      func challenge(
+        _ authorization: String?, _ proof: DPoPProof? = nil, at path: String = "/v1/me"
+      ) async throws -> String? {
+        var headers: [String: String] = [:]
+        headers["Authorization"] = authorization
+        headers["DPoP"] = proof?.text
+        return try await test.client.get(path, headers: headers).headers["www-authenticate"]
+      }
+      func proof(_ path: String = "/v1/me", nonce: String?, token: String) -> DPoPProof {
+        DPoPProof(at: now, nonce: nonce) {
+          ($0.key, $0.method, $0.url, $0.token) = (key, "GET", "https://id.example.org" + path, token)
+        }
+      }
+      let nonce = test.server.proofs.nonce(at: now)
+      let other = #", DPoP algs="ES256""#
+      #expect(try await challenge(nil) == "Bearer" + other)
+      #expect(try await challenge("Basic YTpi") == "Bearer" + other)
+      #expect(try await challenge("Bearer x") == #"Bearer error="invalid_token""# + other)
+      // A bound token is no bearer token.
+      #expect(try await challenge("Bearer \(session.access)") == #"Bearer error="invalid_token""# + other)
+      let bad = #"DPoP error="invalid_token", algs="ES256", Bearer"#
+      #expect(try await challenge("DPoP x", proof(nonce: nonce, token: "x")) == bad)
+      #expect(try await challenge("dpop", nil) == bad)
+      let wanted = try await challenge("DPoP \(session.access)", proof(nonce: nil, token: session.access))
+      #expect(wanted == #"DPoP error="use_dpop_nonce", algs="ES256", Bearer"#)
+      let bare = try await challenge("DPoP \(session.access)")
+      #expect(bare == #"DPoP error="invalid_dpop_proof", algs="ES256", Bearer"#)
+      let scope = try await challenge(
+        "DPoP \(session.access)", proof("/v1/sessions", nonce: nonce, token: session.access), at: "/v1/sessions")
+      #expect(scope == #"DPoP error="insufficient_scope", algs="ES256", Bearer"#)
+    }
+  }
+
   @Test func `takes no room unless its token is genuine and bound to its key`() async throws {
     try await TestServer.runOAuth { test in
       let (key, app) = (P256.Signing.PrivateKey(), OAuthApp())

@@ -51,7 +51,7 @@ import Testing
       #expect(refused.isProblem)
       #expect(refused.code == "session_ended")
       #expect(refused.json["reason"] == "revoked")
-      #expect(refused.headers["www-authenticate"] == "Bearer error=\"invalid_token\"")
+      #expect(refused.headers["www-authenticate"] == #"Bearer error="invalid_token", DPoP algs="ES256""#)
       let refresh = try await test.refresh(laptop.refresh, key: .fresh)
       #expect(refresh.status == 400)
       #expect(refresh.json["error"] == "invalid_grant")
