@@ -102,7 +102,7 @@ extension Registry {
     let used = OneTimeTokenID(of: code, purpose: .usedCode)
     for _ in 0..<Registry.attempts {
       guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .authorizationCode)) else {
-        // Whoever saw the code in an address, but has no verifier, must not end the session.
+        // A thief who saw the code in an address, but has no verifier, must not end the session.
         guard let former = try await oneTimeToken(used), CodeGrant(former)?.fits(claim) == true else { return .invalid }
         let id = SessionID(former.subject)
         return .replayed(
