@@ -100,7 +100,8 @@ public struct SessionServer: Sendable {
     clients = try ClientDirectory(
       configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms)
     readiness = former?.readiness ?? Readiness(registry: registry, clock: clock, uptime: configuration.uptime)
-    proofs = ProofDesk(address: try configuration.publicAddress(), keys: keys)
+    proofs = ProofDesk(
+      address: try configuration.publicAddress(), keys: keys, continuing: former?.proofs)
     serverMetadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
     openAPI = FixedDocument(openAPIOf: configuration)

@@ -40,10 +40,12 @@ final class ProofDesk: Sendable {
   /// The public address that request paths are appended to.
   private let address: String
   private let key: SymmetricKey
-  private let used = Locked(ProofMemory())
+  private let used: Locked<ProofMemory>
 
-  init(address: String, keys: SigningKeys) {
+  /// - Parameter former: a desk whose memory of used proofs continues in this one.
+  init(address: String, keys: SigningKeys, continuing former: ProofDesk? = nil) {
     self.address = address
+    used = former?.used ?? Locked(ProofMemory())
     key = SymmetricKey(data: keys.derived("handstamp dpop nonce"))
   }
 
