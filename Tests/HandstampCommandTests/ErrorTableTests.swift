@@ -142,7 +142,7 @@ import Testing
     let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
     for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
       let text = try String(contentsOf: file, encoding: .utf8)
-      let places = #/(?:Problem\(\s*\.\w+,\s*|invalidToken\(\s*code: |refused\()"([a-z_]+)"/#
+      let places = #/(?:Problem\(\s*\.\w+,\s*|invalidToken\([^")]*code: |refused\((?:\w+, )?)"([a-z_]+)"/#
       for match in text.matches(of: places) {
         codes.insert(String(match.output.1))
       }
