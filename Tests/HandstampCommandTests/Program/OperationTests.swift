@@ -144,6 +144,32 @@ extension Processes {
       }
     }
 
+    /// 20 of 100 is what systemd calls a small exposure.
+    @Test func `has a service unit that systemd finds valid and hardened`() async throws {
+      let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+      let program = try URL(fileURLWithPath: Child.program()).deletingLastPathComponent().path
+      let unit = try String(contentsOf: root.appendingPathComponent("packaging/handstamp.service"), encoding: .utf8)
+      #expect(unit.contains("ExecReload=/bin/kill -HUP $MAINPID"))
+      try await Rig.inFolder { folder in
+        let file = folder + "/handstamp.service"
+        try unit.replacing("@bindir@", with: program).write(toFile: file, atomically: true, encoding: .utf8)
+        for arguments in [["security", "--offline=true", "--threshold=20", file], ["verify", "--man=no", file]] {
+          let process = Process()
+          process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+          process.arguments = ["systemd-analyze"] + arguments
+          process.standardOutput = FileHandle.nullDevice
+          process.standardError = FileHandle.nullDevice
+          try Child.withoutBlockedSignals { try process.run() }
+          let status = await Blocking.run {
+            process.waitUntilExit()
+            return process.terminationStatus
+          }
+          #expect(status == 0, "\(arguments)")
+        }
+      }
+    }
+
     @Test func `is checked without a start, and nothing is written`() async throws {
       try await Rig.inFolder { folder in
         let data = folder + "/data"
