@@ -17,7 +17,7 @@ public struct SessionServer: Sendable {
   let passwords: PasswordPool
   let hub: EventHub
   let mailer: (any Mailer)?
-  let desk: MailDesk
+  let outbox: Outbox
   let identityTokens: IdentityTokens?
   /// The app's accounts; `nil` if they are in the registry.
   let directory: (any AccountDirectory)?
@@ -80,7 +80,8 @@ public struct SessionServer: Sendable {
       metrics: metrics)
     passwordGuard = PasswordGuard(registry: registry, limits: limits, metrics: metrics)
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
-    desk = MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)
+    outbox = Outbox(
+      registry: registry, clock: clock, jitter: configuration.mailJitter, hasMailer: mailer != nil)
     clients = try ClientDirectory(
       configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms)
     proofs = ProofDesk(address: try configuration.publicAddress(), keys: keys)

@@ -32,7 +32,6 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
   public let account: AccountID?
   public let email: EmailAddress?
   public let username: String
-  public let passwordHash: Secret?
   /// Further data, in a format specific to the purpose.
   public let payload: String
   public private(set) var createdAt: UnixTime
@@ -41,7 +40,7 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
 
   public init(
     id: OneTimeTokenID, purpose: Purpose, subject: String, account: AccountID? = nil, email: EmailAddress? = nil,
-    username: String = "", passwordHash: Secret? = nil, payload: String = "", createdAt: UnixTime, expiresAt: UnixTime
+    username: String = "", payload: String = "", createdAt: UnixTime, expiresAt: UnixTime
   ) {
     self.id = id
     self.purpose = purpose
@@ -49,7 +48,6 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
     self.account = account
     self.email = email
     self.username = username.displayable(limit: AccountRecord.maxUsername)
-    self.passwordHash = passwordHash
     self.payload = payload
     self.createdAt = createdAt
     self.expiresAt = expiresAt

@@ -13,6 +13,6 @@ protocol Accounts: Sendable {
   /// Prepares a new account. The returned function creates it with its first session at the time that it is given.
   ///
   /// - Throws: ``PasswordPool/Busy``. The returned function throws ``RegistryError/emailTaken`` if an account has the address.
-  func newAccount(_ body: SignUpBody) async throws -> @Sendable (UnixTime) async throws -> NewSession
+  func newAccount(_ body: SignUpBody, password: Secret) async throws -> @Sendable (UnixTime) async throws -> NewSession
 }
 #endif

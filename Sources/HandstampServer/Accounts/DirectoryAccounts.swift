@@ -48,9 +48,11 @@ struct DirectoryAccounts: Accounts {
     return renamed == record ? record : try await registry.update(renamed)
   }
 
-  func newAccount(_ body: SignUpBody) async throws -> @Sendable (UnixTime) async throws -> NewSession {
+  func newAccount(
+    _ body: SignUpBody, password: Secret
+  ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
     { now in
-      let entry = try await directory.create(email: body.email, username: body.username, password: body.password)
+      let entry = try await directory.create(email: body.email, username: body.username, password: password)
       return try await registry.createSession(for: adopted(entry, at: now), device: body.device, now: now)
     }
   }

@@ -34,9 +34,11 @@ struct RegistryAccounts: Accounts {
     }
   }
 
-  func newAccount(_ body: SignUpBody) async throws -> @Sendable (UnixTime) async throws -> NewSession {
+  func newAccount(
+    _ body: SignUpBody, password: Secret
+  ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
     // Hash before the address is looked up, so that the response time is the same either way.
-    let hash = try await passwords.hash(body.password)
+    let hash = try await passwords.hash(password)
     return { [registry] now in
       try await registry.signUp(
         email: body.email, username: body.username, passwordHash: hash, device: body.device, now: now)

@@ -4,7 +4,7 @@ public import HandstampRegistry
 
 /// Delivers the server's mails.
 public protocol Mailer: Sendable {
-  /// Hands a mail over for delivery. Called once per mail, one mail at a time, outside any request.
+  /// Hands a mail over for delivery, outside any request. Called for several mails at once, and again later for one that failed.
   @concurrent func send(_ mail: Mail) async throws(MailFault)
 }
 
@@ -16,6 +16,18 @@ public enum MailFault: Error, Sendable, Hashable {
   case refused(status: Int32)
   /// The program took too long and was killed.
   case timedOut
+  /// Mail cannot be sent to this address.
+  case badAddress
+
+  /// Whether the same mail would fail again later.
+  public var isPermanent: Bool {
+    switch self {
+    // The mail is malformed, or its user or host does not exist (sysexits.h: EX_DATAERR, EX_NOUSER, EX_NOHOST).
+    case .refused(let status): [65, 67, 68].contains(status)
+    case .badAddress: true
+    case .unavailable, .timedOut: false
+    }
+  }
 }
 
 /// An address that a mail can be sent to: a `dot-atom` at a domain (RFC 5322 section 3.4.1, RFC 6531 for other scripts).
