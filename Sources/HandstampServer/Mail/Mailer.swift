@@ -10,12 +10,16 @@ public protocol Mailer: Sendable {
 
 /// A failure to hand over a mail.
 public enum MailFault: Error, Sendable, Hashable {
-  /// The folder or the program is not usable at the moment. The text says why, without address or content.
+  /// The folder, the program or the mail server is not usable at the moment. The text says why, without address or content.
   case unavailable(String)
   /// The program exited with this status.
   case refused(status: Int32)
-  /// The program took too long and was killed.
+  /// The program took too long and was killed, or the mail server did not answer in time.
   case timedOut
+  /// The mail server refused the recipient or the mail, with this reply code (RFC 5321 section 4.2).
+  case rejected(code: Int)
+  /// An address has characters outside ASCII, and the mail server lacks SMTPUTF8 (RFC 6531).
+  case needsSMTPUTF8
   /// Mail cannot be sent to this address.
   case badAddress
 
@@ -24,7 +28,8 @@ public enum MailFault: Error, Sendable, Hashable {
     switch self {
     // The mail is malformed, or its user or host does not exist (sysexits.h: EX_DATAERR, EX_NOUSER, EX_NOHOST).
     case .refused(let status): [65, 67, 68].contains(status)
-    case .badAddress: true
+    case .rejected(let code): code >= 500
+    case .badAddress, .needsSMTPUTF8: true
     case .unavailable, .timedOut: false
     }
   }
