@@ -1,6 +1,7 @@
 #if Server
 import Foundation
 public import HandstampCore
+public import HandstampRegistry
 public import Logging
 
 /// The configuration of a session server.
@@ -44,6 +45,10 @@ public struct ServerConfiguration: Sendable {
   /// How long a server has a mail for itself while it sends it, longer than the mailer takes. If the server dies, another sends it
   /// then. Default 120 s.
   public var mailLease: Duration
+  /// What accounts with an address are told of by mail. Default: everything.
+  public var notices: Set<AccountNotice>
+  /// Where users see their devices, for mails: an address of the operator's app or page. `nil` names ``issuer``.
+  public var devicesLink: String?
   /// The operator's JSON object, which apps read at `GET /v1/app-config`.
   public var appConfig: String
   /// Stronger parameters than before are used for existing passwords from their next sign-in.
@@ -99,6 +104,8 @@ public struct ServerConfiguration: Sendable {
     mailJitter: Duration = .seconds(2),
     mailsAtOnce: Int = 4,
     mailLease: Duration = .seconds(120),
+    notices: Set<AccountNotice> = Set(AccountNotice.allCases),
+    devicesLink: String? = nil,
     appConfig: String = "{}",
     passwordHashing: Argon2Parameters = .recommended,
     passwordPolicy: PasswordPolicy = PasswordPolicy(),
@@ -131,6 +138,8 @@ public struct ServerConfiguration: Sendable {
     self.mailJitter = mailJitter
     self.mailsAtOnce = max(1, mailsAtOnce)
     self.mailLease = max(.seconds(1), mailLease)
+    self.notices = notices
+    self.devicesLink = devicesLink
     self.appConfig = appConfig
     self.passwordHashing = passwordHashing
     self.passwordPolicy = passwordPolicy

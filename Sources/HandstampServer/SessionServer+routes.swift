@@ -128,7 +128,8 @@ extension SessionServer {
     MailCarrier(
       outbox: outbox, registry: registry, mailer: mailer,
       writer: MailWriter(
-        sender: configuration.sender, link: configuration.mailLink, issuer: configuration.issuer),
+        sender: configuration.sender, link: configuration.mailLink, issuer: configuration.issuer,
+        devicesLink: configuration.devicesLink ?? configuration.issuer),
       clock: clock, metrics: metrics, errors: errors, width: configuration.mailsAtOnce,
       lease: configuration.mailLease, interval: configuration.mailInterval, logger: configuration.logger)
   }

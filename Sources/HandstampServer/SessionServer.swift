@@ -47,6 +47,8 @@ public struct SessionServer: Sendable {
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = []
   ) async throws {
     self.configuration = configuration
+    var registry = registry
+    registry.notices = mailer == nil ? [] : configuration.notices
     self.registry = registry
     self.middlewares = middlewares
     let metrics = ServerMetrics()

@@ -9,15 +9,28 @@ package struct MailJob: Sendable, Hashable {
     case signUp = "sign-up"
     /// A guest wants the address for its account.
     case upgrade
+    case newDevice = "new-device"
+    case passwordChanged = "password-changed"
+    case tokenTheft = "token-theft"
+
+    /// What an account is told of; `nil` for a mail that an address asked for.
+    package var notice: AccountNotice? {
+      switch self {
+      case .reset, .signUp, .upgrade: nil
+      case .newDevice: .newDevice
+      case .passwordChanged: .passwordChanged
+      case .tokenTheft: .tokenTheft
+      }
+    }
   }
 
   package let kind: Kind
-  /// The address as it was typed.
-  package let email: EmailAddress
-  /// The guest of an upgrade.
-  package var guest: AccountID?
-  /// The display name of a new account.
-  package var username = ""
+  /// The address as it was typed; `nil` if the mail goes to that of ``account``.
+  package var email: EmailAddress?
+  /// The guest of an upgrade, or the account of a notice.
+  package var account: AccountID?
+  /// The display name of a new account, or that of the device that a notice is about.
+  package var name = ""
   /// How often it was claimed.
   package fileprivate(set) var attempts = 0
   /// Drawn by each claim, so that a worker whose lease has passed notices that another has the mail.
@@ -30,11 +43,30 @@ package struct MailJob: Sendable, Hashable {
   ///
   /// - Parameter guest: the account that becomes a full one; `nil` for a new account.
   package static func confirmation(_ email: EmailAddress, username: String, guest: AccountID? = nil) -> MailJob {
-    MailJob(kind: guest == nil ? .signUp : .upgrade, email: email, guest: guest, username: username)
+    MailJob(kind: guest == nil ? .signUp : .upgrade, email: email, account: guest, name: username)
   }
 
-  /// The same for every mail of this kind to this address, so that there is one at a time.
-  var id: FactID { FactID(.mail, kind.rawValue, email.normalized) }
+  static func notice(_ notice: AccountNotice, of account: AccountID, device: String) -> MailJob {
+    let kind: Kind =
+      switch notice {
+      case .newDevice: .newDevice
+      case .passwordChanged: .passwordChanged
+      case .tokenTheft: .tokenTheft
+      }
+    return MailJob(kind: kind, account: account, name: device)
+  }
+
+  /// How long a mail that was not claimed is kept. A worker gives up long before.
+  private static let memory = Duration.seconds(48 * 3600)
+
+  /// The job as it is stored.
+  ///
+  /// - Parameter key: tells it from others of its kind.
+  func fact(subject: String = "", key: String, delay: Duration, now: UnixTime) -> RegistryFact {
+    RegistryFact(
+      id: FactID(.mail, kind.rawValue, key), kind: .mail, subject: subject, payload: GrantCoding.text(self),
+      createdAt: now, dueAt: now.advanced(by: delay), expiresAt: now.advanced(by: MailJob.memory))
+  }
 
   func claimed(as lease: String) -> MailJob {
     var job = self
@@ -47,18 +79,18 @@ package struct MailJob: Sendable, Hashable {
 extension MailJob: StoredGrant {
   var fields: [String: String?] {
     [
-      "kind": kind.rawValue, "email": email.typed, "guest": guest?.rawValue, "name": username,
+      "kind": kind.rawValue, "email": email?.typed, "account": account?.rawValue, "name": name,
       "attempts": String(attempts), "lease": lease,
     ]
   }
 
   init?(fields: [String: String]) {
-    guard let kind = fields["kind"].flatMap({ Kind(rawValue: $0) }), let email = fields["email"],
-      let email = EmailAddress(email), let attempts = fields["attempts"].flatMap({ Int($0) })
+    guard let kind = fields["kind"].flatMap({ Kind(rawValue: $0) }),
+      let attempts = fields["attempts"].flatMap({ Int($0) })
     else { return nil }
     self.init(
-      kind: kind, email: email, guest: fields["guest"].map { AccountID($0) }, username: fields["name"] ?? "",
-      attempts: attempts, lease: fields["lease"] ?? "")
+      kind: kind, email: fields["email"].flatMap { EmailAddress($0) }, account: fields["account"].map { AccountID($0) },
+      name: fields["name"] ?? "", attempts: attempts, lease: fields["lease"] ?? "")
   }
 }
 
@@ -79,6 +111,10 @@ package struct Letter: Sendable, Hashable {
     case confirmation(OneTimeToken)
     /// The address that wants an account has one.
     case known
+    /// Something happened to the account.
+    ///
+    /// - Parameter device: the name that the device gave itself; empty if there is none.
+    case notice(AccountNotice, device: String, at: UnixTime)
   }
 
   package let to: EmailAddress

@@ -2,8 +2,6 @@ package import HandstampCore
 import HandstampSupport
 
 extension Registry {
-  /// How long a mail that was not claimed is kept. A worker gives up long before.
-  private static let mailMemory = Duration.seconds(48 * 3600)
   /// When a mail of a kind that this version does not know is looked at again.
   private static let deferral = Duration.seconds(3600)
 
@@ -11,13 +9,10 @@ extension Registry {
   /// ``finish(_:interval:now:)`` was given.
   ///
   /// Writes in any case, and looks up no account, so that the time of a response tells nothing about the address.
-  package func post(_ job: MailJob, delay: Duration, now: UnixTime) async throws(RegistryError) {
-    try await updateFact(job.id, now: now) { stored in
-      stored
-        ?? RegistryFact(
-          id: job.id, kind: .mail, payload: GrantCoding.text(job), createdAt: now,
-          dueAt: now.advanced(by: delay), expiresAt: now.advanced(by: Registry.mailMemory))
-    }
+  package func post(_ job: MailJob, to email: EmailAddress, delay: Duration, now: UnixTime) async throws(RegistryError)
+  {
+    let fact = job.fact(key: email.normalized, delay: delay, now: now)
+    try await updateFact(fact.id, now: now) { $0 ?? fact }
   }
 
   /// Returns at most `limit` mails to be sent at `now` or earlier, the most overdue first.
@@ -49,17 +44,22 @@ extension Registry {
   package func write(
     _ mail: ClaimedMail, leasedUntil lease: UnixTime, now: UnixTime
   ) async throws(RegistryError) -> (mail: ClaimedMail, letter: Letter?)? {
-    let (letter, changes) = try await letter(for: mail.job, now: now)
+    let (letter, changes) = try await letter(for: mail, now: now)
     guard let mail = try await change(mail, with: changes, { $0.dueAt = lease }) else { return nil }
     return (mail, letter)
   }
 
   private func letter(
-    for job: MailJob, now: UnixTime
+    for mail: ClaimedMail, now: UnixTime
   ) async throws(RegistryError) -> (Letter?, [RegistryChange]) {
+    let job = mail.job
     // Both look-ups come first, so that there are as many in any case.
-    let guest = try await guest(of: job)
-    let account = try await account(email: job.email)
+    let named = try await named(by: job)
+    guard let address = job.email else {
+      guard let notice = job.kind.notice, let email = named?.email else { return (nil, []) }
+      return (Letter(to: email, content: .notice(notice, device: job.name, at: mail.createdAt)), [])
+    }
+    let account = try await account(email: address)
     switch job.kind {
     case .reset:
       // The account's spelling of the address, which was confirmed.
@@ -69,22 +69,22 @@ extension Registry {
       let (token, change) = resetToken(for: account, now: now)
       return (Letter(to: email, content: .reset(token)), [change])
     case .signUp:
-      guard account == nil else { return (Letter(to: job.email, content: .known), []) }
-      let (token, change) = signUpToken(for: job.email, job.username, now: now)
-      return (Letter(to: job.email, content: .confirmation(token)), [change])
+      guard account == nil else { return (Letter(to: address, content: .known), []) }
+      let (token, change) = signUpToken(for: address, job.name, now: now)
+      return (Letter(to: address, content: .confirmation(token)), [change])
     case .upgrade:
-      guard account == nil else { return (Letter(to: job.email, content: .known), []) }
-      guard let guest else { return (nil, []) }
-      let (token, changes) = upgradeToken(for: guest, job.email, job.username, now: now)
-      return (Letter(to: job.email, content: .confirmation(token)), changes)
+      guard account == nil else { return (Letter(to: address, content: .known), []) }
+      guard let named, named.isGuest else { return (nil, []) }
+      let (token, changes) = upgradeToken(for: named, address, job.name, now: now)
+      return (Letter(to: address, content: .confirmation(token)), changes)
+    case .newDevice, .passwordChanged, .tokenTheft: return (nil, [])
     }
   }
 
-  private func guest(of job: MailJob) async throws(RegistryError) -> AccountRecord? {
-    guard let id = job.guest, let guest = try await account(id), guest.isGuest, guest.closedAt == nil else {
-      return nil
-    }
-    return guest
+  /// The account that a job names, if it is open.
+  private func named(by job: MailJob) async throws(RegistryError) -> AccountRecord? {
+    guard let id = job.account, let account = try await account(id), account.closedAt == nil else { return nil }
+    return account
   }
 
   /// Has a mail sent later, because it could not be sent now.

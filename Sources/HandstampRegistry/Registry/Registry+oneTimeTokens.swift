@@ -39,7 +39,7 @@ extension Registry {
           with: [
             .redeemOneTimeToken(stored.id), .voidOneTimeTokens(.passwordReset, subject: stored.subject),
             .replaceAccount(changed, expecting: record.revision),
-          ] + GuessSubject.forgetting(record),
+          ] + GuessSubject.forgetting(record) + notice(.passwordChanged, of: id, device: "", now: now),
           events: [event]
         ) { () throws(RegistryStoreError) in try await store.sessions(of: id) }
       } catch {

@@ -26,7 +26,7 @@ struct PasswordResetController: Sendable {
   @concurrent func request(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let email = try await request.json(as: ResetBody.self, upTo: bodyLimit).email
     try limits.take(.mails, from: limits.client(of: request, context), about: email.normalized)
-    try await outbox.add(.reset(email))
+    try await outbox.add(.reset(email), to: email)
     return .accepted("mail_sent")
   }
 

@@ -53,7 +53,7 @@ struct SignUpController: Sendable {
       throw Problem.invalidRequest("email: mail cannot be sent to this address.")
     }
     try limits.take(.mails, from: client, about: body.email.normalized)
-    try await outbox.add(.confirmation(body.email, username: body.username, guest: guest?.id))
+    try await outbox.add(.confirmation(body.email, username: body.username, guest: guest?.id), to: body.email)
     return .accepted("confirmation_sent")
   }
 

@@ -14,6 +14,8 @@ struct MailCarrier: Service, CustomStringConvertible {
   static let longestPause = Duration.seconds(3600)
   /// How long after the request for it a mail is still sent.
   static let patience = Duration.seconds(24 * 3600)
+  /// How long a notice that was sent counts towards the most that an account gets.
+  private static let noticeMemory = Duration.seconds(3600)
 
   let outbox: Outbox
   let registry: Registry
@@ -125,6 +127,7 @@ struct MailCarrier: Service, CustomStringConvertible {
   }
 
   private func finish(_ mail: ClaimedMail) async throws {
+    let interval = mail.job.kind.notice == nil ? interval : MailCarrier.noticeMemory
     try await registry.finish(mail, interval: interval, now: clock.now)
   }
 
@@ -143,10 +146,14 @@ struct MailCarrier: Service, CustomStringConvertible {
   }
 
   private func metadata(of mail: ClaimedMail) -> Logger.Metadata {
-    [
+    var metadata: Logger.Metadata = [
       "handstamp.mail": "\(mail.job.kind.rawValue)", "handstamp.attempts": "\(mail.job.attempts)",
-      "handstamp.email_hash": "\(registry.mint.pseudonym(of: mail.job.email.normalized))",
     ]
+    if let email = mail.job.email {
+      metadata["handstamp.email_hash"] = "\(registry.mint.pseudonym(of: email.normalized))"
+    }
+    if let account = mail.job.account { metadata["handstamp.account"] = "\(account)" }
+    return metadata
   }
 }
 #endif

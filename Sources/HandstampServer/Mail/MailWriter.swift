@@ -8,6 +8,8 @@ struct MailWriter: Sendable {
   /// The operator's template for links.
   let link: String?
   let issuer: String
+  /// Where users see their devices.
+  let devicesLink: String
 
   /// - Throws: ``MailFault/badAddress`` if mail cannot be sent to the address.
   func mail(_ letter: Letter, at time: UnixTime) throws(MailFault) -> Mail {
@@ -37,7 +39,61 @@ struct MailWriter: Sendable {
           If this wasn't you, you can ignore this mail.
           """)
       )
+    case .notice(let notice, let device, let time):
+      words(notice, MailWriter.quoted(device), "\(time.httpDate) UTC")
     }
+  }
+
+  private func words(_ notice: AccountNotice, _ device: String?, _ time: String) -> (StaticString, Secret) {
+    switch notice {
+    case .newDevice:
+      (
+        "New sign-in to your account",
+        Secret(
+          """
+          Your account at \(issuer) was signed in to on a new device\(device.map { ", which calls itself \($0)" } ?? ""), \
+          on \(time).
+
+          If this was you, there is nothing to do. If it wasn't, end that session and change your password:
+          \(devicesLink)
+          """)
+      )
+    case .passwordChanged:
+      (
+        "Your password was changed",
+        Secret(
+          """
+          The password of your account at \(issuer) was changed \
+          \(device.map { "on the device that calls itself \($0)" } ?? "with a code from a mail"), on \(time).
+
+          If this was you, there is nothing to do. If it wasn't, request a new password in the app, which signs out every
+          device. These are signed in now:
+          \(devicesLink)
+          """)
+      )
+    case .tokenTheft:
+      (
+        "A session of your account was ended",
+        Secret(
+          """
+          Your sign-in at \(issuer) on \(device.map { "the device that calls itself \($0)" } ?? "one of your devices") was copied, and \
+          the copy was used. That session was ended on \(time). Sign in again on that device.
+
+          If you restored the device from a backup, this is the reason. Otherwise, a program on it may have read your
+          sign-in: check the device, then change your password. These devices are signed in now:
+          \(devicesLink)
+          """)
+      )
+    }
+  }
+
+  /// The name of a device, which may be a stranger's choice: a few words without anything that a mail program makes a link or
+  /// a number to call of. `nil` if nothing is left.
+  static func quoted(_ name: String) -> String? {
+    var words = name.split { !($0.isLetter || $0.isNumber || "'’-()".contains($0)) }
+    if words.joined().count(where: \.isNumber) > 6 { words.removeAll { $0.contains(where: \.isNumber) } }
+    let text = words.joined(separator: " ").prefix(40)
+    return text.isEmpty ? nil : "“\(text)”"
   }
 
   private func text(_ purpose: String, _ token: OneTimeToken, action: String, life: String) -> Secret {

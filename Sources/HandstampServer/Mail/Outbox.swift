@@ -44,10 +44,10 @@ final class Outbox: Sendable {
   /// Stores a mail durably. It is sent soon, after a random delay, so that the work for it cannot be told from other work by its time.
   ///
   /// - Throws: ``Problem`` if the server has no mailer, ``RegistryError``.
-  func add(_ job: MailJob) async throws {
+  func add(_ job: MailJob, to email: EmailAddress) async throws {
     guard hasMailer else { throw Problem.notOffered("Mail is not set up on this server") }
     let delay = jitter > .zero ? jitter * Double.random(in: 0..<1) : .zero
-    try await registry.post(job, delay: delay, now: clock.now)
+    try await registry.post(job, to: email, delay: delay, now: clock.now)
     signal(.look)
   }
 
@@ -59,7 +59,7 @@ final class Outbox: Sendable {
   /// Runs `body` with the signals, which end when the server shuts down.
   func withSignals(_ body: (AsyncStream<Signal>) async -> Void) async {
     let (signals, continuation) = AsyncStream.makeStream(of: Signal.self)
-    state.withLock { $0.carrier = continuation }
+    state.withLock { ($0.isStopping, $0.carrier) = (false, continuation) }
     await withGracefulShutdownHandler {
       signal(.look)
       await body(signals)

@@ -146,7 +146,7 @@ extension TestServer {
       let email = try #require(EmailAddress("ada@example.org"))
       let registry = test.server.registry
       // A server that is killed between its claim and the mail.
-      try await registry.post(.reset(email), delay: .zero, now: clock.now)
+      try await registry.post(.reset(email), to: email, delay: .zero, now: clock.now)
       let fact = try #require(try await registry.dueMails(at: clock.now, limit: 9).first)
       let lease = clock.now.advanced(by: .seconds(120))
       let lost = try #require(try await registry.claim(fact, until: lease, now: clock.now))

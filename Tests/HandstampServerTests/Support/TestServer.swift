@@ -46,7 +46,7 @@ struct TestServer: Sendable {
   ) async throws -> Value {
     let logs = LogCapture()
     var configuration = ServerConfiguration(
-      issuer: "https://id.example.org", mailJitter: .zero, passwordHashing: .forTests, limits: .none,
+      issuer: "https://id.example.org", mailJitter: .zero, notices: [], passwordHashing: .forTests, limits: .none,
       logger: logs.logger,
       now: { clock.now })
     configure(&configuration)
