@@ -51,6 +51,7 @@ struct MailCarrier: Service, CustomStringConvertible {
     with mailer: any Mailer, at signals: AsyncStream<Outbox.Signal>, in group: inout DiscardingTaskGroup
   ) async {
     var running = 0
+    var tidiedAt: UnixTime?
     var timer: Task<Void, Never>?
     defer { timer?.cancel() }
     for await signal in signals {
@@ -60,6 +61,10 @@ struct MailCarrier: Service, CustomStringConvertible {
       }
       guard !outbox.isStopping else { continue }
       let waiters = outbox.takeWaiters()
+      if tidiedAt.map({ clock.now.since($0) >= .seconds(3600) }) ?? true {
+        tidiedAt = clock.now
+        await mailer.tidy(at: clock.read().wall)
+      }
       var pause = MailCarrier.pollInterval
       do throws(RegistryError) {
         while running < width {

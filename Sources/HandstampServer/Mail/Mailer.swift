@@ -6,6 +6,13 @@ public import HandstampRegistry
 public protocol Mailer: Sendable {
   /// Hands a mail over for delivery, outside any request. Called for several mails at once, and again later for one that failed.
   @concurrent func send(_ mail: Mail) async throws(MailFault)
+
+  /// Removes what it keeps of mails whose codes have expired. Called about once an hour. By default, it does nothing.
+  @concurrent func tidy(at now: UnixTime) async
+}
+
+extension Mailer {
+  @concurrent public func tidy(at now: UnixTime) async {}
 }
 
 /// A failure to hand over a mail.
