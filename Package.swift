@@ -160,6 +160,8 @@ let package = Package(
     // MARK: For servers
     .systemLibrary(
       name: "CHandstampArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"]), .brew(["argon2"])]),
+    // Finds libcurl at run time.
+    .target(name: "CHandstampCurl"),
     // Signed tokens and keys as JSON; seen by no app.
     .target(
       name: "HandstampJOSE",
@@ -172,6 +174,7 @@ let package = Package(
         .target(name: "HandstampJOSE", condition: .when(traits: ["Server"])),
         // Without the condition every app would be told to install libargon2.
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
+        .target(name: "CHandstampCurl", condition: .when(traits: ["Server"])),
       ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server")
         + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Server")

@@ -265,10 +265,10 @@ struct ChangeWriter {
 
   private func insert(_ record: OneTimeTokenRecord) throws {
     try run(
-      "INSERT INTO ticket (\(OneTimeTokenRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO ticket (\(OneTimeTokenRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       [
         Data(record.id.bytes), record.purpose.rawValue, record.subject, record.account?.rawValue,
-        record.email?.normalized, record.email?.typed, record.username, bytes(record.passwordHash), record.payload,
+        record.email?.normalized, record.email?.typed, record.username, record.payload,
         record.createdAt.milliseconds, record.expiresAt.milliseconds,
       ])
   }

@@ -115,8 +115,7 @@ extension AccountRecord {
 }
 
 extension OneTimeTokenRecord {
-  static let columns =
-    "id, purpose, subject, account, email, email_typed, username, password_hash, payload, created_at, expires_at"
+  static let columns = "id, purpose, subject, account, email, email_typed, username, payload, created_at, expires_at"
 
   init(row: Row) throws {
     var columns = Columns(row)
@@ -128,7 +127,7 @@ extension OneTimeTokenRecord {
     self.init(
       id: id, purpose: purpose, subject: subject, account: account,
       email: email.map { EmailAddress(stored: typed ?? $0, normalized: $0) }, username: try columns.value(),
-      passwordHash: try columns.optional(Data.self).map { Secret(bytes: $0) }, payload: try columns.value(),
+      payload: try columns.value(),
       createdAt: try columns.time(), expiresAt: try columns.time())
   }
 }

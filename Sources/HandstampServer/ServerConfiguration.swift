@@ -2,6 +2,7 @@
 public import CoreMetrics
 import Foundation
 public import HandstampCore
+public import HandstampRegistry
 public import Logging
 
 /// The configuration of a session server.
@@ -37,8 +38,18 @@ public struct ServerConfiguration: Sendable {
   public var mailLink: String?
   /// Minimum time between two mails of one kind to one address. A request in between gets the same response, but sends no mail.
   public var mailInterval: Duration
-  /// Maximum number of mails in the queue; further requests are answered 503.
-  public var mailQueue: Int
+  /// The greatest random delay between a request and the work for its mail, so that other requests, delayed by that work, do not
+  /// tell whether the address has an account. Default 2 s.
+  public var mailJitter: Duration
+  /// How many mails are sent at once, at least 1. Default 4.
+  public var mailsAtOnce: Int
+  /// How long a server has a mail for itself while it sends it, longer than the mailer takes. If the server dies, another sends it
+  /// then. Default 120 s.
+  public var mailLease: Duration
+  /// What accounts with an address are told of by mail. Default: everything.
+  public var notices: Set<AccountNotice>
+  /// Where users see their devices, for mails: an address of the operator's app or page. `nil` names ``issuer``.
+  public var devicesLink: String?
   /// The operator's JSON object, which apps read at `GET /v1/app-config`.
   public var appConfig: String
   /// Stronger parameters than before are used for existing passwords from their next sign-in.
@@ -97,7 +108,11 @@ public struct ServerConfiguration: Sendable {
     mailFrom: String? = nil,
     mailLink: String? = nil,
     mailInterval: Duration = .seconds(60),
-    mailQueue: Int = 256,
+    mailJitter: Duration = .seconds(2),
+    mailsAtOnce: Int = 4,
+    mailLease: Duration = .seconds(120),
+    notices: Set<AccountNotice> = Set(AccountNotice.allCases),
+    devicesLink: String? = nil,
     appConfig: String = "{}",
     passwordHashing: Argon2Parameters = .recommended,
     passwordPolicy: PasswordPolicy = PasswordPolicy(),
@@ -129,7 +144,11 @@ public struct ServerConfiguration: Sendable {
     self.mailFrom = mailFrom
     self.mailLink = mailLink
     self.mailInterval = mailInterval
-    self.mailQueue = mailQueue
+    self.mailJitter = mailJitter
+    self.mailsAtOnce = max(1, mailsAtOnce)
+    self.mailLease = max(.seconds(1), mailLease)
+    self.notices = notices
+    self.devicesLink = devicesLink
     self.appConfig = appConfig
     self.passwordHashing = passwordHashing
     self.passwordPolicy = passwordPolicy

@@ -52,17 +52,17 @@ extension SessionServer {
     .addRoutes(
       to: api)
     SignUpController(
-      registry: registry, accounts: accounts, passwords: passwords, policy: policy, sessions: sessions, mails: mails,
-      authenticator: authenticator, limits: limits, metrics: metrics, signUp: configuration.signUp, bodyLimit: limit
+      registry: registry, accounts: accounts, passwords: passwords, policy: policy, sessions: sessions, outbox: outbox,
+      authenticator: authenticator, limits: limits, clock: clock, metrics: metrics, signUp: configuration.signUp,
+      bodyLimit: limit
     ).addRoutes(to: api, ownAccounts: own)
     SignInController(
       registry: registry, accounts: accounts, sessions: sessions, identityTokens: identityTokens, limits: limits,
       clock: clock, signUp: configuration.signUp, bodyLimit: limit
     ).addRoutes(to: api)
     PasswordResetController(
-      registry: registry, passwords: passwords, policy: policy, mails: mails, journal: journal, limits: limits,
-      clock: clock,
-      metrics: metrics, bodyLimit: limit
+      registry: registry, passwords: passwords, policy: policy, outbox: outbox, journal: journal, limits: limits,
+      clock: clock, metrics: metrics, bodyLimit: limit
     ).addRoutes(to: own)
     AccountController(
       registry: registry, passwords: passwords, policy: policy, passwordGuard: passwordGuard,
@@ -132,10 +132,15 @@ extension SessionServer {
       registry: registry, tokens: tokens, proofs: proofs, clients: clients, clock: clock, metrics: metrics,
       errors: errors)
   }
-  private var mails: AccountMails {
-    AccountMails(
-      mailer: mailer, desk: desk, clock: clock, metrics: metrics, errors: errors, sender: configuration.sender,
-      link: configuration.mailLink, issuer: configuration.issuer, logger: configuration.logger)
+  var carrier: MailCarrier {
+    MailCarrier(
+      outbox: outbox, registry: registry, mailer: mailer,
+      writer: MailWriter(
+        sender: configuration.sender, link: configuration.mailLink, issuer: configuration.issuer,
+        devicesLink: configuration.devicesLink ?? configuration.issuer),
+      clock: clock, metrics: metrics, errors: errors, width: configuration.mailsAtOnce,
+      lease: configuration.mailLease, interval: configuration.mailInterval, logger: configuration.logger,
+      successor: { [latest] in latest.server?.carrier })
   }
 }
 #endif

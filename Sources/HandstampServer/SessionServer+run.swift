@@ -74,7 +74,7 @@ extension SessionServer {
     let listener = try listener(on: addresses, notifier: notifier, onReady: onReady)
     // Services shut down last to first: the streams end before the server waits for its connections.
     var configuration = ServiceGroupConfiguration(
-      services: others + [MailFinisher(desk: desk), listener] + backgroundServices,
+      services: others + [carrier, listener] + backgroundServices,
       gracefulShutdownSignals: signals,
       logger: self.configuration.logger)
     configuration.maximumGracefulShutdownDuration = self.configuration.shutdownLimit
@@ -127,10 +127,10 @@ extension SessionServer {
 }
 
 extension SessionServer {
-  /// What the server does besides answering requests: it sends queued mails before a shutdown, ends expired sessions, deletes
+  /// What the server does besides answering requests: it sends mails, ends expired sessions, deletes
   /// old data, accepts a clock that jumped once it runs steadily, and announces events of other servers. Give them to the
   /// Hummingbird application that has the server's routes; ``run(host:port:stoppingOnSignals:onReady:)`` runs them itself.
-  public var services: [any Service] { [MailFinisher(desk: desk)] + backgroundServices }
+  public var services: [any Service] { [carrier] + backgroundServices }
 
   private var backgroundServices: [any Service] {
     [

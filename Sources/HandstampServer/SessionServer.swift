@@ -17,7 +17,7 @@ public struct SessionServer: Sendable {
   let passwords: PasswordPool
   let hub: EventHub
   let mailer: (any Mailer)?
-  let desk: MailDesk
+  let outbox: Outbox
   let identityTokens: IdentityTokens?
   /// The app's accounts; `nil` if they are in the registry.
   let directory: (any AccountDirectory)?
@@ -62,6 +62,8 @@ public struct SessionServer: Sendable {
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>], continuing former: SessionServer?
   ) async throws {
     self.configuration = configuration
+    var registry = registry
+    registry.notices = mailer == nil ? [] : configuration.notices
     self.registry = registry
     self.middlewares = middlewares
     let metrics = former?.metrics ?? ServerMetrics(factory: configuration.metrics)
@@ -96,7 +98,9 @@ public struct SessionServer: Sendable {
       proxies: configuration.trustedProxies, metrics: metrics)
     passwordGuard = PasswordGuard(registry: registry, limits: limits, metrics: metrics)
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
-    desk = former?.desk ?? MailDesk(capacity: configuration.mailQueue, interval: configuration.mailInterval)
+    outbox =
+      former?.outbox
+      ?? Outbox(registry: registry, clock: clock, jitter: configuration.mailJitter, hasMailer: mailer != nil)
     clients = try ClientDirectory(
       configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms)
     readiness = former?.readiness ?? Readiness(registry: registry, clock: clock, uptime: configuration.uptime)

@@ -123,13 +123,14 @@ final class Post: Mailer {
       let backend = server.backend(kind)
       let outcome = try await backend.signUp(email: "ada@example.org", password: password, username: "Ada")
       #expect(outcome == .confirmationSent)
-      let grant = try await backend.confirmSignUp(try await post.nextCode())
+      let grant = try await backend.confirmSignUp(try await post.nextCode(), password: Secret("another password"))
       #expect(grant.profile?.name == "Ada")
       let guest = try await server.backend(kind, device: "tablet").signInAnonymously()
       let pending = try await backend.upgrade(
         email: "bob@example.org", password: password, username: "Bob", token: guest.accessToken)
       #expect(pending == .confirmationSent)
-      let full = try await server.backend(kind, device: "tablet").confirmSignUp(try await post.nextCode())
+      let full = try await server.backend(kind, device: "tablet").confirmSignUp(
+        try await post.nextCode(), password: password)
       #expect(full.profile?.id == guest.profile?.id)
     }
   }

@@ -37,7 +37,7 @@ struct RealServer: Sendable {
     _ configure: (inout ServerConfiguration) -> Void = { _ in }, body: (RealServer) async throws -> Value
   ) async throws -> Value {
     var configuration = ServerConfiguration(
-      issuer: "https://id.example.org", passwordHashing: .forTests, limits: .none,
+      issuer: "https://id.example.org", mailJitter: .zero, notices: [], passwordHashing: .forTests, limits: .none,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
       now: { SystemClock().now().wall })
     configuration.accessTokenLife = life

@@ -55,17 +55,17 @@ import Testing
     let store = FailingStore()
     let world = try await World(store: store)
     let email = try #require(EmailAddress("new@example.org"))
-    let token = try await world.registry.beginSignUp(email: email, username: "N", passwordHash: Secret("h"), now: start)
+    let token = try await world.registry.beginSignUp(email: email, username: "N", now: start)
     store.fail(.unavailable("disk"))
     await #expect(throws: RegistryError.unavailable("disk")) {
-      try await world.registry.confirm(token, device: device, now: start)
+      try await world.registry.confirm(token, passwordHash: Secret("h"), device: device, now: start)
     }
     store.fail(nil)
-    let new = try await world.registry.confirm(token, device: device, now: start)
+    let new = try await world.registry.confirm(token, passwordHash: Secret("h"), device: device, now: start)
     #expect(new.account.email == email)
     #expect(try await world.registry.account(email: email) == new.account)
     await #expect(throws: RegistryError.oneTimeTokenInvalid) {
-      try await world.registry.confirm(token, device: device, now: start)
+      try await world.registry.confirm(token, passwordHash: Secret("h"), device: device, now: start)
     }
   }
 }

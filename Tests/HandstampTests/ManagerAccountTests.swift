@@ -37,6 +37,10 @@ private final class Desk: AccountBackend {
     try note("sign-up")
     return email == "new@example.org" ? .confirmationSent : .signedIn(grant("ada", session: "up"))
   }
+  func confirmSignUp(_ code: Secret, password: Secret) async throws(SessionError) -> TokenResponse {
+    try note("confirm \(code.withExposed { $0 }) \(password.withExposed { $0 })")
+    return grant("ada", session: "confirmed")
+  }
   func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
     try note("sign-in")
     return grant("ada", session: "in")
@@ -86,6 +90,10 @@ private final class Desk: AccountBackend {
     let later = try await session.signUp(email: "new@example.org", password: "p", username: "ada")
     #expect(later == .confirmationSent)
     #expect(!session.isAuthenticated)
+    try await session.confirmSignUp("code", password: "q", remember: false)
+    #expect(session.currentUser?.id == AccountID("ada") && desk.calls.last == "confirm code q")
+    if case .value(let entry) = await vault.read() { #expect(entry.session == nil) }
+    _ = await session.signOut()
     guard case .signedIn = try await session.signUp(email: "a@example.org", password: "p", username: "ada")
     else {
       throw SessionError.cancelled

@@ -29,6 +29,18 @@ import Testing
     await model.submit()?.value
     #expect(service.calls == ["signUp ada@example.org Ada true"])
     #expect(model.notice == .confirmationSent && model.notice?.wording.word == .confirmationSent)
+    #expect(model.form == .confirm && model.password == "correct horse" && !model.canSubmit)
+    model.code = " hsl1.code\n"
+    service.error = .refused(code: "link_invalid", detail: nil)
+    await model.submit()?.value
+    #expect(model.failure?.wording.word == .errorCodeInvalid && model.password == "correct horse")
+    service.error = nil
+    await model.submit()?.value
+    #expect(service.calls.last == "confirm hsl1.code correct horse true" && service.calls.count == 3)
+    #expect(model.notice == nil && model.failure == nil && model.password.isEmpty && model.code.isEmpty)
+  }
+
+  @Test func `signs up at once where no confirmation is needed`() async throws {
     let again = filled(.signUp)
     service.signUpResult = .signedIn(
       SignedIn(session: "s", profile: .init(id: "ada", name: "Ada"), startedAt: .init(milliseconds: 0)))
@@ -78,6 +90,8 @@ import Testing
     (model.email, model.password, model.username) = (email, password, name)
     #expect(!model.canSubmit && model.submit() == nil)
     model.form = .signUp
+    #expect(!model.canSubmit)
+    model.form = .confirm
     #expect(!model.canSubmit)
     #expect(service.calls.isEmpty)
   }
@@ -214,6 +228,9 @@ struct NoAccounts: AccountBackend {
   @concurrent func signUp(
     email: String, password: Secret, username: String
   ) async throws(SessionError) -> SignUpResponse { throw .unsupported("sign-up") }
+  @concurrent func confirmSignUp(_ code: Secret, password: Secret) async throws(SessionError) -> TokenResponse {
+    throw .unsupported("sign-up")
+  }
   @concurrent func signInAnonymously() async throws(SessionError) -> TokenResponse { throw .unsupported("guests") }
   @concurrent func upgrade(
     email: String, password: Secret, username: String, token: AccessToken

@@ -34,6 +34,10 @@ let base = URL(fileURLWithPath: "/nowhere")
     return signUpResult
   }
 
+  func confirmSignUp(_ code: String, password: String, remember: Bool) async throws(SessionError) {
+    try await answer("confirm \(code) \(password) \(remember)")
+  }
+
   func signInAnonymously() async throws(SessionError) { try await answer("guest") }
 
   func signInWithApple(idToken: Secret, nonce: String, remember: Bool) async throws(SessionError) {

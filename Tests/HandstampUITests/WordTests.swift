@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("link_invalid", "link invalid"), ("<script>", "?"), (String(repeating: "x", count: 41), "?"), ("Ünïcode", "?"),
+    ("not_anonymous", "not anonymous"), ("<script>", "?"), (String(repeating: "x", count: 41), "?"), ("Ünïcode", "?"),
   ])
   func `show a server's code without a better word, and nothing else from it`(code: String, shown: String) {
     #expect(Wording(SessionError.refused(code: code, detail: "secret")) == Wording(.errorRefused, shown))

@@ -4,7 +4,7 @@ public import HandstampCore
 /// code: `wrong_credentials`, `email_taken`, `weak_password`, `sign_up_closed`, `link_invalid`, `not_anonymous` and so on.
 extension ServerBackend {
   /// Creates an account and signs in, unless the server requires the address to be confirmed first: continue with
-  /// ``confirmSignUp(_:)``.
+  /// ``confirmSignUp(_:password:)``. The password is then not used yet.
   ///
   /// - Parameter username: the display name, ``Profile/name``. The user signs in with the email address.
   @concurrent public func signUp(
@@ -33,14 +33,21 @@ extension ServerBackend {
       of: send("POST", "/v1/upgrade", json: Body.signUp(email, password, username, device), token: token))
   }
 
-  /// Completes a sign-up or an upgrade that was confirmed by mail, and signs in.
+  /// Completes a sign-up or an upgrade that was confirmed by mail, sets the account's password, and signs in.
   ///
-  /// - Parameter code: the code in the mail, or in its link.
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `link_invalid` if the code is unknown, used or expired.
-  @concurrent public func confirmSignUp(_ code: Secret) async throws(SessionError) -> TokenResponse {
+  /// - Parameters:
+  ///   - code: the code in the mail, or in its link.
+  ///   - password: the password of the account.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `link_invalid` if the code is unknown, used or expired, or with
+  ///   `weak_password`; then the code stays valid.
+  @concurrent public func confirmSignUp(
+    _ code: Secret, password: Secret
+  ) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.take { () async throws(SessionError) in
       try await grant(
-        of: send("POST", "/v1/sign-up/confirm", json: Body(device: device, token: .some(code.exposed))))
+        of: send(
+          "POST", "/v1/sign-up/confirm",
+          json: Body(device: device, password: password.exposed, token: .some(code.exposed))))
     }
   }
 

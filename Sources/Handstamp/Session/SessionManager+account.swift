@@ -18,6 +18,23 @@ extension SessionManager where Server: AccountBackend {
     }
   }
 
+  /// Completes a sign-up or an upgrade after ``SignUpResult/confirmationSent``: sets the account's password, and signs in.
+  ///
+  /// - Parameters:
+  ///   - code: the code in the mail, or in its link.
+  ///   - password: the password of the account. Where addresses are confirmed, the one of ``signUp(email:password:username:remember:)``
+  ///     is not used: only the user who reads the address's mail chooses it.
+  ///   - remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default `true`.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `link_invalid` if the code is unknown, used or expired, or with
+  ///   `weak_password`; then the code stays valid.
+  public func confirmSignUp(
+    _ code: String, password: String, remember: Bool = true
+  ) async throws(SessionError) {
+    try await signIn(remember) { () async throws(SessionError) in
+      try await backend.confirmSignUp(Secret(code), password: Secret(password))
+    }
+  }
+
   /// Signs in with an email address and a password.
   ///
   /// - Parameter remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default
@@ -162,10 +179,7 @@ public enum SignUpResult: Sendable, Hashable {
   case signedIn(SignedIn)
   /// The address must be confirmed first; the state is unchanged. A server that requires this responds so for every address,
   /// whether or not a mail was sent, so as not to reveal which addresses have an account. At Handstamp's own server, an address
-  /// with an account gets a mail that says so; any other gets a code, which the app redeems for the session:
-  ///
-  /// ```swift
-  /// try await session.signIn { try await backend.confirmSignUp(code) }
-  /// ```
+  /// with an account gets a mail that says so; any other gets a code, which the app redeems for the session with
+  /// ``SessionManager/confirmSignUp(_:password:remember:)``.
   case confirmationSent
 }

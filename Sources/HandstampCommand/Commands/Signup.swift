@@ -34,8 +34,19 @@ struct Signup: SessionCommand {
     case .signedIn(let grant):
       try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(Refusal) in grant }
     case .confirmationSent:
-      Terminal.say("check your mail at \(email) and open the link in it")
-      Terminal.say("then run: handstamp login \(email) --server \(attempt.server.text)")
+      Terminal.say("check your mail at \(email)")
+      guard Terminal.isInteractive else {
+        Terminal.say("open the link in it, then run: handstamp login \(email) --server \(attempt.server.text)")
+        return
+      }
+      let code = Secret(
+        try Terminal.line(
+          "code in the mail", hint: "run: handstamp login \(email), if you have an account or opened the mail's link"))
+      try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(Refusal) in
+        try await attempt.response { () async throws(SessionError) in
+          try await attempt.identity.confirmSignUp(code, password: password)
+        }
+      }
     }
   }
 }

@@ -11,6 +11,13 @@ public protocol AccountBackend: Backend {
     email: String, password: Secret, username: String
   ) async throws(SessionError) -> SignUpResponse
 
+  /// Completes a sign-up or an upgrade after ``SignUpResponse/confirmationSent``: sets the account's password, and signs in.
+  ///
+  /// - Parameters:
+  ///   - code: the code in the mail, or in its link.
+  ///   - password: chosen here, by the user who reads the address's mail.
+  @concurrent func confirmSignUp(_ code: Secret, password: Secret) async throws(SessionError) -> TokenResponse
+
   /// Signs in with an email address and a password.
   @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse
 
@@ -62,7 +69,7 @@ public enum SignUpResponse: Sendable, Hashable {
   /// The account exists, and this is its session.
   case signedIn(TokenResponse)
   /// The address must be confirmed first; there is no session yet. A server that requires this responds so for every address,
-  /// whether or not a mail was sent, so as not to reveal which addresses have an account. Redeeming the mail's link or code
-  /// begins the session.
+  /// whether or not a mail was sent, so as not to reveal which addresses have an account. The mail's code begins the session, see
+  /// ``AccountBackend/confirmSignUp(_:password:)``.
   case confirmationSent
 }

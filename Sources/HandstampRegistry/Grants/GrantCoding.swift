@@ -1,7 +1,7 @@
 import HandstampCore
 import HandstampSupport
 
-/// A grant as the payload of a one-time token: form-encoded, with its fields sorted by name.
+/// A grant as the payload of a one-time token, or a mail as that of a fact: form-encoded, with its fields sorted by name.
 protocol StoredGrant {
   var fields: [String: String?] { get }
   init?(fields: [String: String])

@@ -18,9 +18,11 @@ extension Registry {
   public func beginWebSession(
     of account: AccountRecord, on browser: DeviceID, now: UnixTime
   ) async throws(RegistryError) -> OneTimeToken {
-    try await issue(
+    let device = DeviceInfo(id: browser, name: "a web browser", platform: "web")
+    let notice = try await noticing(device, of: account, now: now)
+    return try await issue(
       .webSession, subject: account.id.rawValue, account: account.id, payload: account.credentialState,
-      lasting: WebSessionLimits.life, now: now, with: [remembering(browser, of: account.id, seenAt: now)])
+      lasting: WebSessionLimits.life, now: now, with: [remembering(browser, of: account.id, seenAt: now)] + notice)
   }
 
   /// Returns a live web session, or `nil` if it is unknown, ended or expired, or if the account has a new password since.

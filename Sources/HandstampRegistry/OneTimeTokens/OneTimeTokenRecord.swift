@@ -33,7 +33,6 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
   public let account: AccountID?
   public let email: EmailAddress?
   public let username: String
-  public let passwordHash: Secret?
   /// Further data, in a format specific to the purpose.
   public let payload: String
   public private(set) var createdAt: UnixTime
@@ -42,7 +41,7 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
 
   public init(
     id: OneTimeTokenID, purpose: Purpose, subject: String, account: AccountID? = nil, email: EmailAddress? = nil,
-    username: String = "", passwordHash: Secret? = nil, payload: String = "", createdAt: UnixTime, expiresAt: UnixTime
+    username: String = "", payload: String = "", createdAt: UnixTime, expiresAt: UnixTime
   ) {
     self.id = id
     self.purpose = purpose
@@ -50,7 +49,6 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
     self.account = account
     self.email = email
     self.username = username.displayable(limit: AccountRecord.maxUsername)
-    self.passwordHash = passwordHash
     self.payload = payload
     self.createdAt = createdAt
     self.expiresAt = expiresAt

@@ -60,13 +60,15 @@ extension Registry {
     of record: AccountRecord, hash: Secret, keeping kept: SessionID?, endingOthers: Bool = true, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
     let changed = record.with(passwordHash: hash, at: now)
+    var device = ""
+    if let kept, notices.contains(.passwordChanged) { device = try await session(kept, now: now)?.device.name ?? "" }
     let event = RegistryEvent(kind: .credentialChange, account: record.id, session: kept, at: now)
     return try await end(
       .revoked, now: now,
       with: [
         .replaceAccount(changed, expecting: record.revision),
         .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
-      ],
+      ] + notice(.passwordChanged, of: record.id, device: device, now: now),
       events: [event]
     ) { () throws(RegistryStoreError) in
       endingOthers ? try await store.sessions(of: record.id).filter { $0.id != kept } : []
@@ -95,7 +97,7 @@ extension Registry {
         .replaceAccount(husk, expecting: record.revision),
         .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
         .voidOneTimeTokens(.upgrade, subject: record.id.rawValue),
-        .removeFacts(.device, subject: record.id.rawValue),
+        .removeFacts(.device, subject: record.id.rawValue), .removeFacts(.mail, subject: record.id.rawValue),
       ] + GuessSubject.forgetting(record),
       finally: [.eraseDevices(of: record.id)],
       events: [event]

@@ -13,7 +13,12 @@ extension Registry {
   /// one is used, so that a stranger who requests mails cannot make the owner's code useless.
   public func beginReset(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> OneTimeToken {
     guard account.closedAt == nil, account.passwordHash != nil else { throw .notFound }
-    return try await issue(
+    let (token, change) = resetToken(for: account, now: now)
+    return try await stored(token, [change])
+  }
+
+  func resetToken(for account: AccountRecord, now: UnixTime) -> (OneTimeToken, RegistryChange) {
+    token(
       .passwordReset, subject: account.id.rawValue, account: account.id, lasting: OneTimeTokenLimits.reset, now: now)
   }
 
@@ -34,7 +39,7 @@ extension Registry {
           with: [
             .redeemOneTimeToken(stored.id), .voidOneTimeTokens(.passwordReset, subject: stored.subject),
             .replaceAccount(changed, expecting: record.revision),
-          ] + GuessSubject.forgetting(record),
+          ] + GuessSubject.forgetting(record) + notice(.passwordChanged, of: id, device: "", now: now),
           events: [event]
         ) { () throws(RegistryStoreError) in try await store.sessions(of: id) }
       } catch {
@@ -47,33 +52,55 @@ extension Registry {
   /// Issues a one-time token that confirms the address of a new account. Earlier tokens for the same address stay valid: the
   /// first one redeemed creates the account.
   public func beginSignUp(
-    email: EmailAddress, username: String, passwordHash: Secret, now: UnixTime
+    email: EmailAddress, username: String, now: UnixTime
   ) async throws(RegistryError) -> OneTimeToken {
-    try await issue(
-      .signUp, subject: email.normalized, email: email, username: username, passwordHash: passwordHash,
+    let (token, change) = signUpToken(for: email, username, now: now)
+    return try await stored(token, [change])
+  }
+
+  func signUpToken(for email: EmailAddress, _ username: String, now: UnixTime) -> (OneTimeToken, RegistryChange) {
+    token(
+      .signUp, subject: email.normalized, email: email, username: username,
       lasting: OneTimeTokenLimits.confirmation, now: now)
   }
 
   /// Issues a one-time token that turns a guest account into a full one. It replaces any earlier one.
   public func beginUpgrade(
-    of guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, now: UnixTime
+    of guest: AccountRecord, email: EmailAddress, username: String, now: UnixTime
   ) async throws(RegistryError) -> OneTimeToken {
     guard guest.isGuest else { throw .notGuest }
-    return try await issue(
-      .upgrade, subject: guest.id.rawValue, account: guest.id, email: email, username: username,
-      passwordHash: passwordHash, lasting: OneTimeTokenLimits.confirmation, now: now, voidingOthers: true)
+    let (token, changes) = upgradeToken(for: guest, email, username, now: now)
+    return try await stored(token, changes)
   }
 
-  /// Redeems a confirmation token: creates the account, or upgrades the guest account, and signs in.
+  func upgradeToken(
+    for guest: AccountRecord, _ email: EmailAddress, _ username: String, now: UnixTime
+  ) -> (OneTimeToken, [RegistryChange]) {
+    let (token, change) = token(
+      .upgrade, subject: guest.id.rawValue, account: guest.id, email: email, username: username,
+      lasting: OneTimeTokenLimits.confirmation, now: now)
+    return (token, [.voidOneTimeTokens(.upgrade, subject: guest.id.rawValue), change])
+  }
+
+  /// Returns what a confirmation token confirms at the moment, the address and the name; `nil` if the token is not valid. Saves an
+  /// expensive password hash; the write decides.
+  public func signUp(
+    confirmedBy token: OneTimeToken, now: UnixTime
+  ) async throws(RegistryError) -> OneTimeTokenRecord? {
+    if let upgrade = try await find(token, .upgrade, now: now) { return upgrade }
+    return try await find(token, .signUp, now: now)
+  }
+
+  /// Redeems a confirmation token: creates the account, or upgrades the guest account, and signs in. The password is chosen here,
+  /// by the user who reads the address's mail: one that came with the sign-up may be a stranger's.
   ///
   /// - Parameter thumbprint: the JWK thumbprint that the session's tokens are bound to.
   public func confirm(
-    _ token: OneTimeToken, device: DeviceInfo, thumbprint: String? = nil, now: UnixTime
+    _ token: OneTimeToken, passwordHash hash: Secret, device: DeviceInfo, thumbprint: String? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     for _ in 0..<Registry.attempts {
       if let stored = try await find(token, .upgrade, now: now) {
-        guard let id = stored.account, let guest = try await account(id), guest.isGuest,
-          let email = stored.email, let hash = stored.passwordHash
+        guard let id = stored.account, let guest = try await account(id), guest.isGuest, let email = stored.email
         else { throw .oneTimeTokenInvalid }
         do throws(RegistryError) {
           return try await upgrade(
@@ -85,7 +112,7 @@ extension Registry {
         }
       }
       let stored = try await oneTimeToken(of: token, .signUp, now: now)
-      guard let email = stored.email, let hash = stored.passwordHash else { throw .oneTimeTokenInvalid }
+      guard let email = stored.email else { throw .oneTimeTokenInvalid }
       let record = newAccount(email: email, username: stored.username, passwordHash: hash, now: now)
       do throws(RegistryStoreError) {
         // The account goes first: a taken address is reported even if the token was just used.
@@ -136,21 +163,32 @@ extension Registry {
     return record
   }
 
-  func issue(
+  /// Draws a one-time token, and returns the change that stores it.
+  func token(
     _ purpose: OneTimeTokenRecord.Purpose, subject: String, account: AccountID? = nil, email: EmailAddress? = nil,
-    username: String = "", passwordHash: Secret? = nil, payload: String = "", lasting: Duration, now: UnixTime,
-    voidingOthers: Bool = false, with more: [RegistryChange] = []
-  ) async throws(RegistryError) -> OneTimeToken {
+    username: String = "", payload: String = "", lasting: Duration, now: UnixTime
+  ) -> (OneTimeToken, RegistryChange) {
     var source = source
     let token = OneTimeToken(from: &source)
     let record = OneTimeTokenRecord(
       id: OneTimeTokenID(of: token.secret, purpose: purpose), purpose: purpose, subject: subject, account: account,
-      email: email, username: username, passwordHash: passwordHash, payload: payload, createdAt: now,
-      expiresAt: now.advanced(by: lasting))
-    let void: [RegistryChange] = voidingOthers ? [.voidOneTimeTokens(purpose, subject: subject)] : []
-    do throws(RegistryStoreError) {
-      _ = try await store.write(void + [.createOneTimeToken(record)] + more, events: [])
-    } catch { throw RegistryError(error) }
+      email: email, username: username, payload: payload, createdAt: now, expiresAt: now.advanced(by: lasting))
+    return (token, .createOneTimeToken(record))
+  }
+
+  func issue(
+    _ purpose: OneTimeTokenRecord.Purpose, subject: String, account: AccountID? = nil, payload: String = "",
+    lasting: Duration, now: UnixTime, with more: [RegistryChange] = []
+  ) async throws(RegistryError) -> OneTimeToken {
+    let (token, change) = token(
+      purpose, subject: subject, account: account, payload: payload, lasting: lasting, now: now)
+    return try await stored(token, [change] + more)
+  }
+
+  private func stored(_ token: OneTimeToken, _ changes: [RegistryChange]) async throws(RegistryError) -> OneTimeToken {
+    do throws(RegistryStoreError) { _ = try await store.write(changes, events: []) } catch {
+      throw RegistryError(error)
+    }
     return token
   }
 }

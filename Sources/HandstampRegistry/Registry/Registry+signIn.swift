@@ -46,12 +46,13 @@ extension Registry {
     now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     guard account.closedAt == nil else { throw .accountClosed }
+    let notice = origin.client == nil ? try await noticing(device, of: account, now: now) : []
     for _ in 0..<Registry.attempts {
       let former = leaving(try await liveSessions(of: account.id), for: device, now: now)
       do throws(RegistryStoreError) {
         return try await begin(
           account, device, origin, replacing: former, now: now,
-          with: changes + [.expectAccount(account.id, revision: account.revision)])
+          with: changes + [.expectAccount(account.id, revision: account.revision)] + notice)
       } catch {
         switch error {
         case .alreadyExists: continue

@@ -9,6 +9,8 @@ public struct Registry: Sendable {
   let store: any RegistryStore
   public let mint: TokenMint
   public let limits: RegistryLimits
+  /// What accounts are told of by mail. Stored in the write that makes the event, and sent by a server that has a mailer.
+  package var notices: Set<AccountNotice> = []
   let rotation: Rotation
   let random: @Sendable () -> UInt64
 

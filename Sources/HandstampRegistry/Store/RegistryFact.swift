@@ -8,7 +8,7 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case guesses
     /// A device that an account is used on.
     case device
-    /// A mail that is still to be sent.
+    /// A mail that is still to be sent, or was asked for a moment ago.
     case mail
     /// That the store could be written, see ``Registry/checkWritable(now:)``.
     case probe

@@ -15,7 +15,7 @@ protocol Accounts: Sendable {
   /// - Parameter thumbprint: the JWK thumbprint that the session's tokens are bound to, if any.
   /// - Throws: ``PasswordPool/Busy``. The returned function throws ``RegistryError/emailTaken`` if an account has the address.
   func newAccount(
-    _ body: SignUpBody, boundTo thumbprint: String?
+    _ body: SignUpBody, password: Secret, boundTo thumbprint: String?
   ) async throws -> @Sendable (UnixTime) async throws -> NewSession
 }
 #endif

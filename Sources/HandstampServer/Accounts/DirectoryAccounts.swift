@@ -49,10 +49,10 @@ struct DirectoryAccounts: Accounts {
   }
 
   func newAccount(
-    _ body: SignUpBody, boundTo thumbprint: String?
+    _ body: SignUpBody, password: Secret, boundTo thumbprint: String?
   ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
     { now in
-      let entry = try await directory.create(email: body.email, username: body.username, password: body.password)
+      let entry = try await directory.create(email: body.email, username: body.username, password: password)
       return try await registry.createSession(
         for: adopted(entry, at: now), device: body.device, thumbprint: thumbprint, now: now)
     }

@@ -35,10 +35,10 @@ struct RegistryAccounts: Accounts {
   }
 
   func newAccount(
-    _ body: SignUpBody, boundTo thumbprint: String?
+    _ body: SignUpBody, password: Secret, boundTo thumbprint: String?
   ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
     // Hash before the address is looked up, so that the response time is the same either way.
-    let hash = try await passwords.hash(body.password)
+    let hash = try await passwords.hash(password)
     return { [registry] now in
       try await registry.signUp(
         email: body.email, username: body.username, passwordHash: hash, device: body.device,

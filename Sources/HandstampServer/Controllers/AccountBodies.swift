@@ -14,13 +14,15 @@ struct GuestBody: StrictlyDecodable {
 
 /// The body of `POST /v1/sign-up/confirm`.
 struct ConfirmBody: StrictlyDecodable {
-  enum Fields: String, CodingKey, CaseIterable { case token, device }
+  enum Fields: String, CodingKey, CaseIterable { case token, password, device }
   var token: Secret
+  var password: Secret
   var device: DeviceInfo
 
   init(from decoder: any Decoder) throws {
     let fields = try ConfirmBody.fields(of: decoder)
     token = try fields.secret(.token)
+    password = try fields.secret(.password)
     device = try fields.device(.device)
   }
 }

@@ -8,7 +8,7 @@ struct PasswordResetController: Sendable {
   let registry: Registry
   let passwords: PasswordPool
   let policy: PasswordPolicy
-  let mails: AccountMails
+  let outbox: Outbox
   let journal: SessionJournal
   let limits: RequestLimits
   let clock: ServerClock
@@ -21,16 +21,12 @@ struct PasswordResetController: Sendable {
     routes.post("/v1/password-reset/confirm", use: confirm)
   }
 
-  /// `POST /v1/password-reset`: answers 202 for every address, and sends a mail if there is a password to reset.
+  /// `POST /v1/password-reset`: answers 202 for every address, before it is looked up. A mail is sent later if there is a password
+  /// to reset.
   @concurrent func request(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let email = try await request.json(as: ResetBody.self, upTo: bodyLimit).email
     try limits.take(.mails, from: limits.client(of: request, context), about: email.normalized)
-    try mails.later("reset", to: email, logger: context.logger) { [registry, mails] now in
-      guard let account = try await registry.account(email: email), account.closedAt == nil else { return }
-      // Use the account's spelling of the address, which was confirmed.
-      guard let known = account.email else { return }
-      await mails.send(.reset, to: known, try await registry.beginReset(of: account, now: now))
-    }
+    try await outbox.add(.reset(email), to: email)
     return .accepted("mail_sent")
   }
 

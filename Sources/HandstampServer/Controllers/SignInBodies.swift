@@ -4,12 +4,13 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 
-/// The body of `POST /v1/sign-up`.
+/// The body of `POST /v1/sign-up` and `POST /v1/upgrade`.
 struct SignUpBody: StrictlyDecodable {
   enum Fields: String, CodingKey, CaseIterable { case email, password, username, device }
 
   var email: EmailAddress
-  var password: Secret
+  /// Ignored where addresses are confirmed: the owner of the address chooses the password then.
+  var password: Secret?
   var username: String
   var device: DeviceInfo
 
@@ -17,8 +18,15 @@ struct SignUpBody: StrictlyDecodable {
     let fields = try SignUpBody.fields(of: decoder)
     email = try fields.email(.email)
     username = try fields.name(.username)
-    password = try fields.secret(.password)
+    password = try fields.decodeIfPresent(String.self, forKey: .password).map { Secret($0) }
     device = try fields.device(.device)
+  }
+
+  var requiredPassword: Secret {
+    get throws(Problem) {
+      guard let password else { throw .invalidRequest("Missing: password.") }
+      return password
+    }
   }
 }
 

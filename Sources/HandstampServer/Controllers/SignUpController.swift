@@ -2,7 +2,6 @@
 import HandstampCore
 import HandstampRegistry
 import Hummingbird
-import Logging
 
 /// New accounts: sign-up, guests, and guests who become full accounts.
 struct SignUpController: Sendable {
@@ -11,9 +10,10 @@ struct SignUpController: Sendable {
   let passwords: PasswordPool
   let policy: PasswordPolicy
   let sessions: SessionIssuer
-  let mails: AccountMails
+  let outbox: Outbox
   let authenticator: Authenticator
   let limits: RequestLimits
+  let clock: ServerClock
   let metrics: ServerMetrics
   let signUp: ServerConfiguration.SignUp
   /// Maximum size of a body, in bytes.
@@ -32,49 +32,48 @@ struct SignUpController: Sendable {
   @concurrent func create(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard signUp != .closed else { throw Problem.signUpClosed }
     let body = try await request.json(as: SignUpBody.self, upTo: bodyLimit)
-    try policy.check(new: body.password, of: body.email, body.username)
-    let binding = try sessions.binding(of: request)
     let client = limits.client(of: request, context)
+    if signUp == .confirmed { return try await sendConfirmation(to: body, client) }
+    let password = try body.requiredPassword
+    try policy.check(new: password, of: body.email, body.username)
     try limits.take(.signUps, from: client)
-    if signUp == .confirmed {
-      return try await confirmationSent(to: body, client, context.logger) { hash, now throws(RegistryError) in
-        try await registry.beginSignUp(email: body.email, username: body.username, passwordHash: hash, now: now)
-      }
-    }
-    let make = try await accounts.newAccount(body, boundTo: binding.thumbprint)
+    let binding = try sessions.binding(of: request)
+    let make = try await accounts.newAccount(body, password: password, boundTo: binding.thumbprint)
     return try await sessions.begin(binding, status: .created, logger: context.logger, make)
   }
 
-  /// Answers 202 for every address. Whether the address has an account is looked up after the response: either a mail with a
-  /// one-time token, or one saying that there is an account, goes to that mailbox.
-  private func confirmationSent(
-    to body: SignUpBody, _ client: ClientAddress, _ logger: Logger,
-    _ issue: @escaping @Sendable (_ hash: Secret, _ now: UnixTime) async throws(RegistryError) -> OneTimeToken
+  /// Answers 202 for every address. Whether the address has an account is looked up later: either a mail with a one-time token,
+  /// or one saying that there is an account, goes to that mailbox.
+  ///
+  /// The password is chosen with that token: one from this request would be known to whoever typed the address.
+  private func sendConfirmation(
+    to body: SignUpBody, _ client: ClientAddress, of guest: AccountRecord? = nil
   ) async throws -> Response {
+    try limits.take(.signUps, from: client)
     guard Mailbox(body.email) != nil else {
       throw Problem.invalidRequest("email: mail cannot be sent to this address.")
     }
     try limits.take(.mails, from: client, about: body.email.normalized)
-    let hash = try await passwords.hash(body.password)
-    try mails.later("sign-up", to: body.email, logger: logger) { [registry, mails] now in
-      if try await registry.account(email: body.email) != nil {
-        await mails.send(.known, to: body.email, nil)
-      } else {
-        await mails.send(.confirm, to: body.email, try await issue(hash, now))
-      }
-    }
+    try await outbox.add(.confirmation(body.email, username: body.username, guest: guest?.id), to: body.email)
     return .accepted("confirmation_sent")
   }
 
-  /// `POST /v1/sign-up/confirm`: redeems a mailed one-time token: creates the account or upgrades the guest account, and
-  /// signs in.
+  /// `POST /v1/sign-up/confirm`: redeems a mailed one-time token: creates the account or upgrades the guest account, sets the
+  /// password, and signs in.
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let body = try await request.json(as: ConfirmBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
     try limits.take(.codes, from: limits.client(of: request, context))
     guard let token = OneTimeToken(presented: body.token) else { throw Problem.oneTimeTokenInvalid }
+    let place = try passwords.admit()
+    // Do not spend a hash on guesses.
+    guard let confirmed = try await registry.signUp(confirmedBy: token, now: clock.now) else {
+      throw Problem.oneTimeTokenInvalid
+    }
+    try policy.check(new: body.password, of: confirmed.email, confirmed.username)
+    let hash = try await place.hash(body.password)
     return try await sessions.begin(binding, status: .created, logger: context.logger) { now in
-      try await registry.confirm(token, device: body.device, thumbprint: binding.thumbprint, now: now)
+      try await registry.confirm(token, passwordHash: hash, device: body.device, thumbprint: binding.thumbprint, now: now)
     }
   }
 
@@ -100,25 +99,28 @@ struct SignUpController: Sendable {
   ) async throws -> Response {
     guard signUp != .closed else { throw Problem.signUpClosed }
     let body = try await request.json(as: SignUpBody.self, upTo: bodyLimit)
-    try policy.check(new: body.password, of: body.email, body.username)
-    let guest = try await registry.account(of: context.session)
-    guard guest.isGuest else { throw Problem.notGuest }
-    let binding = try sessions.binding(of: request, replacing: context.session)
     let client = limits.client(of: request, context.parent)
-    try limits.take(.signUps, from: client)
     if signUp == .confirmed {
-      return try await confirmationSent(to: body, client, context.logger) { hash, now throws(RegistryError) in
-        try await registry.beginUpgrade(
-          of: guest, email: body.email, username: body.username, passwordHash: hash, now: now)
-      }
+      return try await sendConfirmation(to: body, client, of: try await guest(of: context.session))
     }
-    let hash = try await passwords.hash(body.password)
+    let password = try body.requiredPassword
+    try policy.check(new: password, of: body.email, body.username)
+    let guest = try await guest(of: context.session)
+    let binding = try sessions.binding(of: request, replacing: context.session)
+    try limits.take(.signUps, from: client)
+    let hash = try await passwords.hash(password)
     metrics.update { $0.upgrades += 1 }
     return try await sessions.begin(binding, status: .ok, logger: context.logger) { now in
       try await registry.upgrade(
         guest, email: body.email, username: body.username, passwordHash: hash, device: body.device,
         thumbprint: binding.thumbprint, now: now)
     }
+  }
+
+  private func guest(of session: AuthenticatedSession) async throws -> AccountRecord {
+    let guest = try await registry.account(of: session)
+    guard guest.isGuest else { throw Problem.notGuest }
+    return guest
   }
 }
 #endif

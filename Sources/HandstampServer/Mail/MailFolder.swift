@@ -1,9 +1,14 @@
 #if Server
 import Foundation
-import HandstampCore
+public import HandstampCore
+import HandstampRegistry
 
-/// Writes each mail to a file in a folder instead of sending it: for trials, for tests, or for another program to pick up.
+/// Writes each mail to a file in a folder instead of sending it: for trials, for tests, or for another program to pick up. A file is
+/// removed after ``memory``, when the code in it has expired.
 public struct MailFolder: Mailer {
+  /// How long a mail stays in the folder.
+  public static let memory = OneTimeTokenLimits.confirmation
+
   public let path: String
 
   /// - Parameter path: created if it is missing, accessible only by its owner.
@@ -18,6 +23,18 @@ public struct MailFolder: Mailer {
     defer { unlink(draft) }
     try mail.message(.crlf).write(to: draft)
     guard link(draft, "\(path)/\(name).eml") == 0 else { throw fault("write to") }
+    await tidy(at: mail.sentAt)
+  }
+
+  /// Removes the mails that are older than ``memory``, and drafts that a crash left. Other files stay.
+  @concurrent public func tidy(at now: UnixTime) async {
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] {
+      guard name.hasSuffix(".eml") || name.hasPrefix("."),
+        let time = Int64(name.drop { $0 == "." }.prefix { $0 != "-" }), name.contains("-"),
+        now.since(UnixTime(milliseconds: time)) >= MailFolder.memory
+      else { continue }
+      unlink("\(path)/\(name)")
+    }
   }
 
   private func fault(_ what: String) -> MailFault {

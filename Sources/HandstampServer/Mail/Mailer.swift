@@ -4,18 +4,42 @@ public import HandstampRegistry
 
 /// Delivers the server's mails.
 public protocol Mailer: Sendable {
-  /// Hands a mail over for delivery. Called once per mail, one mail at a time, outside any request.
+  /// Hands a mail over for delivery, outside any request. Called for several mails at once, and again later for one that failed.
   @concurrent func send(_ mail: Mail) async throws(MailFault)
+
+  /// Removes what it keeps of mails whose codes have expired. Called about once an hour. By default, it does nothing.
+  @concurrent func tidy(at now: UnixTime) async
+}
+
+extension Mailer {
+  @concurrent public func tidy(at now: UnixTime) async {}
 }
 
 /// A failure to hand over a mail.
 public enum MailFault: Error, Sendable, Hashable {
-  /// The folder or the program is not usable at the moment. The text says why, without address or content.
+  /// The folder, the program or the mail server is not usable at the moment. The text says why, without address or content.
   case unavailable(String)
   /// The program exited with this status.
   case refused(status: Int32)
-  /// The program took too long and was killed.
+  /// The program took too long and was killed, or the mail server did not answer in time.
   case timedOut
+  /// The mail server refused the recipient or the mail, with this reply code (RFC 5321 section 4.2).
+  case rejected(code: Int)
+  /// An address has characters outside ASCII, and the mail server lacks SMTPUTF8 (RFC 6531).
+  case needsSMTPUTF8
+  /// Mail cannot be sent to this address.
+  case badAddress
+
+  /// Whether the same mail would fail again later.
+  public var isPermanent: Bool {
+    switch self {
+    // The mail is malformed, or its user or host does not exist (sysexits.h: EX_DATAERR, EX_NOUSER, EX_NOHOST).
+    case .refused(let status): [65, 67, 68].contains(status)
+    case .rejected(let code): code >= 500
+    case .badAddress, .needsSMTPUTF8: true
+    case .unavailable, .timedOut: false
+    }
+  }
 }
 
 /// An address that a mail can be sent to: a `dot-atom` at a domain (RFC 5322 section 3.4.1, RFC 6531 for other scripts).

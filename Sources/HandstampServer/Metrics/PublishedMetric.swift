@@ -32,7 +32,8 @@ struct PublishedMetric: Sendable {
     PublishedMetric("password_changes_total", "Passwords changed or reset.") { $0.passwordChanges },
     PublishedMetric("accounts_deleted_total", "Accounts deleted.") { $0.accountsDeleted },
     PublishedMetric("mails_sent_total", "Mails handed over for delivery.") { $0.mailsSent },
-    PublishedMetric("mails_failed_total", "Mails that could not be handed over.") { $0.mailsFailed },
+    PublishedMetric("mails_failed_total", "Attempts to hand a mail over that failed.") { $0.mailsFailed },
+    PublishedMetric("mails_abandoned_total", "Mails that were given up.") { $0.mailsAbandoned },
     PublishedMetric("pruned_total", "Rows deleted after their retention.") { $0.pruned },
     PublishedMetric("refused_sign_ins_total", "Sign-ins with a wrong address or password.") { $0.refusedSignIns },
     PublishedMetric("guesses_stopped_total", "Passwords not checked, because too many were wrong.") {

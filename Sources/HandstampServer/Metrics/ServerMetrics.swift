@@ -19,8 +19,10 @@ public final class ServerMetrics: Sendable {
     public var passwordChanges = 0
     public var accountsDeleted = 0
     public var mailsSent = 0
-    /// Mails that could not be handed over.
+    /// Attempts to hand a mail over that failed.
     public var mailsFailed = 0
+    /// Mails that were given up.
+    public var mailsAbandoned = 0
     /// Rows deleted after their retention.
     public var pruned = 0
     /// Sign-ins with a wrong address or password.

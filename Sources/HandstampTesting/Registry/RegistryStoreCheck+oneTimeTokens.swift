@@ -37,9 +37,7 @@ extension RegistryStoreCheck {
         id: OneTimeTokenID(of: Secret("full \(number)"), purpose: purpose), purpose: purpose,
         subject: "'; DROP TABLE ticket",
         account: AccountID("ada"), email: EmailAddress(" Zoë.O'Brien@Example.ORG "), username: "Zoë \"📱\"",
-        passwordHash: Secret("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA"), payload: #"{"a":"'; -- 📱"}"#,
-        createdAt: UnixTime(milliseconds: -1),
-        expiresAt: UnixTime(milliseconds: .max))
+        payload: #"{"a":"'; -- 📱"}"#, createdAt: UnixTime(milliseconds: -1), expiresAt: UnixTime(milliseconds: .max))
       for token in [bare, full] {
         _ = try await store.write([.createOneTimeToken(token)], events: [])
         let seen = try await other.oneTimeToken(token.id)

@@ -7,6 +7,7 @@ import HandstampCore
   func signUp(
     email: String, password: String, username: String, remember: Bool
   ) async throws(SessionError) -> SignUpResult
+  func confirmSignUp(_ code: String, password: String, remember: Bool) async throws(SessionError)
   func signInAnonymously() async throws(SessionError)
   func signInWithApple(idToken: Secret, nonce: String, remember: Bool) async throws(SessionError)
   func resetPassword(email: String) async throws(SessionError)

@@ -7,7 +7,7 @@ public import SwiftUI
 import UIKit
 #endif
 
-/// Sign-in, sign-up, password reset, guest access and Sign in with Apple.
+/// Sign-in, sign-up and its confirmation, password reset, guest access and Sign in with Apple.
 public struct AuthView: View {
   @State private var model: AuthViewModel
   private let allowsGuests: Bool
@@ -47,15 +47,20 @@ public struct AuthView: View {
   }
 
   @ViewBuilder private var fields: some View {
-    TextField(Word.email.text(), text: $model.email)
-      .autocorrectionDisabled()
-      .addressKeyboard()
+    if model.form == .confirm {
+      TextField(Word.code.text(), text: $model.code)
+        .autocorrectionDisabled()
+    } else {
+      TextField(Word.email.text(), text: $model.email)
+        .autocorrectionDisabled()
+        .addressKeyboard()
+    }
     if model.form == .signUp {
       TextField(Word.username.text(), text: $model.username)
     }
     if model.form != .reset {
       SecureField(Word.password.text(), text: $model.password)
-        .passwordContent(isNew: model.form == .signUp)
+        .passwordContent(isNew: model.form != .signIn)
         .onSubmit { model.submit() }
       Toggle(Word.remember.text(), isOn: $model.remembers)
     }
@@ -68,7 +73,7 @@ public struct AuthView: View {
       WorkingLabel(submitWord, isWorking: model.running == .submit)
     }
     .disabled(!model.canSubmit)
-    if model.offersApple, model.form != .reset {
+    if model.offersApple, isSignInOrUp {
       Button {
         model.signInWithApple()
       } label: {
@@ -76,7 +81,7 @@ public struct AuthView: View {
       }
       .disabled(model.isWorking)
     }
-    if allowsGuests, model.form != .reset {
+    if allowsGuests, isSignInOrUp {
       Button {
         model.continueAsGuest()
       } label: {
@@ -94,15 +99,18 @@ public struct AuthView: View {
     case .signIn:
       Button(Word.noAccount.text()) { model.form = .signUp }
       Button(Word.forgotPassword.text()) { model.form = .reset }
-    case .signUp, .reset:
+    case .signUp, .confirm, .reset:
       Button(Word.haveAccount.text()) { model.form = .signIn }
     }
   }
+
+  private var isSignInOrUp: Bool { model.form == .signIn || model.form == .signUp }
 
   private var submitWord: Word {
     switch model.form {
     case .signIn: .signIn
     case .signUp: .signUp
+    case .confirm: .confirm
     case .reset: .sendReset
     }
   }
@@ -162,6 +170,7 @@ final class PreviewAuth: AuthService {
   func signUp(
     email: String, password: String, username: String, remember: Bool
   ) async throws(SessionError) -> SignUpResult { .confirmationSent }
+  func confirmSignUp(_ code: String, password: String, remember: Bool) async throws(SessionError) {}
   func signInAnonymously() async throws(SessionError) {}
   func signInWithApple(idToken: Secret, nonce: String, remember: Bool) async throws(SessionError) {}
   func resetPassword(email: String) async throws(SessionError) {
@@ -173,6 +182,7 @@ struct AuthView_Previews: PreviewProvider {
   static var previews: some View {
     AuthView(PreviewAuth(), allowsGuests: true).previewDisplayName("Sign in")
     AuthView(form(.signUp)).previewDisplayName("Sign up")
+    AuthView(form(.confirm)).previewDisplayName("Confirm")
     AuthView(form(.reset)).previewDisplayName("Reset")
   }
 

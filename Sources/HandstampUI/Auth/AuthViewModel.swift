@@ -2,13 +2,19 @@ public import Handstamp
 import HandstampCore
 public import Observation
 
-/// The model of ``AuthView``: sign-in, sign-up, password reset, guest access and Sign in with Apple.
+/// The model of ``AuthView``: sign-in, sign-up and its confirmation, password reset, guest access and Sign in with Apple.
 ///
 /// An operation in progress ends, or is abandoned with ``cancel()``: then the form is usable again immediately, whether
 /// or not the server ever answers.
 @MainActor @Observable
 public final class AuthViewModel {
-  public enum Form: Sendable, Hashable, CaseIterable { case signIn, signUp, reset }
+  public enum Form: Sendable, Hashable, CaseIterable {
+    case signIn, signUp
+    /// Asks for the code of the mail that a sign-up causes, and for the password. An app that the mail's link opens shows it with
+    /// ``AuthViewModel/code`` filled in.
+    case confirm
+    case reset
+  }
 
   /// The operation that the user started.
   public enum Action: Sendable, Hashable { case submit, guest, apple }
@@ -47,6 +53,8 @@ public final class AuthViewModel {
   public var email = ""
   public var password = ""
   public var username = ""
+  /// The code of a mail, for ``Form/confirm``.
+  public var code = ""
   /// If `false`, the session ends with the process.
   public var remembers = true
 
@@ -76,11 +84,12 @@ public final class AuthViewModel {
 
   /// Whether the form is filled in, as far as the client can tell; the server decides whether the input is valid.
   public var canSubmit: Bool {
-    guard running == nil, isAddress(email) else { return false }
+    guard running == nil else { return false }
     return switch form {
-    case .signIn: !password.isEmpty
-    case .signUp: !password.isEmpty && !trimmed(username).isEmpty
-    case .reset: true
+    case .signIn: isAddress(email) && !password.isEmpty
+    case .signUp: isAddress(email) && !password.isEmpty && !trimmed(username).isEmpty
+    case .confirm: !trimmed(code).isEmpty && !password.isEmpty
+    case .reset: isAddress(email)
     }
   }
 
@@ -89,7 +98,7 @@ public final class AuthViewModel {
   public func submit() -> Task<Void, Never>? {
     guard canSubmit else { return nil }
     let (service, email, password, name) = (service, trimmed(email), password, trimmed(username))
-    let (form, remembers) = (form, remembers)
+    let (form, code, remembers) = (form, trimmed(code), remembers)
     return start(.submit) { () async throws(SessionError) in
       switch form {
       case .signIn:
@@ -98,6 +107,9 @@ public final class AuthViewModel {
       case .signUp:
         let result = try await service.signUp(email: email, password: password, username: name, remember: remembers)
         return result == .confirmationSent ? .confirmationSent : nil
+      case .confirm:
+        try await service.confirmSignUp(code, password: password, remember: remembers)
+        return nil
       case .reset:
         try await service.resetPassword(email: email)
         return .resetSent
@@ -167,9 +179,13 @@ public final class AuthViewModel {
     guard number == run else { return }
     (task, running) = (nil, nil)
     switch result {
+    case .success(.confirmationSent):
+      // The password stays: it is sent with the code.
+      form = .confirm
+      notice = .confirmationSent
     case .success(let new):
       notice = new
-      password = ""
+      (password, code) = ("", "")
     case .failure(let error):
       failure = Wording(error).map {
         Failure(error: error, action: action, wording: $0, remedy: remedy(for: error, action))

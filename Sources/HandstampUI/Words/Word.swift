@@ -25,6 +25,8 @@ public enum Word: String, Sendable, CaseIterable {
   case unlock
   case offline
   case confirmationSent = "confirmation_sent"
+  case code
+  case confirm
   case resetSent = "reset_sent"
   case sendReset = "send_reset"
 
@@ -58,6 +60,7 @@ public enum Word: String, Sendable, CaseIterable {
 
   case errorWrongCredentials = "error_wrong_credentials"
   case errorEmailTaken = "error_email_taken"
+  case errorCodeInvalid = "error_code_invalid"
   case errorWeakPassword = "error_weak_password"
   case errorSignUpClosed = "error_sign_up_closed"
   case errorUnreachable = "error_unreachable"

@@ -61,6 +61,7 @@ public struct Wording: Sendable, Hashable {
     case "wrong_credentials": self.init(.errorWrongCredentials)
     case "reauthentication_required": self.init(.passwordToEnd)
     case "email_taken": self.init(.errorEmailTaken)
+    case "link_invalid": self.init(.errorCodeInvalid)
     case "weak_password": self.init(.errorWeakPassword)
     case "sign_up_closed": self.init(.errorSignUpClosed)
     case "not_offered": self.init(.errorUnsupported)

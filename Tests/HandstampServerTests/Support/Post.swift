@@ -3,7 +3,7 @@ import HandstampCore
 import HandstampServer
 import HandstampSupport
 
-/// Captures a server's mails, and waits for the next one. It can delay them, or fail.
+/// Captures a server's mails, and waits for the next one. It can delay them, or fail for some or all.
 final class Post: Mailer {
   struct Letter: Sendable {
     var to: String
@@ -14,18 +14,19 @@ final class Post: Mailer {
   }
 
   private let letters = Locked<[Letter]>([])
-  private let fault: MailFault?
+  private let faults: Locked<[MailFault]>
   private let gate: Gate?
   private let (arrivals, continuation) = AsyncStream.makeStream(of: Letter.self)
 
-  init(failing fault: MailFault? = nil, behind gate: Gate? = nil) {
-    self.fault = fault
+  /// - Parameter faults: of the first mails.
+  init(failing faults: [MailFault] = [], behind gate: Gate? = nil) {
+    self.faults = Locked(faults)
     self.gate = gate
   }
 
   @concurrent func send(_ mail: Mail) async throws(MailFault) {
     await gate?.pass()
-    if let fault { throw fault }
+    if let fault = faults.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { throw fault }
     let letter = Letter(to: mail.to.address, subject: "\(mail.subject)", text: mail.text.withExposed { $0 })
     letters.withLock { $0.append(letter) }
     continuation.yield(letter)
@@ -44,9 +45,21 @@ final class Post: Mailer {
 actor Gate {
   private var isOpen = false
   private var waiting: [CheckedContinuation<Void, Never>] = []
+  private var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
   func pass() async {
-    if !isOpen { await withCheckedContinuation { waiting.append($0) } }
+    guard !isOpen else { return }
+    await withCheckedContinuation { continuation in
+      waiting.append(continuation)
+      for watcher in watchers where watcher.count <= waiting.count { watcher.continuation.resume() }
+      watchers.removeAll { $0.count <= waiting.count }
+    }
+  }
+
+  /// Returns when that many mails are waiting.
+  func arrivals(_ count: Int) async {
+    guard waiting.count < count else { return }
+    await withCheckedContinuation { watchers.append((count, $0)) }
   }
 
   func open() {

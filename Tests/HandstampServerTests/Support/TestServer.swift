@@ -46,7 +46,8 @@ struct TestServer: Sendable {
   ) async throws -> Value {
     let logs = LogCapture()
     var configuration = ServerConfiguration(
-      issuer: "https://id.example.org", passwordHashing: .forTests, limits: .none, logger: logs.logger,
+      issuer: "https://id.example.org", mailJitter: .zero, notices: [], passwordHashing: .forTests, limits: .none,
+      logger: logs.logger,
       now: { clock.now })
     configure(&configuration)
     var random = SystemRandomNumberGenerator()
@@ -93,6 +94,10 @@ struct TestServer: Sendable {
 
   static func signUpBody(_ email: String, password: String = password, device: String = "phone") -> String {
     #"{"email":"\#(email)","password":"\#(password)","username":"Ada","device":{"id":"d-\#(device)","name":"\#(device)","platform":"iOS"}}"#
+  }
+
+  static func confirmBody(_ code: String, password: String = password, device: String = "phone") -> String {
+    #"{"token":"\#(code)","password":"\#(password)",\#(deviceBody(device))}"#
   }
 
   static func signInBody(_ email: String, password: String = password, device: String = "laptop") -> String {

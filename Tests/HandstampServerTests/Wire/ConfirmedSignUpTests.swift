@@ -6,9 +6,11 @@ import Testing
 @testable import HandstampServer
 
 @Suite(.timeLimit(.minutes(10))) struct `With confirmed addresses` {
-  private func confirm(_ test: TestServer, _ code: String, device: String = "phone") async throws -> WireClient.Answer {
+  private func confirm(
+    _ test: TestServer, _ code: String, password: String = TestServer.password, device: String = "phone"
+  ) async throws -> WireClient.Answer {
     try await test.client.post(
-      "/v1/sign-up/confirm", json: #"{"token":"\#(code)",\#(TestServer.deviceBody(device))}"#)
+      "/v1/sign-up/confirm", json: TestServer.confirmBody(code, password: password, device: device))
   }
 
   private func run(_ post: Post, _ body: (TestServer) async throws -> Void) async throws {
@@ -45,12 +47,50 @@ import Testing
       let unknown = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("eve@example.org"))
       #expect(known.status == unknown.status)
       #expect(known.body == unknown.body)
-      #expect(test.metrics.passwordHashes == hashes + 2)
+      #expect(test.metrics.passwordHashes == hashes)
       let letters = [try await post.next(), try await post.next()]
-      #expect(letters.map(\.to) == ["ADA@example.org", "eve@example.org"])
-      #expect(letters[0].code == nil)
-      #expect(letters[0].subject == "You already have an account")
-      #expect(letters[1].code != nil)
+      let owners = try #require(letters.first { $0.to == "ADA@example.org" })
+      #expect(owners.code == nil)
+      #expect(owners.subject == "You already have an account")
+      #expect(letters.first { $0.to == "eve@example.org" }?.code != nil)
+    }
+  }
+
+  @Test func `whoever signs up with another's address knows no password of the account`() async throws {
+    let post = Post()
+    try await run(post) { test in
+      let strangers = TestServer.signUpBody("ada@example.org", password: "the stranger's own")
+      #expect(try await test.client.post("/v1/sign-up", json: strangers).status == 202)
+      let code = try #require(try await post.next().code)
+      #expect(test.metrics.passwordHashes == 0)
+      #expect(try await confirm(test, code, password: "the owner's own").status == 201)
+      let guess = TestServer.signInBody("ada@example.org", password: "the stranger's own", device: "stranger")
+      #expect(try await test.client.post("/v1/sign-in", json: guess).status == 401)
+      let owner = TestServer.signInBody("ada@example.org", password: "the owner's own")
+      #expect(try await test.client.post("/v1/sign-in", json: owner).status == 200)
+    }
+  }
+
+  @Test func `the password is checked with the code, which a weak one does not spend`() async throws {
+    let post = Post()
+    try await run(post) { test in
+      // With a password that the policy refuses, or without one.
+      let body = TestServer.signUpBody("ada@example.org", password: "short")
+      #expect(try await test.client.post("/v1/sign-up", json: body).status == 202)
+      let code = try #require(try await post.next().code)
+      let none = try await test.client.post(
+        "/v1/sign-up",
+        json: #"{"email":"bob@example.org","username":"Bob",\#(TestServer.deviceBody("phone"))}"#)
+      #expect(none.status == 202)
+      for weak in ["short", "password1", "ada@example.org"] {
+        #expect(try await confirm(test, code, password: weak).code == "weak_password")
+      }
+      let missing = try await test.client.post(
+        "/v1/sign-up/confirm", json: #"{"token":"\#(code)",\#(TestServer.deviceBody("phone"))}"#)
+      #expect(missing.code == "invalid_request")
+      #expect(try await confirm(test, code + "A", password: "short").code == "link_invalid")
+      #expect(test.metrics.passwordHashes == 0)
+      #expect(try await confirm(test, code).status == 201)
     }
   }
 

@@ -30,41 +30,12 @@ extension TestServer {
       let letter = try await post.next()
       #expect(letter.to == "Ada@example.org")
       #expect(letter.code != nil)
-      await test.server.desk.idle()
+      await test.server.outbox.idle()
       #expect(post.all.count == 1)
       #expect(test.metrics.passwordHashes == 1)
       let code = try #require(letter.code)
       #expect(!test.logs.text.contains(code))
       #expect(!test.logs.text.lowercased().contains("@example.org"))
-    }
-  }
-
-  @Test func `is answered before any lookup or mail`() async throws {
-    let gate = Gate()
-    try await TestServer.run(mailer: Post(behind: gate)) { test in
-      _ = try await test.signUp()
-      #expect(try await test.requestReset("ada@example.org").status == 202)
-      test.store.fail(.all)
-      #expect(try await test.requestReset("bob@example.org").status == 202)
-      await gate.open()
-      await test.server.desk.idle()
-      #expect(test.metrics.mailsSent == 1)
-    }
-  }
-
-  @Test func `is refused alike for all when the queue is full`() async throws {
-    let gate = Gate()
-    try await TestServer.run(mailer: Post(behind: gate), { $0.mailQueue = 2 }) { test in
-      _ = try await test.signUp()
-      #expect(try await test.requestReset("ada@example.org").status == 202)
-      var answers: [WireClient.Answer] = []
-      for number in 0..<4 { answers.append(try await test.requestReset("a\(number)@example.org")) }
-      #expect(answers.last?.status == 503)
-      #expect(answers.last?.isProblem == true)
-      #expect(try await test.requestReset("ada@example.org").body == answers.last?.body)
-      await gate.open()
-      await test.server.desk.idle()
-      #expect(try await test.requestReset("eve@example.org").status == 202)
     }
   }
 
@@ -147,11 +118,11 @@ extension TestServer {
     try await TestServer.run(mailer: post) { test in
       _ = try await test.signUp()
       for _ in 0..<3 { #expect(try await test.requestReset("ada@example.org").status == 202) }
-      await test.server.desk.idle()
+      await test.server.outbox.idle()
       #expect(post.all.count == 1)
       test.clock.advance(by: .seconds(60))
       _ = try await test.requestReset("ADA@example.org")
-      await test.server.desk.idle()
+      await test.server.outbox.idle()
       #expect(post.all.count == 2)
     }
   }
@@ -167,23 +138,13 @@ extension TestServer {
       #expect(!"\(record)".contains(code.dropFirst(5)))
       // A secret for one purpose is not valid for another.
       let misuse = try await test.client.post(
-        "/v1/sign-up/confirm", json: #"{"token":"\#(code)",\#(TestServer.deviceBody("x"))}"#)
+        "/v1/sign-up/confirm", json: TestServer.confirmBody(code, device: "x"))
       #expect(misuse.code == "link_invalid")
       for code in ["", "hsl1.", "hsl1.AAAA", String(repeating: "x", count: 5000), code + "A", "hst1.x.y"] {
         #expect(try await test.confirmReset(code).code == "link_invalid")
       }
       #expect(test.metrics.passwordHashes == 1)
       #expect(try await test.confirmReset(code).status == 204)
-    }
-  }
-
-  @Test func `reports a failed mail only to the operator`() async throws {
-    try await TestServer.run(mailer: Post(failing: .refused(status: 75))) { test in
-      _ = try await test.signUp()
-      #expect(try await test.requestReset("ada@example.org").status == 202)
-      await test.server.desk.idle()
-      #expect(test.metrics.mailsFailed == 1)
-      #expect(test.logs.text.contains("refused(status: 75)"))
     }
   }
 

@@ -96,10 +96,10 @@ private final class Folder: Sendable {
   }
 }
 
-private func mail(_ id: String = "abc") throws -> Mail {
+private func mail(_ id: String = "abc", at time: UnixTime = UnixTime(milliseconds: 1000)) throws -> Mail {
   Mail(
     from: try #require(Mailbox("handstamp@id.example.org")), to: try #require(Mailbox("ada@example.org")),
-    subject: "A subject", text: Secret("line\n.\nhsl1.code"), id: id, sentAt: UnixTime(milliseconds: 1000))
+    subject: "A subject", text: Secret("line\n.\nhsl1.code"), id: id, sentAt: time)
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `A folder for mails` {
@@ -121,6 +121,25 @@ private func mail(_ id: String = "abc") throws -> Mail {
     await #expect(throws: MailFault.self) { try await mails.send(try mail("../one")) }
     await #expect(throws: MailFault.self) { try await MailFolder(path: "/no/such/folder").send(try mail()) }
     #expect(try FileManager.default.contentsOfDirectory(atPath: mails.path).count == 2)
+  }
+
+  @Test func `loses a mail after a day, at the next mail or without one, and nothing else`() async throws {
+    let folder = try Folder()
+    let mails = MailFolder(path: folder.path + "/mail")
+    func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: mails.path).sorted() }
+    try await mails.send(try mail("one"))
+    let others = ["0-notes.txt", "notes.eml", ".keep"]
+    for name in others + [".1000-draft"] {
+      try Data().write(to: URL(fileURLWithPath: mails.path + "/" + name))
+    }
+    let expiry = UnixTime(milliseconds: 1000).advanced(by: .seconds(86_400))
+    await mails.tidy(at: expiry.advanced(by: .milliseconds(-1)))
+    #expect(try names() == (others + [".1000-draft", "1000-one.eml"]).sorted())
+    try await mails.send(try mail("two", at: expiry))
+    #expect(try names() == (others + ["86401000-two.eml"]).sorted())
+    await mails.tidy(at: expiry.advanced(by: .seconds(86_400)))
+    #expect(try names() == others.sorted())
+    await MailFolder(path: "/no/such/folder").tidy(at: expiry)
   }
 }
 

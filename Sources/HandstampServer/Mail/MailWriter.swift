@@ -1,0 +1,116 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+
+/// The words of the server's mails.
+struct MailWriter: Sendable {
+  let sender: String
+  /// The operator's template for links.
+  let link: String?
+  let issuer: String
+  /// Where users see their devices.
+  let devicesLink: String
+
+  /// - Throws: ``MailFault/badAddress`` if mail cannot be sent to the address.
+  func mail(_ letter: Letter, at time: UnixTime) throws(MailFault) -> Mail {
+    guard let from = Mailbox(sender), let to = Mailbox(letter.to) else { throw .badAddress }
+    let id = String(UInt64.random(in: 0 ... .max), radix: 36) + String(UInt64.random(in: 0 ... .max), radix: 36)
+    let (subject, text) = words(letter.content)
+    return Mail(from: from, to: to, subject: subject, text: text, id: id, sentAt: time)
+  }
+
+  private func words(_ content: Letter.Content) -> (StaticString, Secret) {
+    switch content {
+    case .reset(let token):
+      ("Set a new password", text("set a new password", token, action: "reset", life: "30 minutes"))
+    case .confirmation(let token):
+      (
+        "Confirm your email address",
+        text("create an account with this email address", token, action: "confirm", life: "24 hours")
+      )
+    case .known:
+      (
+        "You already have an account",
+        Secret(
+          """
+          Someone, probably you, tried to create an account at \(issuer) with this email address.
+          You already have an account: sign in with it, or request a new password.
+
+          If this wasn't you, you can ignore this mail.
+          """)
+      )
+    case .notice(let notice, let device, let time):
+      words(notice, MailWriter.quoted(device), "\(time.httpDate) UTC")
+    }
+  }
+
+  private func words(_ notice: AccountNotice, _ device: String?, _ time: String) -> (StaticString, Secret) {
+    switch notice {
+    case .newDevice:
+      (
+        "New sign-in to your account",
+        Secret(
+          """
+          Your account at \(issuer) was signed in to on a new device\(device.map { ", which calls itself \($0)" } ?? ""), \
+          on \(time).
+
+          If this was you, there is nothing to do. If it wasn't, end that session and change your password:
+          \(devicesLink)
+          """)
+      )
+    case .passwordChanged:
+      (
+        "Your password was changed",
+        Secret(
+          """
+          The password of your account at \(issuer) was changed \
+          \(device.map { "on the device that calls itself \($0)" } ?? "with a code from a mail"), on \(time).
+
+          If this was you, there is nothing to do. If it wasn't, request a new password in the app, which signs out every
+          device. These are signed in now:
+          \(devicesLink)
+          """)
+      )
+    case .tokenTheft:
+      (
+        "A session of your account was ended",
+        Secret(
+          """
+          Your sign-in at \(issuer) on \(device.map { "the device that calls itself \($0)" } ?? "one of your devices") was copied, and \
+          the copy was used. That session was ended on \(time). Sign in again on that device.
+
+          If you restored the device from a backup, this is the reason. Otherwise, a program on it may have read your
+          sign-in: check the device, then change your password. These devices are signed in now:
+          \(devicesLink)
+          """)
+      )
+    }
+  }
+
+  /// The name of a device, which may be a stranger's choice: a few words without anything that a mail program makes a link or
+  /// a number to call of. `nil` if nothing is left.
+  static func quoted(_ name: String) -> String? {
+    var words = name.split { !($0.isLetter || $0.isNumber || "'’-()".contains($0)) }
+    if words.joined().count(where: \.isNumber) > 6 { words.removeAll { $0.contains(where: \.isNumber) } }
+    let text = words.joined(separator: " ").prefix(40)
+    return text.isEmpty ? nil : "“\(text)”"
+  }
+
+  private func text(_ purpose: String, _ token: OneTimeToken, action: String, life: String) -> Secret {
+    token.secret.withExposed { code in
+      let address = link.map { template in
+        "Open this link. It works once and expires in \(life):\n\n"
+          + template.replacing("{action}", with: action).replacing("{token}", with: code)
+          + "\n\nOr enter this code in the app:\n\n"
+      }
+      return Secret(
+        """
+        Someone, probably you, asked \(issuer) to \(purpose).
+        \(address ?? "Enter this code in the app. It works once and expires in \(life):\n\n")\(code)
+
+        If this wasn't you, you can ignore this mail; nothing will change. Don't share this code with anyone.
+        """)
+    }
+  }
+}
+#endif

@@ -1,0 +1,157 @@
+import HandstampCore
+import HandstampSupport
+import HandstampTesting
+import Testing
+
+@testable import HandstampRegistry
+
+/// A memory store that counts its operations.
+private final class CountingStore: StoreDecorator {
+  let base = MemoryRegistryStore()
+  private let operations = Locked<[String]>([])
+
+  func willRead() { operations.withLock { $0.append("read") } }
+  func willWrite() { operations.withLock { $0.append("write") } }
+
+  /// Returns the operations since the last call.
+  func taken() -> [String] {
+    operations.withLock { operations in
+      defer { operations = [] }
+      return operations
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct `A mail to be sent` {
+  private func email(_ text: String) throws -> EmailAddress { try #require(EmailAddress(text)) }
+
+  private func post(
+    _ job: MailJob, _ registry: Registry, delay: Duration = .zero, now: UnixTime = start
+  ) async throws {
+    try await registry.post(job, to: try #require(job.email), delay: delay, now: now)
+  }
+
+  private func claim(_ registry: Registry, now: UnixTime = start) async throws -> ClaimedMail? {
+    guard let fact = try await registry.dueMails(at: now, limit: 1).first else { return nil }
+    return try await registry.claim(fact, until: now.advanced(by: .seconds(120)), now: now)
+  }
+
+  @Test(arguments: [MailJob.Kind.reset, .signUp, .upgrade])
+  func `costs the same operations for every address, known or not, when asked for and when sent`(
+    kind: MailJob.Kind
+  ) async throws {
+    let store = CountingStore()
+    let world = try await World(store: store)
+    let guest = try await world.registry.openAccount(email: nil, username: "", passwordHash: nil, now: start)
+    var courses: [[String]] = []
+    for address in ["ada@example.org", "eve@example.org"] {
+      _ = store.taken()
+      let job =
+        kind == .reset
+        ? MailJob.reset(try email(address))
+        : .confirmation(try email(address), username: "A", guest: kind == .upgrade ? guest.id : nil)
+      for _ in 0..<2 { try await post(job, world.registry) }
+      let claimed = try #require(try await claim(world.registry))
+      let (mail, letter) = try #require(
+        try await world.registry.write(claimed, leasedUntil: after(.seconds(9)), now: start))
+      try await world.registry.finish(mail, interval: .seconds(60), now: start)
+      try await post(job, world.registry)
+      courses.append(store.taken())
+      if kind == .reset { #expect((letter != nil) == (address == "ada@example.org")) }
+    }
+    #expect(courses[0] == courses[1])
+    #expect(courses[0].filter { $0 == "write" }.count == 6)
+  }
+
+  @Test func `is one at a time for an address and kind, and again after the interval`() async throws {
+    let world = try await World()
+    let registry = world.registry
+    let address = try email("Eve@example.org")
+    func due(_ now: UnixTime) async throws -> Int { try await registry.dueMails(at: now, limit: 9).count }
+    for _ in 0..<3 { try await post(.reset(address), registry, delay: .seconds(1)) }
+    try await post(.reset(try email("EVE@example.org")), registry)
+    try await post(.confirmation(address, username: "E"), registry, delay: .seconds(1))
+    #expect(try await due(after(.milliseconds(999))) == 0)
+    #expect(try await due(after(.seconds(1))) == 2)
+    while let mail = try await claim(registry, now: after(.seconds(1))) {
+      try await registry.finish(mail, interval: .seconds(60), now: after(.seconds(1)))
+    }
+    for (time, count) in [(Duration.milliseconds(59_999), 0), (.seconds(60), 1)] {
+      try await post(.reset(address), registry, now: after(time))
+      #expect(try await due(after(time)) == count)
+    }
+  }
+
+  @Test func `keeps neither address nor name once it is sent`() async throws {
+    let world = try await World()
+    let guest = try await world.registry.openAccount(email: nil, username: "", passwordHash: nil, now: start)
+    let job = MailJob.confirmation(try email("Eve@example.org"), username: "Zoë & = %", guest: guest.id)
+    try await post(job, world.registry)
+    let claimed = try #require(try await claim(world.registry))
+    #expect(claimed.job.email == job.email && claimed.job.name == job.name && claimed.job.account == guest.id)
+    #expect(claimed.job.attempts == 1)
+    try await world.registry.finish(claimed, interval: .seconds(60), now: start)
+    let fact = try #require(try await world.store.fact(claimed.fact.id))
+    #expect(fact.payload == "" && fact.subject == "" && fact.dueAt == nil && fact.expiresAt == after(.seconds(60)))
+  }
+
+  @Test func `belongs to one worker until the lease passes, and then to the next`() async throws {
+    let world = try await World()
+    let registry = world.registry
+    try await post(.reset(try email("ada@example.org")), registry)
+    let fact = try #require(try await registry.dueMails(at: start, limit: 9).first)
+    let lease = after(.seconds(120))
+    let claims = try await withThrowingTaskGroup(of: ClaimedMail?.self) { group in
+      for _ in 0..<8 { group.addTask { try await registry.claim(fact, until: lease, now: start) } }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(claims.count { $0 != nil } == 1)
+    let first = try #require(claims.compactMap { $0 }.first)
+    #expect(try await claim(registry, now: after(.milliseconds(119_999))) == nil)
+    // Asking again changes nothing about the claim.
+    try await post(.reset(try email("ada@example.org")), registry)
+    let (renewed, letter) = try #require(try await registry.write(first, leasedUntil: after(.seconds(200)), now: start))
+    #expect(letter?.to.typed == "Ada@example.org")
+    #expect(try await claim(registry, now: after(.milliseconds(199_999))) == nil)
+    let second = try #require(try await claim(registry, now: after(.seconds(200))))
+    #expect(second.job.attempts == 2)
+    #expect(try await registry.write(renewed, leasedUntil: lease, now: start) == nil)
+    try await registry.finish(renewed, interval: .seconds(600), now: start)
+    try await registry.postpone(renewed, until: start)
+    #expect(try await registry.write(second, leasedUntil: lease, now: after(.seconds(200))) != nil)
+  }
+
+  @Test func `is left alone if a newer version wrote it`() async throws {
+    let world = try await World()
+    let fact = RegistryFact(
+      id: FactID(.mail, "new"), kind: .mail, payload: "kind=birthday&email=ada%40example.org&attempts=0",
+      createdAt: start, dueAt: start, expiresAt: after(.seconds(86_400)))
+    _ = try await world.store.write([.createFact(fact)], events: [])
+    #expect(try await claim(world.registry) == nil)
+    let left = try await world.store.fact(fact.id)
+    #expect(left?.payload == fact.payload && left?.dueAt == after(.seconds(3600)))
+  }
+
+  @Test func `has no letter for an account without a password, a closed one, or a guest whose account is gone`()
+    async throws
+  {
+    let world = try await World()
+    let registry = world.registry
+    let guest = try await registry.openAccount(email: nil, username: "", passwordHash: nil, now: start)
+    _ = try await registry.openAccount(
+      email: try email("bob@example.org"), username: "Bob", passwordHash: nil, now: start)
+    _ = try await registry.closeAccount(world.ada, now: start)
+    _ = try await registry.deleteAccount(guest, now: start)
+    let jobs = [
+      MailJob.reset(try email("ada@example.org")), .reset(try email("bob@example.org")),
+      .confirmation(try email("eve@example.org"), username: "Eve", guest: guest.id),
+    ]
+    for job in jobs {
+      try await post(job, registry)
+      let mail = try #require(try await claim(registry))
+      let written = try #require(try await registry.write(mail, leasedUntil: after(.seconds(9)), now: start))
+      #expect(written.letter == nil)
+      try await registry.finish(written.mail, interval: .seconds(60), now: start)
+    }
+  }
+}

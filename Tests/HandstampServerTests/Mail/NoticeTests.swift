@@ -1,0 +1,140 @@
+#if Programs
+import HandstampCore
+import HandstampRegistry
+import HandstampTesting
+import Testing
+
+@testable import HandstampServer
+
+@Suite(.timeLimit(.minutes(10))) struct `The owner of an account` {
+  private func run(
+    _ post: Post, _ configure: (inout ServerConfiguration) -> Void = { _ in }, body: (TestServer) async throws -> Void
+  ) async throws {
+    try await TestServer.run(mailer: post) {
+      $0.notices = Set(AccountNotice.allCases)
+      $0.devicesLink = "https://app.example.org/devices"
+      configure(&$0)
+    } body: {
+      try await body($0)
+    }
+  }
+
+  /// Returns the subjects of all mails so far, and what follows in their text.
+  private func subjects(_ post: Post, _ test: TestServer) async -> [String] {
+    await test.server.outbox.idle()
+    return post.all.map(\.subject)
+  }
+
+  @Test func `is told of a sign-in on a device that the account does not know, once`() async throws {
+    let post = Post()
+    try await run(post) { test in
+      _ = try await test.signUp("Ada@example.org", device: "phone")
+      _ = try await test.signIn(device: "phone")
+      #expect(await subjects(post, test).isEmpty)
+      _ = try await test.signIn(device: "laptop")
+      _ = try await test.signIn(device: "laptop")
+      #expect(await subjects(post, test) == ["New sign-in to your account"])
+      let letter = try #require(post.all.first)
+      #expect(letter.to == "Ada@example.org")
+      let time = test.clock.now.httpDate + " UTC"
+      for part in ["“laptop”", time, "https://id.example.org", "\nhttps://app.example.org/devices\n"] {
+        #expect((letter.text + "\n").contains(part), "\(part)")
+      }
+      // Forgotten after 90 days.
+      test.clock.advance(by: Registry.deviceMemory)
+      _ = try await test.signIn(device: "laptop")
+      #expect(await subjects(post, test).count == 2)
+    }
+  }
+
+  @Test func `is told of a changed password, with the device, and of a reset one`() async throws {
+    let post = Post()
+    try await run(post) { test in
+      let session = try await test.signUp(device: "phone")
+      #expect(try await test.changePassword(session.access, to: "another password", endingOthers: true).status == 204)
+      #expect(await subjects(post, test) == ["Your password was changed"])
+      #expect(post.all.last?.text.contains("“phone”") == true)
+      try await test.requestResets("ada@example.org")
+      #expect(await subjects(post, test).last == "Set a new password")
+      let code = try #require(post.all.last?.code)
+      #expect(try await test.confirmReset(code, "a third password").status == 204)
+      #expect(await subjects(post, test).last == "Your password was changed")
+      #expect(post.all.last?.text.contains("with a code from a mail") == true)
+      #expect(post.all.count == 3)
+    }
+  }
+
+  @Test func `is told of a copied token, and of nothing when a refresh is repeated`() async throws {
+    let post = Post()
+    try await run(post) { test in
+      let session = try await test.signUp(device: "phone")
+      let key = RotationKey.fresh
+      for _ in 0..<2 { #expect(try await test.refresh(session.refresh, key: key).status == 200) }
+      #expect(await subjects(post, test).isEmpty)
+      #expect(try await test.refresh(session.refresh, key: .fresh).json["reason"] == "misused")
+      _ = try await test.refresh(session.refresh, key: .fresh)
+      #expect(await subjects(post, test) == ["A session of your account was ended"])
+      #expect(post.all.last?.text.contains("“phone”") == true)
+    }
+  }
+
+  @Test func `is told of what the operator wants, and of nothing without an address`() async throws {
+    let post = Post()
+    try await run(post, { $0.notices = [.newDevice] }) { test in
+      let guest = try await test.signInAnonymously()
+      _ = try await test.refresh(guest.refresh, key: .fresh)
+      _ = try await test.refresh(guest.refresh, key: .fresh)
+      let session = try await test.signUp(device: "phone")
+      #expect(try await test.changePassword(session.access, to: "another password", endingOthers: true).status == 204)
+      #expect(await subjects(post, test).isEmpty)
+    }
+    try await TestServer.run { test in
+      _ = try await test.signUp(device: "phone")
+      _ = try await test.signIn(device: "laptop")
+      #expect(try await test.store.counts().facts == 2)
+    }
+  }
+
+  @Test func `gets no stranger's words and no flood from a stranger with the password`() async throws {
+    let post = Post()
+    try await run(post) { test in
+      _ = try await test.signUp(device: "phone")
+      for number in 0..<20 { _ = try await test.signIn(device: "x\(number) http://evil.example/?a@b") }
+      #expect(await subjects(post, test).count == 10)
+      #expect(post.all.allSatisfy { !$0.text.contains("evil.example") && !$0.text.contains("a@b") })
+      test.clock.advance(by: .seconds(3600))
+      _ = try await test.signIn(device: "later")
+      #expect(await subjects(post, test).count == 11)
+    }
+  }
+
+  @Test(arguments: [
+    ("Ada's iPhone (2)", "“Ada's iPhone (2)”"), ("Zoës MacBook", "“Zoës MacBook”"), ("", nil), ("://", nil),
+    ("www.evil.example", "“www evil example”"), ("call +1 (900) 555-0199 now", "“call now”"),
+    ("iPhone 15 Pro 256", "“iPhone 15 Pro 256”"),
+    (String(repeating: "x", count: 200), "“\(String(repeating: "x", count: 40))”"),
+  ])
+  func `reads a device's name without links and numbers to call`(name: String, quoted: String?) {
+    #expect(MailWriter.quoted(name) == quoted)
+  }
+
+  @Test func `gets no notice that the write of its event did not make`() async throws {
+    let post = Post()
+    try await run(post) { test in
+      _ = try await test.signUp(device: "phone")
+      test.store.fail(.writes)
+      let failed = try await test.client.post("/v1/sign-in", json: TestServer.signInBody("ada@example.org"))
+      #expect(failed.status == 503)
+      test.store.fail(.none)
+      #expect(await subjects(post, test).isEmpty)
+      let session = try await test.signIn(device: "laptop")
+      // The account goes before the mail does.
+      let (hold, clock) = (test.server.registry, test.clock)
+      let account = try #require(try await hold.account(AccountID(session.account)))
+      #expect(try await hold.dueMails(at: clock.now, limit: 9).count <= 1)
+      _ = try await hold.deleteAccount(account, now: clock.now)
+      #expect(try await test.store.facts(.mail, subject: session.account).isEmpty)
+    }
+  }
+}
+#endif
