@@ -147,6 +147,11 @@ public final class SQLiteRegistryStore: RegistryStore {
     return try await sessions("WHERE account = ? AND ended_at IS NULL ORDER BY created_at, id", [account.rawValue])
   }
 
+  @concurrent public func endedSessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
+    guard !account.rawValue.utf8.contains(0) else { return [] }
+    return try await sessions("WHERE account = ? AND ended_at IS NOT NULL ORDER BY created_at, id", [account.rawValue])
+  }
+
   @concurrent public func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {
     try await sessions(
       "WHERE ended_at IS NULL AND expiry IS NOT NULL AND expiry <= ? ORDER BY expiry, id LIMIT ?",

@@ -10,6 +10,8 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case device
     /// A mail that is still to be sent.
     case mail
+    /// That a master key was the current one of a server, and until when, see ``Registry/lastUse(of:)``.
+    case masterKey = "master_key"
   }
 
   public let id: FactID
