@@ -65,7 +65,12 @@ extension SessionServer {
       authenticator: authenticator, limits: limits, clock: clock, metrics: metrics, bodyLimit: limit
     ).addRoutes(to: api, ownAccounts: own)
     SessionsController(
-      registry: registry, journal: journal, authenticator: authenticator, clock: clock, bodyLimit: limit
+      registry: registry, journal: journal, authenticator: authenticator, limits: limits, clock: clock,
+      bodyLimit: limit
+    ).addRoutes(to: api)
+    AdministrationController(
+      administrators: configuration.administrators, administration: { administration(by: $0) },
+      clients: configuration.clients, limits: limits, errors: errors, bodyLimit: limit
     ).addRoutes(to: api)
     EventsController(
       registry: registry, authenticator: authenticator, journal: journal, clock: clock,

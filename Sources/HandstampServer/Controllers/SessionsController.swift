@@ -9,6 +9,7 @@ struct SessionsController: Sendable {
   let registry: Registry
   let journal: SessionJournal
   let authenticator: Authenticator
+  let limits: RequestLimits
   let clock: ServerClock
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
@@ -63,7 +64,7 @@ struct SessionsController: Sendable {
   ) async throws -> Response {
     // A client that adds a condition does not mean all sessions.
     guard request.uri.query == nil else { throw Problem.invalidRequest("Query parameters are not supported.") }
-    let outcome = try await registry.endAll(of: context.session.account, now: clock.now)
+    let outcome = try await owned(request, context).endAll(of: context.session.account, now: clock.now)
     return .ended(journal.ended(outcome, logger: context.logger))
   }
 
@@ -71,9 +72,14 @@ struct SessionsController: Sendable {
   @concurrent func endOthers(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let outcome = try await registry.endAll(
+    let outcome = try await owned(request, context).endAll(
       of: context.session.account, except: context.session.id, now: clock.now)
     return .ended(journal.ended(outcome, logger: context.logger))
+  }
+
+  /// The registry on behalf of the account's owner.
+  private func owned(_ request: Request, _ context: SignedInContext<some SessionRequestContext>) -> Registry {
+    registry.acting(as: .owner(from: limits.client(of: request, context.parent).text))
   }
 
   /// `POST /v1/sign-out`: ends the session that makes the request.
@@ -109,7 +115,7 @@ extension SignedInContext {
 }
 
 extension Response {
-  fileprivate static func ended(_ count: Int) -> Response {
+  static func ended(_ count: Int) -> Response {
     var json = JSONText()
     json.add("ended", Int64(count))
     return .json(json)
