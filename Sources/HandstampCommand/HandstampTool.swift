@@ -34,7 +34,8 @@ struct HandstampTool: AsyncParsableCommand {
     subcommands: [
       Signup.self, Login.self, Accounts.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self,
       CredentialHelper.self, Watch.self,
-      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Serve.self, Tour.self,
+      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Serve.self, Admin.self,
+      Tour.self,
     ])
 
   static func main() async {
@@ -42,7 +43,7 @@ struct HandstampTool: AsyncParsableCommand {
     let arguments = CredentialHelper.arranged(
       Verbosity.take(from: Array(CommandLine.arguments.dropFirst())), program: CommandLine.arguments.first ?? "")
     do {
-      var command = try await asyncParseAsRoot(Revoke.arranged(arguments))
+      var command = try await asyncParseAsRoot(DashedIDs.arranged(arguments))
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {

@@ -22,7 +22,8 @@ public struct ServerKeys: Sendable {
   }
 }
 
-/// The file with ``ServerKeys``: JSON, mode 0600, created once and overwritten only to mark it as in use.
+/// The file with ``ServerKeys``: JSON, mode 0600, created once and overwritten only to mark it as in use, and to rotate or retire
+/// a key.
 public struct KeyFile: Sendable {
   public let path: String
 
@@ -71,7 +72,11 @@ public struct KeyFile: Sendable {
   }
 
   func markInUse(_ keys: ServerKeys) throws(RegistryOpenError) {
-    try PrivateFile.replace(path, try encoded(Contents(keys: keys, inUse: true)))
+    try replace(Contents(keys: keys, inUse: true))
+  }
+
+  func replace(_ contents: Contents) throws(RegistryOpenError) {
+    try PrivateFile.replace(path, try encoded(contents))
   }
 
   private struct Document: Codable {

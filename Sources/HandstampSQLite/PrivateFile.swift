@@ -31,6 +31,42 @@ enum PrivateFile {
     try opening { () throws(SystemError) in try AtomicFile.syncFolder(of: path) }
   }
 
+  /// Durably renames a file or folder, over one that is there already; a folder only over an empty one.
+  static func move(_ path: String, to target: String) throws(RegistryOpenError) {
+    guard rename(path, target) == 0 else { throw failure("rename", path) }
+    try opening { () throws(SystemError) in try AtomicFile.syncFolder(of: target) }
+  }
+
+  /// Durably and atomically replaces a file with a copy of another one.
+  static func copy(_ path: String, to target: String) throws(RegistryOpenError) {
+    let (draft, chunk) = (target + ".new", 1 << 20)
+    unlink(draft)
+    let source = open(path, O_RDONLY | O_CLOEXEC)
+    guard source >= 0 else { throw failure("read", path) }
+    defer { close(source) }
+    let file = open(draft, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw failure("create", draft) }
+    defer { close(file) }
+    try opening { () throws(SystemError) in
+      while case let bytes = try SystemCall.read(source, limit: chunk, attempt: "reading \(path)"), !bytes.isEmpty {
+        try SystemCall.write(bytes, to: file, attempt: "writing \(draft)")
+      }
+      try SystemCall.sync(file, attempt: "writing \(draft)")
+    }
+    try move(draft, to: target)
+  }
+
+  /// Makes the content and the name of a file durable.
+  static func sync(_ path: String) throws(RegistryOpenError) {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw failure("open", path) }
+    defer { close(file) }
+    try opening { () throws(SystemError) in
+      try SystemCall.sync(file, attempt: "writing \(path)")
+      try AtomicFile.syncFolder(of: path)
+    }
+  }
+
   /// Returns the content and the mode of a file, or `nil` if it does not exist.
   static func read(_ path: String, limit: Int) throws(RegistryOpenError) -> (Data, mode: UInt32)? {
     let file = open(path, O_RDONLY | O_CLOEXEC)

@@ -17,6 +17,8 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
   case wrongKeys(path: String, String)
   /// A newer version wrote the database.
   case newerFormat(path: String)
+  /// An earlier version wrote the database, and its server may be running.
+  case olderFormat(path: String)
   /// The file is damaged, or not a database.
   case corrupt(path: String)
   /// The folder or a file cannot be read or written at the moment. The text says why.
@@ -35,6 +37,7 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
     case .keyFileOpenToOthers(let path): "run: chmod 600 \(path)"
     case .wrongKeys: "use the key file and the database of the same server"
     case .newerFormat: "run the version that wrote it"
+    case .olderFormat: "start the server of this version once"
     case .corrupt(let path): "restore a backup of the database to \(path)"
     case .unavailable: "check the folder's disk, owner and permissions"
     }
@@ -52,6 +55,7 @@ extension RegistryOpenError: CustomStringConvertible {
     case .keyFileOpenToOthers(let path): "others can read the key file \(path)"
     case .wrongKeys(let path, let why): "the keys do not belong to the database \(path): \(why)"
     case .newerFormat(let path): "a newer version wrote the database \(path)"
+    case .olderFormat(let path): "an earlier version wrote the database \(path)"
     case .corrupt(let path): "\(path) is damaged or not a database"
     case .unavailable(let why): why
     }

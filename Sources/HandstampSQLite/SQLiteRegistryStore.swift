@@ -10,7 +10,7 @@ import HandstampSupport
 /// It uses the write-ahead log with `synchronous=FULL`: every commit is synced before it is acknowledged. Concurrent writes
 /// share a commit. Each session is one row, updated in place. Only the file's owner can access it.
 public final class SQLiteRegistryStore: RegistryStore {
-  private let pool: DatabasePool
+  let pool: DatabasePool
   private let writer: GroupWriter
   private let reader: GroupReader
   private let ends: EndLog?
@@ -45,7 +45,8 @@ public final class SQLiteRegistryStore: RegistryStore {
   static let patience: Duration = .seconds(5)
 
   init(
-    path: String, keys: ServerKeys, creating: Bool, clockFile: String?, endLog: String?, patience: Duration
+    path: String, keys: ServerKeys, creating: Bool, migrating: Bool = true, clockFile: String?, endLog: String?,
+    patience: Duration
   ) throws(RegistryOpenError) {
     if creating { try PrivateFile.touch(path) }
     guard let identity = FileIdentity(path: path) else { throw .databaseMissing(path: path) }
@@ -59,6 +60,9 @@ public final class SQLiteRegistryStore: RegistryStore {
       try pool.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }
       let migrator = Schema.migrator
       guard try !pool.read(migrator.hasBeenSuperseded) else { throw RegistryOpenError.newerFormat(path: path) }
+      guard try migrating || pool.read(migrator.hasCompletedMigrations) else {
+        throw RegistryOpenError.olderFormat(path: path)
+      }
       try migrator.migrate(pool)
       try pool.write { db in try Schema.bind(db, to: keys, path: path) }
       logged = try ends?.read() ?? EndLog.Contents()
@@ -129,6 +133,9 @@ public final class SQLiteRegistryStore: RegistryStore {
     } catch { throw .trouble(error) }
   }
 
+  /// Refuses further writes.
+  func closeQueue() { writer.close() }
+
   @concurrent public func write(
     _ changes: [RegistryChange], events: [RegistryEvent]
   ) async throws(RegistryStoreError) -> [StoredEvent] {
@@ -145,6 +152,11 @@ public final class SQLiteRegistryStore: RegistryStore {
   @concurrent public func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
     guard !account.rawValue.utf8.contains(0) else { return [] }
     return try await sessions("WHERE account = ? AND ended_at IS NULL ORDER BY created_at, id", [account.rawValue])
+  }
+
+  @concurrent public func endedSessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
+    guard !account.rawValue.utf8.contains(0) else { return [] }
+    return try await sessions("WHERE account = ? AND ended_at IS NOT NULL ORDER BY created_at, id", [account.rawValue])
   }
 
   @concurrent public func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {

@@ -63,10 +63,12 @@ public struct ServerFolder: Sendable {
     return (store, contents.keys)
   }
 
-  private func store(_ keys: ServerKeys, creating: Bool) throws(RegistryOpenError) -> SQLiteRegistryStore {
+  func store(
+    _ keys: ServerKeys, creating: Bool, migrating: Bool = true
+  ) throws(RegistryOpenError) -> SQLiteRegistryStore {
     try SQLiteRegistryStore(
-      path: databasePath, keys: keys, creating: creating, clockFile: path + "/clock", endLog: endLogPath,
-      patience: patience)
+      path: databasePath, keys: keys, creating: creating, migrating: migrating, clockFile: path + "/clock",
+      endLog: endLogPath, patience: patience)
   }
 
   private func drawnKeys() throws(RegistryOpenError) -> ServerKeys {

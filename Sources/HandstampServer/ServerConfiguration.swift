@@ -31,6 +31,8 @@ public struct ServerConfiguration: Sendable {
   public var signUp: SignUp
   /// Other OAuth clients that users can allow to access their accounts.
   public var clients: [ConfiguredClient]
+  /// Who may administer the server over HTTP, at `/admin/v1`. Empty by default: then there are no such routes.
+  public var administrators: [Administrator]
   /// The sender of mails. `nil` uses `handstamp@` and the issuer's host.
   public var mailFrom: String?
   /// A template for links in mails, with `{token}` and optionally `{action}` (`confirm` or `reset`): an address of the
@@ -105,6 +107,7 @@ public struct ServerConfiguration: Sendable {
     accessTokenLife: Duration = .seconds(600),
     signUp: SignUp = .open,
     clients: [ConfiguredClient] = [],
+    administrators: [Administrator] = [],
     mailFrom: String? = nil,
     mailLink: String? = nil,
     mailInterval: Duration = .seconds(60),
@@ -141,6 +144,7 @@ public struct ServerConfiguration: Sendable {
     self.accessTokenLife = max(.seconds(1), accessTokenLife)
     self.signUp = signUp
     self.clients = clients
+    self.administrators = administrators
     self.mailFrom = mailFrom
     self.mailLink = mailLink
     self.mailInterval = mailInterval

@@ -34,5 +34,18 @@ extension SessionServer {
     }
     throw Registry.contention
   }
+
+  /// Returns the operations of administrators on this server. Its event streams report the changes at once.
+  ///
+  /// - Parameter actor: who is named in the audit log.
+  public func administration(by actor: AuditActor) -> Administration {
+    Administration(
+      registry.acting(as: actor), configuration: configuration, passwords: passwords, hasDirectory: directory != nil,
+      now: { [clock] in clock.now },
+      announce: { [journal, configuration] account, outcome in
+        journal.changed(account)
+        journal.ended(outcome, logger: configuration.logger)
+      })
+  }
 }
 #endif

@@ -70,8 +70,12 @@ extension SessionServer {
       metrics: metrics, bodyLimit: limit
     ).addRoutes(to: api, ownAccounts: own)
     SessionsController(
-      registry: registry, journal: journal, authenticator: authenticator, clock: clock,
+      registry: registry, journal: journal, authenticator: authenticator, limits: limits, clock: clock,
       reauthentication: configuration.reauthentication, bodyLimit: limit
+    ).addRoutes(to: api)
+    AdministrationController(
+      administrators: configuration.administrators, administration: { administration(by: $0) },
+      clients: configuration.clients, limits: limits, errors: errors, bodyLimit: limit
     ).addRoutes(to: api)
     EventsController(
       registry: registry, authenticator: authenticator, journal: journal, clock: clock,

@@ -22,6 +22,7 @@ struct Sweeper: Service, CustomStringConvertible {
     }
     // The next start compares its clock with this.
     _ = try? await server.checkClock()
+    try? await server.registry.noteKeyUse(now: server.now())
   }
 
   /// Waits until the next sweep. Reads the store's clock note every second: another server may have confirmed the clock, and
@@ -41,6 +42,7 @@ struct Sweeper: Service, CustomStringConvertible {
     do throws(RegistryError) {
       // Other servers on the store learn of it within a second; do not end any session before then.
       if try await server.checkClock() { return }
+      try await server.registry.noteKeyUse(now: server.now())
       while true {
         let outcome = try await server.registry.expire(now: server.now(), limit: Sweeper.batch)
         for account in Set(outcome.ended.map(\.account)) { server.hub.announce(account) }

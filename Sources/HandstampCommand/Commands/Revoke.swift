@@ -3,7 +3,6 @@ import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCore
-import HandstampRegistry
 import HandstampSupport
 
 /// `handstamp revoke`.
@@ -16,14 +15,6 @@ struct Revoke: SessionCommand {
   @Flag(help: "end all sessions but this one") var others = false
   @Flag(help: "end all sessions, including this one") var all = false
   @OptionGroup var account: AccountOptions
-
-  /// Reorders the arguments so that no session ID is parsed as an option: one in 64 begins with a dash (base64url of 16 bytes).
-  static func arranged(_ arguments: [String]) -> [String] {
-    guard arguments.first == "revoke", !arguments.contains("--") else { return arguments }
-    func isDashedID(_ word: String) -> Bool { word.hasPrefix("-") && SessionBytes(SessionID(word)) != nil }
-    let ids = arguments.filter(isDashedID)
-    return arguments.filter { !isDashedID($0) } + (ids.isEmpty ? [] : ["--"] + ids)
-  }
 
   private struct Ended: Decodable { var ended: Int? }
 

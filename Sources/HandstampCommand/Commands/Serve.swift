@@ -54,14 +54,23 @@ struct Serve: AsyncParsableCommand {
   @Option(help: ServeSetting.rateLimits.help) var rateLimits: String?
   @Option(help: ServeSetting.mailFolder.help) var mailFolder: String?
   @Option(help: ServeSetting.sendmail.help) var sendmail: String?
+  @Option(help: ServeSetting.smtp.help) var smtp: String?
+  @Option(help: ServeSetting.smtpUser.help) var smtpUser: String?
+  @Option(help: ServeSetting.smtpPasswordFile.help) var smtpPasswordFile: String?
+  @Option(help: ServeSetting.smtpCertificates.help) var smtpCertificates: String?
+  @Option(help: ServeSetting.smtpCleartext.help) var smtpCleartext: String?
   @Option(help: ServeSetting.mailFrom.help) var mailFrom: String?
   @Option(help: ServeSetting.mailLink.help) var mailLink: String?
+  @Option(help: ServeSetting.notices.help) var notices: String?
+  @Option(help: ServeSetting.devicesLink.help) var devicesLink: String?
   @Option(help: ServeSetting.clients.help) var clients: String?
   @Option(help: ServeSetting.appConfig.help) var appConfig: String?
   @Option(help: ServeSetting.appleClientID.help) var appleClientID: String?
   @Option(help: ServeSetting.appleIssuer.help) var appleIssuer: String?
   @Option(help: ServeSetting.appleKeysURL.help) var appleKeysURL: String?
   @Option(help: ServeSetting.keysFile.help) var keysFile: String?
+  @Option(help: ServeSetting.adminTokenFile.help) var adminTokenFile: String?
+  @Option(help: ServeSetting.auditRetention.help) var auditRetention: String?
   @Option(help: ServeSetting.metricsAddress.help) var metricsAddress: String?
   @Option(help: ServeSetting.logLevel.help) var logLevel: String?
   @Flag(help: "check the settings and the files that they name, print the settings without secrets, and exit")
@@ -79,8 +88,12 @@ struct Serve: AsyncParsableCommand {
       .maxSessions: maxSessions, .reauthenticateAfter: reauthenticateAfter, .retention: retention, .signUp: signUp,
       .minimumPassword: minimumPassword,
       .breachedPasswords: breachedPasswords, .rateLimits: rateLimits, .mailFolder: mailFolder, .sendmail: sendmail,
-      .mailFrom: mailFrom, .mailLink: mailLink, .clients: clients, .appConfig: appConfig,
+      .smtp: smtp, .smtpUser: smtpUser, .smtpPasswordFile: smtpPasswordFile, .smtpCertificates: smtpCertificates,
+      .smtpCleartext: smtpCleartext,
+      .mailFrom: mailFrom, .mailLink: mailLink, .notices: notices, .devicesLink: devicesLink, .clients: clients,
+      .appConfig: appConfig,
       .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .keysFile: keysFile,
+      .adminTokenFile: adminTokenFile, .auditRetention: auditRetention,
       .metricsAddress: metricsAddress, .logLevel: logLevel,
     ].compactMapValues { $0 }
   }

@@ -22,9 +22,16 @@ enum ServeSetting: String, CaseIterable, Sendable {
   case breachedPasswords = "breached-passwords"
   case rateLimits = "rate-limits"
   case mailFolder = "mail-folder"
-  case sendmail
+  case sendmail, smtp
+  case smtpUser = "smtp-user"
+  case smtpPassword = "smtp-password"
+  case smtpPasswordFile = "smtp-password-file"
+  case smtpCertificates = "smtp-certificates"
+  case smtpCleartext = "smtp-cleartext"
   case mailFrom = "mail-from"
   case mailLink = "mail-link"
+  case notices
+  case devicesLink = "devices-link"
   case clients
   case appConfig = "app-config"
   case appleClientID = "apple-client-id"
@@ -32,6 +39,9 @@ enum ServeSetting: String, CaseIterable, Sendable {
   case appleKeysURL = "apple-keys-url"
   case keys
   case keysFile = "keys-file"
+  case adminToken = "admin-token"
+  case adminTokenFile = "admin-token-file"
+  case auditRetention = "audit-retention"
   case metricsAddress = "metrics-address"
   case logLevel = "log-level"
 
@@ -77,6 +87,8 @@ enum ServeSetting: String, CaseIterable, Sendable {
   var inFile: ServeSetting? {
     switch self {
     case .keys: .keysFile
+    case .smtpPassword: .smtpPasswordFile
+    case .adminToken: .adminTokenFile
     default: nil
     }
   }
@@ -144,7 +156,7 @@ extension ServeSetting {
         hint: ServeSetting.durations, shape: .duration, isReloaded: true)
     case .retention:
       Facts(
-        about: "how long to keep ended sessions, events and audited actions", fallback: "30d",
+        about: "how long to keep ended sessions and events", fallback: "30d",
         hint: ServeSetting.durations, shape: .duration, isReloaded: true)
     case .signUp:
       Facts(
@@ -172,6 +184,30 @@ extension ServeSetting {
       Facts(
         about: "program that sends mails instead, e.g. /usr/sbin/sendmail", fallback: "",
         hint: "use the system's mail program, such as /usr/sbin/sendmail", isReloaded: true)
+    case .smtp:
+      Facts(
+        about: "mail server to send mails by instead, e.g. smtps://mail.example.org or smtp://mail.example.org:587",
+        fallback: "", hint: "use smtps://HOST or smtp://HOST:PORT, which requires STARTTLS", isReloaded: true)
+    case .smtpUser:
+      Facts(
+        about: "user name at the mail server", fallback: "", hint: "use it together with the password",
+        isReloaded: true)
+    case .smtpPassword:
+      Facts(
+        about: "password at the mail server", fallback: "", hint: "use it together with --smtp-user", shape: .secret,
+        isReloaded: true)
+    case .smtpPasswordFile:
+      Facts(
+        about: "file with the password at the mail server", fallback: "",
+        hint: "use a file that only the server's user may read", isReloaded: true)
+    case .smtpCertificates:
+      Facts(
+        about: "authorities that the mail server's certificate may be of, in PEM", fallback: "the system's",
+        hint: "use a file in PEM", isReloaded: true)
+    case .smtpCleartext:
+      Facts(
+        about: "yes sends mails to the mail server without TLS", fallback: "no",
+        hint: "use yes only for a mail server on this machine", shape: .yesOrNo, isReloaded: true)
     case .mailFrom:
       Facts(
         about: "sender of mails", fallback: "handstamp@ followed by the issuer's host",
@@ -180,6 +216,15 @@ extension ServeSetting {
       Facts(
         about: "template for links in mails, with {token} and {action}", fallback: "mails contain a code",
         hint: "use a URL of your app or page, such as https://app.example.org/{action}#{token}", isReloaded: true)
+    case .notices:
+      Facts(
+        about: "what accounts are told of by mail: new-device, password-changed, token-theft, all or none",
+        fallback: "all",
+        hint: "use all, none, or a list such as new-device,token-theft", shape: .list, isReloaded: true)
+    case .devicesLink:
+      Facts(
+        about: "address of the users' devices, for these mails", fallback: "the issuer",
+        hint: "use an https URL of your app or page", isReloaded: true)
     case .clients:
       Facts(
         about: "JSON file with the OAuth clients that users may authorize", fallback: "", hint: ClientFile.hint,
@@ -208,6 +253,18 @@ extension ServeSetting {
       Facts(
         about: "file with the text of a keys.json outside the data folder", fallback: "",
         hint: "use a file that only the server's user may read")
+    case .adminToken:
+      Facts(
+        about: "token of the administrator at /admin/v1, at least 32 characters", fallback: "",
+        hint: "use the output of: openssl rand -base64 32", shape: .secret, isReloaded: true)
+    case .adminTokenFile:
+      Facts(
+        about: "file with the token of the administrator", fallback: "",
+        hint: "use a file that only the server's user may read", isReloaded: true)
+    case .auditRetention:
+      Facts(
+        about: "how long to keep the audit log", fallback: "365d", hint: ServeSetting.durations, shape: .duration,
+        isReloaded: true)
     case .metricsAddress:
       Facts(
         about: "address and port of the page for Prometheus, e.g. 127.0.0.1:9464", fallback: "",

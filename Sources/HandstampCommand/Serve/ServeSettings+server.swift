@@ -36,8 +36,9 @@ extension ServeSettings {
   /// - Parameter trustingClock: applies to this start only, so it is not a setting.
   func configuration(logger: Logger, trustingClock: Bool = false) -> ServerConfiguration {
     ServerConfiguration(
-      issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, clients: clients, mailFrom: mailFrom,
-      mailLink: mailLink, appConfig: appConfig, passwordPolicy: passwordPolicy,
+      issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, clients: clients,
+      administrators: administrators, mailFrom: mailFrom, mailLink: mailLink, notices: notices,
+      devicesLink: devicesLink, appConfig: appConfig, passwordPolicy: passwordPolicy,
       reauthentication: reauthentication, limits: rateLimits,
       listener: ListenerOptions(tls: tls, allowsCleartext: allowsCleartext), trustedProxies: proxies,
       logger: logger, trustsClock: trustingClock)

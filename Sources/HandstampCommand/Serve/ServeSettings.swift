@@ -24,6 +24,9 @@ struct ServeSettings: Sendable {
   let mailer: any Mailer
   let mailFrom: String?
   let mailLink: String?
+  let notices: Set<AccountNotice>
+  let devicesLink: String?
+  let administrators: [Administrator]
   let apple: AppleSignIn?
   let clients: [ConfiguredClient]
   let appConfig: String
@@ -68,6 +71,11 @@ struct ServeSettings: Sendable {
       let isLine = link.unicodeScalars.allSatisfy { $0.value > 32 && $0.value != 127 }
       return isLine && link.contains("{token}") ? link : nil
     }
+    notices = try values.notices()
+    devicesLink = try values.optional(.devicesLink, "a URL") { link in
+      URLComponents(string: link)?.host != nil && link.unicodeScalars.allSatisfy { $0.value > 32 } ? link : nil
+    }
+    administrators = try values.administrators()
     apple = try values.apple()
     rateLimits = try values.choice(.rateLimits, of: ["standard": .standard, "none": .none]) ?? .standard
     metrics = try values.optional(.metricsAddress, "an address and a port") { ListeningAddress($0) }

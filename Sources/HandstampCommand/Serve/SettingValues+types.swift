@@ -115,6 +115,7 @@ extension SettingValues {
       absoluteLimit: try duration(.absoluteLimit, upTo: longest) ?? standard.absoluteLimit,
       idleLimit: try duration(.idleLimit, upTo: longest) ?? standard.idleLimit,
       retention: try duration(.retention, upTo: longest) ?? standard.retention,
+      auditRetention: try duration(.auditRetention, upTo: longest) ?? standard.auditRetention,
       maxSessions: try number(.maxSessions, in: 1...1_000_000))
   }
 
@@ -123,11 +124,56 @@ extension SettingValues {
     let program = try optional(.sendmail, "an executable program") { path in
       path.hasPrefix("/") && access(path, X_OK) == 0 ? path : nil
     }
-    guard let program else { return MailFolder(path: folder ?? data + "/mail") }
-    guard folder == nil else {
-      throw Refusal(.usage, "--mail-folder and --sendmail cannot be combined", hint: "drop one of them")
+    let server = try smtp()
+    guard [folder != nil, program != nil, server != nil].count(where: { $0 }) < 2 else {
+      throw Refusal(.usage, "--mail-folder, --sendmail and --smtp cannot be combined", hint: "keep one of them")
     }
-    return Sendmail(program: program)
+    if let server { return server }
+    if let program { return Sendmail(program: program) }
+    return MailFolder(path: folder ?? data + "/mail")
+  }
+
+  private func smtp() throws(Refusal) -> SMTPMailer? {
+    let password = try secret(.smtpPassword)
+    let certificates = try optional(.smtpCertificates, "a readable file") { access($0, R_OK) == 0 ? $0 : nil }
+    let allowsCleartext = try choice(.smtpCleartext, of: ["yes": true, "no": false]) ?? false
+    guard let url = self[.smtp]?.text else {
+      guard password == nil, self[.smtpUser] == nil else {
+        throw Refusal(.usage, "a user at a mail server needs the server", hint: "add --smtp smtps://HOST")
+      }
+      return nil
+    }
+    guard (password == nil) == (self[.smtpUser] == nil) else {
+      throw Refusal(
+        .usage, "a user at the mail server needs a password, and a password a user",
+        hint: "set --smtp-user and \(ServeSetting.smtpPassword.variable), or neither")
+    }
+    do throws(SMTPURLFault) {
+      return try SMTPMailer(
+        url: url, user: self[.smtpUser]?.text, password: password, certificates: certificates,
+        allowsCleartext: allowsCleartext)
+    } catch { throw refusal(.smtp, "the URL of a mail server") }
+  }
+
+  func notices() throws(Refusal) -> Set<AccountNotice> {
+    switch list(.notices) {
+    case nil, ["all"]: return Set(AccountNotice.allCases)
+    case ["none"]: return []
+    case let names?:
+      let known = names.compactMap { name in
+        AccountNotice(rawValue: name)
+      }
+      guard known.count == names.count else { throw refusal(.notices, "a list of notices") }
+      return Set(known)
+    }
+  }
+
+  func administrators() throws(Refusal) -> [Administrator] {
+    guard let token = try secret(.adminToken) else { return [] }
+    do throws(AdministratorFault) { return [try Administrator(name: "admin", token: token)] } catch {
+      throw Refusal(
+        .usage, "the administrator's token is not at least 32 printable characters", hint: ServeSetting.adminToken.hint)
+    }
   }
 
   func apple() throws(Refusal) -> AppleSignIn? {
@@ -147,11 +193,42 @@ extension SettingValues {
 
   func keys() throws(Refusal) -> ServerKeys? {
     try secret(.keys).map { text throws(Refusal) in
-      let place = self[.keysFile]?.place ?? ServeSetting.keys.variable
-      do throws(RegistryOpenError) { return try KeyFile.keys(text: text, named: place) } catch {
-        throw Refusal(.usage, plain("\(error)"), hint: "set \(place) to the full text of a keys.json")
-      }
+      try SettingValues.keys(text, from: self[.keysFile]?.place ?? ServeSetting.keys.variable)
     }
+  }
+
+  /// Returns the keys in the text of a `keys.json`.
+  static func keys(_ text: Secret, from place: String) throws(Refusal) -> ServerKeys {
+    do throws(RegistryOpenError) { return try KeyFile.keys(text: text, named: place) } catch {
+      throw Refusal(.usage, plain("\(error)"), hint: "set \(place) to the full text of a keys.json")
+    }
+  }
+
+  /// Returns a secret from its variable, or from the file that the variable of its other setting names.
+  static func secret(
+    _ setting: ServeSetting, in environment: [String: String]
+  ) throws(Refusal) -> (text: Secret, place: String)? {
+    let text = environment[setting.variable]
+    guard let inFile = setting.inFile, let path = environment[inFile.variable] else {
+      return text.map { (Secret($0), setting.variable) }
+    }
+    return (try content(of: path, named: inFile, text: text, setting, inFile.variable), inFile.variable)
+  }
+
+  /// Returns the secret in a file.
+  ///
+  /// - Parameter text: the same secret from its variable, which is one too many.
+  static func content(
+    of path: String, named inFile: ServeSetting, text: String?, _ setting: ServeSetting, _ place: String
+  ) throws(Refusal) -> Secret {
+    guard text == nil else {
+      throw Refusal(.usage, "\(setting.variable) and \(place) cannot be combined", hint: "drop one of them")
+    }
+    guard var content = FileManager.default.contents(atPath: path) else {
+      throw Refusal(.usage, "\(place): cannot read \(path)", hint: inFile.hint)
+    }
+    while content.last == 10 || content.last == 13 { content.removeLast() }
+    return Secret(bytes: content)
   }
 }
 

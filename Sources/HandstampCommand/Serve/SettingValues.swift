@@ -47,15 +47,8 @@ struct SettingValues: Sendable {
   /// Returns the secret: from its variable, or from the file that its other setting names.
   func secret(_ setting: ServeSetting) throws(Refusal) -> Secret? {
     guard let inFile = setting.inFile, let file = values[inFile] else { return values[setting].map { Secret($0.text) } }
-    guard values[setting] == nil else {
-      throw Refusal(
-        .usage, "\(setting.variable) and \(file.place) cannot be combined", hint: "drop one of them")
-    }
-    guard var content = FileManager.default.contents(atPath: file.text) else {
-      throw Refusal(.usage, "\(file.place): cannot read \(file.text)", hint: inFile.hint)
-    }
-    while content.last == 10 || content.last == 13 { content.removeLast() }
-    return Secret(bytes: content)
+    return try SettingValues.content(
+      of: file.text, named: inFile, text: values[setting]?.text, setting, file.place)
   }
 
   private static func check(namesIn environment: [String: String]) throws(Refusal) {

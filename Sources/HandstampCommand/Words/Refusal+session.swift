@@ -153,6 +153,8 @@ extension Refusal {
     switch code {
     case "wrong_credentials":
       self.init(.failure, "wrong email address or password", hint: "try again, or run: handstamp signup")
+    case "account_disabled":
+      self.init(.failure, "this account is disabled", hint: "ask the server's operator")
     case "email_taken":
       self.init(.failure, "an account with this email address already exists", hint: "run: handstamp login")
     case "weak_password":

@@ -37,6 +37,17 @@ public struct AccountRecord: Sendable, Hashable {
     self.revision = revision
   }
 
+  /// Whether the account can be used.
+  public enum State: String, Sendable, Hashable, CaseIterable {
+    case active
+    /// Closed, with an address or identity: it can be opened again.
+    case disabled
+    /// Closed without either, so that there is no way into it any more.
+    case deleted
+  }
+
+  public var state: State { closedAt == nil ? .active : isGuest ? .deleted : .disabled }
+
   /// Whether the account's sessions are the only way into it: there is no address or identity to sign in with again.
   public var isGuest: Bool { email == nil && identity == nil }
 }

@@ -88,11 +88,21 @@ extension Registry {
     try await liveFact(subject.id, now: now).flatMap { GuessCount(payload: $0.payload) } ?? .none
   }
 
-  /// Counts a wrong password, and returns the count after it.
+  /// Counts a wrong password, and returns the count after it. The audit log gets those after which further ones have to wait:
+  /// not each, or strangers could fill it.
+  ///
+  /// - Parameter account: the account whose password was guessed, if there is one.
   @discardableResult
-  public func countGuess(of subject: GuessSubject, now: UnixTime) async throws(RegistryError) -> GuessCount {
+  public func countGuess(
+    of subject: GuessSubject, account: AccountID? = nil, now: UnixTime
+  ) async throws(RegistryError) -> GuessCount {
     var count = GuessCount.none
-    try await updateFact(subject.id, now: now) { stored in
+    let stops = { (fact: RegistryFact) -> [RegistryChange] in
+      guard let count = GuessCount(payload: fact.payload)?.count, [GuessCount.free, GuessCount.most].contains(count)
+      else { return [] }
+      return [self.audited(.guessesStopped, account: account, details: #"{"wrong":\#(count)}"#, at: now)]
+    }
+    try await updateFact(subject.id, now: now, with: stops) { stored in
       count = (stored.flatMap { GuessCount(payload: $0.payload) } ?? .none).adding(at: now)
       return RegistryFact(
         id: subject.id, kind: .guesses, subject: subject.subject, payload: count.payload,

@@ -7,13 +7,16 @@ extension Registry {
   public func openAccount(
     email: EmailAddress?, username: String, passwordHash: Secret?, now: UnixTime
   ) async throws(RegistryError) -> AccountRecord {
-    try await create(newAccount(email: email, username: username, passwordHash: passwordHash, now: now))
+    let record = newAccount(email: email, username: username, passwordHash: passwordHash, now: now)
+    return try await create(record, with: [audited(.accountCreated, account: record.id, at: now)])
   }
 
   /// - Throws: ``RegistryError/emailTaken`` if the record's ID, address or identity is taken.
-  func create(_ record: AccountRecord) async throws(RegistryError) -> AccountRecord {
+  func create(
+    _ record: AccountRecord, with more: [RegistryChange] = []
+  ) async throws(RegistryError) -> AccountRecord {
     do throws(RegistryStoreError) {
-      _ = try await store.write([.createAccount(record)], events: [])
+      _ = try await store.write([.createAccount(record)] + more, events: [])
       return record
     } catch {
       switch error {
@@ -40,8 +43,14 @@ extension Registry {
   ///
   /// - Throws: ``RegistryError/accountChanged`` if the stored record has changed since it was read.
   public func update(_ record: AccountRecord) async throws(RegistryError) -> AccountRecord {
+    try await update(record, with: [])
+  }
+
+  private func update(
+    _ record: AccountRecord, with more: [RegistryChange]
+  ) async throws(RegistryError) -> AccountRecord {
     do throws(RegistryStoreError) {
-      _ = try await store.write([.replaceAccount(record, expecting: record.revision)], events: [])
+      _ = try await store.write([.replaceAccount(record, expecting: record.revision)] + more, events: [])
       return record.advanced
     } catch {
       switch error {
@@ -68,6 +77,7 @@ extension Registry {
       with: [
         .replaceAccount(changed, expecting: record.revision),
         .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
+        audited(.passwordChanged, account: record.id, at: now),
       ] + notice(.passwordChanged, of: record.id, device: device, now: now),
       events: [event]
     ) { () throws(RegistryStoreError) in
@@ -98,6 +108,7 @@ extension Registry {
         .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
         .voidOneTimeTokens(.upgrade, subject: record.id.rawValue),
         .removeFacts(.device, subject: record.id.rawValue), .removeFacts(.mail, subject: record.id.rawValue),
+        audited(.accountDeleted, account: record.id, at: now),
       ] + GuessSubject.forgetting(record),
       finally: [.eraseDevices(of: record.id)],
       events: [event]
@@ -106,16 +117,32 @@ extension Registry {
     }
   }
 
-  /// Closes an account and ends all its sessions, in one write. The account keeps its address.
+  /// Closes an account and ends all its sessions, in one write. The account keeps its address and its password. Browsers that
+  /// are signed in, and codes that could sign in, are not valid after it was opened again either.
   public func closeAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> EndOutcome {
     var changed = record
     changed.closedAt = record.closedAt ?? now
     let event = RegistryEvent(kind: .accountDisabled, account: record.id, at: now)
+    let purposes: [OneTimeTokenRecord.Purpose] = [.passwordReset, .upgrade, .webSession, .authorizationCode]
     return try await end(
-      .accountClosed, now: now, with: [.replaceAccount(changed, expecting: record.revision)], events: [event]
+      .accountClosed, now: now,
+      with: [.replaceAccount(changed, expecting: record.revision)]
+        + purposes.map { .voidOneTimeTokens($0, subject: record.id.rawValue) }
+        + [audited(.accountDisabled, account: record.id, at: now)],
+      events: [event]
     ) { () throws(RegistryStoreError) in
       try await store.sessions(of: record.id)
     }
+  }
+
+  /// Opens a closed account again: its owner may sign in. Its sessions stay ended.
+  ///
+  /// - Throws: ``RegistryError/accountClosed`` if the account was deleted.
+  public func reopenAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> AccountRecord {
+    guard record.state != .deleted else { throw .accountClosed }
+    var changed = record
+    changed.closedAt = nil
+    return try await update(changed, with: [audited(.accountEnabled, account: record.id, at: now)])
   }
 }
 

@@ -40,7 +40,10 @@ extension Registry {
       guard let record = try await account(id) else { return .nothing }
       do throws(RegistryError) {
         return try await end(
-          .revoked, now: now, with: [.replaceAccount(record, expecting: record.revision)],
+          .revoked, now: now,
+          with: [
+            .replaceAccount(record, expecting: record.revision), audited(.passwordChanged, account: id, at: now),
+          ],
           events: [RegistryEvent(kind: .credentialChange, account: id, session: kept, at: now)]
         ) { () throws(RegistryStoreError) in try await store.sessions(of: id).filter { $0.id != kept } }
       } catch {

@@ -6,7 +6,7 @@ public struct EndOutcome: Sendable, Hashable {
   public var ended: [SessionRow]
   public var events: [StoredEvent]
 
-  static let nothing = EndOutcome(ended: [], events: [])
+  package static let nothing = EndOutcome(ended: [], events: [])
 }
 
 extension Registry {
@@ -33,22 +33,25 @@ extension Registry {
 
   /// Ends one session of an account.
   ///
+  /// - Parameter isAudited: whether the audit log gets it, because it is not the owner who ends it.
   /// - Throws: ``RegistryError/notFound`` if the account has no session with that ID, whether or not another account has one.
   public func end(
-    _ id: SessionID, of account: AccountID, reason: EndReason = .revoked, now: UnixTime
+    _ id: SessionID, of account: AccountID, reason: EndReason = .revoked, isAudited: Bool = false, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
     let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
     guard let row, row.account == account else { throw .notFound }
-    return try await end(reason, now: now) { () throws(RegistryStoreError) in
+    let audit = isAudited ? [audited(.sessionEnded, account: account, session: id, at: now)] : []
+    return try await end(reason, now: now, finally: audit) { () throws(RegistryStoreError) in
       try await store.session(id).map { [$0] } ?? []
     }
   }
 
-  /// Ends all sessions of an account except `kept`, in one write.
+  /// Ends all sessions of an account except `kept`, in one write, which the audit log names with `kept`.
   public func endAll(
     of account: AccountID, except kept: SessionID? = nil, reason: EndReason = .revoked, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
-    try await end(reason, now: now) { () throws(RegistryStoreError) in
+    let audit = audited(.sessionsEnded, account: account, session: kept, at: now)
+    return try await end(reason, now: now, finally: [audit]) { () throws(RegistryStoreError) in
       try await store.sessions(of: account).filter { $0.id != kept }
     }
   }

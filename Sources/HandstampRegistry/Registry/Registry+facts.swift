@@ -13,10 +13,12 @@ extension Registry {
   /// Creates or replaces a fact with what `change` makes of the stored one, which is `nil` if there is none or it has expired.
   /// If `change` returns `nil`, the fact is deleted.
   ///
+  /// - Parameter more: further changes of the same write, given the new fact.
   /// - Returns: the fact as `change` made it.
   @discardableResult
   func updateFact(
-    _ id: FactID, now: UnixTime, _ change: (RegistryFact?) -> RegistryFact?
+    _ id: FactID, now: UnixTime, with more: (RegistryFact) -> [RegistryChange] = { _ in [] },
+    _ change: (RegistryFact?) -> RegistryFact?
   ) async throws(RegistryError) -> RegistryFact? {
     for _ in 0..<Registry.attempts {
       let stored = try await fact(id)
@@ -32,7 +34,7 @@ extension Registry {
         changes = [.removeFact(id, expecting: stored.revision)] + (next.map { [.createFact($0)] } ?? [])
       }
       do throws(RegistryStoreError) {
-        _ = try await store.write(changes, events: [])
+        _ = try await store.write(changes + (next.map(more) ?? []), events: [])
         return next
       } catch {
         switch error {

@@ -38,7 +38,7 @@ extension Registry {
           .revoked, now: now,
           with: [
             .redeemOneTimeToken(stored.id), .voidOneTimeTokens(.passwordReset, subject: stored.subject),
-            .replaceAccount(changed, expecting: record.revision),
+            .replaceAccount(changed, expecting: record.revision), audited(.passwordReset, account: id, at: now),
           ] + GuessSubject.forgetting(record) + notice(.passwordChanged, of: id, device: "", now: now),
           events: [event]
         ) { () throws(RegistryStoreError) in try await store.sessions(of: id) }

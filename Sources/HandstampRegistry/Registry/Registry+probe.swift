@@ -1,11 +1,6 @@
 public import HandstampCore
 
 extension Registry {
-  /// Counts the rows of the store. It may take long on a large one.
-  public func counts() async throws(RegistryError) -> RegistryCounts {
-    try await reading { () throws(RegistryStoreError) in try await store.counts() }
-  }
-
   /// Writes to the store, to see whether it can be written: a full disk can still be read.
   ///
   /// - Throws: ``RegistryError/unavailable(_:)``.

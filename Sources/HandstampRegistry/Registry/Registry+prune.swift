@@ -1,15 +1,18 @@
 public import HandstampCore
 
 extension Registry {
-  /// Deletes events and ended sessions that are older than ``RegistryLimits/retention``, and expired one-time tokens, at most
-  /// `limit` of each. Call it periodically. Returns how many were deleted.
+  /// Deletes events and ended sessions that are older than ``RegistryLimits/retention``, audited actions that are older than
+  /// ``RegistryLimits/auditRetention``, and expired one-time tokens, at most `limit` of each. Call it periodically. Returns how many were deleted.
   ///
   /// An ended session is kept until it would have expired, if that is later: until then, a client that presents an old token
   /// learns why the session ended. After that the token is still refused, but only with the reason `rejected`.
   public func prune(now: UnixTime, limit: Int = 500) async throws(RegistryError) -> Int {
     let before = now.advanced(by: .zero - limits.retention)
     return try await reading { () throws(RegistryStoreError) in
-      try await store.prune(Retention(eventsBefore: before, endedBefore: before, now: now), limit: limit)
+      let retention = Retention(
+        eventsBefore: before, endedBefore: before, auditBefore: now.advanced(by: .zero - limits.auditRetention),
+        now: now)
+      return try await store.prune(retention, limit: limit)
     }
   }
 }

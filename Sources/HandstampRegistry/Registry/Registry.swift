@@ -13,6 +13,8 @@ public struct Registry: Sendable {
   package var notices: Set<AccountNotice> = []
   let rotation: Rotation
   let random: @Sendable () -> UInt64
+  /// Who the changes are made for.
+  private(set) var actor = AuditActor.server()
 
   /// How often an operation is tried when concurrent writers change the same row. Each conflict means that another write won.
   package static let attempts = 32
@@ -34,6 +36,21 @@ public struct Registry: Sendable {
     self.limits = limits
     self.rotation = rotation
     self.random = random
+  }
+
+  /// Returns the registry with another name in the audit log for the changes that are made with it.
+  public func acting(as actor: AuditActor) -> Registry {
+    var registry = self
+    registry.actor = actor
+    return registry
+  }
+
+  /// The change that logs an action of this registry's actor.
+  func audited(
+    _ kind: AuditedAction.Kind, account: AccountID? = nil, session: SessionID? = nil, details: String = "{}",
+    at now: UnixTime
+  ) -> RegistryChange {
+    .audit(AuditedAction(at: now, kind, by: actor, account: account, session: session, details: details))
   }
 
   /// The registry's source as a generator.

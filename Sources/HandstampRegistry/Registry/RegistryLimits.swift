@@ -11,15 +11,19 @@ public struct RegistryLimits: Sendable, Hashable {
   public var touchInterval: Duration
   /// How long events and ended sessions are kept, see ``Registry/prune(now:limit:)``.
   public var retention: Duration
+  /// How long the audit log is kept.
+  public var auditRetention: Duration
 
   public init(
     absoluteLimit: Duration? = .seconds(365 * 86_400), idleLimit: Duration? = .seconds(90 * 86_400),
-    touchInterval: Duration = .seconds(60), retention: Duration = .seconds(30 * 86_400), maxSessions: Int? = nil
+    touchInterval: Duration = .seconds(60), retention: Duration = .seconds(30 * 86_400),
+    auditRetention: Duration = .seconds(365 * 86_400), maxSessions: Int? = nil
   ) {
     self.absoluteLimit = absoluteLimit
     self.idleLimit = idleLimit
     self.touchInterval = touchInterval
     self.retention = max(.zero, retention)
+    self.auditRetention = max(.zero, auditRetention)
     self.maxSessions = maxSessions.map { max(1, $0) }
   }
 

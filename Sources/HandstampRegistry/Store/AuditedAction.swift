@@ -2,10 +2,38 @@ public import HandstampCore
 
 /// One line of the server's audit log: who did what to which account, and from where.
 public struct AuditedAction: Sendable, Hashable {
+  /// The actions that this version logs.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    case accountCreated = "account.created"
+    case accountDisabled = "account.disabled"
+    case accountEnabled = "account.enabled"
+    case accountDeleted = "account.deleted"
+    /// Everything that is stored about a person was given to an administrator.
+    case accountExported = "account.exported"
+    case passwordChanged = "password.changed"
+    /// A new password was set with a one-time code.
+    case passwordReset = "password.reset"
+    /// An administrator was given a code that sets a new password.
+    case resetCodeIssued = "password.reset_code_issued"
+    /// So many wrong passwords were tried in a row that further ones have to wait. Logged once when that begins.
+    case guessesStopped = "password.guesses_stopped"
+    /// An administrator ended a session.
+    case sessionEnded = "session.ended"
+    /// All sessions of an account were ended, but perhaps one.
+    case sessionsEnded = "sessions.ended"
+    /// A copied refresh token was presented.
+    case theftDetected = "session.theft_detected"
+    case keyAdded = "key.added"
+    case keyUsed = "key.used"
+    case keyRetired = "key.retired"
+    case backedUp = "database.backed_up"
+    case restored = "database.restored"
+  }
+
   public var at: UnixTime
-  /// What was done, such as `account.disabled`; stable.
+  /// What was done: a ``Kind``, or an action of another version. Stable.
   public var action: String
-  /// Who did it: `owner`, `operator`, `server`, or an administrator's name after `admin:`.
+  /// Who did it, as in ``AuditActor/name``.
   public var actor: String
   public var account: AccountID?
   public var session: SessionID?
@@ -25,6 +53,15 @@ public struct AuditedAction: Sendable, Hashable {
     self.session = session
     self.address = address
     self.details = details
+  }
+
+  public init(
+    at: UnixTime, _ kind: Kind, by actor: AuditActor, account: AccountID? = nil, session: SessionID? = nil,
+    details: String = "{}"
+  ) {
+    self.init(
+      at: at, action: kind.rawValue, actor: actor.name, account: account, session: session, address: actor.address,
+      details: details)
   }
 }
 

@@ -25,6 +25,11 @@ public actor MemoryRegistryStore: RegistryStore {
     contents.live(of: account).sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
   }
 
+  public func endedSessions(of account: AccountID) -> [SessionRow] {
+    contents.sessions.values.filter { $0.account == account && $0.end != nil }
+      .sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+  }
+
   public func expired(at now: UnixTime, limit: Int) -> [SessionRow] {
     let due = contents.sessions.values.compactMap { row -> (UnixTime, SessionRow)? in
       guard row.end == nil, let expiry = row.expiry, expiry <= now else { return nil }

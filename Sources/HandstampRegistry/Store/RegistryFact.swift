@@ -12,6 +12,8 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case mail
     /// That the store could be written, see ``Registry/checkWritable(now:)``.
     case probe
+    /// That a master key was the current one of a server, and until when, see ``Registry/lastUse(of:)``.
+    case masterKey = "master_key"
   }
 
   public let id: FactID

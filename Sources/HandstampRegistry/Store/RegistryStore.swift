@@ -15,6 +15,9 @@ public protocol RegistryStore: Sendable {
   /// Returns the sessions of an account that were not ended, the oldest first. Some may have expired already.
   @concurrent func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow]
 
+  /// Returns the sessions of an account that were ended and not deleted yet, the oldest first.
+  @concurrent func endedSessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow]
+
   /// Returns at most `limit` sessions that were not ended and whose expiry is `now` or earlier, the most overdue first.
   @concurrent func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow]
 

@@ -6,8 +6,8 @@ import HandstampRegistry
 protocol Accounts: Sendable {
   /// Returns the account with this address and password.
   ///
-  /// - Throws: ``Problem/wrongCredentials`` if there is none, or it is closed; ``Problem`` `rate_limited` after too many
-  ///   wrong ones; ``PasswordPool/Busy`` if too many passwords are being hashed.
+  /// - Throws: ``Problem/wrongCredentials`` if there is none; ``Problem/accountDisabled`` if it is closed and the password is
+  ///   right; ``Problem`` `rate_limited` after too many wrong ones; ``PasswordPool/Busy`` if too many passwords are being hashed.
   func account(_ attempt: PasswordAttempt) async throws -> AccountRecord
 
   /// Prepares a new account. The returned function creates it with its first session at the time that it is given.

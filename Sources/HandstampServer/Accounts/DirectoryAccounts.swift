@@ -20,7 +20,8 @@ struct DirectoryAccounts: Accounts {
       record = try await self.record(of: entry, if: attempt.password)
       return record != nil
     }
-    guard fits, let entry, let record, record.closedAt == nil else { throw Problem.wrongCredentials }
+    guard fits, let entry, let record, record.state != .deleted else { throw Problem.wrongCredentials }
+    guard record.state == .active else { throw Problem.accountDisabled }
     guard record.identity?.issuer == DirectoryAccounts.origin else {
       throw AccountDirectoryError.unavailable(
         "an account of the server's own has the ID of an account in the directory")

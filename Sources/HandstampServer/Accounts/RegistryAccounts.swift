@@ -18,7 +18,9 @@ struct RegistryAccounts: Accounts {
       let place = try passwords.admit(isPreferred: isKnownDevice)
       return try await place.verify(attempt.password, against: found?.passwordHash)
     }
-    guard fits, let found, found.closedAt == nil else { throw Problem.wrongCredentials }
+    guard fits, let found else { throw Problem.wrongCredentials }
+    // Only to someone who knows the password.
+    guard found.closedAt == nil else { throw Problem.accountDisabled }
     return try await strengthened(found, attempt)
   }
 

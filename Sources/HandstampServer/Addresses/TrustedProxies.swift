@@ -49,6 +49,9 @@ struct ClientAddress: Sendable, Hashable {
   var address: IPAddress?
   var source: Source
 
+  /// The address as text, for the audit log.
+  var text: String? { address.map { "\($0)" } }
+
   /// - Parameter peer: the peer of the connection.
   init(of headers: HTTPFields, peer: SocketAddress?, behind proxies: TrustedProxies) {
     let address = IPAddress(peer)

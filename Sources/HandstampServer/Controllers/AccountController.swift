@@ -58,7 +58,7 @@ struct AccountController: Sendable {
     try await require(body.current, of: account, place, request, context)
     let hash = try await place.hash(body.new)
     journal.ended(
-      try await registry.setPassword(
+      try await owned(request, context).setPassword(
         of: account, hash: hash, keeping: context.session.id, endingOthers: body.endOthers, now: clock.now),
       logger: context.logger)
     journal.changed(account.id)
@@ -102,11 +102,17 @@ struct AccountController: Sendable {
       try PasswordPolicy.check(attempt: password)
       try await require(password, of: account, place, request, context)
     }
-    journal.ended(try await registry.deleteAccount(account, now: clock.now), logger: context.logger)
+    journal.ended(
+      try await owned(request, context).deleteAccount(account, now: clock.now), logger: context.logger)
     journal.changed(account.id)
     metrics.update { $0.accountsDeleted += 1 }
     context.logger.info("Account deleted", metadata: ["handstamp.account": "\(account.id)"])
     return .nothing
+  }
+
+  /// The registry on behalf of the account's owner.
+  private func owned(_ request: Request, _ context: SignedInContext<some SessionRequestContext>) -> Registry {
+    registry.acting(as: .owner(from: limits.client(of: request, context.parent).text))
   }
 
   /// Verifies the password at the cost of one hash, whether the account has one or not, and bounds guessing: a stolen session

@@ -42,8 +42,9 @@ struct PasswordResetController: Sendable {
     }
     try policy.check(new: body.password, of: account.email, account.username)
     let hash = try await place.hash(body.password)
+    let owned = registry.acting(as: .owner(from: limits.client(of: request, context).text))
     journal.ended(
-      try await registry.resetPassword(with: token, hash: hash, now: clock.now), logger: context.logger)
+      try await owned.resetPassword(with: token, hash: hash, now: clock.now), logger: context.logger)
     metrics.update { $0.passwordChanges += 1 }
     return .nothing
   }

@@ -9,6 +9,7 @@ struct SessionsController: Sendable {
   let registry: Registry
   let journal: SessionJournal
   let authenticator: Authenticator
+  let limits: RequestLimits
   let clock: ServerClock
   /// How long a sign-in lets its session end others; `nil` for as long as it lasts.
   let reauthentication: Duration?
@@ -67,7 +68,7 @@ struct SessionsController: Sendable {
     // A client that adds a condition does not mean all sessions.
     guard request.uri.query == nil else { throw Problem.invalidRequest("Query parameters are not supported.") }
     try await requireRecentSignIn(context.session)
-    let outcome = try await registry.endAll(of: context.session.account, now: clock.now)
+    let outcome = try await owned(request, context).endAll(of: context.session.account, now: clock.now)
     return .ended(journal.ended(outcome, logger: context.logger))
   }
 
@@ -76,7 +77,7 @@ struct SessionsController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     try await requireRecentSignIn(context.session)
-    let outcome = try await registry.endAll(
+    let outcome = try await owned(request, context).endAll(
       of: context.session.account, except: context.session.id, now: clock.now)
     return .ended(journal.ended(outcome, logger: context.logger))
   }
@@ -92,6 +93,11 @@ struct SessionsController: Sendable {
     let account = try await registry.account(of: session)
     guard account.passwordHash != nil || account.identity != nil else { return }
     throw Problem.reauthenticationRequired
+  }
+
+  /// The registry on behalf of the account's owner.
+  private func owned(_ request: Request, _ context: SignedInContext<some SessionRequestContext>) -> Registry {
+    registry.acting(as: .owner(from: limits.client(of: request, context.parent).text))
   }
 
   /// `POST /v1/sign-out`: ends the session that makes the request.
@@ -127,7 +133,7 @@ extension SignedInContext {
 }
 
 extension Response {
-  fileprivate static func ended(_ count: Int) -> Response {
+  static func ended(_ count: Int) -> Response {
     var json = JSONText()
     json.add("ended", Int64(count))
     return .json(json)

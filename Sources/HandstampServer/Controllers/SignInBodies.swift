@@ -63,7 +63,7 @@ extension KeyedDecodingContainer where Key: CodingKey {
   /// Decodes a display name: 1 to 200 characters, without control characters.
   func name(_ key: Key) throws -> String {
     let text = try decode(String.self, forKey: key)
-    guard (1...200).contains(text.unicodeScalars.count), text.isPrintable else {
+    guard text.isDisplayName else {
       throw Problem.invalidRequest("\(key.stringValue): must be 1 to 200 characters, without control characters.")
     }
     return text
@@ -73,7 +73,7 @@ extension KeyedDecodingContainer where Key: CodingKey {
 
   func email(_ key: Key) throws -> EmailAddress {
     let text = try decode(String.self, forKey: key)
-    guard text.isPrintable, let address = EmailAddress(composed: text) else {
+    guard let address = EmailAddress(printable: text) else {
       throw Problem.invalidRequest("\(key.stringValue): not a valid email address.")
     }
     return address
@@ -81,11 +81,20 @@ extension KeyedDecodingContainer where Key: CodingKey {
 }
 
 extension EmailAddress {
+  /// Returns `nil` also if the text has control or other invisible characters.
+  init?(printable text: String) {
+    guard text.isPrintable else { return nil }
+    self.init(composed: text)
+  }
+
   /// An address in Unicode's normalization form C: without it, one address could be two accounts (RFC 6532 section 3.1).
   init?(composed text: String) { self.init(text.precomposedStringWithCanonicalMapping) }
 }
 
 extension String {
+  /// Whether it is 1 to 200 characters, without control characters.
+  var isDisplayName: Bool { (1...200).contains(unicodeScalars.count) && isPrintable }
+
   fileprivate var isPrintable: Bool {
     unicodeScalars.allSatisfy { scalar in
       switch scalar.properties.generalCategory {

@@ -73,7 +73,8 @@ struct SignUpController: Sendable {
     try policy.check(new: body.password, of: confirmed.email, confirmed.username)
     let hash = try await place.hash(body.password)
     return try await sessions.begin(binding, status: .created, logger: context.logger) { now in
-      try await registry.confirm(token, passwordHash: hash, device: body.device, thumbprint: binding.thumbprint, now: now)
+      try await registry.confirm(
+        token, passwordHash: hash, device: body.device, thumbprint: binding.thumbprint, now: now)
     }
   }
 

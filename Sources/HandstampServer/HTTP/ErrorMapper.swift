@@ -131,7 +131,7 @@ extension Problem {
       case .oneTimeTokenInvalid: .oneTimeTokenInvalid
       case .notGuest: .notGuest
       case .nonceUsed: .badIDToken
-      case .accountClosed: .wrongCredentials
+      case .accountClosed: .accountDisabled
       // The password may have changed in the meantime; it must be checked again.
       case .accountChanged, .unavailable, .unknownKey: .unavailable
       }

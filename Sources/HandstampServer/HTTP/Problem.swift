@@ -93,6 +93,10 @@ extension Problem {
     return problem
   }()
 
+  /// Only for a client that proved to be the account's owner: otherwise it would reveal that there is an account.
+  static let accountDisabled = Problem(
+    .forbidden, "account_disabled", "This account is disabled", detail: "Ask the operator of this server.")
+
   /// The error for a signed-in user: the access token is valid, so the status is not 401.
   static let wrongPassword = Problem(.forbidden, "wrong_credentials", "The password is wrong")
 

@@ -54,6 +54,8 @@ public struct ServerLimits: Sendable, Hashable {
     case refreshes = "refreshes"
     /// Requests with a wrong secret of an OAuth client.
     case clientFailures = "client-failures"
+    /// Requests with a wrong token of an administrator.
+    case adminFailures = "admin-failures"
   }
 
   private var rules: [Operation: Rule]
@@ -86,6 +88,8 @@ public struct ServerLimits: Sendable, Hashable {
     .refreshes: Rule(perSubject: RateLimit(burst: 60, every: .seconds(1))),
     .clientFailures: Rule(
       perAddress: RateLimit(burst: 20, every: .seconds(10)), overall: RateLimit(burst: 2000, every: .milliseconds(5))),
+    .adminFailures: Rule(
+      perAddress: RateLimit(burst: 10, every: .seconds(30)), overall: RateLimit(burst: 100, every: .seconds(1))),
   ])
 }
 #endif

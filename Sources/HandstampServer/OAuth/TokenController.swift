@@ -26,7 +26,9 @@ struct TokenController: Sendable {
     let (form, caller) = try await authentication.call(request, context)
     let proof = try proofs.check(request, token: nil, at: clock.read())
     switch form["grant_type"] {
-    case "refresh_token": return try await refresh(form, caller, proof: proof, context.logger)
+    case "refresh_token":
+      return try await refresh(
+        form, caller, proof: proof, from: limits.client(of: request, context), context.logger)
     case "authorization_code": return try await redeemCode(form, caller, proof: proof, context.logger)
     case "urn:ietf:params:oauth:grant-type:device_code":
       return try await redeemDevice(form, caller, proof: proof, context.logger)
@@ -36,9 +38,9 @@ struct TokenController: Sendable {
   }
 
   /// Rotates a refresh token (RFC 6749 section 6).
-  private func refresh(_ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, _ logger: Logger) async throws
-    -> Response
-  {
+  private func refresh(
+    _ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, from client: ClientAddress, _ logger: Logger
+  ) async throws -> Response {
     guard let presented = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing") }
     if case .genuine(let claims) = registry.mint.read(RefreshToken(presented)) {
       // By session alone: others behind the same address, and others with a wrong token, must not stop its refreshes.
@@ -46,10 +48,9 @@ struct TokenController: Sendable {
     }
     let wish = try TokenWish(form, of: caller.client, at: issuer, scope: form["scope"])
     let now = clock.now
-    let outcome = try await registry.refresh(
+    let outcome = try await registry.acting(as: .server(from: client.text)).refresh(
       RefreshToken(presented), key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id,
-      proof: proof?.thumbprint,
-      now: now
+      proof: proof?.thumbprint, now: now
     ) { wish.narrowed($0.client) != nil }
     switch outcome {
     case .issued(let issue):

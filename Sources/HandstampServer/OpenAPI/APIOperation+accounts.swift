@@ -11,7 +11,8 @@ extension APIOperation {
 
   /// Sign-up, sign-in and the account.
   static var accounts: [APIOperation] {
-    let signUp = S.object(["email": S.email, "password": S.secret, "username": S.name, "device": device])
+    let signUp = S.object(
+      ["email": S.email, "password": S.secret, "username": S.name, "device": device], optional: ["password"])
     return [
       APIOperation(
         method: .post, path: "/v1/sign-up", tag: "accounts", summary: "Create an account and its first session.",
@@ -21,12 +22,12 @@ extension APIOperation {
         ]),
       APIOperation(
         method: .post, path: "/v1/sign-up/confirm", tag: "accounts", summary: "Redeem the code of a confirmation mail.",
-        body: .json(S.object(["token": S.secret, "device": device])),
-        answers: [.created(session), .problem(400, "link_invalid"), closed, .problem(409, "email_taken")]),
+        body: .json(S.object(["token": S.secret, "password": S.secret, "device": device])),
+        answers: [.created(session), .problem(400, "link_invalid"), weak, closed, .problem(409, "email_taken")]),
       APIOperation(
         method: .post, path: "/v1/sign-in", tag: "accounts", summary: "Sign in with email address and password.",
         body: .json(S.object(["email": S.email, "password": S.secret, "device": device])),
-        answers: [.ok(session), .problem(401, "wrong_credentials")]),
+        answers: [.ok(session), .problem(401, "wrong_credentials"), .problem(403, "account_disabled")]),
       APIOperation(
         method: .post, path: "/v1/sign-in/anonymous", tag: "accounts", summary: "Create a guest account.",
         body: .json(S.object(["device": device])), answers: [.created(session), closed]),

@@ -13,6 +13,8 @@ struct APIOperation: Sendable {
     case session
     /// An OAuth client, which may have to authenticate.
     case client
+    /// An administrator's token.
+    case administrator
   }
 
   let method: HTTPRequest.Method
@@ -37,6 +39,7 @@ struct APIOperation: Sendable {
     case .anyone: object["security"] = [APIObject]()
     case .session: object["security"] = [["bearer": [String]()], ["dpop": [String]()]]
     case .client: object["security"] = [APIObject(), ["client": [String]()]]
+    case .administrator: object["security"] = [["administrator": [String]()]]
     }
     object["responses"] = APIAnswer.object(of: answers + common)
     return object
@@ -46,11 +49,14 @@ struct APIOperation: Sendable {
   private var common: [APIAnswer] {
     if tag == "pages" { return [] }
     var answers: [APIAnswer] = []
-    if access == .session {
+    switch access {
+    case .anyone, .client: if tag == "accounts" { answers.append(.problem(401, "proof_invalid")) }
+    case .session:
       answers += [
-        .problem(401, "token_missing", "token_invalid", "token_expired", "session_ended"),
+        .problem(401, "token_missing", "token_invalid", "token_expired", "session_ended", "proof_invalid"),
         .problem(403, "insufficient_scope"),
       ]
+    case .administrator: answers.append(.problem(401, "token_missing", "token_invalid"))
     }
     switch body {
     case .json?:

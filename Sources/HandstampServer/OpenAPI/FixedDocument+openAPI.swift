@@ -28,6 +28,7 @@ extension FixedDocument {
           "bearer": ["type": "http", "scheme": "bearer"],
           "dpop": ["type": "apiKey", "in": "header", "name": "Authorization", "description": "RFC 9449 section 7.1."],
           "client": ["type": "http", "scheme": "basic"],
+          "administrator": ["type": "http", "scheme": "bearer"],
         ],
       ],
     ]
@@ -39,7 +40,8 @@ extension FixedDocument {
 
 extension APIOperation {
   static func all(for configuration: ServerConfiguration) -> [APIOperation] {
-    accounts + sessions + oauth + pages + documents(metadata: FixedDocument.metadataPath(of: configuration.issuer))
+    accounts + sessions + oauth + pages + (configuration.administrators.isEmpty ? [] : administration)
+      + documents(metadata: FixedDocument.metadataPath(of: configuration.issuer))
   }
 }
 #endif

@@ -62,7 +62,8 @@ final class PasswordGuard: Sendable {
       throw Problem.rateLimited("guesses", RateLimit(burst: GuessCount.free, every: GuessCount.pause), wait: wait)
     }
     guard try await check(isKnown) else {
-      let count = try await registry.countGuess(of: subject, now: now)
+      let count = try await registry.acting(as: .server(from: attempt.client.text))
+        .countGuess(of: subject, account: account, now: now)
       metrics.update { $0.refusedSignIns += 1 }
       var metadata = metadata(of: attempt)
       metadata["handstamp.guesses"] = "\(count.count)"

@@ -67,6 +67,33 @@ public struct SigningKeys: Sendable {
     } catch { throw .notGenerated }
   }
 
+  /// The IDs of the keys that sign: the first of each kind.
+  public var signingIDs: [String] { [current.id] + rsa.prefix(1).map(\.id) }
+
+  /// Returns the algorithm of a key; `nil` if there is no such key.
+  public func algorithm(of id: String) -> Algorithm? {
+    p256.contains { $0.id == id } ? .es256 : rsa.contains { $0.id == id } ? .rs256 : nil
+  }
+
+  /// Returns these keys with a new one at the end, of each kind that they have: it is published, so that verifiers know it before
+  /// it signs.
+  ///
+  /// - Throws: ``SigningKeysFault/notGenerated``.
+  public func withNext() throws(SigningKeysFault) -> SigningKeys {
+    do throws(JWSPrivateKey.Fault) {
+      let new = rsa.isEmpty ? [] : [try JWSPrivateKey.rs256(bits: SigningKeys.modulusSize)]
+      return SigningKeys(keys + [.es256()] + new) ?? self
+    } catch { throw .notGenerated }
+  }
+
+  /// Returns these keys with those of `ids` in front, so that they sign.
+  public func signing(with ids: Set<String>) -> SigningKeys {
+    SigningKeys(keys.filter { ids.contains($0.id) } + keys.filter { !ids.contains($0.id) }) ?? self
+  }
+
+  /// Returns these keys without one of them; `nil` if that leaves no key of P-256.
+  public func without(_ id: String) -> SigningKeys? { SigningKeys(keys.filter { $0.id != id }) }
+
   /// Returns only the newest key of each kind.
   public func withoutFormer() -> SigningKeys { SigningKeys([current] + rsa.prefix(1)) ?? self }
 

@@ -18,6 +18,13 @@ extension RegistryStoreCheck {
     try expect(
       rows == [Samples.bytes(1), Samples.bytes(3)], "lists the live sessions of one account, oldest first",
       found: rows)
+    var sooner = Samples.session(4, at: Samples.start.advanced(by: .seconds(-1)))
+    sooner.end = SessionEnd(at: Samples.start.advanced(by: .seconds(9)), reason: .idle)
+    _ = try await store.write([.createSession(sooner)], events: [])
+    let over = try await other.endedSessions(of: Samples.ada).map(\.session)
+    try expect(
+      over == [Samples.bytes(4), Samples.bytes(2)], "lists the ended sessions of one account, oldest first",
+      found: over)
   }
 
   func overdueSessionsAreFound() async throws {

@@ -34,6 +34,11 @@ extension StoreDecorator {
     return try await base.sessions(of: account)
   }
 
+  @concurrent package func endedSessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
+    try await willRead()
+    return try await base.endedSessions(of: account)
+  }
+
   @concurrent package func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {
     try await willRead()
     return try await base.expired(at: now, limit: limit)

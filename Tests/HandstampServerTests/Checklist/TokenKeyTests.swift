@@ -97,9 +97,11 @@ import Testing
           "/oauth/token", form: "grant_type=refresh_token&refresh_token=\(session.refresh)&rotation_key=\(key)")
         #expect(refresh.status == 400)
         #expect(refresh.json["error"] == "invalid_grant")
-        // The response does not reveal that the account exists.
-        let known = try await server.post("/v1/sign-in", json: TestServer.signInBody("ada@example.org"))
-        let unknown = try await server.post("/v1/sign-in", json: TestServer.signInBody("eve@example.org"))
+        // Without the password, the response does not reveal that the account exists.
+        let known = try await server.post(
+          "/v1/sign-in", json: TestServer.signInBody("ada@example.org", password: "not this one"))
+        let unknown = try await server.post(
+          "/v1/sign-in", json: TestServer.signInBody("eve@example.org", password: "not this one"))
         #expect(known.status == 401)
         #expect(known.body == unknown.body)
       }

@@ -84,6 +84,24 @@ import Testing
     }
   }
 
+  @Test func `can be disabled and enabled at the server, but are created and reset by the app`() async throws {
+    try await EmbeddedServer.run { app in
+      let session = try await app.signUp()
+      let administration = app.server.administration(by: .administrator("eve", from: nil))
+      #expect(try await administration.disable(AccountID("user-1")) == 1)
+      #expect(try await app.client.get("/notes", token: session.access).json["reason"] == "account_closed")
+      #expect(try await app.signIn().code == "account_disabled")
+      await #expect(throws: AdministrationError.notOffered) {
+        try await administration.createAccount(email: "bob@example.org")
+      }
+      await #expect(throws: AdministrationError.notOffered) {
+        try await administration.issueResetCode(of: AccountID("user-1"))
+      }
+      try await administration.enable(AccountID("user-1"))
+      #expect(try await app.signIn().status == 200)
+    }
+  }
+
   @Test(arguments: [
     ("/v1/sign-up/confirm", false), ("/v1/sign-in/anonymous", false), ("/v1/password-reset", false),
     ("/v1/password-reset/confirm", false), ("/v1/upgrade", true), ("/v1/password", true),

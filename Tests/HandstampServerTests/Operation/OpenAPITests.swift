@@ -1,14 +1,19 @@
 #if Programs
 import Foundation
 import HTTPTypes
+import HandstampCore
 import Testing
 
 @testable import HandstampServer
 
 @Suite(.timeLimit(.minutes(10))) struct `The OpenAPI document` {
   /// What is documented is routed, and what is routed is documented.
-  @Test func `has the server's routes`() async throws {
-    try await TestServer.run { test async throws in
+  @Test(arguments: [false, true]) func `has the server's routes`(hasAdministrators: Bool) async throws {
+    let token = Secret(String(repeating: "x", count: 32))
+    let administrators = hasAdministrators ? [try Administrator(name: "ada", token: token)] : []
+    try await TestServer.run {
+      $0.administrators = administrators
+    } body: { test async throws in
       let allowed = AllowedMethods()
       test.server.addRoutes(to: allowed)
       let routes = Set(allowed.all.flatMap { route in route.methods.map { "\($0) \(route.path)" } })

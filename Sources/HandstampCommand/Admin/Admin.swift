@@ -1,0 +1,57 @@
+#if Programs
+import ArgumentParser
+import HandstampRegistry
+import HandstampServer
+
+/// `handstamp admin`.
+struct Admin: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "administer a server's accounts, sessions, keys and database",
+    discussion: """
+      works on the data folder of handstamp serve, while the server runs or not; it notices the changes, except to keys
+
+      every change is in the audit log, with the user who made it; an account is named by its ID or its email address
+      """,
+    subcommands: [
+      AdminAccounts.self, AdminSessions.self, AdminClients.self, AdminKeys.self, AdminDatabase.self, AdminAudit.self,
+      AdminStats.self,
+    ])
+}
+
+/// `handstamp admin stats`.
+struct AdminStats: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "stats", abstract: "count accounts, sessions and so on")
+
+  @OptionGroup var options: AdminOptions
+  @OptionGroup var output: OutputOptions
+
+  struct Answer: Document {
+    var schemaVersion = 1
+    var accounts: Int
+    var guests: Int
+    var liveSessions: Int
+    var endedSessions: Int
+    var oneTimeTokens: Int
+    var facts: Int
+    var events: Int
+    var auditedActions: Int
+  }
+
+  func run() async throws {
+    let counts = try await options.administering { administration throws(AdministrationError) in
+      try await administration.counts()
+    }
+    let answer = Answer(
+      accounts: counts.accounts, guests: counts.guests, liveSessions: counts.liveSessions,
+      endedSessions: counts.endedSessions, oneTimeTokens: counts.oneTimeTokens, facts: counts.facts,
+      events: counts.events, auditedActions: counts.auditedActions)
+    if output.json { return answer.writeLine() }
+    let rows = [
+      ("accounts", answer.accounts), ("of these guests", answer.guests), ("live sessions", answer.liveSessions),
+      ("ended sessions", answer.endedSessions), ("one-time tokens", answer.oneTimeTokens), ("facts", answer.facts),
+      ("events", answer.events), ("audited actions", answer.auditedActions),
+    ]
+    for line in Table(rows: rows.map { [$0.0, "\($0.1)"] }).lines { Terminal.out(line) }
+  }
+}
+#endif

@@ -1,0 +1,229 @@
+#if Programs
+import ArgumentParser
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+
+/// `handstamp admin accounts`.
+struct AdminAccounts: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "accounts", abstract: "create, list, disable, enable, delete and export accounts",
+    subcommands: [
+      Create.self, List.self, Show.self, Disable.self, Enable.self, Delete.self, Export.self, Reset.self,
+    ], defaultSubcommand: List.self)
+
+  struct Create: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "create an account, also while sign-up is closed",
+      discussion:
+        "prints a code, valid for a day, with which its owner sets a password; keep it as secret as a password")
+
+    @Argument(help: "email address; it counts as confirmed") var email: String
+    @Option(help: "display name (default: the address up to the @)") var name: String?
+    @Flag(help: "set the password now, read from stdin or a prompt") var password = false
+    @OptionGroup var link: LinkOptions
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+      let secret = try password ? Terminal.secret("password", twice: true) : nil
+      let (account, code) = try await options.administering(link: link.mailLink) {
+        administration throws(AdministrationError) in
+        try await administration.createAccount(email: email, username: name, password: secret)
+      }
+      let answer = AccountAnswer(account: AccountItem(account), reset: code.map { CodeItem($0) })
+      if output.json { return answer.writeLine() }
+      for line in Table(rows: [["account", account.id.rawValue]] + (code?.rows ?? [])).lines { Terminal.out(line) }
+    }
+  }
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "list accounts in the order of their IDs")
+
+    @Option(help: "list those after this ID") var after: String?
+    @Option(help: "how many, at most \(Administration.mostRows)") var limit = 100
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    struct Answer: Document {
+      var schemaVersion = 1
+      var accounts: [AccountItem]
+      /// The ID to pass to `--after`; `nil` if there are no more.
+      var next: String?
+    }
+
+    func run() async throws {
+      let limit = try checked(limit)
+      let accounts = try await options.administering { administration throws(AdministrationError) in
+        try await administration.accounts(after: after.map { AccountID($0) }, limit: limit)
+      }
+      let next = accounts.count == limit ? accounts.last?.id.rawValue : nil
+      if output.json { return Answer(accounts: accounts.map { AccountItem($0) }, next: next).writeLine() }
+      guard !accounts.isEmpty else { return Terminal.say("no accounts") }
+      let rows = accounts.map { account in
+        [
+          account.id.rawValue, account.state.rawValue, account.email?.typed ?? "-", account.username,
+          account.createdAt.description,
+        ]
+      }
+      for line in Table(rows: [["ID", "STATE", "EMAIL", "NAME", "CREATED"]] + rows).lines { Terminal.out(line) }
+      if let next { Terminal.say("for more, add: --after \(next)") }
+    }
+  }
+
+  struct Show: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "show an account and its live sessions")
+
+    @OptionGroup var named: NamedAccount
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    struct Answer: Document {
+      var schemaVersion = 1
+      var account: AccountItem
+      var sessions: [SessionItem]
+    }
+
+    func run() async throws {
+      let (account, sessions) = try await options.administering { administration throws(AdministrationError) in
+        let account = try await administration.account(named: named)
+        return (account, try await administration.sessions(of: account.id))
+      }
+      let item = AccountItem(account)
+      if output.json { return Answer(account: item, sessions: sessions.map { SessionItem($0) }).writeLine() }
+      for line in Table(rows: item.rows).lines { Terminal.out(line) }
+      for line in SessionItem.table(sessions).lines { Terminal.out(line) }
+    }
+  }
+
+  struct Disable: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "disable an account and end its sessions",
+      discussion: "its owner can neither sign in nor sign up again with the address until it is enabled")
+
+    @OptionGroup var named: NamedAccount
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+      try await ChangeAnswer.run(named, options, output, done: "disabled") {
+        administration, id throws(AdministrationError) in try await administration.disable(id)
+      }
+    }
+  }
+
+  struct Enable: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "let the owner of a disabled account sign in again")
+
+    @OptionGroup var named: NamedAccount
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+      try await ChangeAnswer.run(named, options, output, done: "enabled") {
+        administration, id throws(AdministrationError) in
+        try await administration.enable(id)
+        return nil
+      }
+    }
+  }
+
+  struct Delete: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "delete an account for good, and end its sessions",
+      discussion: "erases its address, name, password and devices; only its ID stays, which is never used again")
+
+    @OptionGroup var named: NamedAccount
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+      try await ChangeAnswer.run(named, options, output, done: "deleted") {
+        administration, id throws(AdministrationError) in try await administration.delete(id)
+      }
+    }
+  }
+
+  struct Export: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "print everything that is stored about the owner of an account",
+      discussion: "one JSON object: account, sessions, devices, events, audit log; no hashes and no tokens")
+
+    @OptionGroup var named: NamedAccount
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+      let document = try await options.administering { administration throws(AdministrationError) in
+        try await administration.export(try await administration.account(named: named).id)
+      }
+      Terminal.out(bytes: document + [10])
+    }
+  }
+
+  struct Reset: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "print a code that sets a new password",
+      discussion: """
+        valid once, for 30 minutes; keep it as secret as a password; until it is used, the present password and all sessions
+        stay valid
+        """)
+
+    @OptionGroup var named: NamedAccount
+    @OptionGroup var link: LinkOptions
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+      let (account, code) = try await options.administering(link: link.mailLink) {
+        administration throws(AdministrationError) in
+        let account = try await administration.account(named: named)
+        return (account, try await administration.issueResetCode(of: account.id))
+      }
+      if output.json {
+        return AccountAnswer(account: AccountItem(account), reset: CodeItem(code)).writeLine()
+      }
+      for line in Table(rows: code.rows).lines { Terminal.out(line) }
+    }
+  }
+}
+
+/// The account that a command is about.
+struct NamedAccount: ParsableArguments {
+  @Argument(help: "ID or email address of the account") var account: String
+}
+
+extension Administration {
+  func account(named name: NamedAccount) async throws(AdministrationError) -> AccountRecord {
+    try await account(named: name.account)
+  }
+
+  func account(named name: String) async throws(AdministrationError) -> AccountRecord {
+    // No ID that this server draws has an @; one of an app's own directory may.
+    if let record = try await known(AccountID(name)) { return record }
+    guard name.contains("@") else { throw .accountNotFound }
+    return try await account(email: name)
+  }
+
+  private func known(_ id: AccountID) async throws(AdministrationError) -> AccountRecord? {
+    do throws(AdministrationError) { return try await account(id) } catch {
+      guard error == .accountNotFound else { throw error }
+      return nil
+    }
+  }
+}
+
+/// `--mail-link`.
+struct LinkOptions: ParsableArguments {
+  @Option(help: "template for a link with the code, as for serve, with {token} and {action}") var mailLink: String?
+}
+
+/// Returns a number of rows that can be listed at once.
+func checked(_ limit: Int) throws(Refusal) -> Int {
+  guard (1...Administration.mostRows).contains(limit) else {
+    throw Refusal(
+      .usage, "--limit: \(limit) is not possible", hint: "use a number from 1 to \(Administration.mostRows)")
+  }
+  return limit
+}
+#endif

@@ -1,0 +1,90 @@
+#if Programs
+import ArgumentParser
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+
+/// `handstamp admin audit`.
+struct AdminAudit: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "audit", abstract: "show or export the server's audit log",
+    discussion: "who did what to which account, when and from where; kept for a year",
+    subcommands: [List.self, Export.self])
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "print entries, oldest first")
+
+    @Option(help: "print those after this ID") var after: Int64 = 0
+    @Option(help: "how many, at most \(Administration.mostRows)") var limit = 100
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    struct Answer: Document {
+      struct Item: Encodable {
+        var id: Int64
+        var at: String
+        var atEpoch: Int64
+        var action: String
+        var actor: String
+        var account: String?
+        var session: String?
+        var address: String?
+        /// A JSON object as text.
+        var details: String
+      }
+      var schemaVersion = 1
+      var entries: [Item]
+      /// The ID to pass to `--after`; `nil` if there are no more.
+      var next: Int64?
+    }
+
+    func run() async throws {
+      let limit = try checked(limit)
+      let entries = try await options.administering { administration throws(AdministrationError) in
+        try await administration.auditedActions(after: after, limit: limit)
+      }
+      let next = entries.count == limit ? entries.last?.id : nil
+      if output.json { return Answer(entries: entries.map { Answer.Item($0) }, next: next).writeLine() }
+      let rows = entries.map { entry in
+        [
+          "\(entry.id)", entry.audited.at.description, entry.audited.action, entry.audited.actor,
+          entry.audited.account?.rawValue ?? "-", entry.audited.address ?? "-",
+        ]
+      }
+      for line in Table(rows: [["ID", "AT", "ACTION", "BY", "ACCOUNT", "FROM"]] + rows).lines { Terminal.out(line) }
+      if let next { Terminal.say("for more, add: --after \(next)") }
+    }
+  }
+
+  struct Export: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "print all entries as JSON, one object per line",
+      discussion: "to continue later, pass the last id to --after")
+
+    @Option(help: "print those after this ID") var after: Int64 = 0
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+      try await options.administering { administration throws(AdministrationError) in
+        var last = after
+        while case let page = try await administration.auditedActions(after: last, limit: Administration.mostRows),
+          let end = page.last
+        {
+          for entry in page { Terminal.out(bytes: entry.jsonLine + [10]) }
+          last = end.id
+        }
+      }
+    }
+  }
+}
+
+extension AdminAudit.List.Answer.Item {
+  fileprivate init(_ entry: StoredAuditedAction) {
+    self.init(
+      id: entry.id, at: entry.audited.at.description, atEpoch: entry.audited.at.seconds, action: entry.audited.action,
+      actor: entry.audited.actor, account: entry.audited.account?.rawValue, session: entry.audited.session?.rawValue,
+      address: entry.audited.address, details: entry.audited.details)
+  }
+}
+#endif

@@ -1,0 +1,91 @@
+#if Programs
+import ArgumentParser
+import Foundation
+import HandstampServer
+
+/// `handstamp admin clients`.
+struct AdminClients: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "clients", abstract: "list or check the OAuth clients in a file",
+    discussion: "the file is that of serve --clients; the server reads it when it starts",
+    subcommands: [List.self, Check.self])
+
+  /// `--clients`.
+  struct FileOptions: ParsableArguments {
+    @Option(help: "JSON file with the clients (default: HANDSTAMP_SERVE_CLIENTS)") var clients: String?
+
+    func read() throws(Refusal) -> [ConfiguredClient] {
+      let environment = ProcessInfo.processInfo.environment
+      guard let path = clients ?? environment[ServeSetting.prefix + "CLIENTS"], !path.isEmpty else {
+        throw Refusal(.usage, "missing file with the clients", hint: "add --clients FILE, as for handstamp serve")
+      }
+      let clients = try ClientFile.clients(at: path)
+      let ids = clients.map(\.id)
+      if let twice = ids.first(where: { id in ids.count { $0 == id } > 1 }) {
+        throw Refusal(.usage, "\(path): \(ClientFault.twice(twice).words)", hint: ClientFile.hint)
+      }
+      return clients
+    }
+  }
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "list the clients")
+
+    @OptionGroup var file: FileOptions
+    @OptionGroup var output: OutputOptions
+
+    struct Answer: Document {
+      struct Item: Encodable {
+        var id: String
+        var name: String
+        var confidential: Bool
+        var flows: [String]
+        var redirectURIs: [String]
+        var scopes: [String]
+        var audiences: [String]
+        var firstParty: Bool
+        var accessTokenSigningAlg: String
+      }
+      var schemaVersion = 1
+      var clients: [Item]
+    }
+
+    func run() async throws {
+      let items = try file.read().map { client in
+        Answer.Item(
+          id: client.id, name: client.name, confidential: client.secretHash != nil,
+          flows: client.flows.map(\.rawValue).sorted(), redirectURIs: client.redirectURIs, scopes: client.scopes,
+          audiences: client.audiences, firstParty: client.isFirstParty,
+          accessTokenSigningAlg: client.accessTokenSigning.rawValue)
+      }
+      if output.json { return Answer(clients: items).writeLine() }
+      let rows = items.map { item in
+        [
+          item.id, item.name, item.confidential ? "confidential" : "public", item.flows.joined(separator: ","),
+          item.scopes.joined(separator: " "),
+        ]
+      }
+      for line in Table(rows: [["ID", "NAME", "TYPE", "FLOWS", "SCOPES"]] + rows).lines { Terminal.out(line) }
+    }
+  }
+
+  struct Check: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "check the file without starting a server", discussion: "exits 64 if the server would refuse it")
+
+    @OptionGroup var file: FileOptions
+    @OptionGroup var output: OutputOptions
+
+    struct Answer: Document {
+      var schemaVersion = 1
+      var clients: Int
+    }
+
+    func run() async throws {
+      let count = try file.read().count
+      if output.json { return Answer(clients: count).writeLine() }
+      Terminal.out("ok, \(count) client(s)")
+    }
+  }
+}
+#endif

@@ -1,0 +1,201 @@
+#if Programs
+import ArgumentParser
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampSQLite
+
+/// `handstamp admin keys`.
+struct AdminKeys: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "keys", abstract: "list, rotate and retire the server's keys",
+    discussion: """
+      signing keys sign access tokens, and their public halves are published; refresh keys authenticate refresh tokens
+
+      a server that runs does not notice these changes: after each, reload it (kill -HUP) for signing keys, and restart it for
+      refresh keys
+      """,
+    subcommands: [List.self, Rotate.self, Retire.self], defaultSubcommand: List.self)
+
+  enum Kind: String, ExpressibleByArgument, CaseIterable { case signing, refresh }
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "list all keys, without the keys themselves")
+
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    struct Answer: Document {
+      struct Item: Encodable {
+        /// `signing` or `refresh`.
+        var kind: String
+        var id: String
+        /// `signing`, `next` or `former`; for refresh keys `current` or `accepted`.
+        var state: String
+        /// Of a signing key.
+        var algorithm: String?
+        /// Live sessions that may have a refresh token of the key.
+        var refreshTokens: Int?
+        /// Live sessions that may have a revocation handle of the key.
+        var revocationHandles: Int?
+        var lastUsedAt: String?
+      }
+      var schemaVersion = 1
+      var keys: [Item]
+    }
+
+    func run() async throws {
+      let folder = try options.folder()
+      let signing = try SigningKeyRing.locked(in: folder.path) { ring in
+        ring.keys.ids.map { id in
+          Answer.Item(
+            kind: Kind.signing.rawValue, id: id, state: ring.state(of: id).rawValue,
+            algorithm: ring.keys.algorithm(of: id)?.rawValue)
+        }
+      }
+      folder.giveFilesToOwner()
+      let refresh = try await folder.open { store, _ throws(Refusal) in try await RefreshKeyRing(store).facts() }
+      let items =
+        signing
+        + refresh.map { facts in
+          Answer.Item(
+            kind: Kind.refresh.rawValue, id: facts.id.rawValue, state: facts.isCurrent ? "current" : "accepted",
+            refreshTokens: facts.refreshTokens, revocationHandles: facts.revocationHandles,
+            lastUsedAt: facts.lastUse?.description)
+        }
+      if output.json { return Answer(keys: items).writeLine() }
+      let rows = items.map { item in
+        [
+          item.kind, item.id, item.state, item.algorithm ?? "-", item.refreshTokens.map { "\($0)" } ?? "-",
+          item.revocationHandles.map { "\($0)" } ?? "-",
+        ]
+      }
+      let title = ["KIND", "ID", "STATE", "ALGORITHM", "REFRESH TOKENS", "REVOCATION HANDLES"]
+      for line in Table(rows: [title] + rows).lines { Terminal.out(line) }
+    }
+  }
+
+  struct Rotate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "replace the key that new tokens are made with; no session ends",
+      discussion: """
+        signing: the first run adds keys that are only published; run it again after ten minutes, when every verifier knows
+        them, and they sign
+        refresh: adds a key and makes it the current one; several servers on one folder have to restart one after another, and
+        meanwhile answer 503 to some refreshes, which clients repeat
+
+        the former keys stay accepted until they are retired
+        """)
+
+    @Argument(help: "signing or refresh") var kind: Kind
+    @Flag(help: "sign with new keys at once, although verifiers may not know them") var atOnce = false
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    struct Answer: Document {
+      var schemaVersion = 1
+      var ids: [String]
+      /// `next`, `signing` or `current`.
+      var state: String
+    }
+
+    func run() async throws {
+      let folder = try options.folder()
+      let answer =
+        switch kind {
+        case .signing: try await rotateSigning(in: folder)
+        case .refresh: try await rotateRefresh(in: folder)
+        }
+      if output.json { return answer.writeLine() }
+      for id in answer.ids { Terminal.out(id) }
+      switch answer.state {
+      case "next":
+        Terminal.say("published from the next reload; reload the server: kill -HUP")
+        Terminal.say("run the same command again in \(SigningKeyRing.overlap.words), to sign with it")
+      case "signing": Terminal.say("signs from the next reload; reload the server: kill -HUP")
+      case _: Terminal.say("current from the next start; restart the server")
+      }
+    }
+
+    private func rotateSigning(in folder: AdminFolder) async throws(Refusal) -> Answer {
+      try await folder.open { store, _ throws(Refusal) in
+        let (ids, state) = try SigningKeyRing.locked(in: folder.path) { ring throws(Refusal) in
+          try ring.rotate(at: .current, atOnce: atOnce)
+        }
+        try await store.audit(state == .next ? .keyAdded : .keyUsed, key: ids)
+        return Answer(ids: ids, state: state.rawValue)
+      }
+    }
+
+    private func rotateRefresh(in folder: AdminFolder) async throws(Refusal) -> Answer {
+      guard folder.keys == nil else { throw .keysInEnvironment }
+      return try await folder.open { store, _ throws(Refusal) in
+        let id: KeyID
+        do throws(RegistryStoreError) {
+          let known = try await store.store.keysEverUsed()
+          do throws(RegistryOpenError) { id = try folder.files.rotateKey(besides: known) } catch {
+            throw RegistryStoreError.unavailable("\(error)")
+          }
+        } catch { throw Refusal(error) }
+        try await store.audit(.keyUsed, key: [id.rawValue])
+        return Answer(ids: [id.rawValue], state: "current")
+      }
+    }
+  }
+
+  struct Retire: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "remove a key, so that nothing made with it is accepted",
+      discussion: """
+        refused while tokens in use need the key; with --force, clients that present such a token of a refresh key are told to
+        try again later for as long as the key is missing: they neither refresh nor sign out, and are not signed out
+        """)
+
+    @Argument(help: "ID of the key") var id: String
+    @Flag(help: "retire it although it is needed") var force = false
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    struct Answer: Document {
+      var schemaVersion = 1
+      var retired: String
+    }
+
+    func run() async throws {
+      let folder = try options.folder()
+      try await folder.open { store, keys throws(Refusal) in
+        if keys.master.keys[KeyID(id)] != nil {
+          guard folder.keys == nil else { throw Refusal.keysInEnvironment }
+          let isCurrent = keys.master.current == KeyID(id)
+          if !force || isCurrent { try await RefreshKeyRing(store).requireUnused(KeyID(id), now: .current) }
+          do throws(RegistryOpenError) { try folder.files.retireKey(KeyID(id)) } catch { throw Refusal(error) }
+        } else {
+          try SigningKeyRing.locked(in: folder.path) { ring throws(Refusal) in
+            try ring.retire(id, at: .current, force: force)
+          }
+        }
+        try await store.audit(.keyRetired, key: [id])
+      }
+      if output.json { return Answer(retired: id).writeLine() }
+      Terminal.say("retired \(id); it is accepted until the server is reloaded or restarted")
+    }
+  }
+}
+
+extension AdminStore {
+  /// Logs a change of keys.
+  func audit(_ kind: AuditedAction.Kind, key ids: [String]) async throws(Refusal) {
+    // IDs are base64url, or letters, digits, dashes and underscores.
+    let list = ids.map { "\"\($0)\"" }.joined(separator: ",")
+    do throws(AdministrationError) { try await administration().audit(kind, details: "{\"keys\":[\(list)]}") } catch {
+      throw Refusal(error)
+    }
+  }
+}
+
+extension Refusal {
+  fileprivate static let keysInEnvironment = Refusal(
+    .usage, "the refresh keys are in \(ServeSetting.keys.variable), which this command cannot change",
+    hint: "change its JSON: add a key to keys and name it in current, or remove one")
+}
+#endif

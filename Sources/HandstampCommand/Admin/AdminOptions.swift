@@ -1,0 +1,109 @@
+#if Programs
+import ArgumentParser
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampSQLite
+
+/// `--data`, for every command that administers a server.
+struct AdminOptions: ParsableArguments {
+  @Option(help: "data folder of the server (default: HANDSTAMP_SERVE_DATA)") var data: String?
+
+  /// The folder, which need not exist.
+  func folder() throws(Refusal) -> AdminFolder {
+    let environment = ProcessInfo.processInfo.environment
+    guard let path = data ?? environment[ServeSetting.prefix + "DATA"], !path.isEmpty else {
+      throw Refusal(.usage, "missing data folder", hint: "add --data DIR, the data folder of the server")
+    }
+    return AdminFolder(path: path, keys: try AdminFolder.keys(in: environment))
+  }
+
+  /// Runs `body` with the operations of an administrator on the folder's database.
+  ///
+  /// - Parameter link: the template for links with codes.
+  func administering<Value: Sendable>(
+    link: String? = nil, _ body: (Administration) async throws(AdministrationError) -> Value
+  ) async throws(Refusal) -> Value {
+    try await folder().open { store, _ throws(Refusal) in
+      let administration = store.administration(link: link)
+      do throws(AdministrationError) { return try await body(administration) } catch { throw Refusal(error) }
+    }
+  }
+}
+
+/// The data folder of a server, which may be running.
+struct AdminFolder {
+  let path: String
+  /// The keys, if they are not kept in the folder.
+  let keys: ServerKeys?
+
+  var files: ServerFolder { ServerFolder(path: path) }
+
+  static func keys(in environment: [String: String]) throws(Refusal) -> ServerKeys? {
+    try SettingValues.secret(.keys, in: environment).map { secret throws(Refusal) in
+      try SettingValues.keys(secret.text, from: secret.place)
+    }
+  }
+
+  /// Runs `body` with the folder's store, and closes it.
+  func open<Value: Sendable>(
+    _ body: (AdminStore, ServerKeys) async throws(Refusal) -> Value
+  ) async throws(Refusal) -> Value {
+    let (store, keys): (SQLiteRegistryStore, ServerKeys)
+    do throws(RegistryOpenError) { (store, keys) = try files.openExisting(keys: self.keys) } catch {
+      throw Refusal(error)
+    }
+    giveFilesToOwner()
+    defer {
+      store.release()
+      giveFilesToOwner()
+    }
+    return try await body(AdminStore(store: store, keys: keys), keys)
+  }
+
+  /// Gives what root has created in another user's folder to that user. Otherwise the server could not open it.
+  func giveFilesToOwner() {
+    guard geteuid() == 0, let owner = FileOwner(path), owner.user != 0 else { return }
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] {
+      let file = "\(path)/\(name)"
+      if FileOwner(file)?.user == 0 { lchown(file, owner.user, owner.group) }
+    }
+  }
+}
+
+/// Who a file belongs to.
+private struct FileOwner {
+  var user: uid_t
+  var group: gid_t
+
+  /// Returns `nil` if there is no such file.
+  init?(_ path: String) {
+    guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
+      let user = (facts[.ownerAccountID] as? NSNumber)?.uint32Value,
+      let group = (facts[.groupOwnerAccountID] as? NSNumber)?.uint32Value
+    else { return nil }
+    (self.user, self.group) = (user, group)
+  }
+}
+
+/// The open database of a server's folder.
+struct AdminStore {
+  let store: SQLiteRegistryStore
+  let keys: ServerKeys
+
+  var registry: Registry { Registry(store: store, mint: TokenMint(keys.master)) }
+
+  func administration(link: String? = nil) -> Administration {
+    Administration(
+      registry, by: .machineUser(AdminStore.user), configuration: ServerConfiguration(mailLink: link))
+  }
+
+  /// The user of this machine who runs the command, also by `sudo`.
+  private static var user: String {
+    let environment = ProcessInfo.processInfo.environment
+    if geteuid() == 0, let name = environment["SUDO_USER"], !name.isEmpty { return name.onOneLine }
+    return NSUserName()
+  }
+}
+#endif

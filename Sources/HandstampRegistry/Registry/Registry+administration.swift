@@ -1,0 +1,74 @@
+public import HandstampCore
+
+/// What administrators need beyond the operations of owners.
+extension Registry {
+  /// Returns at most `limit` accounts in the order of their IDs, deleted ones too: those after `id`, or the first ones.
+  public func accounts(after id: AccountID? = nil, limit: Int) async throws(RegistryError) -> [AccountRecord] {
+    try await reading { () throws(RegistryStoreError) in try await store.accounts(after: id, limit: limit) }
+  }
+
+  /// Returns the sessions of an account that have ended and are still stored, the oldest first.
+  public func endedSessions(of account: AccountID) async throws(RegistryError) -> [SessionRow] {
+    try await reading { () throws(RegistryStoreError) in try await store.endedSessions(of: account) }
+  }
+
+  /// Returns the facts about an account, its devices for example.
+  public func facts(about account: AccountRecord) async throws(RegistryError) -> [RegistryFact] {
+    var facts: [RegistryFact] = []
+    for kind in RegistryFact.Kind.allCases {
+      facts += try await reading { () throws(RegistryStoreError) in
+        try await store.facts(kind, subject: account.id.rawValue)
+      }
+    }
+    if let email = account.email, let guesses = try await fact(GuessSubject(email).id) { facts.append(guesses) }
+    return facts
+  }
+
+  /// Returns at most `limit` entries of the audit log after the one with that ID, in order.
+  public func auditedActions(after id: Int64 = 0, limit: Int) async throws(RegistryError) -> [StoredAuditedAction] {
+    try await reading { () throws(RegistryStoreError) in try await store.auditedActions(after: id, limit: limit) }
+  }
+
+  /// Appends to the audit log an action that changes nothing in the store.
+  public func audit(
+    _ kind: AuditedAction.Kind, account: AccountID? = nil, details: String = "{}", now: UnixTime
+  ) async throws(RegistryError) {
+    do throws(RegistryStoreError) {
+      _ = try await store.write([audited(kind, account: account, details: details, at: now)], events: [])
+    } catch { throw RegistryError(error) }
+  }
+
+  /// Counts the rows of the store. It may take long on a large one.
+  public func counts() async throws(RegistryError) -> RegistryCounts {
+    try await reading { () throws(RegistryStoreError) in try await store.counts() }
+  }
+
+  /// Creates an account without a password, and a code that sets its first one, in one write.
+  ///
+  /// - Throws: ``RegistryError/emailTaken`` if an account, open or closed, already uses the address.
+  public func openAccount(
+    email: EmailAddress, username: String, codeLasting life: Duration, now: UnixTime
+  ) async throws(RegistryError) -> (account: AccountRecord, code: OneTimeToken) {
+    guard try await account(email: email) == nil else { throw .emailTaken }
+    let record = newAccount(email: email, username: username, passwordHash: nil, now: now)
+    let code = try await issue(
+      .passwordReset, subject: record.id.rawValue, account: record.id, lasting: life, now: now,
+      with: [
+        .createAccount(record), audited(.accountCreated, account: record.id, at: now),
+        audited(.resetCodeIssued, account: record.id, at: now),
+      ])
+    return (record, code)
+  }
+
+  /// Issues a code that sets a password, for an administrator to hand over. Unlike ``beginReset(of:now:)``, the account need not
+  /// have a password.
+  ///
+  /// - Throws: ``RegistryError/accountClosed``, ``RegistryError/notFound`` without an address to sign in with.
+  public func issueResetCode(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> OneTimeToken {
+    guard account.closedAt == nil else { throw .accountClosed }
+    guard account.email != nil else { throw .notFound }
+    return try await issue(
+      .passwordReset, subject: account.id.rawValue, account: account.id, lasting: OneTimeTokenLimits.reset, now: now,
+      with: [audited(.resetCodeIssued, account: account.id, at: now)])
+  }
+}

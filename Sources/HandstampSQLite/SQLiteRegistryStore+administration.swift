@@ -1,0 +1,80 @@
+#if SQLite
+import GRDB
+public import HandstampCore
+public import HandstampRegistry
+import HandstampSupport
+
+/// The state of a database, for its operator.
+public struct StoreInspection: Sendable, Hashable {
+  /// The faults that SQLite's own check found; empty if there are none.
+  public var faults: [String]
+  /// The versions of the tables, oldest first.
+  public var migrations: [String]
+  /// The size of the database in bytes, without its write-ahead log.
+  public var size: Int64
+}
+
+extension SQLiteRegistryStore {
+  /// Reads the whole database and checks it. That takes some seconds per gigabyte.
+  @concurrent public func inspect() async throws(RegistryStoreError) -> StoreInspection {
+    do {
+      return try await pool.read { db in
+        let faults = try String.fetchAll(db, sql: "PRAGMA integrity_check(20)").filter { $0 != "ok" }
+        let orphans = try Int.fetchOne(db, sql: "SELECT count(*) FROM pragma_foreign_key_check") ?? 0
+        return StoreInspection(
+          faults: faults + (orphans > 0 ? ["\(orphans) row(s) without the row that they refer to"] : []),
+          migrations: try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations ORDER BY rowid"),
+          size: try Int64.fetchOne(db, sql: "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
+            ?? 0)
+      }
+    } catch { throw .trouble(error) }
+  }
+
+  /// Returns the IDs of all keys that the database was ever used with. An ID is never given to another key.
+  @concurrent public func keysEverUsed() async throws(RegistryStoreError) -> [KeyID] {
+    do {
+      return try await pool.read { db in
+        try String.fetchAll(db, sql: "SELECT kid FROM key_check ORDER BY kid").map { KeyID($0) }
+      }
+    } catch { throw .trouble(error) }
+  }
+
+  /// Counts the sessions that were not ended, and among them those that were last refreshed, and those that began, at that time or
+  /// before; with `nil`, all of them.
+  @concurrent public func liveSessions(
+    upTo time: UnixTime?
+  ) async throws(RegistryStoreError) -> (refreshed: Int, begun: Int) {
+    do {
+      let limit = time?.milliseconds ?? .max
+      return try await pool.read { db in
+        func count(_ column: String) throws -> Int {
+          try Int.fetchOne(
+            db, sql: "SELECT count(*) FROM session WHERE ended_at IS NULL AND \(column) <= ?", arguments: [limit]) ?? 0
+        }
+        return (try count("rotated_at"), try count("created_at"))
+      }
+    } catch { throw .trouble(error) }
+  }
+
+  /// Writes a consistent copy of the database, while others read and write it. It is one file, and durable.
+  ///
+  /// - Parameter path: where there must be no file yet.
+  @concurrent func copy(to path: String) async throws(RegistryStoreError) {
+    do {
+      try PrivateFile.touch(path)
+      try await pool.writeWithoutTransaction { db in
+        try db.execute(sql: "VACUUM INTO ?", arguments: [path])
+      }
+      try PrivateFile.sync(path)
+    } catch let error as RegistryOpenError {
+      throw .unavailable("\(error)")
+    } catch { throw .trouble(error) }
+  }
+
+  /// Closes the database and leaves its write-ahead log as it is, so that a server that has it open does not have to wait.
+  public func release() {
+    closeQueue()
+    try? pool.close()
+  }
+}
+#endif

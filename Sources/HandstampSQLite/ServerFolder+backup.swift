@@ -1,0 +1,188 @@
+#if SQLite
+import Foundation
+import GRDB
+import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+
+/// How a backup was restored.
+public enum RestoredBackup: Sendable, Hashable {
+  /// Everything, to a folder that had no server's data.
+  case everything
+  /// Only the database. Sessions that ended since the backup were ended again; the former database is at `former`.
+  case database(endedAgain: Int, former: String?)
+}
+
+extension ServerFolder {
+  /// The files of a backup besides the database, in the order in which they are restored. `keys.json` comes last: without it, no
+  /// server starts on the others.
+  private static let companions = ["signing.pem", "signing.json", "ends.log", "clock", "keys.json"]
+  private static let database = "registry.sqlite"
+
+  /// Writes a consistent copy of the folder, while servers use it. It has the keys of every session.
+  ///
+  /// - Parameter target: a folder that does not exist yet or is empty. It gets mode 0700, and appears when it is complete.
+  /// - Returns: the names of the files in it.
+  @concurrent public func backUp(
+    _ store: SQLiteRegistryStore, to target: String
+  ) async throws(BackupError) -> [String] {
+    guard ServerFolder.isFree(target) else { throw .notEmpty(path: target) }
+    let draft = "\(target).\(String(UInt64.random(in: .min ... .max), radix: 36)).new"
+    do {
+      try PrivateFile.createFolder(draft)
+      try await store.copy(to: "\(draft)/\(ServerFolder.database)")
+      var names = [ServerFolder.database]
+      // After the database: the newest keys read every token in it, and the newest log has every end that it lacks.
+      for name in ServerFolder.companions {
+        guard let (data, _) = try PrivateFile.read("\(path)/\(name)", limit: .max) else { continue }
+        _ = try PrivateFile.create("\(draft)/\(name)", data)
+        names.append(name)
+      }
+      try PrivateFile.move(draft, to: target)
+      return names
+    } catch {
+      try? FileManager.default.removeItem(atPath: draft)
+      throw BackupError(error)
+    }
+  }
+
+  /// Restores a backup: everything if the folder has no server's data, otherwise only the database, so that sessions that ended
+  /// since the backup stay ended. No server may be running. The former database is kept.
+  ///
+  /// - Parameter keys: the keys, if they are stored outside the folder.
+  public func restore(from backup: String, keys: ServerKeys? = nil) throws(BackupError) -> RestoredBackup {
+    let instance = try ServerFolder.instance(of: backup)
+    do {
+      try PrivateFile.createFolder(path)
+      return try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
+        Result { () throws(BackupError) in try restoreLocked(from: backup, of: instance, keys) }
+      }.get()
+    } catch { throw BackupError(error) }
+  }
+
+  private func restoreLocked(
+    from backup: String, of instance: InstanceID, _ given: ServerKeys?
+  ) throws(BackupError) -> RestoredBackup {
+    do {
+      let isNew = !PrivateFile.exists(keyFile.path) && !PrivateFile.exists(databasePath)
+      if isNew {
+        for name in ServerFolder.companions where given == nil || name != "keys.json" {
+          guard let (data, _) = try PrivateFile.read("\(backup)/\(name)", limit: .max) else { continue }
+          try PrivateFile.replace("\(path)/\(name)", data)
+        }
+      }
+      guard let keys = try given ?? keyFile.load() else {
+        throw isNew
+          ? BackupError.notABackup(path: backup, "it has no keys.json") : .folder(.keyFileMissing(path: keyFile.path))
+      }
+      guard keys.instance == instance else { throw BackupError.otherServer(path: backup) }
+      let former = try setAside()
+      let endedAgain: Int
+      do {
+        try PrivateFile.copy("\(backup)/\(ServerFolder.database)", to: databasePath)
+        // Ends the sessions again that the log has, and reads the clock's file.
+        let store = try store(keys, creating: false)
+        endedAgain = store.endedAgain
+        try store.close()
+      } catch {
+        if let former { try putBack(former) }
+        throw error
+      }
+      return isNew ? .everything : .database(endedAgain: endedAgain, former: former)
+    } catch { throw BackupError(error) }
+  }
+
+  /// Moves the present database away, with its log. Returns where to; `nil` if there is none.
+  private func setAside() throws -> String? {
+    guard PrivateFile.exists(databasePath) else { return nil }
+    try requireUnused()
+    var number = 1
+    while PrivateFile.exists("\(databasePath).former-\(number)") { number += 1 }
+    let former = "\(databasePath).former-\(number)"
+    // Only a damaged database still has a log.
+    if PrivateFile.exists(databasePath + "-wal") { try PrivateFile.move(databasePath + "-wal", to: former + "-wal") }
+    try? FileManager.default.removeItem(atPath: databasePath + "-shm")
+    try PrivateFile.move(databasePath, to: former)
+    return former
+  }
+
+  /// Undoes ``setAside()``.
+  private func putBack(_ former: String) throws {
+    for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: databasePath + end) }
+    if PrivateFile.exists(former + "-wal") { try PrivateFile.move(former + "-wal", to: databasePath + "-wal") }
+    try PrivateFile.move(former, to: databasePath)
+  }
+
+  /// Refuses a database that another process has open. One without another user can leave the write-ahead log, which empties it.
+  private func requireUnused() throws {
+    var configuration = Configuration()
+    configuration.busyMode = .immediateError
+    do {
+      let queue = try DatabaseQueue(path: databasePath, configuration: configuration)
+      let journal = try queue.writeWithoutTransaction { db in
+        try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
+      }
+      try queue.close()
+      guard journal == "delete" else { throw BackupError.inUse(path: databasePath) }
+    } catch let error as DatabaseError {
+      switch error.resultCode {
+      // A damaged database is what a backup is for.
+      case .SQLITE_NOTADB, .SQLITE_CORRUPT: return
+      case .SQLITE_BUSY, .SQLITE_LOCKED: throw BackupError.inUse(path: databasePath)
+      default: throw error
+      }
+    }
+  }
+
+  /// Checks the database of a backup, and returns whose it is.
+  private static func instance(of backup: String) throws(BackupError) -> InstanceID {
+    let path = "\(backup)/\(database)"
+    guard PrivateFile.exists(path) else { throw .notABackup(path: backup, "it has no \(database)") }
+    guard PrivateFile.size(path + "-wal") ?? 0 == 0 else {
+      throw .notABackup(path: backup, "its database was copied while a server used it")
+    }
+    do {
+      var configuration = Configuration()
+      configuration.readonly = true
+      let queue = try DatabaseQueue(path: path, configuration: configuration)
+      let (instance, faults, isNewer) = try queue.read { db in
+        (
+          try Schema.isBound(db) ? String.fetchOne(db, sql: "SELECT id FROM instance") : nil,
+          try String.fetchAll(db, sql: "PRAGMA integrity_check(1)").filter { $0 != "ok" },
+          try Schema.migrator.hasBeenSuperseded(db)
+        )
+      }
+      try queue.close()
+      guard !isNewer else { throw BackupError.folder(.newerFormat(path: path)) }
+      guard faults.isEmpty else { throw BackupError.notABackup(path: backup, "its database is damaged") }
+      guard let instance else { throw BackupError.notABackup(path: backup, "its database is not a server's") }
+      return InstanceID(instance)
+    } catch let error as BackupError {
+      throw error
+    } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode) {
+      throw .notABackup(path: backup, "its database is damaged")
+    } catch {
+      throw .notABackup(path: backup, "its database cannot be read")
+    }
+  }
+
+  /// Whether there is nothing, or an empty folder.
+  private static func isFree(_ path: String) -> Bool {
+    guard PrivateFile.exists(path) else { return true }
+    return (try? FileManager.default.contentsOfDirectory(atPath: path).isEmpty) ?? false
+  }
+}
+
+extension BackupError {
+  fileprivate init(_ error: any Error) {
+    switch error {
+    case let error as BackupError: self = error
+    case let error as RegistryOpenError: self = .folder(error)
+    case RegistryStoreError.unavailable(let why): self = .folder(.unavailable(why))
+    case let error as DatabaseError:
+      self = .folder(.unavailable("SQLite: \(error.message ?? "error") (\(error.extendedResultCode.rawValue))"))
+    default: self = .folder(.unavailable("the folder cannot be used"))
+    }
+  }
+}
+#endif

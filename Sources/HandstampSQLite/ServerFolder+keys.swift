@@ -1,0 +1,62 @@
+#if SQLite
+import HandstampCore
+public import HandstampRegistry
+
+extension ServerFolder {
+  /// Opens a folder that a server has created and may be using. Creates nothing, and migrates nothing: a server of an earlier
+  /// version may be running.
+  ///
+  /// - Parameter keys: the keys, if they are stored outside the folder; `nil` uses ``keyFile``.
+  public func openExisting(
+    keys: ServerKeys? = nil
+  ) throws(RegistryOpenError) -> (store: SQLiteRegistryStore, keys: ServerKeys) {
+    guard PrivateFile.exists(databasePath) else { throw .databaseMissing(path: databasePath) }
+    return try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
+      var known = keys
+      if known == nil { known = try keyFile.load() }
+      guard let known else { throw .keyFileMissing(path: keyFile.path) }
+      return (try store(known, creating: false, migrating: false), known)
+    }
+  }
+
+  /// Adds a key to the key file and makes it the current one. The others stay accepted. Servers use it from their next start.
+  ///
+  /// - Parameter used: IDs that the database knows, see ``SQLiteRegistryStore/keysEverUsed()``.
+  /// - Returns: the ID of the new key.
+  public func rotateKey(besides used: [KeyID]) throws(RegistryOpenError) -> KeyID {
+    try changeKeys { master throws(MasterKeysError) in
+      let known = used + master.keys.keys
+      let last = known.compactMap { $0.rawValue.hasPrefix("k") ? Int($0.rawValue.dropFirst()) : nil }.max() ?? 0
+      let id = KeyID("k\(last + 1)")
+      var random = SystemRandomNumberGenerator()
+      let new = try MasterKeys(drawing: id, from: &random)
+      return try MasterKeys(current: id, keys: master.keys.merging(new.keys) { old, _ in old })
+    }.current
+  }
+
+  /// Removes a key from the key file. Tokens made with it are refused from the servers' next start, with 503: no session ends.
+  ///
+  /// - Throws: ``RegistryOpenError/keyFileInvalid(path:_:)`` if the key is the current one.
+  public func retireKey(_ id: KeyID) throws(RegistryOpenError) {
+    _ = try changeKeys { master throws(MasterKeysError) in
+      try MasterKeys(current: master.current, keys: master.keys.filter { $0.key != id })
+    }
+  }
+
+  private func changeKeys(
+    _ change: (MasterKeys) throws(MasterKeysError) -> MasterKeys
+  ) throws(RegistryOpenError) -> MasterKeys {
+    try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
+      guard let contents = try keyFile.read() else { throw .keyFileMissing(path: keyFile.path) }
+      let master: MasterKeys
+      do throws(MasterKeysError) { master = try change(contents.keys.master) } catch {
+        throw .keyFileInvalid(path: keyFile.path, "the change leaves no usable keys")
+      }
+      try keyFile.replace(
+        KeyFile.Contents(
+          keys: ServerKeys(instance: contents.keys.instance, master: master), inUse: contents.inUse))
+      return master
+    }
+  }
+}
+#endif

@@ -1,0 +1,125 @@
+#if Server
+public import HandstampCore
+public import HandstampRegistry
+
+/// A code with which the owner of an account sets a password, once.
+public struct ResetCode: Sendable, Hashable {
+  public let code: Secret
+  /// The address with the code in it, if links are configured.
+  public let link: Secret?
+  /// The first instant at which the code is no longer valid.
+  public let expiresAt: UnixTime
+}
+
+extension Administration {
+  /// Returns at most `limit` accounts in the order of their IDs, deleted ones too: those after `id`, or the first ones.
+  public func accounts(
+    after id: AccountID? = nil, limit: Int = 100
+  ) async throws(AdministrationError) -> [AccountRecord] {
+    try await asking { () throws(RegistryError) in
+      try await registry.accounts(after: id, limit: Administration.clamped(limit))
+    }
+  }
+
+  public func account(_ id: AccountID) async throws(AdministrationError) -> AccountRecord {
+    let record = try await asking { () throws(RegistryError) in try await registry.account(id) }
+    guard let record else { throw .accountNotFound }
+    return record
+  }
+
+  public func account(email: String) async throws(AdministrationError) -> AccountRecord {
+    guard let email = EmailAddress(printable: email) else { throw .invalidEmail }
+    let record = try await asking { () throws(RegistryError) in try await registry.account(email: email) }
+    guard let record else { throw .accountNotFound }
+    return record
+  }
+
+  /// Creates an account, whether sign-up is closed or not. The address counts as confirmed.
+  ///
+  /// - Parameters:
+  ///   - username: the display name; `nil` uses the part of the address before the `@`.
+  ///   - password: `nil` issues a code with which the owner sets one.
+  public func createAccount(
+    email: String, username: String? = nil, password: Secret? = nil
+  ) async throws(AdministrationError) -> (account: AccountRecord, code: ResetCode?) {
+    guard !hasDirectory else { throw .notOffered }
+    guard let email = EmailAddress(printable: email) else { throw .invalidEmail }
+    let name = username ?? String(email.typed.prefix { $0 != "@" })
+    guard name.isDisplayName else { throw .invalidName }
+    guard let password else {
+      let (record, code) = try await asking { () throws(RegistryError) in
+        try await registry.openAccount(
+          email: email, username: name, codeLasting: Administration.invitation, now: now())
+      }
+      return (record, resetCode(code, lasting: Administration.invitation))
+    }
+    do throws(PasswordPolicy.Fault) { try policy.check(password, names: [email.normalized, name]) } catch {
+      throw .weakPassword(error)
+    }
+    let hash: Secret
+    do throws(PasswordPool.Busy) { hash = try await passwords.hash(password) } catch { throw .busy }
+    let record = try await asking { () throws(RegistryError) in
+      try await registry.openAccount(email: email, username: name, passwordHash: hash, now: now())
+    }
+    return (record, nil)
+  }
+
+  /// Disables an account and ends its sessions: the owner can neither sign in nor sign up again with the address. An account that
+  /// is disabled already is not an error.
+  ///
+  /// - Returns: how many sessions ended.
+  @discardableResult
+  public func disable(_ id: AccountID) async throws(AdministrationError) -> Int {
+    let outcome = try await changing(id) { record throws(AdministrationError) -> EndOutcome in
+      guard record.state == .active else { return .nothing }
+      guard !record.isGuest else { throw .noAddress }
+      return try await asking { () throws(RegistryError) in try await registry.closeAccount(record, now: now()) }
+    }
+    announce(id, outcome)
+    return outcome.ended.count
+  }
+
+  /// Lets the owner of a disabled account sign in again. The sessions that ended stay ended.
+  public func enable(_ id: AccountID) async throws(AdministrationError) {
+    try await changing(id) { record throws(AdministrationError) in
+      guard record.state == .disabled else { return }
+      _ = try await asking { () throws(RegistryError) in try await registry.reopenAccount(record, now: now()) }
+    }
+  }
+
+  /// Permanently deletes an account: erases its address, name, password and devices, and ends its sessions. Its ID stays.
+  ///
+  /// - Returns: how many sessions ended.
+  @discardableResult
+  public func delete(_ id: AccountID) async throws(AdministrationError) -> Int {
+    let outcome = try await changing(id) { record throws(AdministrationError) in
+      try await asking { () throws(RegistryError) in try await registry.deleteAccount(record, now: now()) }
+    }
+    announce(id, outcome)
+    return outcome.ended.count
+  }
+
+  /// Issues a code with which the owner of the account sets a new password, which ends all sessions. The password that the
+  /// account has stays valid until then.
+  public func issueResetCode(of id: AccountID) async throws(AdministrationError) -> ResetCode {
+    guard !hasDirectory else { throw .notOffered }
+    let code = try await changing(id) { record throws(AdministrationError) in
+      guard record.state == .active else { throw .accountDisabled }
+      guard record.email != nil else { throw .noAddress }
+      return try await asking { () throws(RegistryError) in
+        try await registry.issueResetCode(of: record, now: now())
+      }
+    }
+    return resetCode(code, lasting: OneTimeTokenLimits.reset)
+  }
+
+  private func resetCode(_ code: OneTimeToken, lasting life: Duration) -> ResetCode {
+    let link = link.map { template in
+      code.secret.withExposed { code in
+        Secret(template.replacing("{action}", with: "reset").replacing("{token}", with: code))
+      }
+    }
+    return ResetCode(code: code.secret, link: link, expiresAt: now().advanced(by: life))
+  }
+}
+#endif

@@ -1,0 +1,105 @@
+#if Server
+import HandstampCore
+public import HandstampRegistry
+
+extension AccountRecord {
+  /// The account as administrators see it.
+  var described: JSONText {
+    var json = JSONText()
+    json.add("id", id.rawValue)
+    json.add("state", state.rawValue)
+    json.add("email", ifPresent: email?.typed)
+    json.add("username", username)
+    if let identity {
+      var provider = JSONText()
+      provider.add("issuer", identity.issuer)
+      provider.add("subject", identity.subject)
+      json.add("identity", provider)
+    }
+    json.add("is_guest", isGuest && state != .deleted)
+    json.add("has_password", passwordHash != nil)
+    json.add("created_at", createdAt.description)
+    json.add("created_at_ms", createdAt.milliseconds)
+    json.add("credentials_changed_at", ifPresent: credentialsChangedAt?.description)
+    json.add("closed_at", ifPresent: closedAt?.description)
+    return json
+  }
+}
+
+extension SessionRow {
+  /// The session as administrators see it.
+  var described: JSONText {
+    var json = JSONText()
+    json.add("id", id.rawValue)
+    var device = JSONText()
+    device.add("id", self.device.id.rawValue)
+    device.add("name", self.device.name)
+    device.add("platform", self.device.platform)
+    json.add("device", device)
+    if let client {
+      json.add("client", client.id)
+      json.add("scope", client.scope)
+    }
+    json.add("created_at", createdAt.description)
+    json.add("created_at_ms", createdAt.milliseconds)
+    json.add("last_seen_at", lastSeenAt.description)
+    json.add("last_seen_at_ms", lastSeenAt.milliseconds)
+    json.add("expires_at", ifPresent: expiry?.description)
+    json.add("ended_at", ifPresent: end?.at.description)
+    json.add("end_reason", ifPresent: end?.reason.rawValue)
+    json.add("has_push_token", pushToken != nil)
+    return json
+  }
+}
+
+extension StoredAuditedAction {
+  /// The entry with its details as text: they are JSON, but an entry may come from another version.
+  var described: JSONText {
+    var json = JSONText()
+    json.add("id", id)
+    json.add("at", audited.at.description)
+    json.add("at_ms", audited.at.milliseconds)
+    json.add("action", audited.action)
+    json.add("actor", audited.actor)
+    json.add("account", ifPresent: audited.account?.rawValue)
+    json.add("session", ifPresent: audited.session?.rawValue)
+    json.add("address", ifPresent: audited.address)
+    json.add("details", audited.details)
+    return json
+  }
+
+  /// The entry as one line of JSON, without the newline.
+  public var jsonLine: [UInt8] { described.finished }
+}
+
+extension ConfiguredClient {
+  var described: JSONText {
+    var json = JSONText()
+    json.add("id", id)
+    json.add("name", name)
+    json.add("is_confidential", secretHash != nil)
+    json.add("redirect_uris", redirectURIs)
+    json.add("flows", flows.map(\.rawValue).sorted())
+    json.add("scopes", scopes)
+    json.add("audiences", audiences)
+    json.add("first_party", isFirstParty)
+    json.add("access_token_signing_alg", accessTokenSigning.rawValue)
+    return json
+  }
+}
+
+extension RegistryCounts {
+  var described: JSONText {
+    var json = JSONText()
+    json.add("accounts", Int64(accounts))
+    json.add("guests", Int64(guests))
+    json.add("live_sessions", Int64(liveSessions))
+    json.add("ended_sessions", Int64(endedSessions))
+    json.add("one_time_tokens", Int64(oneTimeTokens))
+    json.add("facts", Int64(facts))
+    json.add("events", Int64(events))
+    json.add("audited_actions", Int64(auditedActions))
+    return json
+  }
+}
+#endif

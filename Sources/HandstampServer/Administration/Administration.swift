@@ -1,0 +1,98 @@
+#if Server
+import HandstampCore
+public import HandstampRegistry
+
+/// What an operator does with a server's accounts and sessions: the one implementation behind `handstamp admin` and the HTTP API.
+///
+/// Every change is in the audit log, in the same write. Changes are durable when a call returns.
+public struct Administration: Sendable {
+  /// The most rows that a list returns at once.
+  public static let mostRows = 1000
+  /// Lifetime of the code for an account that an administrator creates without a password.
+  public static let invitation = Duration.seconds(24 * 3600)
+
+  let registry: Registry
+  let passwords: PasswordPool
+  let policy: PasswordPolicy
+  let hasDirectory: Bool
+  /// The operator's template for links.
+  let link: String?
+  let now: @Sendable () -> UnixTime
+  /// Wakes the event streams of this process. Those of others read the store.
+  let announce: @Sendable (AccountID, EndOutcome) -> Void
+
+  init(
+    _ registry: Registry, configuration: ServerConfiguration, passwords: PasswordPool, hasDirectory: Bool,
+    now: @escaping @Sendable () -> UnixTime, announce: @escaping @Sendable (AccountID, EndOutcome) -> Void
+  ) {
+    self.registry = registry
+    self.passwords = passwords
+    policy = configuration.passwordPolicy.of(configuration.issuer, configuration.clientID)
+    self.hasDirectory = hasDirectory
+    link = configuration.mailLink
+    self.now = now
+    self.announce = announce
+  }
+
+  /// Administers a store without its server, which may be running: it notices the changes. Times are those of the machine's clock.
+  ///
+  /// - Parameters:
+  ///   - actor: who is named in the audit log.
+  ///   - configuration: the server's, as far as it is known: passwords, their policy, and links.
+  public init(
+    _ registry: Registry, by actor: AuditActor, configuration: ServerConfiguration = ServerConfiguration()
+  ) {
+    self.init(
+      registry.acting(as: actor), configuration: configuration,
+      passwords: PasswordPool(parameters: configuration.passwordHashing), hasDirectory: false, now: configuration.now,
+      announce: { _, _ in })
+  }
+
+  /// Counts accounts, sessions and the other rows. It may take long on a large store.
+  public func counts() async throws(AdministrationError) -> RegistryCounts {
+    try await asking { () throws(RegistryError) in try await registry.counts() }
+  }
+
+  /// Returns at most `limit` entries of the audit log after the one with that ID, in order.
+  public func auditedActions(
+    after id: Int64 = 0, limit: Int = 100
+  ) async throws(AdministrationError) -> [StoredAuditedAction] {
+    try await asking { () throws(RegistryError) in
+      try await registry.auditedActions(after: id, limit: Administration.clamped(limit))
+    }
+  }
+
+  /// Appends to the audit log an action that is not in the store, such as a backup.
+  public func audit(_ kind: AuditedAction.Kind, details: String = "{}") async throws(AdministrationError) {
+    try await asking { () throws(RegistryError) in try await registry.audit(kind, details: details, now: now()) }
+  }
+
+  static func clamped(_ limit: Int) -> Int { min(max(limit, 1), mostRows) }
+
+  func asking<Value: Sendable>(
+    _ body: () async throws(RegistryError) -> Value
+  ) async throws(AdministrationError) -> Value {
+    do throws(RegistryError) { return try await body() } catch { throw AdministrationError(error) }
+  }
+
+  /// Changes an account as `body` says, again if the account changes meanwhile.
+  func changing<Value: Sendable>(
+    _ id: AccountID, _ body: (AccountRecord) async throws(AdministrationError) -> Value
+  ) async throws(AdministrationError) -> Value {
+    for _ in 0..<Registry.attempts {
+      let record = try await account(id)
+      guard record.state != .deleted else { throw .accountDeleted }
+      do throws(AdministrationError) { return try await body(record) } catch {
+        guard error == .registry(.accountChanged) else { throw error }
+      }
+    }
+    throw .registry(Registry.contention)
+  }
+}
+
+extension AdministrationError {
+  init(_ error: RegistryError) {
+    self = error == .emailTaken ? .emailTaken : .registry(error)
+  }
+}
+#endif

@@ -1,0 +1,63 @@
+#if Server
+import Crypto
+public import HandstampCore
+
+/// A person or program that may administer the server over HTTP, with a token of its own.
+public struct Administrator: Sendable, Hashable {
+  /// The minimum length of a token, in bytes. Draw it at random: it is not a password, and is not hashed slowly.
+  public static let minimumTokenSize = 32
+
+  /// The name in the audit log: 1 to 64 ASCII letters, digits, `-`, `_`, `.` or `@`.
+  public let name: String
+  /// The SHA-256 of the token.
+  private let hash: Secret
+
+  /// - Throws: ``AdministratorFault``.
+  public init(name: String, token: Secret) throws(AdministratorFault) {
+    guard token.isToken, token.count >= Administrator.minimumTokenSize else { throw .weakToken(name) }
+    try self.init(name: name, tokenHash: Administrator.hash(of: token))
+  }
+
+  /// - Parameter tokenHash: the SHA-256 of the token, 32 bytes.
+  /// - Throws: ``AdministratorFault``.
+  public init(name: String, tokenHash: [UInt8]) throws(AdministratorFault) {
+    guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(Administrator.isAllowed) else {
+      throw .badName(name)
+    }
+    guard tokenHash.count == SHA256.byteCount else { throw .badHash(name) }
+    self.name = name
+    hash = Secret(bytes: tokenHash)
+  }
+
+  /// Returns the administrator with this token. All are compared, in constant time.
+  static func with(_ token: Secret, among administrators: [Administrator]) -> Administrator? {
+    let hash = Secret(bytes: Administrator.hash(of: token))
+    return administrators.reduce(nil) { found, administrator in administrator.hash == hash ? administrator : found }
+  }
+
+  private static func hash(of token: Secret) -> [UInt8] {
+    token.withExposedBytes { bytes in
+      var hash = SHA256()
+      hash.update(bufferPointer: bytes)
+      return Array(hash.finalize())
+    }
+  }
+
+  private static func isAllowed(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 48...57, 65...90, 97...122: true
+    default: "-_.@".utf8.contains(byte)
+    }
+  }
+}
+
+/// An error in the configuration of an administrator.
+public enum AdministratorFault: Error, Sendable, Hashable {
+  /// The name has other characters, or more than 64.
+  case badName(String)
+  /// The token is shorter than 32 bytes, or has other characters than printable ASCII.
+  case weakToken(String)
+  /// The hash is not a SHA-256.
+  case badHash(String)
+}
+#endif

@@ -1,0 +1,135 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampSQLite
+import Testing
+
+@testable import HandstampCommand
+
+private let start = UnixTime(seconds: 1_800_000_000)
+private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(seconds)) }
+
+@Suite(.timeLimit(.minutes(10))) struct `A refresh key` {
+  /// Runs `body` with a folder whose current key is k2, and a session that began and was refreshed at these times.
+  private func run(
+    begun: Int64, refreshed: Int64, _ body: (RefreshKeyRing, Registry) async throws -> Void
+  ) async throws {
+    try await Rig.inFolder { path in
+      let folder = ServerFolder(path: path + "/data")
+      try folder.open().store.close()
+      _ = try folder.rotateKey(besides: [])
+      let (store, keys) = try folder.open()
+      let account = AccountRecord(
+        id: AccountID("ada"), email: nil, username: "Ada", passwordHash: nil, createdAt: start)
+      var random = SystemRandomNumberGenerator()
+      let row = SessionRow(
+        session: SessionBytes(from: &random), account: account.id,
+        device: DeviceInfo(id: DeviceID("d"), name: "", platform: ""), kind: .keyed, createdAt: after(begun),
+        rotatedAt: after(refreshed))
+      _ = try await store.write([.createAccount(account), .createSession(row)], events: [])
+      let old = Registry(
+        store: store, mint: TokenMint(try MasterKeys(current: KeyID("k1"), keys: keys.master.keys)))
+      try await body(RefreshKeyRing(AdminStore(store: store, keys: keys)), old)
+      try store.close()
+    }
+  }
+
+  private func refusal(_ ring: RefreshKeyRing, _ id: String = "k1", now: UnixTime = after(10_000)) async -> Refusal? {
+    do throws(Refusal) {
+      try await ring.requireUnused(KeyID(id), now: now)
+      return nil
+    } catch { return error }
+  }
+
+  @Test func `can go when every session began after its last use`() async throws {
+    try await run(begun: 1121, refreshed: 1121) { ring, old in
+      try await old.noteKeyUse(now: after(1000))
+      #expect(await refusal(ring) == nil)
+    }
+  }
+
+  @Test(arguments: [(Int64(1120), Int64(5000), "0 live session(s)"), (0, 1120, "1 live session(s)")])
+  func `stays while a session has a refresh token or a revocation handle of it`(
+    begun: Int64, refreshed: Int64, words: String
+  ) async throws {
+    try await run(begun: begun, refreshed: refreshed) { ring, old in
+      try await old.noteKeyUse(now: after(1000))
+      let refused = await refusal(ring)
+      #expect(refused?.code == "key_in_use" && refused?.message.contains(words) == true, "\(refused?.message ?? "")")
+      #expect(refused?.message.contains("and 1 a revocation handle") == true)
+    }
+  }
+
+  @Test func `stays while a server uses it, or if no server ever said so`() async throws {
+    try await run(begun: 5000, refreshed: 5000) { ring, old in
+      #expect(await refusal(ring)?.message.contains("1 live session(s)") == true)
+      try await old.noteKeyUse(now: after(1000))
+      #expect(await refusal(ring, now: after(1119))?.message.contains("two minutes") == true)
+      #expect(await refusal(ring, now: after(1120)) == nil)
+      #expect(await refusal(ring, "k2")?.message.contains("current") == true)
+      #expect(await refusal(ring, "k3")?.code == "key_not_found")
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct `Signing keys of a folder` {
+  private func rotate(_ folder: String, at time: UnixTime, atOnce: Bool = false) throws -> SigningKeyRing.State {
+    try SigningKeyRing.locked(in: folder) { ring throws(Refusal) in
+      try ring.rotate(at: time, atOnce: atOnce).state
+    }
+  }
+
+  private func states(_ folder: String) throws -> [SigningKeyRing.State] {
+    try SigningKeyRing.locked(in: folder) { ring throws(Refusal) in ring.keys.ids.map { ring.state(of: $0) } }
+  }
+
+  @Test func `sign ten minutes after they were added, and not a moment before`() async throws {
+    try await Rig.inFolder { folder in
+      let first = try SigningKeyFile(path: folder + "/signing.pem").keys()
+      #expect(try rotate(folder, at: start) == .next)
+      #expect(try states(folder) == [.signing, .next, .signing, .next], "of P-256, then RSA")
+      #expect(throws: Refusal.self) { try rotate(folder, at: start.advanced(by: .milliseconds(599_999))) }
+      #expect(try rotate(folder, at: after(600)) == .signing)
+      #expect(try states(folder) == [.signing, .former, .signing, .former])
+      let keys = try SigningKeyFile(path: folder + "/signing.pem").keys()
+      #expect(Set(keys.ids).isSuperset(of: first.ids) && !keys.signingIDs.contains(first.currentID))
+      let id = first.currentID
+      func retire(at time: UnixTime) throws {
+        try SigningKeyRing.locked(in: folder) { ring throws(Refusal) in try ring.retire(id, at: time, force: false) }
+      }
+      #expect(throws: Refusal.self) { try retire(at: after(600 + 3599)) }
+      try retire(at: after(600 + 3600))
+      #expect(try states(folder) == [.signing, .signing, .former])
+      #expect(try rotate(folder, at: after(9000), atOnce: true) == .signing)
+    }
+  }
+
+  @Test func `are not created by an administrator, nor lost without the file of their times`() async throws {
+    try await Rig.inFolder { folder in
+      #expect(throws: Refusal.self) { try states(folder) }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+      _ = try SigningKeyFile(path: folder + "/signing.pem").keys()
+      _ = try rotate(folder, at: start)
+      try FileManager.default.removeItem(atPath: folder + "/signing.json")
+      #expect(try states(folder) == [.signing, .former, .signing, .former])
+      #expect(try rotate(folder, at: after(1)) == .next)
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct `IDs on the command line` {
+  @Test func `may begin with a dash`() {
+    let id = "-AECAwQFBgcICQoLDA0ODw"
+    #expect(
+      DashedIDs.arranged(["admin", "sessions", "end", id, "--json"]) == [
+        "admin", "sessions", "end", "--json", "--", id,
+      ])
+    #expect(DashedIDs.arranged(["revoke", id]) == ["revoke", "--", id])
+    #expect(DashedIDs.arranged(["admin", "stats", id]) == ["admin", "stats", id])
+    let key = "-" + String(repeating: "A", count: 42)
+    #expect(DashedIDs.arranged(["admin", "keys", "retire", key]) == ["admin", "keys", "retire", "--", key])
+  }
+}
+#endif

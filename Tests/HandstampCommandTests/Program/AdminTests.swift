@@ -1,0 +1,184 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampCore
+import Testing
+
+@testable import HandstampCommand
+
+extension Stage {
+  /// Runs `handstamp admin` on the server's folder.
+  @discardableResult
+  func admin(_ arguments: String..., input: String = "", expecting status: ExitReason = .ok) async throws
+    -> Child.Outcome
+  {
+    try await run(["admin"] + arguments + ["--data", server.folder], on: first, input: input, expecting: status)
+  }
+
+  /// Runs it with `--json`.
+  func adminJSON(_ arguments: String..., input: String = "") async throws -> [String: Any] {
+    let all = ["admin"] + arguments + ["--data", server.folder, "--json"]
+    return try object(try await run(all, on: first, input: input).out)
+  }
+
+  func refusedAdmin(_ arguments: String...) async throws -> Child.Outcome {
+    try await Rig.handstamp(["admin"] + arguments + ["--data", server.folder], home: first.path)
+  }
+}
+
+extension Processes {
+  @Suite struct `handstamp admin` {
+    @Test func `creates, disables, enables and deletes accounts while the server runs`() async throws {
+      try await Rig.run { stage in
+        let made = try await stage.adminJSON(
+          "accounts", "create", stage.email, "--name", "Ada", "--mail-link", "x:{token}")
+        let account = try #require(made["account"] as? [String: Any])
+        let id = try #require(account["id"] as? String)
+        let reset = try #require(made["reset"] as? [String: Any])
+        let code = try #require(reset["code"] as? String)
+        #expect(reset["link"] as? String == "x:\(code)")
+        let address = try #require(stage.server.address)
+        let body = Data(#"{"token":"\#(code)","new_password":"\#(stage.password)"}"#.utf8)
+        #expect(try await Rig.post(body, to: address + "/v1/password-reset/confirm") == 204)
+        try await stage.login(stage.first, deviceName: "laptop")
+        let feed = try await LiveFeed(try await stage.client(stage.first))
+
+        #expect(try await stage.adminJSON("accounts", "disable", stage.email)["ended"] as? Int == 1)
+        #expect(try await feed.next("session-revoked").reason == "account_closed", "the running server notices")
+        let refused = try await Rig.handstamp(
+          ["login", stage.email, "--server", stage.address.text], home: stage.second.path, input: stage.password + "\n")
+        try expectRefusal(refused, .failure, naming: "disabled", hint: "operator")
+        let shown = try await stage.admin("accounts", "show", stage.email)
+        #expect(shown.out.contains("disabled, since"), "\(shown.out)")
+        try await stage.admin("accounts", "enable", id)
+        try await stage.login(stage.second, deviceName: "phone")
+        let export = try await stage.admin("accounts", "export", stage.email)
+        let document = try object(export.out)
+        #expect((document["sessions"] as? [[String: Any]])?.count == 2)
+        #expect(!export.out.contains("argon2"))
+        let deleted = try await stage.admin("accounts", "delete", id)
+        #expect(deleted.words.contains("deleted \(id), ended 1 session(s)"), "\(deleted.words)")
+        let listed = try await stage.adminJSON("accounts", "list")
+        #expect((listed["accounts"] as? [[String: Any]])?.map { $0["state"] as? String } == ["deleted"])
+
+        let audit = try await stage.admin("audit", "export").out.split(separator: "\n").map { try object($0 + "\n") }
+        #expect(
+          audit.map { $0["action"] as? String } == [
+            "account.created", "password.reset_code_issued", "password.reset", "account.disabled", "account.enabled",
+            "account.exported", "account.deleted",
+          ])
+        #expect(audit.allSatisfy { $0["account"] as? String == id })
+        #expect(audit[3]["actor"] as? String == "operator:\(NSUserName())")
+        let last = try #require(audit[4]["id"] as? Int)
+        let rest = try await stage.admin("audit", "export", "--after", "\(last)")
+        #expect(rest.out.split(separator: "\n").count == 2)
+      }
+    }
+
+    @Test func `sets a password from stdin, and refuses what the server would refuse`() async throws {
+      try await Rig.run { stage in
+        try await stage.admin("accounts", "create", stage.email, "--password", input: stage.password + "\n")
+        try await stage.login(stage.first, deviceName: "laptop")
+        try expectRefusal(
+          try await stage.refusedAdmin("accounts", "create", "ADA@example.org", "--json"), .failure,
+          code: "email_taken",
+          hint: "show")
+        try expectRefusal(
+          try await stage.refusedAdmin("accounts", "create", "nowhere"), .usage, naming: "email", hint: "ada@")
+        try expectRefusal(
+          try await stage.refusedAdmin("accounts", "show", "acc_none"), .failure, naming: "account", hint: "list")
+        let weak = try await Rig.handstamp(
+          ["admin", "accounts", "create", "eve@example.org", "--password", "--data", stage.server.folder],
+          home: stage.first.path, input: "password\n")
+        try expectRefusal(weak, .failure, naming: "common", hint: "8 characters")
+      }
+    }
+
+    @Test func `ends sessions of one, of an account and of everyone, and the log keeps them ended`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        try await stage.login(stage.second, deviceName: "phone")
+        let sessions = try #require(
+          try await stage.adminJSON("sessions", "list", stage.email)["sessions"] as? [[String: Any]])
+        let phone = try #require(sessions.first { $0["deviceName"] as? String == "phone" }?["id"] as? String)
+        #expect(try await stage.adminJSON("sessions", "end", phone)["ended"] as? Int == 1)
+        let ended = try await Rig.handstamp(["refresh"], home: stage.second.path)
+        #expect(ended.status == ExitReason.signInNeeded.rawValue, "\(ended.words)")
+        try await stage.run(["refresh"], on: stage.first)
+        let log = try String(contentsOfFile: stage.server.folder + "/ends.log", encoding: .utf8)
+        #expect(log.contains(phone), "a restored backup does not revive it")
+        #expect(try await stage.adminJSON("sessions", "end", "--everyone")["ended"] as? Int == 1)
+        let gone = try await Rig.handstamp(["refresh"], home: stage.first.path)
+        #expect(gone.status == ExitReason.signInNeeded.rawValue, "\(gone.words)")
+        try expectRefusal(
+          try await stage.refusedAdmin("sessions", "end", phone, "--everyone"), .usage, naming: "specify", hint: "list")
+        try expectRefusal(
+          try await stage.refusedAdmin("sessions", "end", phone), .failure, naming: "session", hint: "list")
+      }
+    }
+
+    @Test func `refuses a folder that is not a server's, and creates nothing in it`() async throws {
+      try await Rig.inFolder { folder in
+        let missing = try await Rig.handstamp(["admin", "stats", "--data", folder + "/none"], home: folder)
+        try expectRefusal(missing, .failure, naming: "registry.sqlite", hint: "--data")
+        let empty = try await Rig.handstamp(["admin", "accounts", "list", "--data", folder], home: folder)
+        try expectRefusal(empty, .failure, naming: "registry.sqlite", hint: "--data")
+        try expectRefusal(try await Rig.handstamp(["admin", "stats"], home: folder), .usage, hint: "--data")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+      }
+    }
+
+    @Test(.enabled(if: geteuid() == 0)) func `run by root leaves all files to the folder's owner`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        try await stage.server.stop()
+        let folder = stage.server.folder
+        func owners() throws -> [String: Int?] {
+          let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+          return try Dictionary(
+            uniqueKeysWithValues: names.map { name in
+              let facts = try FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)")
+              return (name, (facts[.ownerAccountID] as? NSNumber)?.intValue)
+            })
+        }
+        for path in try [folder] + owners().keys.map({ "\(folder)/\($0)" }) { #expect(lchown(path, 65534, 65534) == 0) }
+        try await stage.admin("sessions", "end", "--everyone")
+        try await stage.admin("keys", "rotate", "refresh")
+        try await stage.admin("keys", "rotate", "signing")
+        let left = try owners()
+        #expect(left["signing.json"] != nil)
+        #expect(left.values.allSatisfy { $0 == 65534 }, "\(left)")
+      }
+    }
+
+    @Test func `counts rows, and checks the file of clients`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        let stats = try await stage.adminJSON("stats")
+        #expect(stats["accounts"] as? Int == 1 && stats["liveSessions"] as? Int == 1)
+        let file = stage.folder + "/clients.json"
+        func check(_ text: String) async throws -> Child.Outcome {
+          try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+          return try await Rig.handstamp(["admin", "clients", "check", "--clients", file], home: stage.folder)
+        }
+        let good = #"{"id": "cli", "redirectURIs": ["http://127.0.0.1/callback"]}"#
+        #expect(try await check("[\(good)]").out == "ok, 1 client(s)\n")
+        let listed = try await Rig.handstamp(["admin", "clients", "list", "--clients", file], home: stage.folder)
+        #expect(listed.out.contains("cli") && listed.out.contains("public"), "\(listed.out)")
+        try expectRefusal(try await check("[\(good), \(good)]"), .usage, naming: "duplicate client cli", hint: "[{")
+        try expectRefusal(try await check(#"[{"id": "cli"}]"#), .usage, naming: "redirect URI", hint: "[{")
+      }
+    }
+  }
+}
+
+extension Rig {
+  /// Posts JSON, and returns the status.
+  static func post(_ body: Data, to address: String) async throws -> Int {
+    try await URLSessionTransport().send(
+      TransportRequest(
+        method: "POST", url: address, headers: [HeaderField("Content-Type", "application/json")], body: Array(body))
+    ).status
+  }
+}
+#endif

@@ -1,0 +1,225 @@
+#if SQLite
+import Foundation
+import GRDB
+import HandstampCore
+import HandstampRegistry
+import Testing
+
+@testable import HandstampSQLite
+
+@Suite(.timeLimit(.minutes(10))) struct `A backup` {
+  let folder: Folder
+  let backups: Folder
+  var target: String { backups.path + "/backup" }
+  let later = SessionEnd(at: start.advanced(by: .seconds(1)), reason: .revoked)
+
+  init() throws {
+    folder = try Folder()
+    backups = try Folder()
+  }
+
+  /// Fills the folder with an account and two sessions.
+  func fill() async throws -> SQLiteRegistryStore {
+    let store = try folder.server.open().store
+    _ = try await store.write(
+      [.createAccount(ada), .createSession(session(1)), .createSession(session(2))], events: [])
+    return store
+  }
+
+  @Test func `made while others write is consistent, complete and private`() async throws {
+    let store = try await fill()
+    try Data("signing".utf8).write(to: URL(fileURLWithPath: folder.path + "/signing.pem"))
+    let writer = try folder.server.open().store
+    let (folder, target) = (folder, target)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        var number = UInt64(100)
+        while !Task.isCancelled {
+          number += 1
+          _ = try await writer.write(
+            [.createSession(session(number)), .audit(AuditedAction(at: start, action: "a", actor: "b"))], events: [])
+        }
+      }
+      let names = try await folder.server.backUp(store, to: target)
+      #expect(names == ["registry.sqlite", "signing.pem", "ends.log", "keys.json"])
+      group.cancelAll()
+    }
+    #expect(try mode(target) == 0o700)
+    for name in try FileManager.default.contentsOfDirectory(atPath: target) {
+      #expect(try mode("\(target)/\(name)") == 0o600, "\(name)")
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: backups.path) == ["backup"], "no draft is left")
+    let copy = try ServerFolder(path: target).open().store
+    let counts = try await copy.counts()
+    #expect(counts.liveSessions == counts.auditedActions + 2, "no write is there in part")
+    #expect(try await copy.inspect().faults.isEmpty)
+  }
+
+  @Test func `is not written over anything`() async throws {
+    let store = try await fill()
+    await #expect(throws: BackupError.notEmpty(path: folder.path)) {
+      try await folder.server.backUp(store, to: folder.path)
+    }
+    try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
+    _ = try await folder.server.backUp(store, to: target)
+    #expect(FileManager.default.fileExists(atPath: target + "/registry.sqlite"))
+    let none = backups.path + "/none/backup"
+    await #expect(throws: BackupError.self) { try await folder.server.backUp(store, to: none) }
+  }
+
+  @Test func `is restored to an empty folder with its keys`() async throws {
+    let store = try await fill()
+    _ = try await folder.server.backUp(store, to: target)
+    let empty = try Folder()
+    #expect(try empty.server.restore(from: target) == .everything)
+    let (restored, keys) = try empty.server.open()
+    #expect(keys.instance == (try folder.server.keyFile.load()).map(\.instance))
+    #expect(try await restored.sessions(of: ada.id).count == 2)
+  }
+
+  @Test func `restored to its server ends again what ended since, and keeps the former database`() async throws {
+    let store = try await fill()
+    _ = try await folder.server.backUp(store, to: target)
+    _ = try await store.write([.endSession(session(1).id, later), .createSession(session(3))], events: [])
+    try store.close()
+    let former = folder.server.databasePath + ".former-1"
+    #expect(try folder.server.restore(from: target) == .database(endedAgain: 1, former: former))
+    let restored = try folder.server.open().store
+    #expect(try await restored.session(session(1).id)?.end == later)
+    #expect(try await restored.session(session(2).id)?.end == nil)
+    #expect(try await restored.session(session(3).id) == nil)
+    try restored.close()
+    #expect(FileManager.default.fileExists(atPath: former))
+    // Again, also over a database that is damaged.
+    try Data("junk".utf8).write(to: URL(fileURLWithPath: folder.server.databasePath))
+    #expect(
+      try folder.server.restore(from: target)
+        == .database(endedAgain: 1, former: folder.server.databasePath + ".former-2"))
+    try FileManager.default.removeItem(atPath: folder.server.databasePath)
+    #expect(try folder.server.restore(from: target) == .database(endedAgain: 1, former: nil))
+  }
+
+  @Test func `that cannot be opened in its place leaves the former database there`() async throws {
+    let store = try await fill()
+    _ = try await folder.server.backUp(store, to: target)
+    _ = try await store.write([.createSession(session(3))], events: [])
+    try store.close()
+    let log = folder.server.endLogPath
+    try FileManager.default.moveItem(atPath: log, toPath: log + ".away")
+    try Data("handstamp-ends 1 another\n".utf8).write(to: URL(fileURLWithPath: log))
+    let (server, target) = (folder.server, target)
+    #expect(throws: BackupError.folder(.endLogForeign(path: log))) { try server.restore(from: target) }
+    try FileManager.default.removeItem(atPath: log)
+    try FileManager.default.moveItem(atPath: log + ".away", toPath: log)
+    #expect(try await server.open().store.sessions(of: ada.id).count == 3)
+    #expect(!FileManager.default.fileExists(atPath: server.databasePath + ".former-1"))
+  }
+
+  @Test func `is not restored under a running server`() async throws {
+    let store = try await fill()
+    _ = try await folder.server.backUp(store, to: target)
+    let (server, target) = (folder.server, target)
+    #expect(throws: BackupError.inUse(path: server.databasePath)) { try server.restore(from: target) }
+    _ = try await store.write([.createSession(session(3))], events: [])
+    #expect(try await store.sessions(of: ada.id).count == 3, "the server goes on")
+    try store.close()
+    _ = try server.restore(from: target)
+  }
+
+  @Test func `of another server, or of none, changes nothing`() async throws {
+    let store = try await fill()
+    _ = try await folder.server.backUp(store, to: target)
+    let stranger = try Folder()
+    let (other, _) = try stranger.server.open()
+    try other.close()
+    #expect(throws: BackupError.otherServer(path: target)) { try stranger.server.restore(from: target) }
+    #expect(FileManager.default.fileExists(atPath: stranger.server.databasePath))
+    let none = backups.path + "/none"
+    #expect(throws: BackupError.notABackup(path: none, "it has no registry.sqlite")) {
+      try stranger.server.restore(from: none)
+    }
+    // A copy of the file alone, made while a server used it.
+    let torn = try Folder()
+    for name in ["registry.sqlite", "registry.sqlite-wal"] {
+      try FileManager.default.copyItem(atPath: "\(folder.path)/\(name)", toPath: "\(torn.path)/\(name)")
+    }
+    #expect(
+      throws: BackupError.notABackup(path: torn.path, "its database was copied while a server used it")
+    ) { try folder.server.restore(from: torn.path) }
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: target + "/registry.sqlite"))
+    bytes.replaceSubrange(8192..<8192 + 2000, with: Data(repeating: 0xFF, count: 2000))
+    try bytes.write(to: URL(fileURLWithPath: target + "/registry.sqlite"))
+    let empty = try Folder()
+    #expect(throws: BackupError.notABackup(path: target, "its database is damaged")) {
+      try empty.server.restore(from: target)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: empty.path).isEmpty)
+  }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct `A folder opened for administration` {
+  @Test func `is neither created nor migrated, and leaves the write-ahead log to the server`() async throws {
+    let folder = try Folder()
+    #expect(throws: RegistryOpenError.databaseMissing(path: folder.server.databasePath)) {
+      try folder.server.openExisting()
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    let server = try folder.server.open().store
+    _ = try await server.write([.createAccount(ada), .createSession(session(1))], events: [])
+    let admin = try folder.server.openExisting().store
+    _ = try await admin.write(
+      [.endSession(session(1).id, SessionEnd(at: start, reason: .revoked))], events: [])
+    admin.release()
+    #expect(try await server.session(session(1).id)?.end?.reason == .revoked)
+    #expect(
+      try (FileManager.default.attributesOfItem(atPath: folder.server.databasePath + "-wal")[.size] as? Int) ?? 0 > 0)
+    _ = try await server.write([.createSession(session(2))], events: [])
+    try await server.pool.write { db in try db.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '5'") }
+    #expect(throws: RegistryOpenError.olderFormat(path: folder.server.databasePath)) {
+      try folder.server.openExisting()
+    }
+  }
+
+  @Test func `rotates and retires keys, and gives no ID twice`() async throws {
+    let folder = try Folder()
+    let (store, first) = try folder.server.open()
+    #expect(try folder.server.rotateKey(besides: await store.keysEverUsed()) == KeyID("k2"))
+    try store.close()
+    let (again, keys) = try folder.server.open()
+    #expect(keys.master.current == KeyID("k2"))
+    #expect(keys.master.keys[KeyID("k1")] == first.master.keys[KeyID("k1")])
+    #expect(try await again.keysEverUsed() == [KeyID("k1"), KeyID("k2")])
+    #expect(throws: RegistryOpenError.self) { try folder.server.retireKey(KeyID("k2")) }
+    #expect(try folder.server.rotateKey(besides: await again.keysEverUsed()) == KeyID("k3"))
+    try folder.server.retireKey(KeyID("k2"))
+    #expect(try folder.server.keyFile.load()?.master.keys.keys.sorted() == [KeyID("k1"), KeyID("k3")])
+    try folder.server.retireKey(KeyID("k1"))
+    try again.close()
+    #expect(try folder.server.rotateKey(besides: [KeyID("k9")]) == KeyID("k10"))
+    #expect(try mode(folder.path + "/keys.json") == 0o600)
+    try folder.server.open().store.close()
+  }
+
+  @Test func `counts the sessions that may have tokens of a key`() async throws {
+    let folder = try Folder()
+    let store = try folder.server.open().store
+    func row(_ number: UInt64, begun: Int64, refreshed: Int64) -> SessionRow {
+      SessionRow(
+        session: session(number).session, account: ada.id,
+        device: DeviceInfo(id: DeviceID("\(number)"), name: "", platform: ""), kind: .keyed,
+        createdAt: start.advanced(by: .seconds(begun)), rotatedAt: start.advanced(by: .seconds(refreshed)))
+    }
+    _ = try await store.write(
+      [
+        .createAccount(ada), .createSession(row(1, begun: 0, refreshed: 50)),
+        .createSession(row(2, begun: 0, refreshed: 51)),
+        .createSession(row(3, begun: 60, refreshed: 60)), .createSession(row(4, begun: 0, refreshed: 0)),
+        .endSession(row(4, begun: 0, refreshed: 0).id, SessionEnd(at: start, reason: .revoked)),
+      ], events: [])
+    let (refreshed, begun) = try await store.liveSessions(upTo: start.advanced(by: .seconds(50)))
+    #expect(refreshed == 1 && begun == 2)
+    let all = try await store.liveSessions(upTo: nil)
+    #expect(all.refreshed == 3 && all.begun == 3)
+  }
+}
+#endif

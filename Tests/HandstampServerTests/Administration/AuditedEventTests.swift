@@ -1,0 +1,93 @@
+#if Programs
+import HandstampCore
+import HandstampRegistry
+import HandstampTesting
+import Testing
+
+@testable import HandstampServer
+
+@Suite(.timeLimit(.minutes(10))) struct `The server’s audit log` {
+  private func entries(_ test: TestServer) async throws -> [AuditedAction] {
+    try await test.server.registry.auditedActions(limit: 1000).map(\.audited)
+  }
+
+  @Test func `has what owners did, from where`() async throws {
+    try await TestServer.run(mailer: Post()) { test in
+      let ada = try await test.signUp(device: "phone")
+      _ = try await test.signIn(device: "laptop")
+      #expect(try await test.client.send("POST", "/v1/sessions/end-others", token: ada.access).json["ended"] == 1)
+      let changed = try await test.client.post(
+        "/v1/password", token: ada.access,
+        json: #"{"current":"\#(TestServer.password)","new":"another long one","end_others":true}"#)
+      #expect(changed.status == 204)
+      let code = try await test.server.administration(by: .machineUser("bob"))
+        .issueResetCode(of: AccountID(ada.account)).code.withExposed { $0 }
+      let reset = try await test.client.post(
+        "/v1/password-reset/confirm", json: #"{"token":"\#(code)","new_password":"\#(TestServer.password)"}"#)
+      #expect(reset.status == 204)
+      let again = try await test.signIn()
+      let deleted = try await test.client.send(
+        "DELETE", "/v1/me", token: again.access, headers: ["Content-Type": "application/json"],
+        body: Array(#"{"password":"\#(TestServer.password)"}"#.utf8))
+      #expect(deleted.status == 204)
+      let all = try await entries(test)
+      #expect(
+        all.map(\.action) == [
+          "sessions.ended", "password.changed", "password.reset_code_issued", "password.reset", "account.deleted",
+        ])
+      #expect(all.map(\.actor) == ["owner", "owner", "operator:bob", "owner", "owner"])
+      #expect(all.map(\.address) == ["127.0.0.1", "127.0.0.1", nil, "127.0.0.1", "127.0.0.1"])
+      #expect(all.allSatisfy { $0.account?.rawValue == ada.account })
+    }
+  }
+
+  @Test func `has a copied token`() async throws {
+    try await TestServer.run { test in
+      let ada = try await test.signUp()
+      _ = try await test.refresh(ada.refresh, key: .fresh)
+      #expect(try await test.refresh(ada.refresh, key: .fresh).json["reason"] == "misused")
+      _ = try await test.refresh(ada.refresh, key: .fresh)
+      let all = try await entries(test)
+      #expect(all.map(\.action) == ["session.theft_detected"], "once")
+      #expect(all.first?.actor == "server" && all.first?.address == "127.0.0.1")
+      #expect(all.first?.session?.rawValue == ada.id && all.first?.account?.rawValue == ada.account)
+    }
+  }
+
+  @Test func `has guesses that were stopped, once for each stop`() async throws {
+    try await TestServer.run { test in
+      let ada = try await test.signUp(device: "phone")
+      func guess(_ email: String = "ada@example.org") async throws {
+        _ = try await test.client.post("/v1/sign-in", json: TestServer.signInBody(email, password: "not this one"))
+      }
+      for _ in 0..<9 { try await guess() }
+      #expect(try await entries(test).isEmpty)
+      for _ in 0..<5 { try await guess() }
+      #expect(try await entries(test).map(\.action) == ["password.guesses_stopped"])
+      #expect(try await entries(test).first?.account?.rawValue == ada.account)
+      #expect(try await entries(test).first?.details == #"{"wrong":10}"#)
+      for _ in 0..<20 {
+        test.clock.advance(by: .seconds(30))
+        try await guess()
+      }
+      #expect(try await entries(test).count == 1, "the row goes on")
+      // Alike without an account.
+      for _ in 0..<12 { try await guess("eve@example.org") }
+      #expect(try await entries(test).map { $0.account?.rawValue } == [ada.account, nil])
+    }
+  }
+
+  @Test func `is kept longer than events`() async throws {
+    try await TestServer.run { test in
+      let ada = try await test.signUp()
+      _ = try await test.client.send("DELETE", "/v1/sessions", token: ada.access)
+      func left(after days: Int64) async throws -> Int {
+        while try await test.server.registry.prune(now: test.clock.now.advanced(by: .seconds(days * 86_400))) > 0 {}
+        return try await entries(test).count
+      }
+      #expect(try await left(after: 364) == 1)
+      #expect(try await left(after: 366) == 0)
+    }
+  }
+}
+#endif
