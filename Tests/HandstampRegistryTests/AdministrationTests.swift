@@ -30,7 +30,7 @@ import Testing
     _ = try await world.registry.closeAccount(world.ada, now: start)
     let closed = try #require(try await world.registry.account(world.ada.id))
     _ = try await world.registry.reopenAccount(closed, now: start)
-    #expect(try await world.registry.account(webSession: browser.secret, now: start) == nil)
+    #expect(try await world.registry.webSession(browser.secret, now: start) == nil)
     #expect(try await world.registry.account(resetBy: reset, now: start) == nil)
     #expect(try await world.registry.oneTimeToken(OneTimeTokenID(of: code.secret, purpose: .authorizationCode)) == nil)
   }

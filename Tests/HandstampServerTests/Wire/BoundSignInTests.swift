@@ -92,7 +92,8 @@ import Testing
       #expect(try await client.post("/v1/sign-up", TestServer.signUpBody("ada@example.org")).status == 202)
       let code = try #require(try await post.next().code)
       try await client.checkBound(
-        try await client.post("/v1/sign-up/confirm", #"{"token":"\#(code)",\#(Self.device)}"#), "mail")
+        try await client.post(
+          "/v1/sign-up/confirm", #"{"token":"\#(code)","password":"\#(TestServer.password)",\#(Self.device)}"#), "mail")
     }
     try await AppleStub.run { _, url in
       let apple = AppleSignIn(

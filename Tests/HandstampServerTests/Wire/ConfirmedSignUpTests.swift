@@ -129,10 +129,12 @@ import Testing
       #expect(answer.status == 202)
       let code = try #require(try await post.next().code)
       #expect(try await test.client.get("/v1/me", token: guest.access).json["is_anonymous"] == true)
-      let full = try TestServer.Session(try await confirm(test, code))
+      let full = try TestServer.Session(try await confirm(test, code, password: "the owner's own"))
       #expect(full.account == guest.account)
       #expect(try await test.client.get("/v1/me", token: guest.access).json["reason"] == "replaced")
       #expect(try await test.client.get("/v1/me", token: full.access).json["is_anonymous"] == false)
+      let owner = TestServer.signInBody("ada@example.org", password: "the owner's own")
+      #expect(try await test.client.post("/v1/sign-in", json: owner).status == 200)
       #expect(try await confirm(test, code).code == "link_invalid")
     }
   }
