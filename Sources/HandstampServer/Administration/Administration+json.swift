@@ -1,6 +1,6 @@
 #if Server
 import HandstampCore
-public import HandstampRegistry
+package import HandstampRegistry
 
 extension AccountRecord {
   /// The account as administrators see it.
@@ -69,7 +69,7 @@ extension StoredAuditedAction {
   }
 
   /// The entry as one line of JSON, without the newline.
-  public var jsonLine: [UInt8] { described.finished }
+  package var jsonLine: [UInt8] { described.finished }
 }
 
 extension ConfiguredClient {

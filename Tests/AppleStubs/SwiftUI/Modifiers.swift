@@ -110,6 +110,10 @@ extension View {
   /// iOS 14, macOS 11, tvOS 14, watchOS 7
   public func navigationTitle(_ title: Text) -> some View { Opaque() }
   /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  public func alert<A: View>(
+    _ title: Text, isPresented: Binding<Bool>, @ViewBuilder actions: () -> A
+  ) -> some View { Opaque() }
+  /// iOS 15, macOS 12, tvOS 15, watchOS 8
   public func confirmationDialog<A: View>(
     _ title: Text, isPresented: Binding<Bool>, titleVisibility: Visibility = .automatic,
     @ViewBuilder actions: () -> A

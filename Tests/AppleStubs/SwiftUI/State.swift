@@ -20,7 +20,7 @@ final class Box<Value> {
 @propertyWrapper @dynamicMemberLookup public struct Binding<Value> {
   private let getter: () -> Value
   private let setter: (Value) -> Void
-  init(get: @escaping () -> Value, set: @escaping (Value) -> Void) {
+  public init(get: @escaping () -> Value, set: @escaping (Value) -> Void) {
     getter = get
     setter = set
   }

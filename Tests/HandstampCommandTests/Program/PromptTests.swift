@@ -1,6 +1,8 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampRegistry
+import HandstampServer
 import Testing
 
 @testable import HandstampCommand
@@ -37,6 +39,36 @@ extension Processes {
           try await within(.seconds(240), "the end") { try await child.outcome() }, .cancelled,
           hint: "run the same command again")
         #expect(terminal.echoes)
+      }
+    }
+
+    @Test func `for the code of a mail completes a sign-up`() async throws {
+      try await Rig.inFolder { folder in
+        var random = SystemRandomNumberGenerator()
+        let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
+        let server = try await SessionServer(
+          configuration: ServerConfiguration(signUp: .confirmed, mailJitter: .zero),
+          registry: Registry(store: MemoryRegistryStore(), mint: mint), keys: SigningKeys(),
+          mailer: MailFolder(path: folder + "/mail"))
+        let running = try await server.start()
+        let terminal = try PseudoTerminal()
+        let child = try Child(
+          ["signup", "ada@example.org", "--server", running.url], variables: ["HANDSTAMP_HOME": folder + "/home"],
+          terminal: terminal.screen)
+        try await terminal.type("a long password\ra long password\r")
+        let mail: @Sendable () -> String? = {
+          let names = (try? FileManager.default.contentsOfDirectory(atPath: folder + "/mail")) ?? []
+          guard let name = names.first(where: { $0.hasSuffix(".eml") }) else { return nil }
+          return try? String(contentsOfFile: folder + "/mail/" + name, encoding: .utf8)
+        }
+        try await Step.until("the mail") { mail() != nil }
+        let code = try #require(mail()?.split(whereSeparator: \.isNewline).first { $0.hasPrefix("hsl1.") })
+        try terminal.typeVisibly(code + "\r")
+        let outcome = try await within(.seconds(60), "the end") { try await child.outcome() }
+        #expect(outcome.status == 0, "\(outcome.words)")
+        #expect(outcome.words.contains("check your mail at ada@example.org\ncode in the mail: "))
+        #expect(outcome.words.contains("signed in as ada at \(running.url)"))
+        try await running.stop()
       }
     }
 

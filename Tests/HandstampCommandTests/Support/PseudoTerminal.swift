@@ -51,6 +51,9 @@ final class PseudoTerminal: Sendable {
     try keyboard.write(contentsOf: Data(text.utf8))
   }
 
+  /// Types the text at once, for a prompt that shows it.
+  func typeVisibly(_ text: String) throws { try keyboard.write(contentsOf: Data(text.utf8)) }
+
   /// Returns the output since the last call.
   var shown: String {
     var bytes = [UInt8](repeating: 0, count: 4096)
