@@ -12,7 +12,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help schemathesis deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory clean apple docs api api-breakage pictures dist dist-check install uninstall
+.PHONY: help schemathesis deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -137,6 +137,10 @@ release: deps ## builds handstamp and the bench as deployed: whole-module optimi
 memory: deps ## measures the memory of COUNT idle connections and event streams (release)
 	@$(SWIFT) build $(BUILD) -c release --product handstamp
 	@/usr/bin/python3 scripts/memory $(RELEASE)/handstamp $(or $(COUNT),9000)
+
+attack: deps ## attacks a server from outside: guesses, floods, slow clients, forged tokens, and so on (NAMES="guesses timing" for some)
+	@$(SWIFT) build $(BUILD) --product handstamp
+	@/usr/bin/python3 scripts/attack $(DEBUG)/handstamp $(NAMES)
 
 bench: release ## runs the benchmarks (release)
 	@$(RELEASE)/HandstampBench

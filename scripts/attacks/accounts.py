@@ -1,0 +1,120 @@
+"""Attacks on accounts by what everyone may send."""
+import re, time
+
+from attacks.target import Client, Server, bearer, install, require
+
+PASSWORD = "a long enough secret"
+
+
+def facts(answer):
+    """All that an answer tells, without its time and its number."""
+    return answer.status, [field for field in answer.fields if field[0].lower() not in ("date", "x-request-id")], answer.body
+
+
+def enumeration():
+    """Compares the answers for an address that has an account with those for one that has none, also beyond the limit of guesses."""
+    server = Server("--sign-up", "open", "--rate-limits", "none")
+    Client(server).sign_up("known@example.org", PASSWORD)
+    server.stop()
+    server.start("--sign-up", "confirmed", "--rate-limits", "none")
+    client, compared = Client(server), 0
+
+    def sign_in(email):
+        return client.sign_in(email, "a wrong password", "d-stranger")
+
+    def sign_up(email):
+        return client.post("/v1/sign-up", dict(email=email, password=PASSWORD, username="Ada", device=install("d")))
+
+    def weak_sign_up(email):
+        return client.post("/v1/sign-up", dict(email=email, password="password", username="Ada", device=install("d")))
+
+    def reset(email):
+        return client.post("/v1/password-reset", dict(email=email))
+
+    for request, times in ((reset, 3), (sign_up, 3), (weak_sign_up, 1), (sign_in, 12)):
+        for number in range(times):
+            one, other = facts(request("known@example.org")), facts(request("empty@example.org"))
+            if one[0] == 429 and request is sign_in:
+                # The time to wait may pass a second between the two.
+                one, other = (re.sub(r"t=\d+|'Retry-After', '\d+'", "", str(each)) for each in (one, other))
+            require(one == other, f"{request.__name__} {number + 1}: {one} is not {other}")
+            compared += 1
+    return f"{compared} pairs of answers are the same"
+
+
+def takeover():
+    """Signs up with another person's address, and waits until its owner confirms: the attacker's password must not work."""
+    server = Server("--sign-up", "confirmed")
+    attacker, owner, email = Client(server, "127.0.7.1"), Client(server, "127.0.8.1"), "owner@example.org"
+    attacker.post("/v1/sign-up", dict(email=email, password="the attacker's secret", username="Mallory", device=install("d-attacker")))
+    mails = server.mailed(1)
+    require(mails, "no mail was written")
+    token = re.search(r"^(hsl1\.[\w-]+)\r?$", mails[0], re.M)
+    require(token, "the mail has no code")
+    answer = owner.post("/v1/sign-up/confirm", dict(token=token[1], password=PASSWORD, device=install("d-owner")))
+    require(answer.status == 201, f"the owner cannot confirm: {answer.status} {answer.text}")
+    require(attacker.sign_in(email, "the attacker's secret", "d-attacker").status == 401, "the attacker's password works")
+    require(owner.sign_in(email, PASSWORD, "d-owner").status == 200, "the owner's password does not work")
+    again = attacker.post("/v1/sign-up/confirm", dict(token=token[1], password="the attacker's secret", device=install("d-attacker")))
+    require(again.status == 400, f"the code works twice: {again.status}")
+    return "the password is the one that the owner confirmed with; the code works once"
+
+
+def old_sign_in():
+    """Ends the owner's other sessions from a phone that has been signed in for longer than `--reauthenticate-after`."""
+    server = Server("--sign-up", "open", "--rate-limits", "none", "--reauthenticate-after", "1s")
+    client = Client(server)
+    mine = client.sign_up("owner@example.org", PASSWORD, "d-phone")
+    time.sleep(1.2)
+    other = client.sign_in("owner@example.org", PASSWORD, "d-laptop").json
+    token = bearer(mine)
+    refreshed = client.form("/oauth/token", dict(
+        grant_type="refresh_token", refresh_token=mine["refresh_token"], rotation_key="A" * 22)).json
+    ways = [
+        ("POST", "/v1/sessions/end-others", token), ("DELETE", "/v1/sessions", token), ("DELETE", "/v1/sessions/" + other["session_id"], token),
+        ("POST", "/v1/sessions/end-others", "Bearer " + refreshed["access_token"]),
+    ]
+    for method, path, authorization in ways:
+        answer = client.request(method, path, None, {"Authorization": authorization})
+        require(answer.status == 403 and answer.error == "reauthentication_required", f"{method} {path}: {answer.status}")
+    for path, fields in (("/v1/reauthenticate", dict(password="a wrong password")),
+                         ("/v1/password", dict(current="a wrong password", new="another long secret", end_others=True))):
+        require(client.post(path, fields, Authorization=token).status == 403, f"{path} took a wrong password")
+    answer = client.request("DELETE", "/v1/me", "{}", {"Authorization": token, "Content-Type": "application/json"})
+    require(answer.status == 403, f"the account was deleted without a password: {answer.status}")
+    require(client.get("/v1/me", Authorization=bearer(other)).status == 200, "the other session has ended")
+    require(client.post("/v1/reauthenticate", dict(password=PASSWORD), Authorization=token).status == 204, "the owner's password is refused")
+    ended = client.request("POST", "/v1/sessions/end-others", None, {"Authorization": token})
+    require(ended.status == 200 and ended.json["ended"] == 1, f"the owner cannot end the other session: {ended.status}")
+    return f"{len(ways) + 3} ways refused; with the password it works"
+
+
+def event_streams():
+    """Opens 60 event streams of one guest, from many addresses."""
+    server = Server("--sign-up", "open")
+    token, connections = bearer(Client(server).guest()), []
+    for number in range(60):
+        connection = server.connect(f"127.0.3.{number + 1}", 5)
+        connection.sendall(f"GET /v1/events HTTP/1.1\r\nHost: a\r\nAuthorization: {token}\r\n\r\n".encode())
+        head = connection.recv(4096)
+        require(b" 200 " in head.split(b"\r\n")[0] or b" 429 " in head.split(b"\r\n")[0], f"{head[:60]}")
+        connections.append(connection)
+    time.sleep(0.5)
+    alive = 0
+    for connection in connections:
+        connection.setblocking(False)
+        try:
+            piece = b"-"
+            while piece:
+                piece = connection.recv(65536)
+        except BlockingIOError:
+            alive += 1
+        except OSError:
+            pass
+        connection.close()
+    require(0 < alive <= 4, f"{alive} of 60 streams stay open")
+    require(Client(server, "127.0.8.1").get("/health").status == 200, "an honest request fails")
+    return f"{alive} of 60 stay open (limit 4)"
+
+
+ATTACKS = [enumeration, takeover, old_sign_in, event_streams]
