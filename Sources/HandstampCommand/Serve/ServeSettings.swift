@@ -54,8 +54,9 @@ struct ServeSettings: Sendable {
     proxies = try values.proxies()
     issuer = try values.issuer(host: host, port: port, isSecure: tls != nil)
     let isHere = Loopback.contains(host: host) && environment["LISTEN_FDS"] == nil
-    isPrivate = isHere && Loopback.contains(host: URLComponents(string: issuer)?.host ?? "")
-    guard issuer.hasPrefix("https:") || allowsCleartext || values[.issuer] == nil || isPrivate else {
+    let isIssuerHere = Loopback.contains(host: URLComponents(string: issuer)?.host ?? "")
+    isPrivate = isHere && isIssuerHere
+    guard issuer.hasPrefix("https:") || allowsCleartext || values[.issuer] == nil || isIssuerHere else {
       throw values.refusal(.issuer, "an https URL, and tokens would cross the network in clear")
     }
     accessTokenLife = try values.duration(.accessTokenLife, upTo: .seconds(86_400)) ?? .seconds(600)

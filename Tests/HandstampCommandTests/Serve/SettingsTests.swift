@@ -77,7 +77,7 @@ import Testing
     arguments: [
       ([:], [:], "open"), ([.host: "0.0.0.0"], [:], "confirmed"), ([.host: "0.0.0.0", .signUp: "open"], [:], "open"),
       ([.issuer: "https://id.example.org"], [:], "confirmed"), ([.issuer: "http://localhost:1"], [:], "open"),
-      ([:], ["LISTEN_FDS": "1"], "confirmed"),
+      ([:], ["LISTEN_FDS": "1"], "confirmed"), ([.issuer: "http://127.0.0.1"], ["LISTEN_FDS": "1"], "confirmed"),
     ] as [([ServeSetting: String], [String: String], String)])
   func `open sign-up only if nothing but this machine can reach it, unless set`(
     flags: [ServeSetting: String], environment: [String: String], signUp: String
