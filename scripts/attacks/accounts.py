@@ -1,7 +1,7 @@
 """Attacks on accounts by what everyone may send."""
-import re, time
+import os, re, secrets, shutil, tempfile, time
 
-from attacks.target import Client, Server, bearer, install, require
+from attacks.target import Client, Holder, Server, bearer, install, require
 
 PASSWORD = "a long enough secret"
 
@@ -89,6 +89,51 @@ def old_sign_in():
     return f"{len(ways) + 3} ways refused; with the password it works"
 
 
+def copied_token():
+    """Copies a refresh token, and refreshes before the owner does, or after: two holders are told apart, and the session ends for both."""
+    server, outcomes = Server("--sign-up", "open", "--rate-limits", "none"), []
+    client = Client(server)
+    for first in ("owner", "thief"):
+        session = client.guest("d-" + first)
+        holders = {"owner": Holder(client, session), "thief": Holder(Client(server, "127.0.7.1"), session)}
+        second = "thief" if first == "owner" else "owner"
+        require(holders[first].refresh().status == 200, "the first holder cannot refresh")
+        answer = holders[second].refresh()
+        require(answer.status == 400 and "access_token" not in answer.json, f"{second}: {answer.text}")
+        require(answer.json.get("reason") == "misused", f"{second} is not told why: {answer.text}")
+        require(holders[first].refresh().status == 400, f"the session goes on for the {first}")
+        require(client.get("/v1/me", Authorization=bearer(session)).status == 401, "an access token still works")
+        outcomes.append(second)
+    return f"detected at the first refresh of the {' and of the '.join(outcomes)}; the session ended"
+
+
+def administrators():
+    """Guesses the token of an administrator where there is one, and tries those of users."""
+    folder = tempfile.mkdtemp(prefix="attack-")
+    try:
+        secret = secrets.token_hex(32)
+        with open(folder + "/token", "w") as file:
+            file.write(secret + "\n")
+        os.chmod(folder + "/token", 0o600)
+        server = Server("--sign-up", "open", "--admin-token-file", folder + "/token")
+    finally:
+        shutil.rmtree(folder)
+    client, path = Client(server, "127.0.7.1"), "/admin/v1/accounts"
+    user = Client(server, "127.0.8.1").sign_up("owner@example.org", PASSWORD)
+    ways = [{}, dict(Authorization=bearer(user)), dict(Authorization="Bearer"), dict(Authorization="Bearer "), dict(Authorization="Basic " + secret),
+            dict(Cookie="token=" + secret), dict(Authorization=f"Bearer {secret[:-1]}"), dict(Authorization=f"Bearer {secret}0"),
+            dict(Authorization="Bearer " + secret.upper())]
+    for headers in ways:
+        answer = client.get(path, **headers)
+        require(answer.status == 401 and b"owner" not in answer.body, f"{headers}: {answer.status}")
+    require(client.get(path + "?token=" + secret).status == 401, "a token in the address is accepted")
+    statuses = [client.get(path, Authorization="Bearer " + secrets.token_hex(32)).status for _ in range(200)]
+    require(set(statuses) == {401, 429} and statuses.count(401) <= 30, f"{statuses.count(401)} of 200 guesses were checked")
+    answer = Client(server, "127.0.8.1").get(path, Authorization="Bearer " + secret, Origin="https://evil.example.com")
+    require(answer.status == 200 and not answer["Access-Control-Allow-Origin"], f"the administrator: {answer.status} {answer.fields}")
+    return f"{len(ways) + 1} ways refused; {statuses.count(401)} of 200 guesses were checked"
+
+
 def event_streams():
     """Opens 60 event streams of one guest, from many addresses."""
     server = Server("--sign-up", "open")
@@ -117,4 +162,4 @@ def event_streams():
     return f"{alive} of 60 stay open (limit 4)"
 
 
-ATTACKS = [enumeration, takeover, old_sign_in, event_streams]
+ATTACKS = [enumeration, takeover, old_sign_in, copied_token, administrators, event_streams]

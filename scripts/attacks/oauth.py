@@ -135,7 +135,7 @@ def redirects():
                 "https://WEB.example.org/callback", "https://web.example.org/callback/../x", "http://web.example.org/callback", ""):
         address = authorization("web").replace("redirect_uri=", "former=") + "&redirect_uri=" + urllib.parse.quote(uri, safe="")
         page = browser.load("GET", address)
-        require(page.status == 400 and page["Location"] is None, f"{uri}: {page.status} {page['Location']}")
+        require(page.status == 400 and not page["Location"], f"{uri}: {page.status} {page['Location']}")
         tried += 1
     for change in (("code_challenge_method=S256", "code_challenge_method=plain"), ("code_challenge_method=S256", "x=1"),
                    ("code_challenge=", "x="), ("response_type=code", "response_type=token"), ("response_type=code", "response_type=code+token")):

@@ -37,7 +37,7 @@ def disk_full():
     time.sleep(2.1)
     statuses = {"refresh": [holder.refresh() for _ in range(3)], "guest": [client.post("/v1/sign-in/anonymous", dict(
         device=dict(id="d", name="n", platform="p")))], "/ready": [client.get("/ready")]}
-    require(server.process.poll() is None, "the server ended")
+    require(server.runs(), "the server ended")
     for name, answers in statuses.items():
         for answer in answers:
             require(answer.status == 503, f"{name} on a full disk: {answer.status} {answer.text}")
@@ -65,7 +65,7 @@ def hangup():
         file.write("{")
     server.process.send_signal(signal.SIGHUP)
     time.sleep(0.2)
-    require(server.process.poll() is None, "the process has ended")
+    require(server.runs(), "the process has ended")
     require(holder.refresh().status == 200, "a refresh failed after a reload of unusable settings")
     return "the process and its sessions survive 21 signals, and unusable settings"
 

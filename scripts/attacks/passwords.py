@@ -1,9 +1,10 @@
 """Attacks on passwords."""
-import time
+import threading, time
 
 from attacks.floods import Crowd, Flood, Honest
 from attacks.target import Client, Server, require
 
+measured = threading.Event()
 OWNER, PASSWORD = "owner@example.org", "a long enough secret"
 
 
@@ -21,7 +22,11 @@ def guesses():
         return {401: "checked", 429: "refused"}.get(answer.status, answer.status)
 
     flood = Flood(once, seconds)
-    figure = honest.figure()
+    try:
+        figure = honest.figure()
+    finally:
+        # The rest of the 20 s need no quiet.
+        measured.set()
     stranger = Client(server, "127.0.7.1").sign_in(OWNER, PASSWORD, "d-stranger")
     start = time.monotonic()
     known = owner.sign_in(OWNER, PASSWORD, "d-owner")
@@ -42,7 +47,8 @@ def spray():
     """Tries one common password with each of many accounts, from one address."""
     server = Server("--sign-up", "open")
     client, start, statuses = Client(server, "127.0.6.1"), time.monotonic(), []
-    while time.monotonic() - start < 4:
+    # Until the limit holds, and for a while after.
+    while time.monotonic() - start < (3 if 429 in statuses else 15):
         statuses.append(client.sign_in(f"person{len(statuses)}@example.org", "a common password", "d-spray").status)
     seconds, checked = time.monotonic() - start, statuses.count(401)
     require(checked <= 30 + seconds / 2 + 1, f"{checked} of {len(statuses)} in {seconds:.0f} s")

@@ -39,9 +39,16 @@ class Server:
         self.port = int(line.rsplit(":", 1)[1])
 
     def stop(self):
-        if self.process.poll() is None:
+        if self.runs():
             self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+
+    def runs(self):
+        try:
+            self.process.wait(0)
+        except subprocess.TimeoutExpired:
+            return True
+        return False
 
     def remove(self):
         self.stop()
@@ -127,7 +134,7 @@ class Client:
 
     def request(self, method, path, body=None, headers=None):
         for attempt in range(2):
-            isNew = self.connection is None
+            isNew = not self.connection
             if isNew:
                 self.connection = http.client.HTTPConnection(
                     "127.0.0.1", self.server.port, timeout=self.timeout, source_address=(self.source, 0))
