@@ -23,7 +23,7 @@ def guesses():
 
     flood = Flood(once, seconds)
     try:
-        figure = honest.figure()
+        figure = honest.figure(flood)
     finally:
         # The rest of the 20 s need no quiet.
         measured.set()
