@@ -15,7 +15,9 @@ struct FormBody {
 
   /// Parses a whole body. A parameter without a value counts as missing (RFC 6749 section 3.2).
   init(_ bytes: some Collection<UInt8>) throws(Fault) {
-    for part in bytes.split(separator: UInt8(ascii: "&")) {
+    // No more parts than fields, so that a large body of them costs no more than a small one.
+    for part in bytes.split(separator: UInt8(ascii: "&"), maxSplits: FormBody.limit) {
+      guard fields.count < FormBody.limit else { throw .malformed }
       let name: String
       let value: String
       if let equals = part.firstIndex(of: UInt8(ascii: "=")) {
@@ -26,7 +28,6 @@ struct FormBody {
         value = ""
       }
       guard name == "resource" || !fields.contains(where: { $0.name == name }) else { throw .repeated }
-      guard fields.count < FormBody.limit else { throw .malformed }
       fields.append((name, value))
     }
   }
