@@ -45,7 +45,7 @@ struct SignUpController: Sendable {
   /// Answers 202 for every address. Whether the address has an account is looked up later: either a mail with a one-time token,
   /// or one saying that there is an account, goes to that mailbox.
   ///
-  /// The password is chosen with that token: one from this request would be known to whoever typed the address.
+  /// The password is chosen with that token: one from this request would be known to the one who typed the address.
   private func sendConfirmation(
     to body: SignUpBody, _ client: ClientAddress, of guest: AccountRecord? = nil
   ) async throws -> Response {
