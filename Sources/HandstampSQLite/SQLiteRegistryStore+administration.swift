@@ -6,7 +6,7 @@ import HandstampSupport
 
 /// The state of a database, for its operator.
 public struct StoreInspection: Sendable, Hashable {
-  /// The faults that SQLite's own check found; empty if there are none.
+  /// The faults that SQLite's own check found; empty if the database is intact.
   public var faults: [String]
   /// The versions of the tables, oldest first.
   public var migrations: [String]

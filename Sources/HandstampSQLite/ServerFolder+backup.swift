@@ -92,7 +92,7 @@ extension ServerFolder {
     } catch { throw BackupError(error) }
   }
 
-  /// Moves the present database away, with its log. Returns where to; `nil` if there is none.
+  /// Moves the present database away, with its log. Returns where to; `nil` if the folder has no database.
   private func setAside() throws -> String? {
     guard PrivateFile.exists(databasePath) else { return nil }
     try requireUnused()

@@ -30,7 +30,7 @@ extension Registry {
 
   /// The change that stores a notice, to be part of the write that makes its event.
   ///
-  /// - Parameter device: the name of the device in question; empty if there is none.
+  /// - Parameter device: the name of the device in question, or an empty text.
   func notice(
     _ notice: AccountNotice, of account: AccountID, device: String, now: UnixTime
   ) -> [RegistryChange] {

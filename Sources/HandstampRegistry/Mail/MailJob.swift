@@ -113,7 +113,7 @@ package struct Letter: Sendable, Hashable {
     case known
     /// Something happened to the account.
     ///
-    /// - Parameter device: the name that the device gave itself; empty if there is none.
+    /// - Parameter device: the name that the device gave itself, or an empty text.
     case notice(AccountNotice, device: String, at: UnixTime)
   }
 

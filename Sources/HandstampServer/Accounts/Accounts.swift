@@ -6,7 +6,7 @@ import HandstampRegistry
 protocol Accounts: Sendable {
   /// Returns the account with this address and password.
   ///
-  /// - Throws: ``Problem/wrongCredentials`` if there is none; ``Problem/accountDisabled`` if it is closed and the password is
+  /// - Throws: ``Problem/wrongCredentials`` without such an account; ``Problem/accountDisabled`` if it is closed and the password is
   ///   right; ``Problem`` `rate_limited` after too many wrong ones; ``PasswordPool/Busy`` if too many passwords are being hashed.
   func account(_ attempt: PasswordAttempt) async throws -> AccountRecord
 

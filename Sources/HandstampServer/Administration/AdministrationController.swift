@@ -227,7 +227,7 @@ struct AdministrationController: Sendable {
 }
 
 /// The body of `POST /admin/v1/accounts`.
-struct NewAccountBody: StrictlyDecodable {
+struct NewAccountBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable { case email, username, password }
   var email: String
   var username: String?

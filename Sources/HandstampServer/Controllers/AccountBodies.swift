@@ -3,7 +3,7 @@ import HandstampCore
 import HandstampRegistry
 
 /// The body of `POST /v1/sign-in/anonymous`.
-struct GuestBody: StrictlyDecodable {
+struct GuestBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable { case device }
   var device: DeviceInfo
 
@@ -13,7 +13,7 @@ struct GuestBody: StrictlyDecodable {
 }
 
 /// The body of `POST /v1/sign-up/confirm`.
-struct ConfirmBody: StrictlyDecodable {
+struct ConfirmBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable { case token, password, device }
   var token: Secret
   var password: Secret
@@ -28,7 +28,7 @@ struct ConfirmBody: StrictlyDecodable {
 }
 
 /// The body of `POST /v1/password`.
-struct PasswordBody: StrictlyDecodable {
+struct PasswordBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable {
     case current, new
     case endOthers = "end_others"
@@ -46,7 +46,7 @@ struct PasswordBody: StrictlyDecodable {
 }
 
 /// The body of `DELETE /v1/me`. Accounts without a password send none.
-struct DeletionBody: StrictlyDecodable {
+struct DeletionBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable { case password }
   var password: Secret?
 
@@ -57,7 +57,7 @@ struct DeletionBody: StrictlyDecodable {
 }
 
 /// The body of `POST /v1/reauthenticate`: a password, or a token of another identity provider with its nonce.
-struct ReauthenticationBody: StrictlyDecodable {
+struct ReauthenticationBody: JSONBody {
   enum Fields: String, CodingKey {
     case password
     case idToken = "id_token"
@@ -80,7 +80,7 @@ struct ReauthenticationBody: StrictlyDecodable {
 }
 
 /// The body of `POST /v1/password-reset`.
-struct ResetBody: StrictlyDecodable {
+struct ResetBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable { case email }
   var email: EmailAddress
 
@@ -90,7 +90,7 @@ struct ResetBody: StrictlyDecodable {
 }
 
 /// The body of `POST /v1/password-reset/confirm`.
-struct ResetConfirmBody: StrictlyDecodable {
+struct ResetConfirmBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable {
     case token
     case password = "new_password"
@@ -106,7 +106,7 @@ struct ResetConfirmBody: StrictlyDecodable {
 }
 
 /// The body of `PATCH /v1/sessions/{id}`.
-struct NameBody: StrictlyDecodable {
+struct NameBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable { case name }
   var name: String
 
@@ -116,7 +116,7 @@ struct NameBody: StrictlyDecodable {
 }
 
 /// The body of `PUT /v1/device/push-token`: at most 4096 bytes of printable ASCII, or null.
-struct PushTokenBody: StrictlyDecodable {
+struct PushTokenBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable { case token }
   static let longest = 4096
   var token: Secret?
@@ -133,7 +133,7 @@ struct PushTokenBody: StrictlyDecodable {
 }
 
 /// The body of `POST /v1/sign-in/apple`.
-struct AppleBody: StrictlyDecodable {
+struct AppleBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable {
     case idToken = "id_token"
     case nonce, device, username

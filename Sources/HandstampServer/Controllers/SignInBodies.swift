@@ -5,7 +5,7 @@ import HandstampCore
 import HandstampRegistry
 
 /// The body of `POST /v1/sign-up` and `POST /v1/upgrade`.
-struct SignUpBody: StrictlyDecodable {
+struct SignUpBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable { case email, password, username, device }
 
   var email: EmailAddress
@@ -31,7 +31,7 @@ struct SignUpBody: StrictlyDecodable {
 }
 
 /// The body of `POST /v1/sign-in`.
-struct SignInBody: StrictlyDecodable {
+struct SignInBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable { case email, password, device }
 
   var email: EmailAddress
@@ -47,7 +47,7 @@ struct SignInBody: StrictlyDecodable {
 }
 
 /// A client's description of its device. Shown to the account's owner and not trusted.
-struct DeviceBody: StrictlyDecodable {
+struct DeviceBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable { case id, name, platform }
 
   var info: DeviceInfo

@@ -26,7 +26,7 @@ extension Request {
   }
 
   /// Decodes the body like ``json(as:upTo:)``. Returns `nil` for a request without a body.
-  func optionalJSON<Value: StrictlyDecodable>(as type: Value.Type, upTo limit: Int) async throws -> Value? {
+  func optionalJSON<Value: JSONBody>(as type: Value.Type, upTo limit: Int) async throws -> Value? {
     if headers[.contentType] == nil {
       guard try await wholeBody(upTo: limit).readableBytes == 0 else {
         throw Problem.unsupportedMediaType("application/json")
@@ -39,7 +39,7 @@ extension Request {
   /// Decodes the body as a value.
   ///
   /// - Throws: ``Problem``, which never repeats data from the request.
-  func json<Value: StrictlyDecodable>(as type: Value.Type, upTo limit: Int) async throws -> Value {
+  func json<Value: JSONBody>(as type: Value.Type, upTo limit: Int) async throws -> Value {
     let buffer = try await wholeBody(of: "application/json", upTo: limit)
     // The decoder also accepts UTF-16 and UTF-32, which have zero bytes; exchanged JSON is UTF-8 (RFC 8259 section 8.1).
     let data = Data(buffer.readableBytesView)
@@ -72,11 +72,11 @@ extension String {
 }
 
 /// A body of the JSON API. Unknown fields are ignored: a newer client must be able to speak to this server.
-protocol StrictlyDecodable: Decodable {
+protocol JSONBody: Decodable {
   associatedtype Fields: CodingKey
 }
 
-extension StrictlyDecodable {
+extension JSONBody {
   /// Returns the fields of `decoder`'s object.
   static func fields(of decoder: any Decoder) throws -> KeyedDecodingContainer<Fields> {
     try decoder.container(keyedBy: Fields.self)

@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test func `whoever signs up with another's address knows no password of the account`() async throws {
+  @Test func `a stranger who signs up with another person's address knows no password of the account`() async throws {
     let post = Post()
     try await run(post) { test in
       let strangers = TestServer.signUpBody("ada@example.org", password: "the stranger's own")
