@@ -163,7 +163,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     bodyTimer = nil
     // A client that is told that the connection ends may give up sending, and miss the answer.
     isRestDue = !isComplete && failure == nil && !isStream && request.headerFields[.connection] != "close"
-    isKept = (isComplete || isRestDue) && request.headerFields[.connection] != "close"
+    // What follows CONNECT is no request (RFC 9110 section 9.3.6).
+    isKept = (isComplete || isRestDue) && request.headerFields[.connection] != "close" && request.method != .connect
     state = .answering
     let content = failure.map { RequestBody(asyncSequence: BrokenBody(error: $0)) } ?? RequestBody(buffer: body)
     let exchange = Exchange(

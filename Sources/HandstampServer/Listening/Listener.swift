@@ -40,6 +40,11 @@ struct Listener: Service, CustomStringConvertible {
       host.table.abort()
     }
     following.cancel()
+    // A Unix domain socket is removed with its channel; by then it must not be that of the next server.
+    for channel in channels {
+      channel.close(promise: nil)
+      try? await channel.closeFuture.get()
+    }
   }
 
   /// Stops accepting. A connection that was accepted is served, so that a client cannot tell a restart from a busy moment.

@@ -45,6 +45,20 @@ import Testing
     }
   }
 
+  /// Their client will send no more HTTP/1.1, so the next request must not be waited for.
+  @Test(arguments: ["CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", "CONNECT / HTTP/1.1\r\nHost: a\r\n\r\n"])
+  func `ends the connection of a tunnel that it does not open`(request: String) async throws {
+    try await TestServer.run { test in
+      let client = try RawSocket(test.client.base)
+      client.send(request)
+      let (answer, end) = await client.receive()
+      #expect(answer.hasPrefix("HTTP/1.1 4"))
+      #expect(answer.lowercased().contains("connection: close\r\n"))
+      #expect(answer.components(separatedBy: "HTTP/1.1 ").count == 2)
+      #expect(end == .closed)
+    }
+  }
+
   @Test func `answers requests that were sent before the first answer in their order`() async throws {
     try await TestServer.run { test in
       let client = try RawSocket(test.client.base)
