@@ -91,7 +91,7 @@ static size_t on_reply(char *line, size_t size, size_t count, void *context) {
   if (code == 220 && is_last) talk->greetings_left--;
   if (code != 250 || talk->greetings_left > 0) return length;
   if (talk->greetings_left == 0) {
-    if (!strncmp(end + 1, "SMTPUTF8", 8)) talk->has_utf8 = 1;
+    if (!strncasecmp(end + 1, "SMTPUTF8", 8)) talk->has_utf8 = 1;
     if (is_last) {
       talk->greetings_left = -1;
       if (talk->mail->needs_utf8 && !talk->has_utf8) return 0;

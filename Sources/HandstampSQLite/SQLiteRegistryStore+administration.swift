@@ -39,8 +39,8 @@ extension SQLiteRegistryStore {
     } catch { throw .trouble(error) }
   }
 
-  /// Counts the sessions that were not ended, and among them those that were last refreshed, and those that began, at that time or
-  /// before; with `nil`, all of them.
+  /// Counts the live sessions that were last refreshed at that time or before, and those that began then or before; with `nil`,
+  /// all of them.
   @concurrent public func liveSessions(
     upTo time: UnixTime?
   ) async throws(RegistryStoreError) -> (refreshed: Int, begun: Int) {

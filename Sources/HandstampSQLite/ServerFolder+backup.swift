@@ -27,6 +27,9 @@ extension ServerFolder {
     _ store: SQLiteRegistryStore, to target: String
   ) async throws(BackupError) -> [String] {
     guard ServerFolder.isFree(target) else { throw .notEmpty(path: target) }
+    // "b/" is the folder b, and its draft must not be inside.
+    var target = target
+    while target.count > 1, target.hasSuffix("/") { target.removeLast() }
     let draft = "\(target).\(String(UInt64.random(in: .min ... .max), radix: 36)).new"
     do {
       try PrivateFile.createFolder(draft)

@@ -9,15 +9,18 @@ extension SessionServer {
   /// unless it changes.
   ///
   /// Not replaced, because they cannot change while a server runs: ``ServerConfiguration/issuer``,
-  /// ``ServerConfiguration/mountPath``, ``ServerConfiguration/clientID``, the listener, the clocks, the logger, and how many
-  /// passwords are hashed at once. Routes in an app's own router keep their settings.
+  /// ``ServerConfiguration/mountPath``, ``ServerConfiguration/clientID``, ``ServerConfiguration/mailJitter``, the listener, the
+  /// clocks, the logger, and how and how many passwords are hashed. Routes in an app's own router keep their settings.
   ///
-  /// - Parameter registry: the server's store and master keys, perhaps with other limits.
-  /// - Throws: like the initializer; the former settings then remain.
+  /// - Parameters:
+  ///   - registry: the server's store and master keys, perhaps with other limits.
+  ///   - mailer: another one, or the same; `nil` only if the server began without one.
+  /// - Throws: like the initializer, and ``MailSetUpFault/cannotChange``; the former settings then remain.
   public func reload(
     _ configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
     apple: AppleSignIn? = nil
   ) async throws {
+    guard (mailer == nil) == (self.mailer == nil) else { throw MailSetUpFault.cannotChange }
     let running = self.configuration
     var configuration = configuration
     configuration.issuer = running.issuer
@@ -29,7 +32,7 @@ extension SessionServer {
     configuration.uptime = running.uptime
     let server = try await SessionServer(
       configuration: configuration, registry: registry, keys: keys, mailer: mailer, apple: apple, accounts: directory,
-      middlewares: middlewares, continuing: self)
+      middlewares: middlewares, continuing: current)
     latest.replace(by: server)
   }
 

@@ -81,6 +81,15 @@ extension SessionServer {
     return ServiceGroup(configuration: configuration)
   }
 
+  /// - Throws: ``ListenFault/cleartext(_:)`` if passwords and tokens would cross a network unencrypted.
+  package func requireEncryption(on addresses: [ListeningAddress]) throws(ListenFault) {
+    let options = configuration.listener
+    guard options.tls == nil, !options.allowsCleartext, configuration.trustedProxies.ranges.isEmpty,
+      let open = addresses.first(where: { !$0.isLocal })
+    else { return }
+    throw .cleartext(open)
+  }
+
   private func listener(
     on addresses: [ListeningAddress], notifier: ServiceNotifier, onReady: @escaping @Sendable (Int) async -> Void
   ) throws(ListenFault) -> Listener {
@@ -88,11 +97,7 @@ extension SessionServer {
     for case .descriptor(let descriptor) in addresses where BoundSocket(descriptor) == nil {
       throw .notListening(.descriptor(descriptor))
     }
-    if options.tls == nil, !options.allowsCleartext, configuration.trustedProxies.ranges.isEmpty,
-      let open = addresses.first(where: { !$0.isLocal })
-    {
-      throw .cleartext(open)
-    }
+    try requireEncryption(on: addresses)
     let logger = configuration.logger
     let identity: TLSIdentity?
     do throws(TLSFault) {

@@ -31,7 +31,7 @@ public struct SessionServer: Sendable {
   let readiness: Readiness
   let appConfig: FixedDocument
   let openAPI: FixedDocument
-  /// The server that answers requests, if the settings were replaced.
+  /// The server that answers requests, if the settings of this one were replaced.
   let latest: LatestServer
   let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
 
@@ -43,8 +43,8 @@ public struct SessionServer: Sendable {
   ///   - middlewares: see every request first and every response last, so that tests can delay or drop responses.
   /// - Throws: ``RegistryError`` if the registry cannot be read, ``AppConfigFault`` if the app configuration is not a JSON
   ///   object, ``MailSetUpFault`` if confirmed sign-up has no mailer or the sender of mails is not usable, ``ClientFault`` if
-  ///   two clients have the same ID or one needs an RSA key that `keys` lacks, ``MountPathFault`` for a bad mount path, and ``AccountDirectoryFault`` for a setting that
-  ///   `accounts` does not support.
+  ///   two clients have the same ID or one needs an RSA key that `keys` lacks, ``MountPathFault`` for a bad mount path, and
+  ///   ``AccountDirectoryFault`` for a setting that `accounts` does not support.
   public init(
     configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
     apple: AppleSignIn? = nil, accounts: (any AccountDirectory)? = nil,
@@ -68,7 +68,7 @@ public struct SessionServer: Sendable {
     self.middlewares = middlewares
     let metrics = former?.metrics ?? ServerMetrics(factory: configuration.metrics)
     self.metrics = metrics
-    latest = former?.latest ?? LatestServer()
+    latest = LatestServer()
     pacing = former?.pacing ?? Pacing()
     tokens = AccessTokens(
       keys: keys, issuer: configuration.issuer, audience: configuration.issuer, client: configuration.clientID,
@@ -103,7 +103,10 @@ public struct SessionServer: Sendable {
       ?? Outbox(registry: registry, clock: clock, jitter: configuration.mailJitter, hasMailer: mailer != nil)
     clients = try ClientDirectory(
       configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms)
-    readiness = former?.readiness ?? Readiness(registry: registry, clock: clock, uptime: configuration.uptime)
+    readiness =
+      former?.readiness
+      ?? Readiness(
+        registry: registry, clock: clock, uptime: configuration.uptime, logger: configuration.logger)
     proofs = ProofDesk(
       address: try configuration.publicAddress(), keys: keys, continuing: former?.proofs)
     serverMetadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
@@ -162,6 +165,8 @@ public enum MailSetUpFault: Error, Sendable, Hashable {
   case noMailer
   /// The sender of mails is not a plain address.
   case badSender
+  /// A reload gives a mailer to a server that began without one, or takes it away.
+  case cannotChange
 }
 
 extension SessionServer: CustomStringConvertible, CustomReflectable {

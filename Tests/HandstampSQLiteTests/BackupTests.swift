@@ -61,8 +61,10 @@ import Testing
       try await folder.server.backUp(store, to: folder.path)
     }
     try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
-    _ = try await folder.server.backUp(store, to: target)
+    _ = try await folder.server.backUp(store, to: target + "/")
     #expect(FileManager.default.fileExists(atPath: target + "/registry.sqlite"))
+    _ = try await folder.server.backUp(store, to: backups.path + "/another//")
+    #expect(FileManager.default.fileExists(atPath: backups.path + "/another/registry.sqlite"))
     let none = backups.path + "/none/backup"
     await #expect(throws: BackupError.self) { try await folder.server.backUp(store, to: none) }
   }

@@ -7,7 +7,8 @@ import HandstampServer
 struct AdminClients: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "clients", abstract: "list or check the OAuth clients in a file",
-    discussion: "the file is that of serve --clients; the server reads it when it starts",
+    discussion:
+      "the file is that of serve --clients; the server reads it when it starts and when it is reloaded (kill -HUP)",
     subcommands: [List.self, Check.self])
 
   /// `--clients`.

@@ -39,7 +39,7 @@ struct AdminDatabase: AsyncParsableCommand {
       }
       if output.json { return Answer(folder: folder, files: files).writeLine() }
       Terminal.say("backed up to \(folder): \(files.joined(separator: ", "))")
-      if data.keys != nil { Terminal.say("without the keys in \(ServeSetting.keys.variable): back them up, too") }
+      if data.keys != nil { Terminal.say("without the keys in \(data.keysPlace): back them up, too") }
     }
   }
 

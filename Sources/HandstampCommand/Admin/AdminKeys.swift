@@ -128,15 +128,12 @@ struct AdminKeys: AsyncParsableCommand {
     }
 
     private func rotateRefresh(in folder: AdminFolder) async throws(Refusal) -> Answer {
-      guard folder.keys == nil else { throw .keysInEnvironment }
+      guard folder.keys == nil else { throw folder.keysElsewhere }
       return try await folder.open { store, _ throws(Refusal) in
         let id: KeyID
-        do throws(RegistryStoreError) {
-          let known = try await store.store.keysEverUsed()
-          do throws(RegistryOpenError) { id = try folder.files.rotateKey(besides: known) } catch {
-            throw RegistryStoreError.unavailable("\(error)")
-          }
-        } catch { throw Refusal(error) }
+        let known: [KeyID]
+        do throws(RegistryStoreError) { known = try await store.store.keysEverUsed() } catch { throw Refusal(error) }
+        do throws(RegistryOpenError) { id = try folder.files.rotateKey(besides: known) } catch { throw Refusal(error) }
         try await store.audit(.keyUsed, key: [id.rawValue])
         return Answer(ids: [id.rawValue], state: "current")
       }
@@ -163,9 +160,10 @@ struct AdminKeys: AsyncParsableCommand {
 
     func run() async throws {
       let folder = try options.folder()
-      try await folder.open { store, keys throws(Refusal) in
-        if keys.master.keys[KeyID(id)] != nil {
-          guard folder.keys == nil else { throw Refusal.keysInEnvironment }
+      let isRefreshKey = try await folder.open { store, keys throws(Refusal) in
+        let isRefreshKey = keys.master.keys[KeyID(id)] != nil
+        if isRefreshKey {
+          guard folder.keys == nil else { throw folder.keysElsewhere }
           let isCurrent = keys.master.current == KeyID(id)
           if !force || isCurrent { try await RefreshKeyRing(store).requireUnused(KeyID(id), now: .current) }
           do throws(RegistryOpenError) { try folder.files.retireKey(KeyID(id)) } catch { throw Refusal(error) }
@@ -175,9 +173,10 @@ struct AdminKeys: AsyncParsableCommand {
           }
         }
         try await store.audit(.keyRetired, key: [id])
+        return isRefreshKey
       }
       if output.json { return Answer(retired: id).writeLine() }
-      Terminal.say("retired \(id); it is accepted until the server is reloaded or restarted")
+      Terminal.say("retired \(id); it is accepted until the server is \(isRefreshKey ? "restarted" : "reloaded")")
     }
   }
 }
@@ -193,9 +192,11 @@ extension AdminStore {
   }
 }
 
-extension Refusal {
-  fileprivate static let keysInEnvironment = Refusal(
-    .usage, "the refresh keys are in \(ServeSetting.keys.variable), which this command cannot change",
-    hint: "change its JSON: add a key to keys and name it in current, or remove one")
+extension AdminFolder {
+  fileprivate var keysElsewhere: Refusal {
+    Refusal(
+      .usage, "the refresh keys are in \(keysPlace), which this command cannot change",
+      hint: "change its JSON: add a key to keys and name it in current, or remove one")
+  }
 }
 #endif

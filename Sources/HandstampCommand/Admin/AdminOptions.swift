@@ -16,7 +16,23 @@ struct AdminOptions: ParsableArguments {
     guard let path = data ?? environment[ServeSetting.prefix + "DATA"], !path.isEmpty else {
       throw Refusal(.usage, "missing data folder", hint: "add --data DIR, the data folder of the server")
     }
-    return AdminFolder(path: path, keys: try AdminFolder.keys(in: environment))
+    let secret = try SettingValues.secret(.keys, in: environment)
+    let keys = try secret.map { secret throws(Refusal) in try SettingValues.keys(secret.text, from: secret.place) }
+    return AdminFolder(path: path, keys: keys, keysPlace: secret?.place ?? path + "/keys.json")
+  }
+
+  /// The rules for passwords, as far as the environment has the server's settings.
+  private static func passwordPolicy(in environment: [String: String]) throws(Refusal) -> PasswordPolicy {
+    func value(_ setting: ServeSetting) -> String? { environment[setting.variable] }
+    var policy = PasswordPolicy(breachedPasswords: value(.breachedPasswords))
+    if let text = value(.minimumPassword) {
+      guard let least = Int(text), (PasswordPolicy.least...64).contains(least) else {
+        throw Refusal(
+          .usage, "\(ServeSetting.minimumPassword.variable) is not a length", hint: ServeSetting.minimumPassword.hint)
+      }
+      policy.minimumLength = least
+    }
+    return policy
   }
 
   /// Runs `body` with the operations of an administrator on the folder's database.
@@ -25,8 +41,10 @@ struct AdminOptions: ParsableArguments {
   func administering<Value: Sendable>(
     link: String? = nil, _ body: (Administration) async throws(AdministrationError) -> Value
   ) async throws(Refusal) -> Value {
-    try await folder().open { store, _ throws(Refusal) in
-      let administration = store.administration(link: link)
+    let folder = try folder()
+    let policy = try AdminOptions.passwordPolicy(in: ProcessInfo.processInfo.environment)
+    return try await folder.open { store, _ throws(Refusal) in
+      let administration = store.administration(link: link, passwords: policy)
       do throws(AdministrationError) { return try await body(administration) } catch { throw Refusal(error) }
     }
   }
@@ -37,14 +55,10 @@ struct AdminFolder {
   let path: String
   /// The keys, if they are not kept in the folder.
   let keys: ServerKeys?
+  /// The variable or file that they are in, for people.
+  let keysPlace: String
 
   var files: ServerFolder { ServerFolder(path: path) }
-
-  static func keys(in environment: [String: String]) throws(Refusal) -> ServerKeys? {
-    try SettingValues.secret(.keys, in: environment).map { secret throws(Refusal) in
-      try SettingValues.keys(secret.text, from: secret.place)
-    }
-  }
 
   /// Runs `body` with the folder's store, and closes it.
   func open<Value: Sendable>(
@@ -64,7 +78,10 @@ struct AdminFolder {
 
   /// Gives what root has created in another user's folder to that user. Otherwise the server could not open it.
   func giveFilesToOwner() {
-    guard geteuid() == 0, let owner = FileOwner(path), owner.user != 0 else { return }
+    // systemd makes the folder of a dynamic user a link.
+    guard geteuid() == 0, let owner = FileOwner(URL(fileURLWithPath: path).resolvingSymlinksInPath().path),
+      owner.user != 0
+    else { return }
     for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] {
       let file = "\(path)/\(name)"
       if FileOwner(file)?.user == 0 { lchown(file, owner.user, owner.group) }
@@ -77,7 +94,7 @@ private struct FileOwner {
   var user: uid_t
   var group: gid_t
 
-  /// Returns `nil` if there is no such file.
+  /// - Parameter path: of the file itself; a link is not followed. `nil` if there is no such file.
   init?(_ path: String) {
     guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
       let user = (facts[.ownerAccountID] as? NSNumber)?.uint32Value,
@@ -94,9 +111,10 @@ struct AdminStore {
 
   var registry: Registry { Registry(store: store, mint: TokenMint(keys.master)) }
 
-  func administration(link: String? = nil) -> Administration {
+  func administration(link: String? = nil, passwords: PasswordPolicy = PasswordPolicy()) -> Administration {
     Administration(
-      registry, by: .machineUser(AdminStore.user), configuration: ServerConfiguration(mailLink: link))
+      registry, by: .machineUser(AdminStore.user),
+      configuration: ServerConfiguration(mailLink: link, passwordPolicy: passwords))
   }
 
   /// The user of this machine who runs the command, also by `sudo`.

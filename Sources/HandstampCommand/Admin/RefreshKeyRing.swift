@@ -61,7 +61,7 @@ struct RefreshKeyRing {
     if let lastUse = facts.lastUse, now.since(lastUse) < RefreshKeyRing.slack {
       throw Refusal(
         .failure, "a server has made tokens with \(id) within the last two minutes",
-        hint: "restart it, so that it uses the current key", code: "key_in_use")
+        hint: "restart every server, and run the command again two minutes later", code: "key_in_use")
     }
     guard facts.revocationHandles == 0 else {
       throw Refusal(

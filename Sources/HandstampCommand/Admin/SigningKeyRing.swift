@@ -11,8 +11,8 @@ import HandstampSupport
 struct SigningKeyRing {
   /// How long verifiers may keep a key set before they see a new key (`Cache-Control` at `/.well-known/jwks.json`), twice.
   static let overlap = Duration.seconds(600)
-  /// How long a key is kept that has ceased to sign, because tokens live for minutes.
-  static let keeping = Duration.seconds(3600)
+  /// How long a key is kept that has ceased to sign: the longest life of access tokens that a server accepts.
+  static let keeping = Duration.seconds(86_400)
 
   enum State: String {
     /// Published, to sign from the next rotation.
@@ -57,10 +57,22 @@ struct SigningKeyRing {
     do throws(SystemError) { try SystemCall.retried("locking") { flock(lock, LOCK_EX) } } catch {
       throw unchangeable(path, error)
     }
-    let content = FileManager.default.contents(atPath: timesPath(folder))
-    let known = content.flatMap { try? JSONDecoder().decode(Document.self, from: $0) }
-    var ring = SigningKeyRing(folder: folder, keys: try SigningKeyFile(path: path).keys(), times: known?.keys ?? [:])
+    var ring = SigningKeyRing(
+      folder: folder, keys: try SigningKeyFile(path: path).keys(), times: try times(in: folder))
     return try body(&ring)
+  }
+
+  private static func times(in folder: String) throws(Refusal) -> [String: Times] {
+    let path = timesPath(folder)
+    guard FileManager.default.fileExists(atPath: path) else { return [:] }
+    guard let content = FileManager.default.contents(atPath: path),
+      let known = try? JSONDecoder().decode(Document.self, from: content)
+    else {
+      throw Refusal(
+        .failure, "\(path) cannot be read, so it is not known which keys are in use",
+        hint: "restore it from a backup, or remove it: keys that do not sign then count as former ones")
+    }
+    return known.keys
   }
 
   func state(of id: String) -> State {
@@ -117,7 +129,7 @@ struct SigningKeyRing {
       guard let age, age >= SigningKeyRing.keeping else {
         throw Refusal(
           .failure, "access tokens of \(id) may still be valid; without it, their clients have to refresh",
-          hint: "wait until an hour after the rotation, or add --force", code: "key_in_use")
+          hint: "wait until a day after the rotation, or add --force", code: "key_in_use")
       }
     }
     keys = left

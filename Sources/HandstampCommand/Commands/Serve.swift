@@ -20,8 +20,7 @@ struct Serve: AsyncParsableCommand {
       of the --config file (port), in this order of precedence; --check prints them and where they come from; on SIGHUP the
       server reads the file again and takes over what can change while it runs
 
-      back up the folder as a whole: its keys and its database belong together; to restore, replace only the database
-      and keep ends.log and clock, which record the sessions ended since the backup
+      back up with handstamp admin database backup, and restore with handstamp admin database restore
 
       beyond loopback it serves HTTPS only, or plain HTTP behind a proxy that terminates TLS; certificate and key are read
       again when they change
@@ -131,21 +130,11 @@ struct Serve: AsyncParsableCommand {
       try await serve(server, with: settings, reloader, metricsPage(of: server, settings, prometheus))
     } catch is CancellationError {
       // Stopped.
-    } catch ListenFault.cleartext(let address) {
-      throw Refusal(
-        .usage, "serving \(address) in plain HTTP would send passwords and tokens unencrypted",
-        hint:
-          "add --tls-certificate and --tls-key, or --trusted-proxies with the address of the proxy that terminates TLS"
-      )
-    } catch ListenFault.tls(let fault) {
-      throw Refusal(.usage, plain("\(fault)"), hint: fault.hint)
-    } catch ListenFault.notListening(let address) {
-      throw Refusal(.failure, "\(ListenFault.notListening(address))", hint: ListenFault.notListening(address).hint)
+    } catch let fault as ListenFault {
+      throw settings.refusal(fault)
     } catch {
       logger.error("Server failed", metadata: ["handstamp.error": "\(type(of: error))"])
-      throw Refusal(
-        .failure, "cannot listen on \(settings.host):\(settings.port)",
-        hint: "choose another --host or --port; port 0 picks a free one")
+      throw Refusal(.failure, "the server failed: \(error)", hint: "see the log; if it starts again, report this")
     }
   }
 

@@ -73,6 +73,23 @@ extension ServeSettings {
     }
   }
 
+  func refusal(_ fault: ListenFault) -> Refusal {
+    switch fault {
+    case .cleartext(let address):
+      Refusal(
+        .usage, "serving \(address) in plain HTTP would send passwords and tokens unencrypted",
+        hint:
+          "add --tls-certificate and --tls-key, or --trusted-proxies with the address of the proxy that terminates TLS")
+    case .address(let address, _):
+      Refusal(
+        .failure, "\(fault)",
+        hint: address == metrics
+          ? "choose another --metrics-address" : "choose another --host or --port; port 0 picks a free one")
+    case .notListening: Refusal(.failure, "\(fault)", hint: fault.hint)
+    case .tls: Refusal(.usage, plain("\(fault)"), hint: fault.hint)
+    }
+  }
+
   /// Makes a refusal of what the server does not accept.
   static func explained<Value>(_ make: () async throws -> Value) async throws -> Value {
     do {

@@ -152,7 +152,19 @@ extension SettingValues {
       return try SMTPMailer(
         url: url, user: self[.smtpUser]?.text, password: password, certificates: certificates,
         allowsCleartext: allowsCleartext)
-    } catch { throw refusal(.smtp, "the URL of a mail server") }
+    } catch {
+      switch error {
+      case .malformed: throw refusal(.smtp, "the URL of a mail server")
+      case .containsUser:
+        throw Refusal(
+          .usage, "the URL of the mail server contains a user",
+          hint: "use --smtp-user and \(ServeSetting.smtpPassword.variable)")
+      case .passwordInClear:
+        throw Refusal(
+          .usage, "the password of the mail server would cross the network in clear",
+          hint: "drop --smtp-cleartext, or use a mail server on this machine")
+      }
+    }
   }
 
   func notices() throws(Refusal) -> Set<AccountNotice> {

@@ -20,11 +20,16 @@ struct SettingsCheck {
     let store = MemoryRegistryStore()
     let registry = Registry(store: store, mint: TokenMint(try ServerKeys.drawn().master), limits: limits)
     let keys = try SigningKeys().withRSAKey()
-    _ = try await ServeSettings.explained {
+    let server = try await ServeSettings.explained {
       try await SessionServer(
         configuration: settings.configuration(
           logger: Logger(label: "handstamp.check") { _ in SwiftLogNoOpLogHandler() }),
         registry: registry, keys: keys, mailer: settings.mailer, apple: settings.apple)
+    }
+    if ListeningAddress.inherited(by: getpid(), environment: ProcessInfo.processInfo.environment).isEmpty {
+      do throws(ListenFault) {
+        try server.requireEncryption(on: [.host(settings.host, port: settings.port)])
+      } catch { throw settings.refusal(error) }
     }
     for warning in settings.warnings { Terminal.say("warning: \(warning)") }
     for line in lines { Terminal.out(line) }

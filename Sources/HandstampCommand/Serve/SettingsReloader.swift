@@ -57,7 +57,7 @@ struct SettingsReloader: Sendable {
         "Settings not reloaded",
         metadata: ["handstamp.cause": "\(refusal.message)", "handstamp.hint": "\(refusal.hint)"])
     } catch {
-      logger.error("Settings not reloaded", metadata: ["handstamp.cause": "\(type(of: error))"])
+      logger.error("Settings not reloaded", metadata: ["handstamp.cause": "\(error)"])
     }
   }
 }

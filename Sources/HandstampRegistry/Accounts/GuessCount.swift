@@ -88,8 +88,8 @@ extension Registry {
     try await liveFact(subject.id, now: now).flatMap { GuessCount(payload: $0.payload) } ?? .none
   }
 
-  /// Counts a wrong password, and returns the count after it. The audit log gets those after which further ones have to wait:
-  /// not each, or strangers could fill it.
+  /// Counts a wrong password, and returns the count after it. The audit log gets the 10th and the 100th in a row, not each:
+  /// strangers could fill it.
   ///
   /// - Parameter account: the account whose password was guessed, if there is one.
   @discardableResult

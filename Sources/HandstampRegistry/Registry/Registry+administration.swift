@@ -51,12 +51,18 @@ extension Registry {
   ) async throws(RegistryError) -> (account: AccountRecord, code: OneTimeToken) {
     guard try await account(email: email) == nil else { throw .emailTaken }
     let record = newAccount(email: email, username: username, passwordHash: nil, now: now)
-    let code = try await issue(
-      .passwordReset, subject: record.id.rawValue, account: record.id, lasting: life, now: now,
-      with: [
-        .createAccount(record), audited(.accountCreated, account: record.id, at: now),
-        audited(.resetCodeIssued, account: record.id, at: now),
-      ])
+    let (code, change) = token(
+      .passwordReset, subject: record.id.rawValue, account: record.id, lasting: life, now: now)
+    do throws(RegistryStoreError) {
+      _ = try await store.write(
+        [
+          .createAccount(record), change, audited(.accountCreated, account: record.id, at: now),
+          audited(.resetCodeIssued, account: record.id, at: now),
+        ], events: [])
+    } catch {
+      // IDs and codes are random, so only the address can be taken.
+      throw error == .alreadyExists ? .emailTaken : RegistryError(error)
+    }
     return (record, code)
   }
 

@@ -15,7 +15,8 @@ public struct AuditedAction: Sendable, Hashable {
     case passwordReset = "password.reset"
     /// An administrator was given a code that sets a new password.
     case resetCodeIssued = "password.reset_code_issued"
-    /// So many wrong passwords were tried in a row that further ones have to wait. Logged once when that begins.
+    /// So many wrong passwords were tried in a row that further ones have to wait. Logged when they begin to be slowed,
+    /// and when they are stopped.
     case guessesStopped = "password.guesses_stopped"
     /// An administrator ended a session.
     case sessionEnded = "session.ended"

@@ -47,11 +47,12 @@ extension Administration {
     let name = username ?? String(email.typed.prefix { $0 != "@" })
     guard name.isDisplayName else { throw .invalidName }
     guard let password else {
+      let time = now()
       let (record, code) = try await asking { () throws(RegistryError) in
         try await registry.openAccount(
-          email: email, username: name, codeLasting: Administration.invitation, now: now())
+          email: email, username: name, codeLasting: Administration.invitation, now: time)
       }
-      return (record, resetCode(code, lasting: Administration.invitation))
+      return (record, resetCode(code, expiresAt: time.advanced(by: Administration.invitation)))
     }
     do throws(PasswordPolicy.Fault) { try policy.check(password, names: [email.normalized, name]) } catch {
       throw .weakPassword(error)
@@ -103,23 +104,24 @@ extension Administration {
   /// account has stays valid until then.
   public func issueResetCode(of id: AccountID) async throws(AdministrationError) -> ResetCode {
     guard !hasDirectory else { throw .notOffered }
+    let time = now()
     let code = try await changing(id) { record throws(AdministrationError) in
       guard record.state == .active else { throw .accountDisabled }
       guard record.email != nil else { throw .noAddress }
       return try await asking { () throws(RegistryError) in
-        try await registry.issueResetCode(of: record, now: now())
+        try await registry.issueResetCode(of: record, now: time)
       }
     }
-    return resetCode(code, lasting: OneTimeTokenLimits.reset)
+    return resetCode(code, expiresAt: time.advanced(by: OneTimeTokenLimits.reset))
   }
 
-  private func resetCode(_ code: OneTimeToken, lasting life: Duration) -> ResetCode {
+  private func resetCode(_ code: OneTimeToken, expiresAt end: UnixTime) -> ResetCode {
     let link = link.map { template in
       code.secret.withExposed { code in
         Secret(template.replacing("{action}", with: "reset").replacing("{token}", with: code))
       }
     }
-    return ResetCode(code: code.secret, link: link, expiresAt: now().advanced(by: life))
+    return ResetCode(code: code.secret, link: link, expiresAt: end)
   }
 }
 #endif

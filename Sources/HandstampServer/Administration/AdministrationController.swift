@@ -69,9 +69,10 @@ struct AdministrationController: Sendable {
       return known
     }
     let client = limits.client(of: request, context)
+    // First, so that a flood does not fill the log.
+    try limits.take(.adminFailures, from: client)
     context.logger.notice(
       "Administrator refused", metadata: ["handstamp.address": "\(client.text ?? "unknown")"])
-    try limits.take(.adminFailures, from: client)
     var problem = Problem(.unauthorized, "token_invalid", "The administrator's token is not valid")
     // Administrators' tokens have no keys.
     problem.headers[.wwwAuthenticate] = "Bearer error=\"invalid_token\""

@@ -3,6 +3,7 @@ import HandstampCore
 import HandstampRegistry
 import HandstampSupport
 import Hummingbird
+import Logging
 
 /// Whether the server can do its work: whether its store can be read and written. The answer is kept for a moment, so that no flood
 /// of questions becomes one of writes.
@@ -13,13 +14,15 @@ actor Readiness {
   private let clock: ServerClock
   /// A monotonic clock.
   private let uptime: @Sendable () -> Duration
+  private let logger: Logger
   private var last: (at: Duration, isReady: Bool)?
-  private var check: Task<Bool, Never>?
+  private var check: Task<RegistryError?, Never>?
 
-  init(registry: Registry, clock: ServerClock, uptime: @escaping @Sendable () -> Duration) {
+  init(registry: Registry, clock: ServerClock, uptime: @escaping @Sendable () -> Duration, logger: Logger) {
     self.registry = registry
     self.clock = clock
     self.uptime = uptime
+    self.logger = logger
   }
 
   /// `GET /health`: the process runs and answers.
@@ -32,21 +35,24 @@ actor Readiness {
 
   private func isReady() async -> Bool {
     if let last, uptime() - last.at < Readiness.life { return last.isReady }
-    if let check { return await check.value }
-    let check = Task { [registry, clock] in
+    if let check { return await check.value == nil }
+    let check = Task { [registry, clock] () -> RegistryError? in
       do throws(RegistryError) {
         _ = try await registry.lastEventID()
         try await registry.checkWritable(now: clock.now)
-        return true
+        return nil
       } catch {
-        return false
+        return error
       }
     }
     self.check = check
-    let isReady = await check.value
-    last = (uptime(), isReady)
+    let fault = await check.value
+    let wasReady = last?.isReady ?? true
+    last = (uptime(), fault == nil)
     self.check = nil
-    return isReady
+    if let fault, wasReady { logger.error("Not ready", metadata: ["handstamp.cause": "\(fault)"]) }
+    if fault == nil, !wasReady { logger.notice("Ready again") }
+    return fault == nil
   }
 
   private static func response(_ status: String, _ code: HTTPResponse.Status) -> Response {

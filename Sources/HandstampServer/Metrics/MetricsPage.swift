@@ -1,11 +1,13 @@
 #if Server
 import CoreMetrics
+import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
 import Hummingbird
 import Logging
 import Metrics
+import NIOCore
 public import ServiceLifecycle
 
 /// A page for Prometheus at `/metrics`, on an address of its own: it shows how a server is used, so it is not for the public. The
@@ -61,17 +63,19 @@ public struct MetricsPage: Service, CustomStringConvertible {
       configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
       onServerRunning: { [onReady] channel in await onReady(channel.localAddress?.port ?? 0) },
       logger: logger)
-    try await app.run()
+    do { try await app.run() } catch let error as IOError {
+      throw ListenFault.address(.host(host, port: port), cause: String(cString: strerror(error.errnoCode)))
+    }
   }
 
   private func count() async {
     let now = ContinuousClock.now
-    let isDue = counted.withLock { counted in
-      if let counted, now - counted < MetricsPage.countLife { return false }
-      counted = now
-      return true
+    guard counted.withLock({ $0 }).map({ now - $0 >= MetricsPage.countLife }) ?? true else { return }
+    let counts: RegistryCounts
+    do throws(RegistryError) { counts = try await server.registry.counts() } catch {
+      return server.errors.report(error, logger: server.configuration.logger)
     }
-    guard isDue, let counts = try? await server.registry.counts() else { return }
+    counted.withLock { $0 = now }
     server.metrics.update {
       $0.storedAccounts = counts.accounts
       $0.storedSessions = counts.liveSessions

@@ -33,7 +33,7 @@ extension APIOperation {
     return [
       operation(
         .get, "accounts", "A page of accounts, or the one with an address.", page + [parameter("email", in: "query")],
-        [.ok(S.object(["accounts": S.list(of: any), "next": S.string()], optional: ["next"])), bad]),
+        [.ok(S.object(["accounts": S.list(of: any), "next": S.string()], optional: ["next"])), bad, missing]),
       operation(
         .post, "accounts", "Create an account; without a password also a code that sets one.", body: .json(new),
         [
@@ -45,12 +45,12 @@ extension APIOperation {
         [.ok(S.object(["account": any, "sessions": S.list(of: any)])), missing]),
       operation(
         .delete, "accounts/{id}", "Delete an account; its sessions end.", [id],
-        [.ok(count), missing, gone, notOffered]),
+        [.ok(count), missing, gone]),
       operation(
         .post, "accounts/{id}/disable", "Disable an account; its sessions end.", [id],
-        [.ok(count), missing, state, notOffered]),
+        [.ok(count), missing, state]),
       operation(
-        .post, "accounts/{id}/enable", "Enable a disabled account.", [id], [.nothing, missing, state, notOffered]),
+        .post, "accounts/{id}/enable", "Enable a disabled account.", [id], [.nothing, missing, gone]),
       operation(
         .post, "accounts/{id}/reset", "Make a code that sets a new password.", [id],
         [.created(code), missing, state, notOffered]),
@@ -60,7 +60,7 @@ extension APIOperation {
         .get, "accounts/{id}/sessions", "The sessions of an account.", [id],
         [.ok(S.object(["sessions": S.list(of: any)])), missing]),
       operation(
-        .delete, "accounts/{id}/sessions", "End all sessions of an account.", [id], [.ok(count), missing]),
+        .delete, "accounts/{id}/sessions", "End all sessions of an account.", [id], [.ok(count), bad, missing]),
       operation(
         .delete, "accounts/{id}/sessions/{session}", "End a session.", [id, session], [.ok(count), missing]),
       operation(.get, "clients", "The OAuth clients.", [], [.ok(S.object(["clients": S.list(of: any)]))]),

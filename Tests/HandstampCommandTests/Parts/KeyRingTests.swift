@@ -99,10 +99,10 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
       func retire(at time: UnixTime) throws {
         try SigningKeyRing.locked(in: folder) { ring throws(Refusal) in try ring.retire(id, at: time, force: false) }
       }
-      #expect(throws: Refusal.self) { try retire(at: after(600 + 3599)) }
-      try retire(at: after(600 + 3600))
+      #expect(throws: Refusal.self) { try retire(at: after(600 + 86_399)) }
+      try retire(at: after(600 + 86_400))
       #expect(try states(folder) == [.signing, .signing, .former])
-      #expect(try rotate(folder, at: after(9000), atOnce: true) == .signing)
+      #expect(try rotate(folder, at: after(90_000), atOnce: true) == .signing)
     }
   }
 

@@ -40,6 +40,13 @@ extension Processes {
         #expect(next["state"] as? String == "next" && ids.count == 2, "one of each kind")
         try expectRefusal(
           try await stage.refusedAdmin("keys", "rotate", "signing"), .failure, naming: "verifiers", hint: "--at-once")
+        let times = URL(fileURLWithPath: stage.server.folder + "/signing.json")
+        let written = try Data(contentsOf: times)
+        try Data("{".utf8).write(to: times)
+        try expectRefusal(
+          try await stage.refusedAdmin("keys", "rotate", "signing", "--at-once"), .failure, naming: "signing.json",
+          hint: "backup")
+        try written.write(to: times)
         try await stage.restart(accessTokenLife: "10m")
         #expect(Set(ids).isSubset(of: Set(try await published(by: stage))))
         try await stage.run(["refresh"], on: stage.first)

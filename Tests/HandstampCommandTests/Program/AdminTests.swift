@@ -145,6 +145,12 @@ extension Processes {
         try await stage.admin("sessions", "end", "--everyone")
         try await stage.admin("keys", "rotate", "refresh")
         try await stage.admin("keys", "rotate", "signing")
+        // As systemd has it for a dynamic user.
+        let link = stage.folder + "/link"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder)
+        #expect(lchown(folder + "/keys.json", 0, 0) == 0)
+        let stats = try await Rig.handstamp(["admin", "stats", "--data", link], home: stage.folder)
+        #expect(stats.status == 0, "\(stats.words)")
         let left = try owners()
         #expect(left["signing.json"] != nil)
         #expect(left.values.allSatisfy { $0 == 65534 }, "\(left)")

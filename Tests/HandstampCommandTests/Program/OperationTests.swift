@@ -75,6 +75,42 @@ extension Processes {
       }
     }
 
+    @Test func `forgets no limit when it reads the same settings again`() async throws {
+      try await Rig.inFolder { folder in
+        let (file, lines) = (folder + "/serve.yaml", folder + "/log")
+        func write(_ limits: String) throws {
+          try "data: \(folder)/data\nport: 0\nrate-limits: \(limits)\n".write(
+            toFile: file, atomically: true, encoding: .utf8)
+        }
+        try write("none")
+        let child = try Child(["serve", "--config", file, "--until-stdin-ends"], log: lines)
+        defer { child.send(SIGKILL) }
+        let address = try await within(.seconds(60), "the start") { try await child.line() }
+        func statuses(_ count: Int) async throws -> [Int] {
+          var statuses: [Int] = []
+          for number in 0..<count {
+            let body = #"{"device":{"id":"d-\#(number)","name":"a","platform":"b"}}"#
+            statuses.append(
+              try await URLSessionTransport().send(
+                TransportRequest(
+                  method: "POST", url: address + "/v1/sign-in/anonymous",
+                  headers: [HeaderField("Content-Type", "application/json")], body: Array(body.utf8))
+              ).status)
+          }
+          return statuses
+        }
+        func reload(_ number: Int) async {
+          child.send(SIGHUP)
+          #expect(await Rig.eventually { count("Settings reloaded", in: lines) == number })
+        }
+        try write("standard")
+        await reload(1)
+        #expect(try await statuses(30).contains(429))
+        await reload(2)
+        #expect(try await statuses(5).contains(429))
+      }
+    }
+
     @Test func `is not ready while its disk is full, and refuses no session for it`() async throws {
       try await Rig.inFolder { folder in
         // A write beyond the limit fails like one to a full disk, instead of ending the process.
@@ -170,6 +206,22 @@ extension Processes {
       }
     }
 
+    @Test func `names the address that is in use`() async throws {
+      try await Rig.inFolder { folder in
+        let child = try Child(
+          ["serve", "--data", folder + "/data", "--port", "0", "--until-stdin-ends"], log: folder + "/log")
+        defer { child.send(SIGKILL) }
+        let address = try await within(.seconds(60), "the start") { try await child.line() }
+        let taken = try #require(address.components(separatedBy: "://").last)
+        let port = try #require(taken.components(separatedBy: ":").last)
+        let page = try await Rig.handstamp(
+          ["serve", "--data", folder + "/other", "--port", "0", "--metrics-address", taken], home: folder)
+        try expectRefusal(page, .failure, naming: taken, hint: "--metrics-address")
+        let server = try await Rig.handstamp(["serve", "--data", folder + "/other", "--port", port], home: folder)
+        try expectRefusal(server, .failure, naming: "127.0.0.1:" + port, hint: "--port")
+      }
+    }
+
     @Test func `is checked without a start, and nothing is written`() async throws {
       try await Rig.inFolder { folder in
         let data = folder + "/data"
@@ -184,6 +236,14 @@ extension Processes {
         let certificate = try await Rig.handstamp(
           ["serve", "--data", data, "--tls-certificate", "/none", "--tls-key", "/none", "--check"], home: folder)
         try expectRefusal(certificate, .usage, naming: "/none", hint: "name a file")
+        let open = ["serve", "--data", data, "--host", "0.0.0.0", "--issuer", "https://id.example.org", "--check"]
+        try expectRefusal(try await Rig.handstamp(open, home: folder), .usage, naming: "plain HTTP", hint: "--tls-")
+        let proxied = try await Rig.handstamp(open + ["--trusted-proxies", "192.0.2.1"], home: folder)
+        #expect(proxied.status == 0, "\(proxied.words)")
+        let mail = ["serve", "--data", data, "--check", "--smtp"]
+        let user = try await Rig.handstamp(mail + ["smtp://ada:secret@mail.example.org"], home: folder)
+        try expectRefusal(user, .usage, naming: "contains a user", hint: "--smtp-user")
+        #expect(!user.words.contains("secret@"))
         #expect(!FileManager.default.fileExists(atPath: data))
       }
     }
