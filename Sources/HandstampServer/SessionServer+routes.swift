@@ -66,12 +66,12 @@ extension SessionServer {
     ).addRoutes(to: own)
     AccountController(
       registry: registry, passwords: passwords, policy: policy, passwordGuard: passwordGuard,
-      identityTokens: identityTokens, journal: journal, authenticator: authenticator, limits: limits, clock: clock,
-      metrics: metrics, bodyLimit: limit
+      identityTokens: identityTokens, journal: journal, authenticator: authenticator, responses: responses,
+      limits: limits, clock: clock, reauthentication: reauthentication, metrics: metrics, bodyLimit: limit
     ).addRoutes(to: api, ownAccounts: own)
     SessionsController(
       registry: registry, journal: journal, authenticator: authenticator, limits: limits, clock: clock,
-      reauthentication: configuration.reauthentication, bodyLimit: limit
+      reauthentication: reauthentication, bodyLimit: limit
     ).addRoutes(to: api)
     AdministrationController(
       administrators: configuration.administrators, administration: { administration(by: $0) },
@@ -119,6 +119,8 @@ extension SessionServer {
 
   var errors: ErrorMapper { ErrorMapper(metrics: metrics, issuer: configuration.issuer) }
   var journal: SessionJournal { SessionJournal(hub: hub, metrics: metrics) }
+  /// `nil` also for accounts of an app, which this server cannot ask for a proof.
+  private var reauthentication: Duration? { directory == nil ? configuration.reauthentication : nil }
   private var responses: TokenResponses { TokenResponses(tokens: tokens, clients: clients, clock: clock) }
   private var sessions: SessionIssuer {
     SessionIssuer(journal: journal, responses: responses, proofs: proofs, clock: clock)

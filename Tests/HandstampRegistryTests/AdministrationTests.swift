@@ -26,13 +26,38 @@ import Testing
     let grant = CodeGrant(
       client: "cli", clientName: "cli", redirectURI: "http://127.0.0.1/", challenge: String(repeating: "c", count: 43),
       scope: "")
-    let code = try await world.registry.issueCode(grant, to: world.ada.id, now: start)
+    let user = try #require(try await world.registry.webSession(browser.secret, now: start))
+    let code = try await world.registry.issueCode(grant, by: user, now: start)
+    let device = try await world.registry.beginDevice(
+      DeviceGrant(client: "tv", clientName: "tv", scope: ""), now: start)
+    let shown = try #require(UserCode(typed: device.user.text))
+    #expect(try await world.registry.answerDevice(showing: shown, by: user, allows: true, now: start))
     _ = try await world.registry.closeAccount(world.ada, now: start)
     let closed = try #require(try await world.registry.account(world.ada.id))
     _ = try await world.registry.reopenAccount(closed, now: start)
     #expect(try await world.registry.webSession(browser.secret, now: start) == nil)
     #expect(try await world.registry.account(resetBy: reset, now: start) == nil)
     #expect(try await world.registry.oneTimeToken(OneTimeTokenID(of: code.secret, purpose: .authorizationCode)) == nil)
+    #expect(try await world.registry.redeemDevice(device.device.secret, client: "tv", now: start) == .invalid)
+  }
+
+  @Test func `is opened once for an address, even concurrently`() async throws {
+    let world = try await World()
+    let email = try #require(EmailAddress("eve@example.org"))
+    let outcomes = await withTaskGroup(of: RegistryError?.self) { group in
+      for _ in 0..<40 {
+        group.addTask {
+          do throws(RegistryError) {
+            _ = try await world.registry.openAccount(
+              email: email, username: "Eve", codeLasting: .seconds(60), now: start)
+            return nil
+          } catch { return error }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(outcomes.filter { $0 == nil }.count == 1)
+    #expect(outcomes.allSatisfy { $0 == nil || $0 == .emailTaken }, "\(outcomes)")
   }
 
   @Test func `that was deleted stays closed`() async throws {

@@ -62,6 +62,47 @@ import Testing
     if status != 200 { await #expect(throws: SessionError.self) { try await service.end(SessionID("s")) } }
   }
 
+  /// A server that ends other sessions for the token `proof` alone, until it is told that the proof is too old.
+  @Test func `are ended with the token that a reauthentication gave, while it is good for it`() async throws {
+    let (isOld, tokens) = (Locked(false), Locked<[String]>([]))
+    let transport = StubTransport { request in
+      let token = request.headers.first(named: "Authorization")?.replacing("Bearer ", with: "") ?? ""
+      if request.url.hasSuffix("/v1/reauthenticate") {
+        #expect(token != "proof")
+        return .init(status: 200, headers: [], body: Array(#"{"access_token":"proof","more":1}"#.utf8))
+      }
+      tokens.withLock { $0.append(token) }
+      guard token == "proof", !isOld.withLock({ $0 }) else {
+        return .init(status: 403, headers: [], body: Array(#"{"code":"reauthentication_required","title":""}"#.utf8))
+      }
+      return .init(status: 204, headers: [], body: [])
+    }
+    let controller = SessionController(backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet)
+    try await controller.signIn { .sample(0) }
+    let backend = ServerBackend(baseURL: base, device: .init(id: DeviceID("d"), name: "d"), transport: transport)
+    let service = ServerDevices(backend, controller: controller)
+    let own = try await controller.token().secret.withExposed { $0 }
+    let refusal = SessionError.refused(code: "reauthentication_required", detail: "")
+    await #expect(throws: refusal) { try await service.end(SessionID("s")) }
+
+    try await service.reauthenticate(password: Secret("right"))
+    try await service.end(SessionID("s"))
+    try await service.endOthers()
+    isOld.withLock { $0 = true }
+    await #expect(throws: refusal) { try await service.endOthers() }
+    await #expect(throws: refusal) { try await service.endOthers() }
+    #expect(tokens.withLock { $0 } == [own, "proof", "proof", "proof", own, own])
+
+    // The proof of one session is of no use to the next.
+    isOld.withLock { $0 = false }
+    try await service.reauthenticate(password: Secret("right"))
+    await controller.signOut()
+    await #expect(throws: SessionError.signedOut(.signedOut)) { try await service.endOthers() }
+    try await controller.signIn { .sample(1, session: "s2") }
+    await #expect(throws: refusal) { try await service.endOthers() }
+    #expect(tokens.withLock { $0.last } != "proof")
+  }
+
   @Test func `are not requested while signed out`() async throws {
     let controller = SessionController(backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet)
     let backend = ServerBackend(

@@ -65,7 +65,7 @@ def old_sign_in():
     server = Server("--sign-up", "open", "--rate-limits", "none", "--reauthenticate-after", "1s")
     client = Client(server)
     mine = client.sign_up("owner@example.org", PASSWORD, "d-phone")
-    time.sleep(1.2)
+    time.sleep(2.1)
     other = client.sign_in("owner@example.org", PASSWORD, "d-laptop").json
     token = bearer(mine)
     refreshed = client.form("/oauth/token", dict(
@@ -83,8 +83,12 @@ def old_sign_in():
     answer = client.request("DELETE", "/v1/me", "{}", {"Authorization": token, "Content-Type": "application/json"})
     require(answer.status == 403, f"the account was deleted without a password: {answer.status}")
     require(client.get("/v1/me", Authorization=bearer(other)).status == 200, "the other session has ended")
-    require(client.post("/v1/reauthenticate", dict(password=PASSWORD), Authorization=token).status == 204, "the owner's password is refused")
-    ended = client.request("POST", "/v1/sessions/end-others", None, {"Authorization": token})
+    proof = client.post("/v1/reauthenticate", dict(password=PASSWORD), Authorization=token)
+    require(proof.status == 200, "the owner's password is refused")
+    for method, path, authorization in ways:
+        answer = client.request(method, path, None, {"Authorization": authorization})
+        require(answer.status == 403, f"a copy of an earlier token gains from the owner's password: {method} {path}: {answer.status}")
+    ended = client.request("POST", "/v1/sessions/end-others", None, {"Authorization": bearer(proof.json)})
     require(ended.status == 200 and ended.json["ended"] == 1, f"the owner cannot end the other session: {ended.status}")
     return f"{len(ways) + 3} ways refused; with the password it works"
 

@@ -123,7 +123,31 @@ def prompts():
         require("code" not in answered(page), f"{more}: consent without the sign-in gives a code")
     time.sleep(1.1)
     require('name="password"' in browser.load("GET", authorization("web", ("max_age", "1"))).text, "max_age=1 accepts an older sign-in")
-    return "9 requests: no code without a page, none by an old sign-in"
+    return "10 requests: no code without a page, none by an old sign-in"
+
+
+def kept_codes():
+    """Has a browser allow an app and a device, and redeems the codes after the owner has changed the password, or signed everything out."""
+    server, tried = Server("--sign-up", "open", "--rate-limits", "none"), 0
+    client = Client(server)
+    mine = client.sign_up(OWNER, PASSWORD, "d-phone")
+    for path, fields in (("/v1/sessions/end-others", None), ("/v1/password", dict(current=PASSWORD, new="another long secret", end_others=False))):
+        browser = Browser(server)
+        kept = code(browser, "web", OWNER, PASSWORD)
+        device = client.form("/oauth/device_authorization", dict(client_id="cli")).json
+        browser.load("GET", "/device")
+        browser.submit("/device", action="look", user_code=device["user_code"])
+        page = browser.submit("/device", action="allow", user_code=device["user_code"])
+        require(page.status == 200 and "Signed in" in page.text, f"the device is not allowed: {page.status}")
+        ended = client.post(path, fields, Authorization=bearer(mine)) if fields else client.request("POST", path, None, {"Authorization": bearer(mine)})
+        require(ended.status in (200, 204), f"{path}: {ended.status}")
+        require('name="password"' in browser.load("GET", "/device").text, f"the browser is signed in after {path}")
+        require(redeem(client, "web", kept).status == 400, f"the code is good after {path}")
+        answer = client.form("/oauth/token", dict(
+            grant_type="urn:ietf:params:oauth:grant-type:device_code", device_code=device["device_code"], client_id="cli"))
+        require(answer.status == 400 and answer.error == "invalid_grant", f"the device code is good after {path}: {answer.status} {answer.text}")
+        tried += 3
+    return f"{tried} ways back in are closed"
 
 
 def redirects():
@@ -230,4 +254,4 @@ def forgeries():
     return f"{len(forged)} refused"
 
 
-ATTACKS = [revocation, spent_code, introspection, resources, prompts, redirects, user_codes, foreign_refresh, forgeries]
+ATTACKS = [revocation, spent_code, introspection, resources, prompts, kept_codes, redirects, user_codes, foreign_refresh, forgeries]

@@ -50,6 +50,12 @@ class Server:
             return True
         return False
 
+    def seconds(self):
+        """The CPU time that it has taken."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            user, system = file.read().rsplit(")", 1)[1].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def remove(self):
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)

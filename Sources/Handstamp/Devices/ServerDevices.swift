@@ -5,6 +5,13 @@ import HandstampSupport
 public struct ServerDevices: Sendable {
   private let backend: ServerBackend
   private let controller: SessionController
+  private let proof = Locked<Proof?>(nil)
+
+  /// The access token that a reauthentication gave.
+  private struct Proof: Sendable {
+    var token: AccessToken
+    var session: SessionID
+  }
 
   /// - Parameter controller: the controller of the account's session.
   public init(_ backend: ServerBackend, controller: SessionController) {
@@ -24,21 +31,46 @@ public struct ServerDevices: Sendable {
   /// - Throws: ``SessionError/refused(code:detail:)`` with `not_found` if the session is unknown or belongs to another account, with
   ///   `reauthentication_required` if this session's sign-in was too long ago: call ``reauthenticate(password:)``, then repeat.
   @concurrent public func end(_ session: SessionID) async throws(SessionError) {
-    try await backend.end(session, token: try await controller.token())
+    try await proven { token throws(SessionError) in try await backend.end(session, token: token) }
   }
 
   /// Ends every session of the account except the current one.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)``, as ``end(_:)`` does.
   @concurrent public func endOthers() async throws(SessionError) {
-    try await backend.endOtherSessions(token: try await controller.token())
+    try await proven { token throws(SessionError) in try await backend.endOtherSessions(token: token) }
   }
 
-  /// Proves that the user is the account's owner. For a while, the session may then end the others.
+  /// Proves that the user is the account's owner. For a while, ``end(_:)`` and ``endOthers()`` of this value need no other
+  /// proof.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong.
   @concurrent public func reauthenticate(password: Secret) async throws(SessionError) {
-    try await backend.reauthenticate(password: password, token: try await controller.token())
+    let session = session
+    let token = try await backend.reauthenticate(password: password, token: try await controller.token())
+    // If another session has come into use in the meantime, the token may be of either.
+    guard let session, session == self.session else { return }
+    proof.withLock { $0 = Proof(token: token, session: session) }
+  }
+
+  /// The session in use.
+  private var session: SessionID? {
+    guard case .signedIn(let facts) = controller.state else { return nil }
+    return facts.session
+  }
+
+  /// Calls `work` with the token of the last proof, if it is still good for the session in use, or else with the session's own.
+  private func proven(_ work: (AccessToken) async throws(SessionError) -> Void) async throws(SessionError) {
+    let token = try await controller.token()
+    if let proof = proof.withLock({ $0 }), proof.session == session {
+      do throws(SessionError) { return try await work(proof.token) } catch {
+        switch error {
+        case .tokenRejected, .refused(code: "reauthentication_required", _): self.proof.withLock { $0 = nil }
+        default: throw error
+        }
+      }
+    }
+    try await work(token)
   }
 
   /// Yields for every event of the account's live feed. If the current session was ended elsewhere, it ends here too.

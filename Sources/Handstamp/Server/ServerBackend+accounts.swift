@@ -80,17 +80,23 @@ extension ServerBackend {
     try await check(send("DELETE", "/v1/me", json: Body(password: password?.exposed), token: token))
   }
 
-  /// Proves that the user is the account's owner. For a while, the session may then end the account's others.
+  /// Proves that the user is the account's owner.
   ///
+  /// - Returns: another access token of the same session, which for a while may end the account's other sessions. The session
+  ///   keeps its own tokens, which may not.
   /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong.
-  @concurrent public func reauthenticate(password: Secret, token: AccessToken) async throws(SessionError) {
-    try await check(send("POST", "/v1/reauthenticate", json: Body(password: password.exposed), token: token))
+  @concurrent public func reauthenticate(
+    password: Secret, token: AccessToken
+  ) async throws(SessionError) -> AccessToken {
+    try AccessToken(
+      reauthentication: try await send(
+        "POST", "/v1/reauthenticate", json: Body(password: password.exposed), token: token))
   }
 
   /// Ends every session of the account but the token's own.
   ///
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `reauthentication_required` if the session's sign-in was too long ago:
-  ///   call ``reauthenticate(password:token:)``, then repeat.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `reauthentication_required` if the sign-in was too long ago: call
+  ///   ``reauthenticate(password:token:)``, then repeat with its token.
   @concurrent public func endOtherSessions(token: AccessToken) async throws(SessionError) {
     try await check(send("POST", "/v1/sessions/end-others", token: token))
   }

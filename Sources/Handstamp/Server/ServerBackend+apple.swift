@@ -35,10 +35,10 @@ extension ServerBackend {
   /// - Throws: ``SessionError/refused(code:detail:)`` with `id_token_invalid` if it is another user's.
   @concurrent public func reauthenticate(
     withApple idToken: Secret, nonce: String, token: AccessToken
-  ) async throws(SessionError) {
+  ) async throws(SessionError) -> AccessToken {
     let body = idToken.withExposed { AppleBody(id_token: $0, nonce: nonce) }
-    let response = try await send("POST", "/v1/reauthenticate", json: body, token: token)
-    guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
+    return try AccessToken(
+      reauthentication: try await send("POST", "/v1/reauthenticate", json: body, token: token))
   }
 }
 

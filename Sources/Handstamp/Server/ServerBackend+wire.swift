@@ -90,3 +90,15 @@ extension SessionError {
     }
   }
 }
+
+extension AccessToken {
+  /// The token in the response to a reauthentication.
+  init(reauthentication response: TransportResponse) throws(SessionError) {
+    struct Answer: Decodable { var access_token: String }
+    guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
+    guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body)) else {
+      throw .invalidResponse("no access token")
+    }
+    self.init(answer.access_token)
+  }
+}

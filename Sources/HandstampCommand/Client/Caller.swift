@@ -36,7 +36,13 @@ enum Caller: Sendable {
   }
 
   /// Sends a request with the token, to the account's own origin only.
-  func respond(to request: TransportRequest) async throws(Refusal) -> TransportResponse {
+  ///
+  /// - Parameter proof: another token of the same session, to be tried first.
+  func respond(to request: TransportRequest, proof: AccessToken? = nil) async throws(Refusal) -> TransportResponse {
+    if let proof {
+      let response = try await send(request, with: proof)
+      if response.status != 401 { return response }
+    }
     switch self {
     case .session(let client):
       do throws(APIError) {
@@ -49,28 +55,34 @@ enum Caller: Sendable {
         if case .session(let error) = error { throw await client.refusal(error) }
         throw Refusal(error, server: client.server).about(client.account)
       }
-    case .environment(let token, let server, _):
-      guard server.covers(request.url) else { throw Refusal(.invalidRequest("another origin"), server: server) }
-      var request = request
-      request.headers.append(.bearer(token.secret))
-      let response: TransportResponse
-      do throws(TransportError) {
-        response = try await WaitLine.shared.during(server.text) { () async throws(TransportError) in
-          try await AsyncHTTPTransport.shared.send(request)
-        }
-      } catch {
-        throw Refusal(.network(error), server: server)
-      }
+    case .environment(let token, _, _):
+      let response = try await send(request, with: token)
       guard response.status != 401 else { throw EnvironmentToken.refused }
       return response
     }
   }
 
+  private func send(_ request: TransportRequest, with token: AccessToken) async throws(Refusal) -> TransportResponse {
+    guard server.covers(request.url) else { throw Refusal(.invalidRequest("another origin"), server: server) }
+    var request = request
+    request.headers.append(.bearer(token.secret))
+    do throws(TransportError) {
+      return try await WaitLine.shared.during(server.text) { () async throws(TransportError) in
+        try await AsyncHTTPTransport.shared.send(request)
+      }
+    } catch {
+      throw Refusal(.network(error), server: server)
+    }
+  }
+
   /// Calls the API of a Handstamp server and decodes the response.
   ///
-  /// - Parameter what: The feature, named in the refusal for third-party servers, which are not sent the request.
+  /// - Parameters:
+  ///   - proof: another token of the same session, to be tried first.
+  ///   - what: The feature, named in the refusal for third-party servers, which are not sent the request.
   func call<Answer: Decodable>(
-    _ method: String, _ path: String, json: [String: String]? = nil, as type: Answer.Type, for what: String
+    _ method: String, _ path: String, json: [String: String]? = nil, proof: AccessToken? = nil, as type: Answer.Type,
+    for what: String
   ) async throws(Refusal) -> Answer {
     if let foreign = try await foreign() { throw foreign.lacks(what, at: server) }
     let sent = json.flatMap { try? JSONEncoder().encode($0) } ?? Data()
@@ -78,7 +90,7 @@ enum Caller: Sendable {
     let response = try await respond(
       to: TransportRequest(
         method: method, url: server.text + path, headers: [HeaderField("Accept", "application/json")] + types,
-        body: Array(sent)))
+        body: Array(sent)), proof: proof)
     guard (200..<300).contains(response.status) else {
       let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body))
       throw Refusal(.status(response.status, problem), server: server)

@@ -17,6 +17,7 @@ struct Revoke: SessionCommand {
   @OptionGroup var account: AccountOptions
 
   private struct Ended: Decodable { var ended: Int? }
+  private struct Proof: Decodable { var access_token: String }
 
   func perform() async throws {
     let caller = try await Caller.current(account)
@@ -26,26 +27,27 @@ struct Revoke: SessionCommand {
       guard error.code == "reauthentication_required" else { throw error }
       Terminal.say("you signed in some time ago: confirm that it is you")
       let password = try Terminal.secret("password")
-      _ = try await caller.call(
-        "POST", "/v1/reauthenticate", json: password.withExposed { ["password": $0] }, as: Ended.self,
+      let proof = try await caller.call(
+        "POST", "/v1/reauthenticate", json: password.withExposed { ["password": $0] }, as: Proof.self,
         for: "ending other sessions")
-      try await perform(by: caller)
+      try await perform(by: caller, proof: AccessToken(proof.access_token))
     }
   }
 
-  private func perform(by caller: Caller) async throws(Refusal) {
+  private func perform(by caller: Caller, proof: AccessToken? = nil) async throws(Refusal) {
     switch (session, others, all) {
-    case (let id?, false, false): try await end(id, by: caller)
+    case (let id?, false, false): try await end(id, by: caller, proof: proof)
     case (nil, true, false):
       let count =
         try await caller.call(
-          "POST", "/v1/sessions/end-others", as: Ended.self, for: "ending other sessions"
+          "POST", "/v1/sessions/end-others", proof: proof, as: Ended.self, for: "ending other sessions"
         ).ended ?? 0
       Terminal.say("ended \(count) other session(s)")
     case (nil, false, true):
       let count =
-        try await caller.call("DELETE", "/v1/sessions", as: Ended.self, for: "ending other sessions")
-        .ended ?? 0
+        try await caller.call(
+          "DELETE", "/v1/sessions", proof: proof, as: Ended.self, for: "ending other sessions"
+        ).ended ?? 0
       if case .session(let client) = caller { _ = await client.controller.signOut(reason: .revoked) }
       Terminal.say("ended \(count) session(s), including this one")
     default:
@@ -54,12 +56,13 @@ struct Revoke: SessionCommand {
     }
   }
 
-  private func end(_ id: String, by caller: Caller) async throws(Refusal) {
+  private func end(_ id: String, by caller: Caller, proof: AccessToken?) async throws(Refusal) {
     guard let path = PercentEncoding.encode(pathSegment: id) else {
       throw Refusal(.usage, "not a valid session ID", hint: "run: handstamp sessions")
     }
     do throws(Refusal) {
-      _ = try await caller.call("DELETE", "/v1/sessions/\(path)", as: Ended.self, for: "ending other sessions")
+      _ = try await caller.call(
+        "DELETE", "/v1/sessions/\(path)", proof: proof, as: Ended.self, for: "ending other sessions")
     } catch {
       throw error.code == "not_found" ? error.saying("this account has no session \(id)") : error
     }

@@ -19,6 +19,8 @@ public struct CodeGrant: Sendable, Hashable {
   public var audience: String?
   /// The thumbprint that `dpop_jkt` named (RFC 9449 section 10).
   public var thumbprint: String?
+  /// When the user who granted it had signed in.
+  var authenticatedAt: UnixTime?
 
   public init(
     client: String, clientName: String, redirectURI: String, challenge: String, scope: String, audience: String? = nil,
@@ -83,13 +85,17 @@ public enum CodeOutcome: Sendable, Hashable {
 }
 
 extension Registry {
-  /// Issues a code for the access that `account` granted.
+  /// Issues a code for the access that the user of a browser's session granted.
+  ///
+  /// - Throws: ``RegistryError/accountChanged`` if that session has ended, or the account has changed.
   public func issueCode(
-    _ grant: CodeGrant, to account: AccountID, now: UnixTime
+    _ grant: CodeGrant, by user: WebSession, now: UnixTime
   ) async throws(RegistryError) -> OneTimeToken {
-    try await issue(
-      .authorizationCode, subject: account.rawValue, account: account, payload: GrantCoding.text(grant),
-      lasting: CodeGrant.life, now: now)
+    var grant = grant
+    grant.authenticatedAt = user.begunAt
+    return try await issue(
+      .authorizationCode, subject: user.account.id.rawValue, account: user.account.id, payload: GrantCoding.text(grant),
+      lasting: CodeGrant.life, now: now, with: user.expectations)
   }
 
   /// Redeems a code, which works once, and creates its session.
@@ -103,10 +109,16 @@ extension Registry {
     for _ in 0..<Registry.attempts {
       guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .authorizationCode)) else {
         // A thief who saw the code in an address, but has no verifier, must not end the session.
-        guard let former = try await oneTimeToken(used), CodeGrant(former)?.fits(claim) == true else { return .invalid }
+        guard let former = try await oneTimeToken(used), let grant = CodeGrant(former), grant.fits(claim) else {
+          return .invalid
+        }
         let id = SessionID(former.subject)
+        let owner = former.account
+        let audit = audited(
+          .theftDetected, account: owner, session: id, details: #"{"sign":"code"}"#, at: now)
+        let notices = owner.map { notice(.tokenTheft, of: $0, device: grant.clientName, now: now) } ?? []
         return .replayed(
-          try await end(.tokenReuseDetected, now: now) { () throws(RegistryStoreError) in
+          try await end(.tokenReuseDetected, now: now, finally: [audit] + notices) { () throws(RegistryStoreError) in
             try await store.session(id).map { [$0] } ?? []
           })
       }
@@ -121,8 +133,8 @@ extension Registry {
         id: used, purpose: .usedCode, subject: session.id.rawValue, account: id, payload: record.payload,
         createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
       let origin = SessionOrigin(
-        kind: .plain, client: client,
-        thumbprint: claim.thumbprint, session: session)
+        kind: .plain, client: client, thumbprint: claim.thumbprint, session: session,
+        authenticatedAt: grant.authenticatedAt)
       do throws(RegistryError) {
         return .signedIn(
           try await createSession(

@@ -15,6 +15,8 @@ public struct DeviceGrant: Sendable, Hashable {
   /// The ID of the other code's record: the user code's record has the device code's, and vice versa.
   var other: String
   var isDenied = false
+  /// When the user who allowed it had signed in.
+  var authenticatedAt: UnixTime?
 
   public init(client: String, clientName: String, scope: String, audience: String? = nil) {
     self.client = client
@@ -109,27 +111,36 @@ extension Registry {
     try await liveOneTimeToken(code.id, now: now).flatMap { GrantCoding.value(DeviceGrant.self, $0.payload) }
   }
 
-  /// Records the user's answer and invalidates the code. Returns `false` if no device displays this code.
+  /// Records the answer of the user of a browser's session, and invalidates the code. Returns `false` if no device displays it, or
+  /// that session has ended.
+  ///
+  /// - Throws: ``RegistryError/accountChanged`` if the account has changed.
   public func answerDevice(
-    showing code: UserCode, as account: AccountID, allows: Bool, now: UnixTime
+    showing code: UserCode, by user: WebSession, allows: Bool, now: UnixTime
   ) async throws(RegistryError) -> Bool {
-    guard let user = try await liveOneTimeToken(code.id, now: now),
-      let grant = GrantCoding.value(DeviceGrant.self, user.payload),
+    guard let shown = try await liveOneTimeToken(code.id, now: now),
+      let grant = GrantCoding.value(DeviceGrant.self, shown.payload),
       let id = Base64URL.decode(grant.other).flatMap({ OneTimeTokenID($0) }),
       let waiting = try await liveOneTimeToken(id, now: now)
     else { return false }
     var answered = grant
     answered.isDenied = !allows
+    answered.authenticatedAt = user.begunAt
     let record = OneTimeTokenRecord(
-      id: id, purpose: .deviceCode, subject: waiting.subject, account: allows ? account : nil,
+      id: id, purpose: .deviceCode, subject: allows ? user.account.id.rawValue : waiting.subject,
+      account: allows ? user.account.id : nil,
       payload: GrantCoding.text(answered), createdAt: waiting.createdAt, expiresAt: waiting.expiresAt)
     do throws(RegistryStoreError) {
       _ = try await store.write(
-        [.redeemOneTimeToken(user.id), .redeemOneTimeToken(id), .createOneTimeToken(record)], events: [])
+        [.redeemOneTimeToken(shown.id), .redeemOneTimeToken(id), .createOneTimeToken(record)] + user.expectations,
+        events: [])
       return true
     } catch {
-      guard error == .notFound else { throw RegistryError(error) }
-      return false
+      switch error {
+      case .notFound: return false
+      case .conflict: throw .accountChanged
+      case .alreadyExists, .unavailable: throw RegistryError(error)
+      }
     }
   }
 
@@ -154,8 +165,8 @@ extension Registry {
       var source = source
       let session = SessionBytes(from: &source)
       let origin = SessionOrigin(
-        kind: .plain, client: granted,
-        thumbprint: thumbprint, session: session)
+        kind: .plain, client: granted, thumbprint: thumbprint, session: session,
+        authenticatedAt: grant.authenticatedAt, isElsewhere: true)
       do throws(RegistryError) {
         return .signedIn(
           try await createSession(

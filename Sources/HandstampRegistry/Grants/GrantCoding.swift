@@ -33,7 +33,7 @@ extension CodeGrant: StoredGrant {
   var fields: [String: String?] {
     [
       "client": client, "name": clientName, "redirect": redirectURI, "challenge": challenge, "scope": scope,
-      "audience": audience, "thumbprint": thumbprint,
+      "audience": audience, "thumbprint": thumbprint, "authenticated": authenticatedAt.map { String($0.milliseconds) },
     ]
   }
 
@@ -44,6 +44,7 @@ extension CodeGrant: StoredGrant {
     self.init(
       client: client, clientName: name, redirectURI: redirect, challenge: challenge, scope: scope,
       audience: fields["audience"], thumbprint: fields["thumbprint"])
+    authenticatedAt = fields.time("authenticated")
   }
 }
 
@@ -51,7 +52,7 @@ extension DeviceGrant: StoredGrant {
   var fields: [String: String?] {
     [
       "client": client, "name": clientName, "scope": scope, "audience": audience, "other": other,
-      "denied": isDenied ? "1" : nil,
+      "denied": isDenied ? "1" : nil, "authenticated": authenticatedAt.map { String($0.milliseconds) },
     ]
   }
 
@@ -62,5 +63,12 @@ extension DeviceGrant: StoredGrant {
     self.init(client: client, clientName: name, scope: scope, audience: fields["audience"])
     self.other = other
     isDenied = fields["denied"] != nil
+    authenticatedAt = fields.time("authenticated")
+  }
+}
+
+extension [String: String] {
+  fileprivate func time(_ name: String) -> UnixTime? {
+    self[name].flatMap { Int64($0) }.map { UnixTime(milliseconds: $0) }
   }
 }

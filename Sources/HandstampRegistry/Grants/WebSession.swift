@@ -11,6 +11,16 @@ public struct WebSession: Sendable, Hashable {
   public var account: AccountRecord
   /// When the user signed in.
   public var begunAt: UnixTime
+  /// What it is stored as.
+  let record: OneTimeTokenRecord
+
+  /// The changes that let a write fail if the session has ended in the meantime, or the account has changed.
+  var expectations: [RegistryChange] {
+    [
+      .redeemOneTimeToken(record.id), .createOneTimeToken(record),
+      .expectAccount(account.id, revision: account.revision),
+    ]
+  }
 }
 
 extension Registry {
@@ -22,7 +32,10 @@ extension Registry {
     let notice = try await noticing(device, of: account, now: now)
     return try await issue(
       .webSession, subject: account.id.rawValue, account: account.id, payload: account.credentialState,
-      lasting: WebSessionLimits.life, now: now, with: [remembering(browser, of: account.id, seenAt: now)] + notice)
+      lasting: WebSessionLimits.life, now: now,
+      with: [
+        .expectAccount(account.id, revision: account.revision), remembering(browser, of: account.id, seenAt: now),
+      ] + notice)
   }
 
   /// Returns a live web session, or `nil` if it is unknown, ended or expired, or if the account has a new password since.
@@ -32,7 +45,7 @@ extension Registry {
       let id = record.account,
       let account = try await account(id), account.closedAt == nil, account.credentialState == record.payload
     else { return nil }
-    return WebSession(account: account, begunAt: record.createdAt)
+    return WebSession(account: account, begunAt: record.createdAt, record: record)
   }
 
   /// Ends a web session. An unknown or invalid secret changes nothing.

@@ -19,13 +19,23 @@ extension Registry {
   func noticing(_ device: DeviceInfo, of account: AccountRecord, now: UnixTime) async throws(RegistryError)
     -> [RegistryChange]
   {
-    guard notices.contains(.newDevice), account.email != nil, try await !knows(device.id, of: account.id, now: now)
+    guard notices.contains(.newDevice), account.email != nil, try await isNews(device.id, of: account.id, now: now)
     else { return [] }
     let others = try await reading { () throws(RegistryStoreError) in
       try await store.facts(.mail, subject: account.id.rawValue)
     }
     guard others.count(where: { $0.expiresAt > now }) < Registry.mostNotices else { return [] }
     return notice(.newDevice, of: account.id, device: device.name, now: now)
+  }
+
+  /// Tells the owner of a session of another client: of the first one in a browser, which is remembered, and of every one on another
+  /// device, which a stranger may have talked the user into.
+  func noticing(
+    _ client: SessionClient, _ name: String, of account: AccountRecord, isElsewhere: Bool, now: UnixTime
+  ) async throws(RegistryError) -> [RegistryChange] {
+    let device = DeviceInfo(id: DeviceID(isElsewhere ? "" : "client \(client.id)"), name: name, platform: "client")
+    let notice = try await noticing(device, of: account, now: now)
+    return isElsewhere ? notice : notice + [remembering(device.id, of: account.id, seenAt: now)]
   }
 
   /// The change that stores a notice, to be part of the write that makes its event.

@@ -78,7 +78,8 @@ extension Registry {
         .replaceAccount(changed, expecting: record.revision),
         .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
         audited(.passwordChanged, account: record.id, at: now),
-      ] + notice(.passwordChanged, of: record.id, device: device, now: now),
+      ] + Registry.voidingGrants(of: record.id)
+        + notice(.passwordChanged, of: record.id, device: device, now: now),
       events: [event]
     ) { () throws(RegistryStoreError) in
       endingOthers ? try await store.sessions(of: record.id).filter { $0.id != kept } : []
@@ -109,7 +110,7 @@ extension Registry {
         .voidOneTimeTokens(.upgrade, subject: record.id.rawValue),
         .removeFacts(.device, subject: record.id.rawValue), .removeFacts(.mail, subject: record.id.rawValue),
         audited(.accountDeleted, account: record.id, at: now),
-      ] + GuessSubject.forgetting(record),
+      ] + Registry.voidingGrants(of: record.id) + GuessSubject.forgetting(record),
       finally: [.eraseDevices(of: record.id)],
       events: [event]
     ) { () throws(RegistryStoreError) in
@@ -123,11 +124,11 @@ extension Registry {
     var changed = record
     changed.closedAt = record.closedAt ?? now
     let event = RegistryEvent(kind: .accountDisabled, account: record.id, at: now)
-    let purposes: [OneTimeTokenRecord.Purpose] = [.passwordReset, .upgrade, .webSession, .authorizationCode]
+    let purposes: [OneTimeTokenRecord.Purpose] = [.passwordReset, .upgrade]
     return try await end(
       .accountClosed, now: now,
       with: [.replaceAccount(changed, expecting: record.revision)]
-        + purposes.map { .voidOneTimeTokens($0, subject: record.id.rawValue) }
+        + purposes.map { .voidOneTimeTokens($0, subject: record.id.rawValue) } + Registry.voidingGrants(of: record.id)
         + [audited(.accountDisabled, account: record.id, at: now)],
       events: [event]
     ) { () throws(RegistryStoreError) in

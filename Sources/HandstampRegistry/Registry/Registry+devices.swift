@@ -17,17 +17,37 @@ extension Registry {
   }
 
   /// The change that remembers the device of a session; `nil` for the session of another client, which has no device.
-  func remembering(_ row: SessionRow) -> RegistryChange? {
+  ///
+  /// - Parameter isOut: whether its session was ended from elsewhere. The owner is told when it signs in again.
+  func remembering(_ row: SessionRow, isOut: Bool = false) -> RegistryChange? {
     guard row.client == nil, !row.device.id.rawValue.isEmpty else { return nil }
-    return remembering(row.device.id, of: row.account, seenAt: row.lastSeenAt)
+    return remembering(row.device.id, of: row.account, seenAt: row.lastSeenAt, isOut: isOut)
   }
 
-  func remembering(_ device: DeviceID, of account: AccountID, seenAt time: UnixTime) -> RegistryChange {
+  func remembering(
+    _ device: DeviceID, of account: AccountID, seenAt time: UnixTime, isOut: Bool = false
+  ) -> RegistryChange {
     .putFact(
       RegistryFact(
-        id: FactID(device, of: account), kind: .device, subject: account.rawValue, createdAt: time,
-        expiresAt: time.advanced(by: Registry.deviceMemory)))
+        id: FactID(device, of: account), kind: .device, subject: account.rawValue, payload: isOut ? Registry.out : "",
+        createdAt: time, expiresAt: time.advanced(by: Registry.deviceMemory)))
   }
+
+  /// The change after which a device is not known.
+  func forgetting(_ device: DeviceID, of account: AccountID, now: UnixTime) -> RegistryChange {
+    .putFact(
+      RegistryFact(
+        id: FactID(device, of: account), kind: .device, subject: account.rawValue, createdAt: now, expiresAt: now))
+  }
+
+  /// Returns whether a sign-in on this device is news to the owner.
+  func isNews(_ device: DeviceID, of account: AccountID, now: UnixTime) async throws(RegistryError) -> Bool {
+    if let fact = try await liveFact(FactID(device, of: account), now: now) { return fact.payload == Registry.out }
+    return try await !knows(device, of: account, now: now)
+  }
+
+  /// The payload of a device whose session was ended from elsewhere.
+  private static let out = "out"
 }
 
 extension FactID {

@@ -38,12 +38,15 @@ extension Registry {
   ) async throws(RegistryError) -> EndOutcome {
     for _ in 0..<Registry.attempts {
       guard let record = try await account(id) else { return .nothing }
+      var changed = record
+      // Browsers that signed in before are signed out, too.
+      changed.credentialsChangedAt = now
       do throws(RegistryError) {
         return try await end(
           .revoked, now: now,
           with: [
-            .replaceAccount(record, expecting: record.revision), audited(.passwordChanged, account: id, at: now),
-          ],
+            .replaceAccount(changed, expecting: record.revision), audited(.passwordChanged, account: id, at: now),
+          ] + Registry.voidingGrants(of: id),
           events: [RegistryEvent(kind: .credentialChange, account: id, session: kept, at: now)]
         ) { () throws(RegistryStoreError) in try await store.sessions(of: id).filter { $0.id != kept } }
       } catch {

@@ -41,15 +41,22 @@ extension Registry {
     let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
     guard let row, row.account == account else { throw .notFound }
     let audit = isAudited ? [audited(.sessionEnded, account: account, session: id, at: now)] : []
-    return try await end(reason, now: now, finally: audit) { () throws(RegistryStoreError) in
+    // Whoever threw a device out does not want it to be known.
+    let forgotten = reason == .revoked ? [forgetting(row.device.id, of: account, now: now)] : []
+    return try await end(reason, now: now, finally: audit + forgotten) { () throws(RegistryStoreError) in
       try await store.session(id).map { [$0] } ?? []
     }
   }
 
-  /// Ends all sessions of an account except `kept`, in one write, which the audit log names with `kept`.
+  /// Ends all sessions of an account except `kept`, browsers included, in one write. If any ended, the audit log gets an entry that
+  /// names `kept`.
   public func endAll(
     of account: AccountID, except kept: SessionID? = nil, reason: EndReason = .revoked, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
+    // Before, so that no code is redeemed between the look at the sessions and their end.
+    do throws(RegistryStoreError) {
+      _ = try await store.write(Registry.voidingGrants(of: account), events: [])
+    } catch { throw RegistryError(error) }
     let audit = audited(.sessionsEnded, account: account, session: kept, at: now)
     return try await end(reason, now: now, finally: [audit]) { () throws(RegistryStoreError) in
       try await store.sessions(of: account).filter { $0.id != kept }
@@ -87,16 +94,6 @@ extension Registry {
     try await change(id, of: account, now: now) { row in
       row.device = DeviceInfo(id: row.device.id, name: name, platform: row.device.platform)
     }
-  }
-
-  /// Records that the user has just proven to be the account's owner, in this session.
-  ///
-  /// - Throws: ``RegistryError/notFound`` if the account has no live session with that ID.
-  @discardableResult
-  public func reauthenticated(
-    _ id: SessionID, of account: AccountID, now: UnixTime
-  ) async throws(RegistryError) -> SessionRow {
-    try await change(id, of: account, now: now) { $0.authenticatedAt = max($0.authenticatedAt, now) }
   }
 
   /// Marks a nonce of another identity provider as used, so that its token proves only one sign-in.
@@ -151,7 +148,7 @@ extension Registry {
         let next = row.ended(end.reason, at: end.at)
         ended.append(next)
         changes.append(onlyUnchanged ? .replaceSession(next, expecting: row.revision) : .endSession(row.id, end))
-        if reason != .accountClosed, let device = remembering(row) { changes.append(device) }
+        if reason != .accountClosed, let device = remembering(row, isOut: reason == .revoked) { changes.append(device) }
       }
       do throws(RegistryStoreError) {
         let events = ended.map { RegistryEvent.revoked($0, at: now) }

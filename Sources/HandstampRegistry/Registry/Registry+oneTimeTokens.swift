@@ -39,7 +39,8 @@ extension Registry {
           with: [
             .redeemOneTimeToken(stored.id), .voidOneTimeTokens(.passwordReset, subject: stored.subject),
             .replaceAccount(changed, expecting: record.revision), audited(.passwordReset, account: id, at: now),
-          ] + GuessSubject.forgetting(record) + notice(.passwordChanged, of: id, device: "", now: now),
+          ] + Registry.voidingGrants(of: id) + GuessSubject.forgetting(record)
+            + notice(.passwordChanged, of: id, device: "", now: now),
           events: [event]
         ) { () throws(RegistryStoreError) in try await store.sessions(of: id) }
       } catch {
@@ -187,8 +188,17 @@ extension Registry {
 
   private func stored(_ token: OneTimeToken, _ changes: [RegistryChange]) async throws(RegistryError) -> OneTimeToken {
     do throws(RegistryStoreError) { _ = try await store.write(changes, events: []) } catch {
-      throw RegistryError(error)
+      switch error {
+      // What the token depends on has changed.
+      case .conflict, .notFound: throw .accountChanged
+      case .alreadyExists, .unavailable: throw RegistryError(error)
+      }
     }
     return token
+  }
+
+  /// The changes that void what browsers of an account have been given: their sessions, and codes that wait to be redeemed.
+  static func voidingGrants(of account: AccountID) -> [RegistryChange] {
+    [.webSession, .authorizationCode, .deviceCode].map { .voidOneTimeTokens($0, subject: account.rawValue) }
   }
 }

@@ -19,6 +19,10 @@ struct SessionOrigin: Sendable {
   var thumbprint: String?
   /// Its ID, if the caller has to know it in advance.
   var session: SessionBytes?
+  /// When the user proved to be the account's owner; `nil` if that was just now.
+  var authenticatedAt: UnixTime?
+  /// Whether it is on another device than the browser in which the user has allowed it.
+  var isElsewhere = false
 }
 
 extension Registry {
@@ -46,7 +50,10 @@ extension Registry {
     now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     guard account.closedAt == nil else { throw .accountClosed }
-    let notice = origin.client == nil ? try await noticing(device, of: account, now: now) : []
+    let notice =
+      if let client = origin.client {
+        try await noticing(client, device.name, of: account, isElsewhere: origin.isElsewhere, now: now)
+      } else { try await noticing(device, of: account, now: now) }
     for _ in 0..<Registry.attempts {
       let former = leaving(try await liveSessions(of: account.id), for: device, now: now)
       do throws(RegistryStoreError) {
@@ -69,10 +76,12 @@ extension Registry {
   }
 
   /// Creates a session and ends others as `replaced`, in one write, after `changes`.
+  ///
+  /// - Parameter isRemembering: whether the devices of the others stay known.
   func begin(
     _ account: AccountRecord, _ device: DeviceInfo, _ origin: SessionOrigin = SessionOrigin(),
-    replacing former: [SessionRow],
-    now: UnixTime, with changes: [RegistryChange], events: [RegistryEvent] = []
+    replacing former: [SessionRow], isRemembering: Bool = true, now: UnixTime, with changes: [RegistryChange],
+    events: [RegistryEvent] = []
   ) async throws(RegistryStoreError) -> NewSession {
     let row = newRow(account.id, device, origin, now)
     var (changes, events) = (changes, events)
@@ -80,7 +89,7 @@ extension Registry {
       // A session that had already expired keeps that reason.
       let reason = old.over(at: now) ?? .replaced
       changes.append(.endSession(old.id, SessionEnd(at: now, reason: reason)))
-      if let device = remembering(old) { changes.append(device) }
+      if isRemembering, let device = remembering(old) { changes.append(device) }
       events.append(.revoked(old.ended(reason, at: now), at: now))
     }
     changes.append(.createSession(row))
@@ -95,7 +104,7 @@ extension Registry {
 
   /// The sessions that make room for a new one of `device`: the device's earlier ones, and the least recently seen ones that
   /// exceed ``RegistryLimits/maxSessions``.
-  private func leaving(_ live: [SessionRow], for device: DeviceInfo, now: UnixTime) -> [SessionRow] {
+  func leaving(_ live: [SessionRow], for device: DeviceInfo, now: UnixTime) -> [SessionRow] {
     let former = live.filter { $0.device.id == device.id }
     guard let most = limits.maxSessions else { return former }
     let others = live.filter { $0.device.id != device.id && $0.over(at: now) == nil }
@@ -122,8 +131,9 @@ extension Registry {
     var source = source
     return SessionRow(
       session: origin.session ?? SessionBytes(from: &source), account: account, device: device, kind: origin.kind,
-      client: origin.client, createdAt: now, absoluteExpiry: limits.absoluteLimit.map { now.advanced(by: $0) },
-      idleLimit: limits.idleLimit, dpopThumbprint: origin.thumbprint)
+      client: origin.client, createdAt: now, authenticatedAt: origin.authenticatedAt,
+      absoluteExpiry: limits.absoluteLimit.map { now.advanced(by: $0) }, idleLimit: limits.idleLimit,
+      dpopThumbprint: origin.thumbprint)
   }
 }
 

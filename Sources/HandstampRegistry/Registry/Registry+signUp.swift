@@ -43,14 +43,16 @@ extension Registry {
     var changes: [RegistryChange] = token.map { [.redeemOneTimeToken($0)] } ?? []
     changes.append(.replaceAccount(full, expecting: guest.revision))
     changes.append(.voidOneTimeTokens(.upgrade, subject: guest.id.rawValue))
+    // The guest may have been a stranger, who asked for a mail to the address of the one who confirms it.
+    changes.append(.removeFacts(.device, subject: guest.id.rawValue))
     full.revision += 1
     let event = RegistryEvent(kind: .credentialChange, account: guest.id, at: now)
     for _ in 0..<Registry.attempts {
       let former = try await liveSessions(of: guest.id)
       do throws(RegistryStoreError) {
         return try await begin(
-          full, device, SessionOrigin(thumbprint: thumbprint), replacing: former, now: now, with: changes,
-          events: [event])
+          full, device, SessionOrigin(thumbprint: thumbprint), replacing: former, isRemembering: false, now: now,
+          with: changes, events: [event])
       } catch {
         switch error {
         case .alreadyExists:
@@ -88,7 +90,7 @@ extension Registry {
             record, device, origin, replacing: [], now: now,
             with: [.createOneTimeToken(nonce), .createAccount(record)])
         }
-        let former = try await store.sessions(of: known.id).filter { $0.device.id == device.id }
+        let former = leaving(try await store.sessions(of: known.id), for: device, now: now)
         return try await begin(
           known, device, origin, replacing: former, now: now,
           with: [.createOneTimeToken(nonce), .expectAccount(known.id, revision: known.revision)])

@@ -66,7 +66,8 @@ public struct SessionRow: Sendable, Hashable {
   public var counter: UInt64
   public var ring: KeyRing
   public private(set) var createdAt: UnixTime
-  /// When the user last proved to be the account's owner, with a password for example: at sign-in, or later on this device.
+  /// When the user proved to be the account's owner, with a password for example. Before ``createdAt`` if the session comes
+  /// from a browser in which the user had been signed in.
   public var authenticatedAt: UnixTime
   public var rotatedAt: UnixTime
   /// Lags behind by up to a minute, see ``RegistryLimits/touchInterval``.

@@ -14,8 +14,11 @@ struct AccountController: Sendable {
   let identityTokens: IdentityTokens?
   let journal: SessionJournal
   let authenticator: Authenticator
+  let responses: TokenResponses
   let limits: RequestLimits
   let clock: ServerClock
+  /// How long a proof allows what a session alone may not do; `nil` for as long as it lasts.
+  let reauthentication: Duration?
   let metrics: ServerMetrics
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
@@ -51,11 +54,9 @@ struct AccountController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let body = try await request.json(as: PasswordBody.self, upTo: bodyLimit)
-    try PasswordPolicy.check(attempt: body.current)
-    let place = try passwords.admit(isPreferred: true)
     let account = try await registry.account(of: context.session)
+    let place = try await require(body.current, of: account, request, context)
     try policy.check(new: body.new, of: account.email, account.username)
-    try await require(body.current, of: account, place, request, context)
     let hash = try await place.hash(body.new)
     journal.ended(
       try await owned(request, context).setPassword(
@@ -67,40 +68,42 @@ struct AccountController: Sendable {
     return .nothing
   }
 
-  /// `POST /v1/reauthenticate`: the user proves to be the account's owner, for what a session alone may not do.
+  /// `POST /v1/reauthenticate`: the user proves to be the account's owner, for what a session alone may not do. The response is
+  /// an access token that may do it.
   @concurrent func reauthenticate(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let body = try await request.json(as: ReauthenticationBody.self, upTo: bodyLimit)
     let account = try await registry.account(of: context.session)
     switch body.proof {
-    case .password(let password):
-      try PasswordPolicy.check(attempt: password)
-      try await require(password, of: account, try passwords.admit(isPreferred: true), request, context)
+    case .password(let password): _ = try await require(password, of: account, request, context)
     case .identity(let token, let nonce):
       guard let identityTokens else {
         throw Problem.notOffered("Sign in with Apple is not set up on this server")
       }
-      try limits.take(.passwords, from: limits.client(of: request, context.parent))
+      try limits.takeOwn(.passwords, from: limits.client(of: request, context.parent))
       let claims = try await identityTokens.verify(token, nonce: nonce, at: clock.read().forOthers)
       guard claims.identity == account.identity else { throw Problem.badIDToken }
       try await registry.use(claims.usedNonce(at: clock.now))
     }
-    try await registry.reauthenticated(context.session.id, of: account.id, now: clock.now)
-    return .nothing
+    let now = clock.now
+    guard let row = try await registry.session(context.session.id, now: now) else {
+      throw RegistryError.notFound
+    }
+    return .json(try responses.reauthenticated(row, at: now))
   }
 
-  /// `DELETE /v1/me`: permanently deletes the account and ends all its sessions. Requires the password if the account has one.
+  /// `DELETE /v1/me`: permanently deletes the account and ends all its sessions. Requires the password if the account has one, or a
+  /// recent proof if it has an identity.
   @concurrent func delete(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let body = try await request.optionalJSON(as: DeletionBody.self, upTo: bodyLimit)
-    let place = try passwords.admit(isPreferred: true)
     let account = try await registry.account(of: context.session)
     if account.passwordHash != nil {
-      let password = body?.password ?? Secret("")
-      try PasswordPolicy.check(attempt: password)
-      try await require(password, of: account, place, request, context)
+      _ = try await require(body?.password ?? Secret(""), of: account, request, context)
+    } else if account.identity != nil, !context.session.isProven(within: reauthentication, at: clock.now) {
+      throw Problem.reauthenticationRequired
     }
     journal.ended(
       try await owned(request, context).deleteAccount(account, now: clock.now), logger: context.logger)
@@ -115,26 +118,30 @@ struct AccountController: Sendable {
     registry.acting(as: .owner(from: limits.client(of: request, context.parent).text))
   }
 
-  /// Verifies the password at the cost of one hash, whether the account has one or not, and bounds guessing: a stolen session
-  /// must not find the password out. Fails with 403, not 401: the access token is valid.
+  /// Verifies the password, and bounds guessing: a stolen session must not find the password out. Fails with 403, not 401: the
+  /// access token is valid.
+  ///
+  /// - Returns: the place in the queue, for the hash of a new password.
   private func require(
-    _ password: Secret, of account: AccountRecord, _ place: PasswordPool.Place, _ request: Request,
+    _ password: Secret, of account: AccountRecord, _ request: Request,
     _ context: SignedInContext<some SessionRequestContext>
-  ) async throws {
+  ) async throws -> PasswordPool.Place {
+    try PasswordPolicy.check(attempt: password)
+    // Not worth a hash: the account's own session may know that it has no password.
+    guard let email = account.email, let hash = account.passwordHash else { throw Problem.wrongPassword }
     let client = limits.client(of: request, context.parent)
     let now = clock.now
     let device = try await registry.session(context.session.id, now: now)?.device.id
-    // Without an address there is no password to guess.
-    guard let email = account.email else {
-      guard try await place.verify(password, against: account.passwordHash) else { throw Problem.wrongPassword }
-      return
-    }
     let attempt = PasswordAttempt(
       email: email, password: password, device: device, client: client, logger: context.logger)
-    let fits = try await passwordGuard.check(attempt, for: account.id, at: now) { _ in
-      try await place.verify(password, against: account.passwordHash)
+    var place: PasswordPool.Place?
+    let fits = try await passwordGuard.check(attempt, for: account.id, at: now) { isKnown in
+      let admitted = try passwords.admit(isPreferred: isKnown)
+      place = admitted
+      return try await admitted.verify(password, against: hash)
     }
-    guard fits else { throw Problem.wrongPassword }
+    guard fits, let place else { throw Problem.wrongPassword }
+    return place
   }
 }
 #endif

@@ -33,13 +33,14 @@ struct PasswordResetController: Sendable {
   /// `POST /v1/password-reset/confirm`: sets the password and ends every session of the account.
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let body = try await request.json(as: ResetConfirmBody.self, upTo: bodyLimit)
-    try limits.take(.codes, from: limits.client(of: request, context))
+    try limits.takeOwn(.codes, from: limits.client(of: request, context))
     guard let token = OneTimeToken(presented: body.token) else { throw Problem.oneTimeTokenInvalid }
-    let place = try passwords.admit()
-    // Do not spend a hash on guesses.
+    // Do not spend a hash on guesses, nor what all clients share.
     guard let account = try await registry.account(resetBy: token, now: clock.now) else {
       throw Problem.oneTimeTokenInvalid
     }
+    try limits.takeShared(.codes)
+    let place = try passwords.admit()
     try policy.check(new: body.password, of: account.email, account.username)
     let hash = try await place.hash(body.password)
     let owned = registry.acting(as: .owner(from: limits.client(of: request, context).text))

@@ -42,6 +42,8 @@ struct SessionsController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let id = try context.sessionID
+    // Or a thief could have the owner end the wrong one.
+    if id != context.session.id { try await requireRecentSignIn(context.session) }
     let body = try await request.json(as: NameBody.self, upTo: bodyLimit)
     let row = try await registry.rename(id, of: context.session.account, to: body.name, now: clock.now)
     return .json(row.description(current: context.session.id))
@@ -82,14 +84,10 @@ struct SessionsController: Sendable {
     return .ended(journal.ended(outcome, logger: context.logger))
   }
 
-  /// A person who holds the owner's phone must not be able to sign the owner out of the other devices. Accounts without a password and an identity
-  /// have nothing to prove it with.
+  /// A person who holds the owner's phone must not be able to sign the owner out of the other devices. Accounts without a
+  /// password and an identity have nothing to prove it with.
   private func requireRecentSignIn(_ session: AuthenticatedSession) async throws {
-    guard let reauthentication else { return }
-    let now = clock.now
-    guard let row = try await registry.session(session.id, now: now),
-      now.since(row.authenticatedAt) > reauthentication
-    else { return }
+    guard !session.isProven(within: reauthentication, at: clock.now) else { return }
     let account = try await registry.account(of: session)
     guard account.passwordHash != nil || account.identity != nil else { return }
     throw Problem.reauthenticationRequired
@@ -147,7 +145,8 @@ extension SessionRow {
     json.add("id", id.rawValue)
     json.add("current", id == current)
     var device = JSONText()
-    device.add("id", self.device.id.rawValue)
+    // That of others is their secret: it makes a device one that the account knows.
+    if id == current { device.add("id", self.device.id.rawValue) }
     device.add("name", self.device.name)
     device.add("platform", self.device.platform)
     json.add("device", device)

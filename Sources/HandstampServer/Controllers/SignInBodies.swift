@@ -88,7 +88,11 @@ extension EmailAddress {
   }
 
   /// An address in Unicode's normalization form C: without it, one address could be two accounts (RFC 6532 section 3.1).
-  init?(composed text: String) { self.init(text.precomposedStringWithCanonicalMapping) }
+  init?(composed text: String) {
+    // Normalizing takes time that is quadratic in the number of combining characters.
+    guard text.utf8.count <= 1024 else { return nil }
+    self.init(text.precomposedStringWithCanonicalMapping)
+  }
 }
 
 extension String {

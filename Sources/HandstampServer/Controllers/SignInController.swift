@@ -42,8 +42,9 @@ struct SignInController: Sendable {
     let body = try await request.json(as: AppleBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
     // It may create an account, and each check costs a signature.
-    try limits.take(.signUps, from: limits.client(of: request, context))
+    try limits.takeOwn(.signUps, from: limits.client(of: request, context))
     let claims = try await identityTokens.verify(body.idToken, nonce: body.nonce, at: clock.read().forOthers)
+    try limits.takeShared(.signUps)
     if signUp == .closed {
       guard try await registry.account(identity: claims.identity) != nil else { throw Problem.signUpClosed }
     }

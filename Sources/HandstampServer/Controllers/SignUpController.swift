@@ -35,8 +35,8 @@ struct SignUpController: Sendable {
     let client = limits.client(of: request, context)
     if signUp == .confirmed { return try await sendConfirmation(to: body, client) }
     let password = try body.requiredPassword
-    try policy.check(new: password, of: body.email, body.username)
     try limits.take(.signUps, from: client)
+    try policy.check(new: password, of: body.email, body.username)
     let binding = try sessions.binding(of: request)
     let make = try await accounts.newAccount(body, password: password, boundTo: binding.thumbprint)
     return try await sessions.begin(binding, status: .created, logger: context.logger, make)
@@ -63,13 +63,14 @@ struct SignUpController: Sendable {
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let body = try await request.json(as: ConfirmBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
-    try limits.take(.codes, from: limits.client(of: request, context))
+    try limits.takeOwn(.codes, from: limits.client(of: request, context))
     guard let token = OneTimeToken(presented: body.token) else { throw Problem.oneTimeTokenInvalid }
-    let place = try passwords.admit()
-    // Do not spend a hash on guesses.
+    // Do not spend a hash on guesses, nor what all clients share.
     guard let confirmed = try await registry.signUp(confirmedBy: token, now: clock.now) else {
       throw Problem.oneTimeTokenInvalid
     }
+    try limits.takeShared(.codes)
+    let place = try passwords.admit()
     try policy.check(new: body.password, of: confirmed.email, confirmed.username)
     let hash = try await place.hash(body.password)
     return try await sessions.begin(binding, status: .created, logger: context.logger) { now in
@@ -105,10 +106,10 @@ struct SignUpController: Sendable {
       return try await sendConfirmation(to: body, client, of: try await guest(of: context.session))
     }
     let password = try body.requiredPassword
-    try policy.check(new: password, of: body.email, body.username)
     let guest = try await guest(of: context.session)
     let binding = try sessions.binding(of: request, replacing: context.session)
     try limits.take(.signUps, from: client)
+    try policy.check(new: password, of: body.email, body.username)
     let hash = try await passwords.hash(password)
     metrics.update { $0.upgrades += 1 }
     return try await sessions.begin(binding, status: .ok, logger: context.logger) { now in

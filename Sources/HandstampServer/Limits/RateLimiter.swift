@@ -24,7 +24,16 @@ final class RateLimiter: Sendable {
     var subject: Subject
   }
 
-  private struct Buckets {
+  /// Which buckets of an operation.
+  struct Buckets: OptionSet {
+    let rawValue: Int
+    /// Those of the client's address and of the subject.
+    static let own = Buckets(rawValue: 1)
+    /// That of all clients together.
+    static let shared = Buckets(rawValue: 2)
+  }
+
+  private struct Content {
     /// When each bucket is full again. One that is full is the same as none.
     var fullAt: [Key: Duration] = [:]
     var nextSweep = 0
@@ -38,7 +47,7 @@ final class RateLimiter: Sendable {
   private let rules: ServerLimits
   /// A monotonic clock.
   private let uptime: @Sendable () -> Duration
-  private let buckets = Locked(Buckets())
+  private let content = Locked(Content())
 
   init(_ rules: ServerLimits, uptime: @escaping @Sendable () -> Duration) {
     self.rules = rules
@@ -50,41 +59,41 @@ final class RateLimiter: Sendable {
     rules == self.rules ? self : RateLimiter(rules, uptime: uptime)
   }
 
-  /// Takes one from each bucket of the operation, or nothing if one of them is empty.
+  /// Takes one from each of the operation's buckets, or nothing if one of them is empty.
   ///
   /// - Parameters:
   ///   - client: where the request comes from; `nil` if there is no limit by address.
   ///   - subject: what it is about; `nil` if there is no limit by subject, or it was taken before.
-  ///   - isPrivileged: whether the limit of all clients together does not apply.
   func take(
-    _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String?, isPrivileged: Bool = false
+    _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String?,
+    _ which: Buckets = [.own, .shared]
   ) throws(Refusal) {
     let rule = rules[operation]
     var wanted: [(Key, RateLimit)] = []
-    if let limit = rule.perAddress, let client {
+    if which.contains(.own), let limit = rule.perAddress, let client {
       wanted.append((Key(operation: operation, subject: .address(client.address?.network)), limit))
     }
-    if let limit = rule.perSubject, let subject {
+    if which.contains(.own), let limit = rule.perSubject, let subject {
       wanted.append((Key(operation: operation, subject: .named(subject)), limit))
     }
-    if let limit = rule.overall, !isPrivileged {
+    if which.contains(.shared), let limit = rule.overall {
       wanted.append((Key(operation: operation, subject: .everyone), limit))
     }
     guard !wanted.isEmpty else { return }
     let now = uptime()
-    let refusal = buckets.withLock { buckets -> Refusal? in
+    let refusal = content.withLock { content -> Refusal? in
       for (key, limit) in wanted {
-        let debt = (buckets.fullAt[key] ?? now) - now
+        let debt = (content.fullAt[key] ?? now) - now
         let room = limit.window - limit.interval
         if debt > room { return Refusal(limit: limit, wait: debt - room) }
       }
-      for (key, limit) in wanted { buckets.fullAt[key] = max(buckets.fullAt[key] ?? now, now) + limit.interval }
-      if buckets.fullAt.count >= max(buckets.nextSweep, RateLimiter.sweepSize) {
-        buckets.fullAt = buckets.fullAt.filter { $0.value > now }
+      for (key, limit) in wanted { content.fullAt[key] = max(content.fullAt[key] ?? now, now) + limit.interval }
+      if content.fullAt.count >= max(content.nextSweep, RateLimiter.sweepSize) {
+        content.fullAt = content.fullAt.filter { $0.value > now }
         // Not before as many are new, so that a sweep costs little per request.
-        buckets.nextSweep = buckets.fullAt.count * 2
+        content.nextSweep = content.fullAt.count * 2
         // Only without a limit of all clients together can there be so many.
-        if buckets.fullAt.count >= RateLimiter.most { buckets.fullAt = [:] }
+        if content.fullAt.count >= RateLimiter.most { content.fullAt = [:] }
       }
       return nil
     }
@@ -92,6 +101,6 @@ final class RateLimiter: Sendable {
   }
 
   /// The number of buckets that are not full, at most twice as many.
-  var count: Int { buckets.withLock { $0.fullAt.count } }
+  var count: Int { content.withLock { $0.fullAt.count } }
 }
 #endif

@@ -14,15 +14,31 @@ struct RequestLimits: Sendable {
     ClientAddress(of: request.headers, peer: context.channel.remoteAddress, behind: proxies)
   }
 
-  /// Takes one from the buckets of an operation, see ``RateLimiter/take(_:from:about:isPrivileged:)``.
+  /// Takes one from all buckets of an operation, or none if one is empty.
   ///
   /// - Throws: ``Problem`` `rate_limited` with the time until the same request may succeed.
   func take(
-    _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String? = nil,
-    isPrivileged: Bool = false
+    _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String? = nil
+  ) throws(Problem) {
+    try take(operation, client, subject, [.own, .shared])
+  }
+
+  /// Takes one from the buckets of the client and the subject, for a request that may turn out to be worthless: it must use up
+  /// nothing that others need. If it is worth its work, ``takeShared(_:)`` follows.
+  func takeOwn(
+    _ operation: ServerLimits.Operation, from client: ClientAddress, about subject: String? = nil
+  ) throws(Problem) {
+    try take(operation, client, subject, .own)
+  }
+
+  /// Takes one from the bucket of all clients together.
+  func takeShared(_ operation: ServerLimits.Operation) throws(Problem) { try take(operation, nil, nil, .shared) }
+
+  private func take(
+    _ operation: ServerLimits.Operation, _ client: ClientAddress?, _ subject: String?, _ buckets: RateLimiter.Buckets
   ) throws(Problem) {
     do throws(RateLimiter.Refusal) {
-      try limiter.take(operation, from: client, about: subject, isPrivileged: isPrivileged)
+      try limiter.take(operation, from: client, about: subject, buckets)
     } catch {
       metrics.update { $0.rateLimited += 1 }
       throw .rateLimited(operation.rawValue, error.limit, wait: error.wait)

@@ -51,6 +51,7 @@ struct IntrospectionController: Sendable {
     json.add("token_type", claims.thumbprint == nil ? "Bearer" : "DPoP")
     json.add("exp", claims.expiresAt.seconds)
     json.add("iat", claims.issuedAt.seconds)
+    if let proven = claims.authenticatedAt { json.add("auth_time", proven.seconds) }
     json.add("sub", claims.account.rawValue)
     json.add("aud", claims.audience)
     json.add("iss", issuer)

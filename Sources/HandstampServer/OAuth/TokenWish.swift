@@ -8,6 +8,8 @@ struct TokenWish: Sendable {
   private let resource: String?
   private let issuer: String
   private let audiences: [String]
+  /// The scopes that the client is configured with; `nil` for the server's own app.
+  private let scopes: [String]?
 
   /// - Parameter scope: the requested scope; only a refresh has one.
   /// - Throws: `invalid_target` if the form names several resources.
@@ -18,6 +20,7 @@ struct TokenWish: Sendable {
     resource = try form.resource()
     self.issuer = issuer
     audiences = client?.audiences ?? []
+    scopes = client?.scopes
   }
 
   /// The error if the session was not granted this.
@@ -27,12 +30,14 @@ struct TokenWish: Sendable {
   ///
   /// - Parameter client: the session's grant; `nil` for the server's own app.
   func narrowed(_ client: SessionClient?) -> SessionClient?? {
-    guard scope != nil || resource != nil else { return .some(nil) }
+    let lost = lostScopes(of: client)
+    guard scope != nil || resource != nil || !lost.isEmpty || hasLostAudience(client) else { return .some(nil) }
     guard let client else {
       // The server's own app has no scopes and only one API.
       return scope == nil && resource == issuer ? .some(nil) : nil
     }
-    let granted = client.scope.split(separator: " ")
+    guard !hasLostAudience(client) else { return nil }
+    let granted = client.scope.split(separator: " ").filter { !lost.contains($0) }
     let asked = scope?.split(separator: " ") ?? granted
     guard asked.allSatisfy({ granted.contains($0) }) else { return nil }
     let audience = resource ?? client.audience
@@ -42,6 +47,19 @@ struct TokenWish: Sendable {
     return .some(
       SessionClient(
         id: client.id, scope: asked.joined(separator: " "), audience: audience == issuer ? nil : audience))
+  }
+}
+
+extension TokenWish {
+  /// The scopes that the operator has taken from the client since the session began.
+  private func lostScopes(of client: SessionClient?) -> Set<Substring> {
+    guard let scopes, let client else { return [] }
+    return Set(client.scope.split(separator: " ")).filter { !scopes.contains(String($0)) }
+  }
+
+  private func hasLostAudience(_ client: SessionClient?) -> Bool {
+    guard scopes != nil, let audience = client?.audience else { return false }
+    return !audiences.contains(audience)
   }
 }
 

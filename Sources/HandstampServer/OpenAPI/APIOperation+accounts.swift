@@ -56,7 +56,12 @@ extension APIOperation {
           "anyOf": [
             S.object(["password": S.secret]), S.object(["id_token": S.secret, "nonce": S.string()]),
           ],
-        ]), answers: [.nothing, weak, .problem(403, "wrong_credentials", "id_token_invalid", "not_offered")]),
+        ]),
+        answers: [
+          .ok(
+            S.object(["access_token": S.secret, "token_type": S.choice(["Bearer", "DPoP"]), "expires_in": S.integer])),
+          weak, .problem(403, "wrong_credentials", "id_token_invalid", "not_offered"),
+        ]),
       APIOperation(
         method: .post, path: "/v1/password-reset", tag: "accounts", summary: "Request a mail to set a new password.",
         body: .json(S.object(["email": S.email])), answers: [.accepted(S.status("mail_sent")), closed]),
@@ -80,7 +85,7 @@ extension APIOperation {
         access: .session,
         body: .json(
           S.object(["password": ["type": ["string", "null"]] as APIObject], optional: ["password"]), isRequired: false),
-        answers: [.nothing, weak, .problem(403, "wrong_credentials", "not_offered")]),
+        answers: [.nothing, weak, .problem(403, "wrong_credentials", "not_offered", "reauthentication_required")]),
     ]
   }
 
@@ -102,7 +107,7 @@ extension APIOperation {
       APIOperation(
         method: .patch, path: "/v1/sessions/{id}", tag: "sessions", summary: "Rename a device.", access: .session,
         parameters: [id], body: .json(S.object(["name": S.name])),
-        answers: [.ok(S.named("SignedInDevice")), .problem(404, "not_found")]),
+        answers: [.ok(S.named("SignedInDevice")), stale, .problem(404, "not_found")]),
       APIOperation(
         method: .delete, path: "/v1/sessions/{id}", tag: "sessions", summary: "End a session of the account.",
         access: .session, parameters: [id], answers: [.nothing, .problem(404, "not_found"), stale]),

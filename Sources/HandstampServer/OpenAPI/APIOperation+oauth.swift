@@ -47,11 +47,12 @@ extension APIOperation {
             S.object(
               [
                 "active": S.boolean, "scope": S.string(), "client_id": S.string(), "token_type": S.string(),
-                "exp": S.integer, "iat": S.integer, "sub": S.string(), "aud": APIObject(), "iss": S.string(),
+                "exp": S.integer, "iat": S.integer, "auth_time": S.integer, "sub": S.string(), "aud": APIObject(),
+                "iss": S.string(),
                 "jti": S.string(), "sid": S.string(), "cnf": ["type": "object"] as APIObject,
               ],
               optional: [
-                "scope", "client_id", "token_type", "exp", "iat", "sub", "aud", "iss", "jti", "sid", "cnf",
+                "scope", "client_id", "token_type", "exp", "iat", "auth_time", "sub", "aud", "iss", "jti", "sid", "cnf",
               ]))
         ]),
       APIOperation(

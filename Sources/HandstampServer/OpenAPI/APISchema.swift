@@ -72,7 +72,8 @@ enum APISchema {
         ], optional: ["scope", "revocation_handle", "profile"]),
       "SignedInDevice": object(
         [
-          "id": string(), "current": boolean, "device": named("Device"), "created_at": instant,
+          "id": string(), "current": boolean,
+          "device": object(["id": name, "name": name, "platform": name], optional: ["id"]), "created_at": instant,
           "created_at_ms": milliseconds, "last_seen_at": instant, "last_seen_at_ms": milliseconds,
           "expires_at": instant, "expires_at_ms": milliseconds,
         ], optional: ["expires_at", "expires_at_ms"]),

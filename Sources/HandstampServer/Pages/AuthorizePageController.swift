@@ -40,8 +40,14 @@ struct AuthorizePageController: Sendable {
       return try await web.signIn(by: visit, backTo: here + SignInWish.met(in: query), request, context)
     case "sign-out": return try await web.signOut(by: visit, backTo: here + query)
     case "allow":
-      guard let account else { return web.signInPage(visit) }
-      let code = try await web.registry.issueCode(asked.grant, to: account.id, now: web.clock.now)
+      guard account != nil, let user = visit.web else { return web.signInPage(visit) }
+      let code: OneTimeToken
+      do throws(RegistryError) {
+        code = try await web.registry.issueCode(asked.grant, by: user, now: web.clock.now)
+      } catch {
+        guard error == .accountChanged else { throw error }
+        return web.signInPage(visit)
+      }
       return back([("code", code.secret.withExposed { $0 })], asked.grant.redirectURI, asked.state)
     case "deny":
       return back([("error", "access_denied")], asked.grant.redirectURI, asked.state)

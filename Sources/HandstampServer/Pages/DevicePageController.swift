@@ -27,7 +27,8 @@ struct DevicePageController: Sendable {
     let action = visit.form?["action"]
     if action == "sign-in" { return try await web.signIn(by: visit, backTo: here, request, context) }
     if action == "sign-out" { return try await web.signOut(by: visit, backTo: here) }
-    guard let account = visit.account else { return web.signInPage(visit) }
+    guard let user = visit.web else { return web.signInPage(visit) }
+    let account = user.account
     let now = web.clock.now
     let typed = visit.form?["user_code"] ?? ""
     guard pacing.mayGuess(account.id, now: now) else {
@@ -44,7 +45,7 @@ struct DevicePageController: Sendable {
     case "look": return devicePage(grant, code, account, visit)
     case "allow", "deny":
       let allows = action == "allow"
-      guard try await web.registry.answerDevice(showing: code, as: account.id, allows: allows, now: now) else {
+      guard try await web.registry.answerDevice(showing: code, by: user, allows: allows, now: now) else {
         return codePage(visit, typed: typed, words: wrong)
       }
       return Page(
@@ -63,7 +64,8 @@ struct DevicePageController: Sendable {
         \(error)<form method="post">\(visit.field)<label for="user_code">Code shown on the device</label>\
         <input id="user_code" class="code" name="user_code" value="\(String(typed.prefix(32)))" autocomplete="off" \
         autocapitalize="characters" spellcheck="false" required autofocus>\
-        <button name="action" value="look">Continue</button></form>
+        <button name="action" value="look">Continue</button>\
+        <button name="action" value="sign-out" formnovalidate>Use a different account</button></form>
         """,
       cookies: visit.cookies
     ).response(of: web.issuer)
@@ -79,7 +81,8 @@ struct DevicePageController: Sendable {
         <strong>\(account.shownName)</strong>. Continue only if you have this device in front of you. If someone sent you \
         this code, don’t allow it.</p>\(Page.scopes(grant.scope))\
         <form method="post">\(visit.field)<input type="hidden" name="user_code" value="\(code.text)">\
-        <button name="action" value="allow">Allow</button><button name="action" value="deny">Don’t allow</button></form>
+        <button name="action" value="allow">Allow</button><button name="action" value="deny">Don’t allow</button>\
+        <button name="action" value="sign-out">Use a different account</button></form>
         """,
       cookies: visit.cookies
     ).response(of: web.issuer)

@@ -44,7 +44,7 @@ final class PasswordGuard: Sendable {
     _ check: (_ isKnownDevice: Bool) async throws -> Bool
   ) async throws -> Bool {
     let (subject, isKnown) = try await subject(of: attempt, account, at: now)
-    try limits.take(.passwords, from: attempt.client, about: attempt.email.normalized, isPrivileged: isKnown)
+    try limits.takeOwn(.passwords, from: attempt.client, about: attempt.email.normalized)
     let others = pending.withLock { pending in
       defer { pending[subject, default: 0] += 1 }
       return pending[subject, default: 0]
@@ -61,6 +61,7 @@ final class PasswordGuard: Sendable {
       attempt.logger.notice("Password not checked, too many were wrong", metadata: metadata(of: attempt))
       throw Problem.rateLimited("guesses", RateLimit(burst: GuessCount.free, every: GuessCount.pause), wait: wait)
     }
+    if !isKnown { try limits.takeShared(.passwords) }
     guard try await check(isKnown) else {
       let count = try await registry.acting(as: .server(from: attempt.client.text))
         .countGuess(of: subject, account: account, now: now)

@@ -64,11 +64,14 @@ public struct PasswordPolicy: Sendable, Hashable {
 
   /// Returns whether a password is a context word with at most four further characters, or such a word several times.
   private func isContext(_ password: String, _ names: [String]) -> Bool {
+    // Each word is looked for in the password, so both are bounded.
+    guard password.utf8.count <= 512 else { return false }
     let words = (contextWords + names).flatMap { name -> [String] in
       let folded = PasswordPolicy.folded(name)
       return [folded] + folded.split { !$0.isLetter && !$0.isNumber }.map(String.init)
     }
-    return words.contains { word in
+    return Set(words.filter { $0.utf8.count >= 4 }).sorted { $0.utf8.count > $1.utf8.count }.prefix(32).contains {
+      word in
       guard word.count >= 4 else { return false }
       let rest = password.replacingOccurrences(of: word, with: "")
       return rest.count < password.count && rest.count <= 4

@@ -12,15 +12,26 @@ public struct AuthenticatedSession: Sendable, Hashable {
   public let tokenExpiresAt: UnixTime
   /// The JWK thumbprint of the key that the token is bound to, whose possession the request has proved (RFC 9449).
   let thumbprint: String?
+  /// When the user proved to be the account's owner, as the access token says, in whole seconds; `nil` if it does not say.
+  public let authenticatedAt: UnixTime?
 
   init(
-    account: AccountID, id: SessionID, scopes: [String]? = nil, tokenExpiresAt: UnixTime, thumbprint: String? = nil
+    account: AccountID, id: SessionID, scopes: [String]? = nil, tokenExpiresAt: UnixTime, thumbprint: String? = nil,
+    authenticatedAt: UnixTime? = nil
   ) {
     self.account = account
     self.id = id
     self.scopes = scopes
     self.tokenExpiresAt = tokenExpiresAt
     self.thumbprint = thumbprint
+    self.authenticatedAt = authenticatedAt
+  }
+
+  /// Returns whether the user has proved to be the account's owner within that time. In whole seconds, as the token has it: never
+  /// less than the operator's time, and less than a second more.
+  func isProven(within limit: Duration?, at now: UnixTime) -> Bool {
+    guard let limit else { return true }
+    return authenticatedAt.map { now.seconds - $0.seconds <= limit.components.seconds } ?? false
   }
 }
 #endif

@@ -32,15 +32,13 @@ struct Authenticator: Sendable {
     }
     try checkProof(of: request, token, claims, scheme, at: time)
     try await requireLive(claims, scheme, at: time.now, logger: logger)
-    guard !clients.isFirstParty(claims.client) else {
-      return AuthenticatedSession(
-        account: claims.account, id: claims.session, tokenExpiresAt: claims.expiresAt, thumbprint: claims.thumbprint)
+    let scopes = clients.isFirstParty(claims.client) ? nil : claims.scope?.split(separator: " ").map(String.init) ?? []
+    if let scopes {
+      guard let scope, scopes.contains(scope) else { throw Problem.insufficientScope(scheme, scope) }
     }
-    let scopes = claims.scope?.split(separator: " ").map(String.init) ?? []
-    guard let scope, scopes.contains(scope) else { throw Problem.insufficientScope(scheme, scope) }
     return AuthenticatedSession(
       account: claims.account, id: claims.session, scopes: scopes, tokenExpiresAt: claims.expiresAt,
-      thumbprint: claims.thumbprint)
+      thumbprint: claims.thumbprint, authenticatedAt: claims.authenticatedAt)
   }
 
   /// Requires a proof with a bound token, and a bound token with a proof (RFC 9449 section 7).

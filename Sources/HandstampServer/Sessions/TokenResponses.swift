@@ -27,11 +27,28 @@ struct TokenResponses: Sendable {
     _ row: SessionRow, _ refreshToken: RefreshToken, for client: SessionClient? = nil
   ) throws(RegistryError) -> JSONText {
     let client = client ?? row.client
+    var json = try accessToken(of: row, for: client, authenticatedAt: row.authenticatedAt)
+    json.add("refresh_token", refreshToken.secret.withExposed { $0 })
+    json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
+    json.add("session_id", row.id.rawValue)
+    return json
+  }
+
+  /// Returns the response to a reauthentication: another access token of the session, which alone has the new `auth_time`.
+  /// Copies of the session's other tokens gain nothing, nor do those that are refreshed from them (RFC 9068 section 2.2.1).
+  func reauthenticated(_ row: SessionRow, at now: UnixTime) throws(RegistryError) -> JSONText {
+    try accessToken(of: row, for: row.client, authenticatedAt: now)
+  }
+
+  private func accessToken(
+    of row: SessionRow, for client: SessionClient?, authenticatedAt: UnixTime
+  ) throws(RegistryError) -> JSONText {
     let access: AccessTokens.Minted
     do {
       access = try tokens.mint(
         account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint,
-        at: clock.read().forTokens, until: row.absoluteExpiry, signedWith: clients.signing(for: client?.id))
+        authenticatedAt: authenticatedAt, at: clock.read().forTokens, until: row.absoluteExpiry,
+        signedWith: clients.signing(for: client?.id))
     } catch {
       throw .unavailable("signing failed: \(type(of: error))")
     }
@@ -39,9 +56,6 @@ struct TokenResponses: Sendable {
     json.add("access_token", access.text)
     json.add("token_type", row.dpopThumbprint == nil ? "Bearer" : "DPoP")
     json.add("expires_in", access.life)
-    json.add("refresh_token", refreshToken.secret.withExposed { $0 })
-    json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
-    json.add("session_id", row.id.rawValue)
     return json
   }
 }

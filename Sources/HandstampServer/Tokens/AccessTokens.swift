@@ -22,6 +22,8 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     var audience: String
     /// The thumbprint of the key that it is bound to (RFC 9449 section 6).
     var thumbprint: String?
+    /// When the user proved to be the account's owner, in whole seconds.
+    var authenticatedAt: UnixTime?
     var id: String
     var issuedAt: UnixTime
     var expiresAt: UnixTime
@@ -69,9 +71,12 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   }
 
   /// Issues a token. Its `jti` is unique. It outlasts `limit`, the end of its session, by at most a second.
+  ///
+  /// - Parameter authenticatedAt: when the user proved to be the account's owner: `auth_time` (RFC 9068 section 2.2.1).
   func mint(
-    account: AccountID, session: SessionID, client: SessionClient? = nil, thumbprint: String? = nil, at now: UnixTime,
-    until limit: UnixTime? = nil, signedWith algorithm: SigningKeys.Algorithm = .es256
+    account: AccountID, session: SessionID, client: SessionClient? = nil, thumbprint: String? = nil,
+    authenticatedAt: UnixTime? = nil, at now: UnixTime, until limit: UnixTime? = nil,
+    signedWith algorithm: SigningKeys.Algorithm = .es256
   ) throws -> Minted {
     guard let signer = current[algorithm.jws] else { throw JWSPrivateKey.Fault() }
     let left = limit.map { max(.seconds(1), $0.since(now)) } ?? life
@@ -90,6 +95,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
       confirmation.add("jkt", thumbprint)
       payload.add("cnf", confirmation)
     }
+    if let authenticatedAt { payload.add("auth_time", authenticatedAt.seconds) }
     payload.add("iat", now.seconds)
     // Rounded up, so that a token is valid for at least `expires_in`.
     payload.add("exp", (now.advanced(by: life).milliseconds + 999) / 1000)
@@ -120,8 +126,9 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     return .success(
       Claims(
         account: AccountID(claims.sub), session: SessionID(claims.sid), client: claims.client_id, scope: claims.scope,
-        audience: claims.aud, thumbprint: claims.thumbprint, id: claims.jti, issuedAt: UnixTime(seconds: claims.iat),
-        expiresAt: end))
+        audience: claims.aud, thumbprint: claims.thumbprint,
+        authenticatedAt: claims.auth_time.map { UnixTime(seconds: $0) }, id: claims.jti,
+        issuedAt: UnixTime(seconds: claims.iat), expiresAt: end))
   }
 
   var description: String { "access tokens of \(issuer)" }
@@ -131,7 +138,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   private struct Payload {
     var iss, sub, aud, sid, client_id, jti: String
     var exp, iat: Int64
-    var nbf: Int64?
+    var nbf, auth_time: Int64?
     var scope, thumbprint: String?
 
     init?(_ json: JSONValue) {
@@ -139,12 +146,13 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
         let sid = json["sid"]?.string, let client = json["client_id"]?.string, let jti = json["jti"]?.string,
         let exp = json["exp"]?.integer, let iat = json["iat"]?.integer
       else { return nil }
-      let (nbf, scope, cnf) = (json["nbf"], json["scope"], json["cnf"])
-      guard nbf == nil || nbf?.integer != nil, scope == nil || scope?.string != nil,
+      let (nbf, authTime, scope, cnf) = (json["nbf"], json["auth_time"], json["scope"], json["cnf"])
+      guard nbf == nil || nbf?.integer != nil, authTime == nil || authTime?.integer != nil,
+        scope == nil || scope?.string != nil,
         cnf == nil || cnf?["jkt"]?.string != nil
       else { return nil }
       (self.iss, self.sub, self.aud, self.sid, client_id, self.jti) = (iss, sub, aud, sid, client, jti)
-      (self.exp, self.iat, self.nbf) = (exp, iat, nbf?.integer)
+      (self.exp, self.iat, self.nbf, auth_time) = (exp, iat, nbf?.integer, authTime?.integer)
       self.scope = scope?.string
       thumbprint = cnf?["jkt"]?.string
     }

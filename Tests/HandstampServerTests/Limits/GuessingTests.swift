@@ -73,6 +73,16 @@ import Testing
     }
   }
 
+  @Test func `does not use up what everyone together may try, once it is stopped`() async throws {
+    try await TestServer.run {
+      $0.limits[.passwords].overall = RateLimit(burst: 15, every: .seconds(3600))
+    } body: { test in
+      _ = try await test.signUp("eve@example.org", device: "phone")
+      for _ in 0..<30 { _ = try await attempt(test) }
+      #expect(try await attempt(test, "eve@example.org", password: TestServer.password).status == 200)
+    }
+  }
+
   @Test func `stops alike for an address without an account`() async throws {
     try await TestServer.run { test in
       _ = try await test.signUp()

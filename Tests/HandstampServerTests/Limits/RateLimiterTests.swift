@@ -21,13 +21,14 @@ import Testing
 
   /// Takes until it is refused; returns how often that succeeded, and the refusal.
   private func drain(
-    _ limiter: RateLimiter, _ address: String = "192.0.2.1", about subject: String? = nil, isPrivileged: Bool = false,
+    _ limiter: RateLimiter, _ address: String = "192.0.2.1", about subject: String? = nil,
+    _ buckets: RateLimiter.Buckets = [.own, .shared],
     atMost most: Int = 100
   ) throws -> (Int, RateLimiter.Refusal?) {
     for number in 0..<most {
       do throws(RateLimiter.Refusal) {
         let client = try? client(address)
-        try limiter.take(.mails, from: client, about: subject, isPrivileged: isPrivileged)
+        try limiter.take(.mails, from: client, about: subject, buckets)
       } catch { return (number, error) }
     }
     return (most, nil)
@@ -64,7 +65,7 @@ import Testing
     #expect(try drain(limiter, about: "ada").0 == 2)
     #expect(try drain(limiter, about: "bob").0 == 1)
     #expect(try drain(limiter, about: "eve").1?.limit.burst == 3)
-    #expect(try drain(limiter, about: "zoe", isPrivileged: true).0 == 2)
+    #expect(try drain(limiter, about: "zoe", .own).0 == 2)
   }
 
   @Test func `take nothing when one bucket is empty`() throws {

@@ -59,6 +59,19 @@ import Testing
     }
   }
 
+  @Test func `of all clients together are not used up by worthless requests`() async throws {
+    try await TestServer.run {
+      $0.limits[.codes].overall = RateLimit(burst: 2, every: .seconds(3600))
+    } body: { test in
+      let garbage = "hsl1." + String(repeating: "A", count: 43)
+      for _ in 0..<5 {
+        let reset = try await test.client.post(
+          "/v1/password-reset/confirm", json: #"{"token":"\#(garbage)","new_password":"a long enough one"}"#)
+        #expect(reset.code == "link_invalid")
+      }
+    }
+  }
+
   @Test func `of refreshes count by session and never look like a sign-out`() async throws {
     try await TestServer.run {
       $0.limits[.refreshes].perSubject = RateLimit(burst: 3, every: .seconds(10))

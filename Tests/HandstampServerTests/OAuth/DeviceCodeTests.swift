@@ -59,6 +59,21 @@ import Testing
     }
   }
 
+  @Test(arguments: [false, true]) func `can be let in by another user of the same browser`(isShown: Bool) async throws {
+    try await TestServer.runOAuth { test in
+      let device = try await Device(test)
+      let browser = Browser(test.client.base)
+      let path = "/device?user_code=" + device.userCode
+      var page = try await browser.signIn(at: path)
+      if isShown { page = try await browser.press("look", on: page, at: path, [("user_code", device.userCode)]) }
+      #expect(page.text.contains(#"value="sign-out""#))
+      let left = try await browser.press("sign-out", on: page, at: path)
+      #expect(left.status == 303 && left.location == "https://id.example.org" + path)
+      #expect(try await browser.get(path).title == "Sign in")
+      #expect(try await device.ask().json["error"] == "authorization_pending")
+    }
+  }
+
   @Test func `learns of a denial`() async throws {
     try await TestServer.runOAuth { test in
       let device = try await Device(test)

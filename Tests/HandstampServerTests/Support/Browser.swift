@@ -181,6 +181,7 @@ extension TestServer {
       try ConfiguredClient(
         id: "other", redirectURIs: ["https://other.example.org/cb?a=b"], flows: [.code, .device], scopes: ["read"]),
       try ConfiguredClient(id: "own", redirectURIs: ["org.example.own:/"], isFirstParty: true),
+      try ConfiguredClient(id: "own-tv", flows: [.device], isFirstParty: true),
       try ConfiguredClient(id: "api", secretHash: hash, flows: [], introspects: true),
       try ConfiguredClient(id: "https://api.example.org", secretHash: hash, flows: []),
       try ConfiguredClient(

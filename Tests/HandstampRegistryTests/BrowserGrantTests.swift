@@ -1,0 +1,203 @@
+import HandstampCore
+import HandstampTesting
+import Testing
+
+@testable import HandstampRegistry
+
+/// What the browser of a user has been given: its session, and the codes that it has allowed. An end of all sessions and a new
+/// password end these as well.
+@Suite(.timeLimit(.minutes(5))) struct `What a browser was given` {
+  private struct Given {
+    let world: World
+    let browser: OneTimeToken
+    let code: OneTimeToken
+    let device: OneTimeToken
+    let verifier = Secret(String(repeating: "v", count: 43))
+
+    init(_ world: World) async throws {
+      self.world = world
+      browser = try await world.registry.beginWebSession(of: world.ada, on: DeviceID("browser"), now: start)
+      let user = try #require(try await world.registry.webSession(browser.secret, now: start))
+      code = try await world.registry.issueCode(Self.grant, by: user, now: start)
+      let codes = try await world.registry.beginDevice(
+        DeviceGrant(client: "tv", clientName: "TV", scope: ""), now: start)
+      #expect(try await world.registry.answerDevice(showing: codes.user, by: user, allows: true, now: start))
+      device = codes.device
+    }
+
+    /// The challenge of the verifier (RFC 7636 section 4.2).
+    static let grant = CodeGrant(
+      client: "app", clientName: "App", redirectURI: "app:/", challenge: "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM",
+      scope: "")
+
+    func isSignedIn() async throws -> Bool {
+      try await world.registry.webSession(browser.secret, now: start) != nil
+    }
+
+    /// Whether either code begins a session.
+    func begins() async throws -> [Bool] {
+      let claim = CodeClaim(client: "app", redirectURI: "app:/", verifier: verifier)
+      let code = try await world.registry.redeemCode(code.secret, claim, now: start)
+      let device = try await world.registry.redeemDevice(device.secret, client: "tv", now: start)
+      func isSession(_ outcome: CodeOutcome) -> Bool { if case .signedIn = outcome { true } else { false } }
+      func isSession(_ outcome: DeviceOutcome) -> Bool { if case .signedIn = outcome { true } else { false } }
+      return [isSession(code), isSession(device)]
+    }
+  }
+
+  @Test func `begins sessions`() async throws {
+    let given = try await Given(World())
+    #expect(try await given.isSignedIn())
+    #expect(try await given.begins() == [true, true])
+  }
+
+  enum Event: CaseIterable { case endAll, endOthers, newPassword, reset, elsewhere }
+
+  @Test(arguments: Event.allCases) func `ends with the sessions of its account`(event: Event) async throws {
+    let world = try await World()
+    let given = try await Given(world)
+    let registry = world.registry
+    switch event {
+    case .endAll: _ = try await registry.endAll(of: world.ada.id, now: start)
+    case .endOthers:
+      let kept = try await world.signIn("phone", world.ada)
+      _ = try await registry.endAll(of: world.ada.id, except: kept.row.id, now: start)
+    case .newPassword:
+      _ = try await registry.setPassword(
+        of: world.ada, hash: Secret("new"), keeping: nil, endingOthers: false, now: start)
+    case .reset:
+      let token = try await registry.beginReset(of: world.ada, now: start)
+      _ = try await registry.resetPassword(with: token, hash: Secret("new"), now: start)
+    case .elsewhere: _ = try await registry.credentialsChanged(of: world.ada.id, now: start)
+    }
+    #expect(try await !given.isSignedIn())
+    #expect(try await given.begins() == [false, false])
+    #expect(try await registry.sessions(of: world.ada.id, now: start).count == (event == .endOthers ? 1 : 0))
+  }
+
+  @Test func `cannot be extended by a request that was on its way`() async throws {
+    let world = try await World()
+    let registry = world.registry
+    for event in [Event.endAll, .elsewhere] {
+      let browser = try await registry.beginWebSession(
+        of: try #require(try await registry.account(world.ada.id)), on: DeviceID("browser"), now: start)
+      let user = try #require(try await registry.webSession(browser.secret, now: start))
+      let codes = try await registry.beginDevice(DeviceGrant(client: "tv", clientName: "TV", scope: ""), now: start)
+      if event == .endAll {
+        _ = try await registry.endAll(of: world.ada.id, now: start)
+      } else {
+        _ = try await registry.credentialsChanged(of: world.ada.id, now: start)
+      }
+      await #expect(throws: RegistryError.accountChanged) {
+        try await registry.issueCode(Given.grant, by: user, now: start)
+      }
+      let isAnswered = try? await registry.answerDevice(showing: codes.user, by: user, allows: true, now: start)
+      #expect(isAnswered != true)
+    }
+    await #expect(throws: RegistryError.accountChanged) {
+      try await registry.beginWebSession(of: world.ada, on: DeviceID("browser"), now: start)
+    }
+  }
+
+  @Test func `is a theft if its code comes twice, and the owner is told`() async throws {
+    let world = try await World()
+    var registry = world.registry
+    registry.notices = [.tokenTheft]
+    let given = try await Given(world)
+    let claim = CodeClaim(client: "app", redirectURI: "app:/", verifier: given.verifier)
+    _ = try await registry.redeemCode(given.code.secret, claim, now: start)
+    guard case .replayed(let outcome) = try await registry.redeemCode(given.code.secret, claim, now: start) else {
+      Issue.record("not noticed")
+      return
+    }
+    #expect(outcome.ended.count == 1)
+    #expect(try await registry.store.facts(.mail, subject: world.ada.id.rawValue).count == 1)
+    let actions = try await registry.store.auditedActions(after: 0, limit: 10)
+    #expect(actions.map(\.audited.action).last == AuditedAction.Kind.theftDetected.rawValue)
+  }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct `A device that was thrown out` {
+  private let now = start.advanced(by: .seconds(60))
+
+  private func isKnown(_ world: World, _ device: String) async throws -> [Bool] {
+    [
+      try await world.registry.knows(DeviceID(device), of: world.ada.id, now: now),
+      try await !world.registry.isNews(DeviceID(device), of: world.ada.id, now: now),
+    ]
+  }
+
+  @Test func `is no longer known`() async throws {
+    let world = try await World()
+    let phone = try await world.signIn("phone", world.ada)
+    let name = phone.row.device.id.rawValue
+    #expect(try await isKnown(world, name) == [true, true])
+    _ = try await world.registry.end(phone.row.id, of: world.ada.id, now: start)
+    #expect(try await isKnown(world, name) == [false, false])
+  }
+
+  @Test func `together with all others keeps its count of guesses, and its return is news`() async throws {
+    let world = try await World()
+    let phone = try await world.signIn("phone", world.ada)
+    let name = phone.row.device.id.rawValue
+    _ = try await world.registry.endAll(of: world.ada.id, now: start)
+    #expect(try await isKnown(world, name) == [true, false])
+    _ = try await world.signIn("phone", world.ada)
+    #expect(try await isKnown(world, name) == [true, true])
+  }
+
+  @Test func `by its own user stays known`() async throws {
+    let world = try await World()
+    let phone = try await world.signIn("phone", world.ada)
+    _ = try await world.registry.end(phone.row.id, of: world.ada.id, reason: .signedOut, now: start)
+    #expect(try await isKnown(world, phone.row.device.id.rawValue) == [true, true])
+  }
+
+  /// A stranger may have begun the guest's account, and asked for a mail to the address of the one who confirmed it.
+  @Test func `with the guest that it was is not known to the full account`() async throws {
+    let world = try await World()
+    let guest = try await world.registry.signUp(
+      email: nil, username: "", passwordHash: nil,
+      device: DeviceInfo(id: DeviceID("stranger"), name: "s", platform: ""),
+      now: start)
+    let email = try #require(EmailAddress("eve@example.org"))
+    let own = DeviceInfo(id: DeviceID("own"), name: "o", platform: "")
+    _ = try await world.registry.upgrade(
+      guest.account, email: email, username: "Eve", passwordHash: Secret("h"), device: own, now: start)
+    #expect(try await !world.registry.knows(DeviceID("stranger"), of: guest.account.id, now: now))
+    #expect(try await world.registry.knows(own.id, of: guest.account.id, now: now))
+  }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct `The owner of a session of another client` {
+  private func notices(isElsewhere: Bool) async throws -> Int {
+    let world = try await World()
+    var registry = world.registry
+    registry.notices = [.newDevice]
+    let browser = try await world.registry.beginWebSession(of: world.ada, on: DeviceID("browser"), now: start)
+    let user = try #require(try await registry.webSession(browser.secret, now: start))
+    for number in 0..<3 {
+      let now = start.advanced(by: .seconds(number))
+      if isElsewhere {
+        let codes = try await registry.beginDevice(DeviceGrant(client: "tv", clientName: "TV", scope: ""), now: now)
+        #expect(try await registry.answerDevice(showing: codes.user, by: user, allows: true, now: now))
+        _ = try await registry.redeemDevice(codes.device.secret, client: "tv", now: now)
+      } else {
+        let code = try await registry.issueCode(
+          CodeGrant(
+            client: "app", clientName: "App", redirectURI: "app:/",
+            challenge: "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM", scope: ""), by: user, now: now)
+        _ = try await registry.redeemCode(
+          code.secret,
+          CodeClaim(client: "app", redirectURI: "app:/", verifier: Secret(String(repeating: "v", count: 43))), now: now)
+      }
+    }
+    #expect(try await registry.sessions(of: world.ada.id, now: start).count == 3)
+    return try await registry.store.facts(.mail, subject: world.ada.id.rawValue).count
+  }
+
+  @Test func `is told of each on another device, and of the first in a browser`() async throws {
+    #expect(try await notices(isElsewhere: true) == 3)
+    #expect(try await notices(isElsewhere: false) == 1)
+  }
+}
