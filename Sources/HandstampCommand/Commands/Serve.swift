@@ -126,8 +126,11 @@ struct Serve: AsyncParsableCommand {
       read: { [flags, config] () async throws(Refusal) in
         try await ServeSettings(flags: flags, environment: environment, file: config)
       })
+    let (pages, pageListens) = AsyncStream.makeStream(of: Void.self)
+    let page = metricsPage(of: server, settings, prometheus) { pageListens.finish() }
+    if page == nil { pageListens.finish() }
     do {
-      try await serve(server, with: settings, reloader, metricsPage(of: server, settings, prometheus))
+      try await serve(server, with: settings, reloader, beside: page) { for await _ in pages {} }
     } catch is CancellationError {
       // Stopped.
     } catch let fault as ListenFault {
@@ -147,16 +150,20 @@ struct Serve: AsyncParsableCommand {
   }
 
   private func metricsPage(
-    of server: SessionServer, _ settings: ServeSettings, _ metrics: PrometheusMetrics
+    of server: SessionServer, _ settings: ServeSettings, _ metrics: PrometheusMetrics,
+    onReady: @escaping @Sendable () -> Void
   ) -> MetricsPage? {
     guard case .host(let host, let port)? = settings.metrics else { return nil }
     return MetricsPage(of: server, metrics: metrics, host: host, port: port, version: HandstampTool.version) { port in
       server.configuration.logger.notice("Metrics page", metadata: ["handstamp.port": "\(port)"])
+      onReady()
     }
   }
 
+  /// - Parameter others: returns when everything beside the server listens as well; only then the server says that it does.
   private func serve(
-    _ server: SessionServer, with settings: ServeSettings, _ reloader: SettingsReloader, _ page: MetricsPage?
+    _ server: SessionServer, with settings: ServeSettings, _ reloader: SettingsReloader, beside page: MetricsPage?,
+    awaiting others: @escaping @Sendable () async -> Void
   ) async throws {
     let environment = ProcessInfo.processInfo.environment
     let inherited = ListeningAddress.inherited(by: getpid(), environment: environment)
@@ -170,6 +177,8 @@ struct Serve: AsyncParsableCommand {
         try await server.run(
           on: addresses, stoppingOnSignals: true, notifier: notifier, beside: page.map { [$0] } ?? []
         ) { port in
+          await others()
+          guard !Task.isCancelled else { return }
           server.configuration.logger.notice("Listening", metadata: ["handstamp.port": "\(port)"])
           let address = ListeningAddress.host(settings.host, port: port)
           Terminal.out(port == 0 ? server.configuration.issuer : "\(scheme)://\(address)")
