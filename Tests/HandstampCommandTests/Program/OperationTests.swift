@@ -186,7 +186,7 @@ extension Processes {
         .deletingLastPathComponent().deletingLastPathComponent()
       let program = try URL(fileURLWithPath: Child.program()).deletingLastPathComponent().path
       let unit = try String(contentsOf: root.appendingPathComponent("packaging/handstamp.service"), encoding: .utf8)
-      #expect(unit.contains("ExecReload=/bin/kill -HUP $MAINPID"))
+      #expect(unit.contains(#"ExecReload=/bin/sh -c "kill -HUP $MAINPID""#))
       try await Rig.inFolder { folder in
         let file = folder + "/handstamp.service"
         try unit.replacing("@bindir@", with: program).write(toFile: file, atomically: true, encoding: .utf8)
