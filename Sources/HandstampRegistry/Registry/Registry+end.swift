@@ -41,15 +41,15 @@ extension Registry {
     let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
     guard let row, row.account == account else { throw .notFound }
     let audit = isAudited ? [audited(.sessionEnded, account: account, session: id, at: now)] : []
-    // Whoever threw a device out does not want it to be known.
+    // A device that was thrown out must not be one that the account knows.
     let forgotten = reason == .revoked ? [forgetting(row.device.id, of: account, now: now)] : []
     return try await end(reason, now: now, finally: audit + forgotten) { () throws(RegistryStoreError) in
       try await store.session(id).map { [$0] } ?? []
     }
   }
 
-  /// Ends all sessions of an account except `kept`, browsers included, in one write. If any ended, the audit log gets an entry that
-  /// names `kept`.
+  /// Ends all sessions of an account except `kept`, in one write, after those of browsers and the codes that they have allowed. If
+  /// any ended, the audit log gets an entry that names `kept`.
   public func endAll(
     of account: AccountID, except kept: SessionID? = nil, reason: EndReason = .revoked, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
