@@ -12,7 +12,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help schemathesis deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
+.PHONY: help schemathesis attack-short deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -114,11 +114,11 @@ install: ## installs what `make dist` has built: PREFIX=/usr/local, DESTDIR=
 uninstall: ## removes what `make install` installed, with the same PREFIX and DESTDIR
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh scripts/install --uninstall
 
-CHECKS := test-deps lint plain test schemathesis api apple docs examples outside run forum-tour release
+CHECKS := test-deps lint plain test schemathesis attack-short api apple docs examples outside run forum-tour release
 check: ## runs the same checks as CI, and shows the time of each step
 	@MAKE="$(MAKE)" sh scripts/check $(CHECKS)
 
-check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations, the package
+check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations, the package, all attacks
 	TSAN_OPTIONS=suppressions=scripts/tsan-suppressions \
 	  $(SWIFT) test $(BUILD) --sanitize=thread --scratch-path .build/tsan \
 	  --filter 'HandstampTests|HandstampCoreTests|HandstampVaultsTests'
@@ -128,6 +128,7 @@ check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes un
 	sh scripts/diagram --check
 	SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/pictures --check
 	$(MAKE) dist-check
+	$(MAKE) attack
 	$(MAKE) simulate SEEDS=$(or $(SEEDS),200000)
 
 release: deps ## builds handstamp and the bench as deployed: whole-module optimization reports more warnings
@@ -141,6 +142,10 @@ memory: deps ## measures the memory of COUNT idle connections and event streams 
 attack: deps ## attacks a server from outside: guesses, floods, slow clients, forged tokens, and so on (NAMES="guesses timing" for some)
 	@$(SWIFT) build $(BUILD) --product handstamp
 	@/usr/bin/python3 scripts/attack $(DEBUG)/handstamp $(NAMES)
+
+attack-short: deps ## those attacks that take little time and measure none
+	@$(SWIFT) build $(BUILD) --product handstamp
+	@/usr/bin/python3 scripts/attack $(DEBUG)/handstamp short
 
 bench: release ## runs the benchmarks (release)
 	@$(RELEASE)/HandstampBench
