@@ -35,8 +35,8 @@ public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
 
   private static let mapped: [UInt8] = Array(repeating: 0, count: 10) + [0xFF, 0xFF]
 
-  /// The network that limits count by: an IPv4 address itself, the first 64 bits of an IPv6 address. One subscriber usually
-  /// has a whole /64 (RFC 6177), so its single addresses say nothing.
+  /// The network that limits count by: an IPv4 address itself, the first 64 bits of an IPv6 address. One subscriber has at least a
+  /// whole /64 (RFC 6177 advises more), so single addresses say nothing.
   public var network: IPAddress {
     bytes.count == 4 ? self : IPAddress(bytes: bytes.prefix(8) + Array(repeating: 0, count: 8))
   }

@@ -123,7 +123,8 @@ private enum Frame {
 
   @Test func `announces the end of the server, and finishes what is in flight`() async throws {
     let gate = RequestGate()
-    try await serve(middlewares: [gate]) { (test, folder) async throws -> Void in
+    // Longer than a busy machine takes for the test.
+    try await serve(middlewares: [gate], { $0.shutdownLimit = .seconds(120) }) { (test, folder) async throws -> Void in
       async let answer = curl([test.running.url + "/health"], folder)
       #expect(await eventually { gate.waiting == 1 })
       async let idle = exchange([], test) { _ in false }

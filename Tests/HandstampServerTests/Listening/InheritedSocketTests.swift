@@ -66,6 +66,7 @@ import Testing
     let socket = try ListeningSocket()
     try await TestServer.run {
       $0.listener.idleGrace = .seconds(20)
+      $0.shutdownLimit = .seconds(120)
     } body: { test in
       let running = try await test.server.start(on: .descriptor(socket.copy()))
       let new = try RawSocket("http://127.0.0.1:\(socket.port)")

@@ -11,7 +11,8 @@ import Testing
 
   @Test func `lets requests in flight finish when it stops, and then ends their connections`() async throws {
     let gate = RequestGate()
-    try await TestServer.run(middlewares: [gate]) { _ in
+    try await TestServer.run(middlewares: [gate]) {
+      $0.shutdownLimit = .seconds(120)
     } body: { test in
       let idle = try RawSocket(test.client.base)
       let busy = try RawSocket(test.client.base)
