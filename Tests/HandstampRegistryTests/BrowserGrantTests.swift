@@ -99,6 +99,21 @@ import Testing
     }
   }
 
+  /// A sign-in that was checked against the old password, or a code, may begin its session just before the new password.
+  @Test func `begins no session that outlasts a new password, whatever comes first`() async throws {
+    for number in 0..<100 {
+      let world = try await World()
+      let given = try await Given(world)
+      async let codes: [Bool]? = try? given.begins()
+      async let late: NewSession? = try? world.signIn("late", world.ada)
+      let outcome = try await world.registry.setPassword(
+        of: world.ada, hash: Secret("new"), keeping: nil, endingOthers: true, now: start)
+      _ = await (codes, late)
+      let left = try await world.registry.sessions(of: world.ada.id, now: start)
+      #expect(left.isEmpty, "round \(number), after \(outcome.ended.count) ended")
+    }
+  }
+
   @Test func `is a theft if its code comes twice, and the owner is told`() async throws {
     let world = try await World()
     var registry = world.registry
@@ -192,8 +207,40 @@ import Testing
           CodeClaim(client: "app", redirectURI: "app:/", verifier: Secret(String(repeating: "v", count: 43))), now: now)
       }
     }
-    #expect(try await registry.sessions(of: world.ada.id, now: start).count == 3)
+    let sessions = try await registry.sessions(of: world.ada.id, now: start)
+    #expect(sessions.count == 3)
+    // Its ID is public, so it must not be that of a known device.
+    #expect(try await !registry.knows(DeviceID("client app"), of: world.ada.id, now: start))
     return try await registry.store.facts(.mail, subject: world.ada.id.rawValue).count
+  }
+
+  @Test func `is told again of one that was thrown out`() async throws {
+    let world = try await World()
+    var registry = world.registry
+    registry.notices = [.newDevice]
+    func begin() async throws -> SessionID {
+      let browser = try await registry.beginWebSession(of: world.ada, on: DeviceID("browser"), now: start)
+      let user = try #require(try await registry.webSession(browser.secret, now: start))
+      let code = try await registry.issueCode(
+        CodeGrant(
+          client: "app", clientName: "App", redirectURI: "app:/",
+          challenge: "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM", scope: ""), by: user, now: start)
+      let claim = CodeClaim(client: "app", redirectURI: "app:/", verifier: Secret(String(repeating: "v", count: 43)))
+      guard case .signedIn(let new) = try await registry.redeemCode(code.secret, claim, now: start) else {
+        throw CancellationError()
+      }
+      return new.row.id
+    }
+    func mails() async throws -> Int {
+      try await registry.store.facts(.mail, subject: world.ada.id.rawValue).count
+    }
+    _ = try await world.registry.beginWebSession(of: world.ada, on: DeviceID("browser"), now: start)
+    let first = try await begin()
+    _ = try await begin()
+    #expect(try await mails() == 1)
+    _ = try await registry.end(first, of: world.ada.id, now: start)
+    _ = try await begin()
+    #expect(try await mails() == 2)
   }
 
   @Test func `is told of each on another device, and of the first in a browser`() async throws {

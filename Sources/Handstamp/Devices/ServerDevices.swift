@@ -46,6 +46,8 @@ public struct ServerDevices: Sendable {
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong.
   @concurrent public func reauthenticate(password: Secret) async throws(SessionError) {
+    // Also waits until the session is restored.
+    _ = try await controller.token()
     let session = session
     let token = try await backend.reauthenticate(password: password, token: try await controller.token())
     // If another session has come into use in the meantime, the token may be of either.

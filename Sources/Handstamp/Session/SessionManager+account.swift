@@ -114,15 +114,20 @@ extension SessionManager where Server: AccountBackend {
   /// Deletes the account at the server, then signs out here, as ``signOut(_:reason:)`` does with ``SignOutPlan/everything``: it
   /// runs every clean-up step. If another session has replaced this one meanwhile, that continues, and no step runs.
   ///
-  /// - Parameter password: `nil` for an account without a password.
+  /// - Parameters:
+  ///   - password: `nil` for an account without a password.
+  ///   - proof: the token of a reauthentication, which an account without a password needs some time after its sign-in:
+  ///     ``ServerBackend/reauthenticate(withApple:nonce:token:)``.
   /// - Throws: ``SessionError`` if the server refused, or its response was lost; the session continues. In the second case the
   ///   account may be deleted, and the session then ends at the next refresh.
   @discardableResult
-  public func deleteAccount(password: String? = nil) async throws(SessionError) -> SignOutReport {
+  public func deleteAccount(
+    password: String? = nil, proof: AccessToken? = nil
+  ) async throws(SessionError) -> SignOutReport {
     try await working { () async throws(SessionError) in
       let token = try await controller.token()
       let state = controller.state
-      try await backend.deleteAccount(password: password.map { Secret($0) }, token: token)
+      try await backend.deleteAccount(password: password.map { Secret($0) }, token: proof ?? token)
       // Not a session that replaced it meanwhile.
       if case .signedIn(let before) = state, case .signedIn(let now) = controller.state, before.session != now.session {
         return SignOutReport()

@@ -2,7 +2,8 @@ import HandstampCore
 
 /// An event that an account's owner is told of by mail.
 public enum AccountNotice: String, Sendable, Hashable, CaseIterable {
-  /// A sign-in on a device that was not used within ``Registry/deviceMemory``. The first device of a new account is not one.
+  /// A sign-in on a device that was not used within ``Registry/deviceMemory``, or whose session was ended from elsewhere since; the
+  /// first session of an OAuth client in a browser, and each on another device. The first device of a new account is not one.
   case newDevice = "new-device"
   /// The password was changed, or set anew with a mailed code.
   case passwordChanged = "password-changed"
@@ -33,9 +34,19 @@ extension Registry {
   func noticing(
     _ client: SessionClient, _ name: String, of account: AccountRecord, isElsewhere: Bool, now: UnixTime
   ) async throws(RegistryError) -> [RegistryChange] {
-    let device = DeviceInfo(id: DeviceID(isElsewhere ? "" : "client \(client.id)"), name: name, platform: "client")
-    let notice = try await noticing(device, of: account, now: now)
-    return isElsewhere ? notice : notice + [remembering(device.id, of: account.id, seenAt: now)]
+    // A device without an ID is never known.
+    let device = DeviceInfo(id: DeviceID(""), name: name, platform: "client")
+    guard !isElsewhere else { return try await noticing(device, of: account, now: now) }
+    let isKnown = try await liveFact(FactID(client, of: account.id), now: now) != nil
+    let notice = isKnown ? [] : try await noticing(device, of: account, now: now)
+    return notice + [remembering(client, of: account.id, until: now.advanced(by: Registry.deviceMemory))]
+  }
+
+  /// The change that remembers that the owner was told of a client.
+  func remembering(_ client: SessionClient, of account: AccountID, until end: UnixTime) -> RegistryChange {
+    .putFact(
+      RegistryFact(
+        id: FactID(client, of: account), kind: .client, subject: account.rawValue, createdAt: end, expiresAt: end))
   }
 
   /// The change that stores a notice, to be part of the write that makes its event.
@@ -52,5 +63,11 @@ extension Registry {
         job.fact(
           subject: account.rawValue, key: account.rawValue + " " + String(random(), radix: 36), delay: .zero, now: now))
     ]
+  }
+}
+
+extension FactID {
+  fileprivate init(_ client: SessionClient, of account: AccountID) {
+    self.init(.client, account.rawValue, client.id)
   }
 }

@@ -108,8 +108,8 @@ extension Registry {
         .replaceAccount(husk, expecting: record.revision),
         .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
         .voidOneTimeTokens(.upgrade, subject: record.id.rawValue),
-        .removeFacts(.device, subject: record.id.rawValue), .removeFacts(.mail, subject: record.id.rawValue),
-        audited(.accountDeleted, account: record.id, at: now),
+        .removeFacts(.device, subject: record.id.rawValue), .removeFacts(.client, subject: record.id.rawValue),
+        .removeFacts(.mail, subject: record.id.rawValue), audited(.accountDeleted, account: record.id, at: now),
       ] + Registry.voidingGrants(of: record.id) + GuessSubject.forgetting(record),
       finally: [.eraseDevices(of: record.id)],
       events: [event]

@@ -6,7 +6,7 @@ extension Registry {
 
   /// Returns whether a session of the account was used on the device within ``deviceMemory``.
   ///
-  /// An installation draws its device ID at random, and only the account's owner can list it. So a stranger does not know
+  /// An installation draws its device ID at random, and no response of the API names those of others. So a stranger does not know
   /// the ID of a device that is known.
   public func knows(_ device: DeviceID, of account: AccountID, now: UnixTime) async throws(RegistryError) -> Bool {
     guard !device.rawValue.isEmpty else { return false }

@@ -7,6 +7,14 @@ public struct EndOutcome: Sendable, Hashable {
   public var events: [StoredEvent]
 
   package static let nothing = EndOutcome(ended: [], events: [])
+
+  static func + (one: EndOutcome, other: EndOutcome) -> EndOutcome {
+    EndOutcome(ended: one.ended + other.ended, events: one.events + other.events)
+  }
+}
+
+extension RegistryChange {
+  fileprivate var replacesAccount: Bool { if case .replaceAccount = self { true } else { false } }
 }
 
 extension Registry {
@@ -149,10 +157,14 @@ extension Registry {
         ended.append(next)
         changes.append(onlyUnchanged ? .replaceSession(next, expecting: row.revision) : .endSession(row.id, end))
         if reason != .accountClosed, let device = remembering(row, isOut: reason == .revoked) { changes.append(device) }
+        if reason == .revoked, let client = row.client {
+          changes.append(remembering(client, of: row.account, until: now))
+        }
       }
+      let outcome: EndOutcome
       do throws(RegistryStoreError) {
         let events = ended.map { RegistryEvent.revoked($0, at: now) }
-        return EndOutcome(
+        outcome = EndOutcome(
           ended: ended, events: try await store.write(more + changes + last, events: moreEvents + events))
       } catch {
         switch error {
@@ -162,7 +174,12 @@ extension Registry {
         case .alreadyExists: throw .emailTaken
         case .unavailable: throw RegistryError(error)
         }
+        continue
       }
+      guard more.contains(where: \.replacesAccount) else { return outcome }
+      // Sessions that began between the look at the rows and the write, by what the account's record no longer allows. From now on
+      // none can begin so.
+      return outcome + (try await end(reason, now: now, finally: last, rows: rows))
     }
     throw Registry.contention
   }

@@ -8,6 +8,8 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case guesses
     /// A device that an account is used on.
     case device
+    /// An OAuth client that the owner of an account was told of.
+    case client
     /// A mail that is still to be sent, or was asked for a moment ago.
     case mail
     /// That the store could be written, see ``Registry/checkWritable(now:)``.

@@ -35,8 +35,9 @@ struct SignUpController: Sendable {
     let client = limits.client(of: request, context)
     if signUp == .confirmed { return try await sendConfirmation(to: body, client) }
     let password = try body.requiredPassword
-    try limits.take(.signUps, from: client)
+    try limits.takeOwn(.signUps, from: client)
     try policy.check(new: password, of: body.email, body.username)
+    try limits.takeShared(.signUps)
     let binding = try sessions.binding(of: request)
     let make = try await accounts.newAccount(body, password: password, boundTo: binding.thumbprint)
     return try await sessions.begin(binding, status: .created, logger: context.logger, make)
@@ -108,8 +109,9 @@ struct SignUpController: Sendable {
     let password = try body.requiredPassword
     let guest = try await guest(of: context.session)
     let binding = try sessions.binding(of: request, replacing: context.session)
-    try limits.take(.signUps, from: client)
+    try limits.takeOwn(.signUps, from: client)
     try policy.check(new: password, of: body.email, body.username)
+    try limits.takeShared(.signUps)
     let hash = try await passwords.hash(password)
     metrics.update { $0.upgrades += 1 }
     return try await sessions.begin(binding, status: .ok, logger: context.logger) { now in

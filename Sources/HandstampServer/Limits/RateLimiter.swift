@@ -39,8 +39,8 @@ final class RateLimiter: Sendable {
     var nextSweep = 0
   }
 
-  /// Buckets are swept when there are this many. Memory is bounded by what the limits of all clients together admit, not by
-  /// forgetting: an attacker with many addresses could otherwise make the server forget what it counts.
+  /// Buckets are swept when there are this many. Full ones are the same as none; of the others, only those of addresses are ever
+  /// forgotten, when there are too many to keep: an attacker who has that many has no use for one more of each.
   private static let sweepSize = 20_000
   private static let most = 1_000_000
 
@@ -92,8 +92,9 @@ final class RateLimiter: Sendable {
         content.fullAt = content.fullAt.filter { $0.value > now }
         // Not before as many are new, so that a sweep costs little per request.
         content.nextSweep = content.fullAt.count * 2
-        // Only without a limit of all clients together can there be so many.
-        if content.fullAt.count >= RateLimiter.most { content.fullAt = [:] }
+        if content.fullAt.count >= RateLimiter.most {
+          content.fullAt = content.fullAt.filter { if case .address = $0.key.subject { false } else { true } }
+        }
       }
       return nil
     }

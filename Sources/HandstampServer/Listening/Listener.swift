@@ -25,8 +25,8 @@ struct Listener: Service, CustomStringConvertible {
       // Nothing is left to accept with; the server ends instead of being silent.
       channel.closeFuture.whenComplete { [host] _ in host.table.drain() }
     }
-    notifier.ready()
     await onReady(channels.first?.localAddress?.port ?? 0)
+    if !Task.isCancelled { notifier.ready() }
     let following = Task { [identity] in await identity?.follow() }
     await withTaskCancellationHandler {
       await withGracefulShutdownHandler {

@@ -51,8 +51,8 @@ struct MailWriter: Sendable {
         "New sign-in to your account",
         Secret(
           """
-          Your account at \(issuer) was signed in to on a new device\(device.map { ", which calls itself \($0)" } ?? ""), \
-          on \(time).
+          Your account at \(issuer) was signed in to on a device or by an app that is new to it, or that was signed out from \
+          elsewhere\(device.map { ". It calls itself \($0)" } ?? ""). This was on \(time).
 
           If this was you, there is nothing to do. If it wasn't, end that session and change your password:
           \(devicesLink)

@@ -24,7 +24,10 @@ struct TokenWish: Sendable {
   }
 
   /// The error if the session was not granted this.
-  var refusal: OAuthError { OAuthError(resource != nil ? "invalid_target" : "invalid_scope") }
+  var refusal: OAuthError {
+    // Without a scope in the request, only the API of the session can be the reason.
+    OAuthError(resource != nil || scope == nil ? "invalid_target" : "invalid_scope")
+  }
 
   /// Returns the narrowed grant for the new token: `.some(nil)` if it is the session's own, `nil` if the request is refused.
   ///
@@ -37,7 +40,7 @@ struct TokenWish: Sendable {
       return scope == nil && resource == issuer ? .some(nil) : nil
     }
     guard !hasLostAudience(client) else { return nil }
-    let granted = client.scope.split(separator: " ").filter { !lost.contains($0) }
+    let granted = client.scope.split(separator: " ")
     let asked = scope?.split(separator: " ") ?? granted
     guard asked.allSatisfy({ granted.contains($0) }) else { return nil }
     let audience = resource ?? client.audience
@@ -46,7 +49,8 @@ struct TokenWish: Sendable {
     }
     return .some(
       SessionClient(
-        id: client.id, scope: asked.joined(separator: " "), audience: audience == issuer ? nil : audience))
+        id: client.id, scope: asked.filter { !lost.contains($0) }.joined(separator: " "),
+        audience: audience == issuer ? nil : audience))
   }
 }
 

@@ -19,6 +19,8 @@ import Testing
       #expect(sessions.map { $0["current"] } == [false, true])
       #expect(sessions.map { $0[object: "device"]["name"] } == ["laptop", "phone"])
       #expect(sessions.map { $0[object: "device"]["platform"] } == ["Linux", "iOS"])
+      // The ID of another device is its secret.
+      #expect(sessions.map { $0[object: "device"]["id"] as String? } == [nil, "d-phone"])
       let seen = test.clock.now
       #expect(sessions[0]["created_at"] == seen.description)
       #expect(sessions[0]["last_seen_at_ms"] == Int(seen.milliseconds))
