@@ -114,16 +114,17 @@ install: ## installs what `make dist` has built: PREFIX=/usr/local, DESTDIR=
 uninstall: ## removes what `make install` installed, with the same PREFIX and DESTDIR
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh scripts/install --uninstall
 
-CHECKS := test-deps lint plain test schemathesis attack-short api apple docs examples outside run forum-tour release
+CHECKS := test-deps lint plain test schemathesis attack-short api apple docs examples outside run forum-tour
 check: ## runs the same checks as CI, and shows the time of each step
 	@MAKE="$(MAKE)" sh scripts/check $(CHECKS)
 
-check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations, the package, all attacks
+check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations, the release build, the package, all attacks
 	TSAN_OPTIONS=suppressions=scripts/tsan-suppressions \
 	  $(SWIFT) test $(BUILD) --sanitize=thread --scratch-path .build/tsan \
 	  --filter 'HandstampTests|HandstampCoreTests|HandstampVaultsTests'
 	HANDSTAMP_DEEP=1 $(SWIFT) test $(BUILD) --filter 'fifty expiries|is fixed by the command'
 	SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/outside --deep
+	$(MAKE) release
 	$(MAKE) explore
 	sh scripts/diagram --check
 	SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/pictures --check
