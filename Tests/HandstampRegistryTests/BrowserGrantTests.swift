@@ -12,23 +12,17 @@ import Testing
     let browser: OneTimeToken
     let code: OneTimeToken
     let device: OneTimeToken
-    let verifier = Secret(String(repeating: "v", count: 43))
 
     init(_ world: World) async throws {
       self.world = world
       browser = try await world.registry.beginWebSession(of: world.ada, on: DeviceID("browser"), now: start)
       let user = try #require(try await world.registry.webSession(browser.secret, now: start))
-      code = try await world.registry.issueCode(Self.grant, by: user, now: start)
+      code = try await world.registry.issueCode(.sample, by: user, now: start)
       let codes = try await world.registry.beginDevice(
         DeviceGrant(client: "tv", clientName: "TV", scope: ""), now: start)
       #expect(try await world.registry.answerDevice(showing: codes.user, by: user, allows: true, now: start))
       device = codes.device
     }
-
-    /// The challenge of the verifier (RFC 7636 section 4.2).
-    static let grant = CodeGrant(
-      client: "app", clientName: "App", redirectURI: "app:/", challenge: "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM",
-      scope: "")
 
     func isSignedIn() async throws -> Bool {
       try await world.registry.webSession(browser.secret, now: start) != nil
@@ -36,7 +30,7 @@ import Testing
 
     /// Whether either code begins a session.
     func begins() async throws -> [Bool] {
-      let claim = CodeClaim(client: "app", redirectURI: "app:/", verifier: verifier)
+      let claim = CodeClaim.sample
       let code = try await world.registry.redeemCode(code.secret, claim, now: start)
       let device = try await world.registry.redeemDevice(device.secret, client: "tv", now: start)
       func isSession(_ outcome: CodeOutcome) -> Bool { if case .signedIn = outcome { true } else { false } }
@@ -89,7 +83,7 @@ import Testing
         _ = try await registry.credentialsChanged(of: world.ada.id, now: start)
       }
       await #expect(throws: RegistryError.accountChanged) {
-        try await registry.issueCode(Given.grant, by: user, now: start)
+        try await registry.issueCode(.sample, by: user, now: start)
       }
       let isAnswered = try? await registry.answerDevice(showing: codes.user, by: user, allows: true, now: start)
       #expect(isAnswered != true)
@@ -119,7 +113,7 @@ import Testing
     var registry = world.registry
     registry.notices = [.tokenTheft]
     let given = try await Given(world)
-    let claim = CodeClaim(client: "app", redirectURI: "app:/", verifier: given.verifier)
+    let claim = CodeClaim.sample
     _ = try await registry.redeemCode(given.code.secret, claim, now: start)
     guard case .replayed(let outcome) = try await registry.redeemCode(given.code.secret, claim, now: start) else {
       Issue.record("not noticed")
@@ -199,12 +193,10 @@ import Testing
         _ = try await registry.redeemDevice(codes.device.secret, client: "tv", now: now)
       } else {
         let code = try await registry.issueCode(
-          CodeGrant(
-            client: "app", clientName: "App", redirectURI: "app:/",
-            challenge: "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM", scope: ""), by: user, now: now)
+          .sample, by: user, now: now)
         _ = try await registry.redeemCode(
           code.secret,
-          CodeClaim(client: "app", redirectURI: "app:/", verifier: Secret(String(repeating: "v", count: 43))), now: now)
+          CodeClaim.sample, now: now)
       }
     }
     let sessions = try await registry.sessions(of: world.ada.id, now: start)
@@ -222,10 +214,8 @@ import Testing
       let browser = try await registry.beginWebSession(of: world.ada, on: DeviceID("browser"), now: start)
       let user = try #require(try await registry.webSession(browser.secret, now: start))
       let code = try await registry.issueCode(
-        CodeGrant(
-          client: "app", clientName: "App", redirectURI: "app:/",
-          challenge: "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM", scope: ""), by: user, now: start)
-      let claim = CodeClaim(client: "app", redirectURI: "app:/", verifier: Secret(String(repeating: "v", count: 43)))
+        .sample, by: user, now: start)
+      let claim = CodeClaim.sample
       guard case .signedIn(let new) = try await registry.redeemCode(code.secret, claim, now: start) else {
         throw CancellationError()
       }
@@ -247,4 +237,16 @@ import Testing
     #expect(try await notices(isElsewhere: true) == 3)
     #expect(try await notices(isElsewhere: false) == 1)
   }
+}
+
+extension CodeGrant {
+  /// The challenge is that of the claim's verifier (RFC 7636 section 4.2).
+  fileprivate static let sample = CodeGrant(
+    client: "app", clientName: "App", redirectURI: "app:/", challenge: "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM",
+    scope: "")
+}
+
+extension CodeClaim {
+  fileprivate static let sample = CodeClaim(
+    client: "app", redirectURI: "app:/", verifier: Secret(String(repeating: "v", count: 43)))
 }

@@ -21,20 +21,6 @@ struct AdminOptions: ParsableArguments {
     return AdminFolder(path: path, keys: keys, keysPlace: secret?.place ?? path + "/keys.json")
   }
 
-  /// The rules for passwords, as far as the environment has the server's settings.
-  private static func passwordPolicy(in environment: [String: String]) throws(Refusal) -> PasswordPolicy {
-    func value(_ setting: ServeSetting) -> String? { environment[setting.variable] }
-    var policy = PasswordPolicy(breachedPasswords: value(.breachedPasswords))
-    if let text = value(.minimumPassword) {
-      guard let least = Int(text), (PasswordPolicy.least...64).contains(least) else {
-        throw Refusal(
-          .usage, "\(ServeSetting.minimumPassword.variable) is not a length", hint: ServeSetting.minimumPassword.hint)
-      }
-      policy.minimumLength = least
-    }
-    return policy
-  }
-
   /// Runs `body` with the operations of an administrator on the folder's database.
   ///
   /// - Parameter link: the template for links with codes.
@@ -42,7 +28,9 @@ struct AdminOptions: ParsableArguments {
     link: String? = nil, _ body: (Administration) async throws(AdministrationError) -> Value
   ) async throws(Refusal) -> Value {
     let folder = try folder()
-    let policy = try AdminOptions.passwordPolicy(in: ProcessInfo.processInfo.environment)
+    // The server's, as far as the environment has its settings.
+    let policy = try await SettingValues(flags: [:], environment: ProcessInfo.processInfo.environment, file: nil)
+      .passwordPolicy()
     return try await folder.open { store, _ throws(Refusal) in
       let administration = store.administration(link: link, passwords: policy)
       do throws(AdministrationError) { return try await body(administration) } catch { throw Refusal(error) }

@@ -63,9 +63,7 @@ struct ServeSettings: Sendable {
     limits = try values.registryLimits()
     reauthentication = try values.duration(.reauthenticateAfter, upTo: .seconds(3650 * 86_400)) ?? .seconds(15 * 60)
     signUp = try values.choice(.signUp) ?? (isPrivate ? .open : .confirmed)
-    passwordPolicy = PasswordPolicy(
-      minimumLength: try values.number(.minimumPassword, in: 8...64) ?? PasswordPolicy.least,
-      breachedPasswords: try values.folder(.breachedPasswords))
+    passwordPolicy = try values.passwordPolicy()
     mailer = try values.mailer(data: data)
     mailFrom = try values.optional(.mailFrom, "a plain email address") { Mailbox($0) == nil ? nil : $0 }
     mailLink = try values.optional(.mailLink, "a URL that contains {token}") { link in

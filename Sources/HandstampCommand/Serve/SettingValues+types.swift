@@ -167,6 +167,12 @@ extension SettingValues {
     }
   }
 
+  func passwordPolicy() throws(Refusal) -> PasswordPolicy {
+    PasswordPolicy(
+      minimumLength: try number(.minimumPassword, in: 8...64) ?? PasswordPolicy.least,
+      breachedPasswords: try folder(.breachedPasswords))
+  }
+
   func notices() throws(Refusal) -> Set<AccountNotice> {
     switch list(.notices) {
     case nil, ["all"]: return Set(AccountNotice.allCases)

@@ -39,14 +39,19 @@ extension Registry {
     guard !isElsewhere else { return try await noticing(device, of: account, now: now) }
     let isKnown = try await liveFact(FactID(client, of: account.id), now: now) != nil
     let notice = isKnown ? [] : try await noticing(device, of: account, now: now)
-    return notice + [remembering(client, of: account.id, until: now.advanced(by: Registry.deviceMemory))]
+    return notice + [remembering(client, of: account.id, for: Registry.deviceMemory, now: now)]
   }
 
   /// The change that remembers that the owner was told of a client.
-  func remembering(_ client: SessionClient, of account: AccountID, until end: UnixTime) -> RegistryChange {
+  ///
+  /// - Parameter memory: for how long; zero forgets it.
+  func remembering(
+    _ client: SessionClient, of account: AccountID, for memory: Duration, now: UnixTime
+  ) -> RegistryChange {
     .putFact(
       RegistryFact(
-        id: FactID(client, of: account), kind: .client, subject: account.rawValue, createdAt: end, expiresAt: end))
+        id: FactID(client, of: account), kind: .client, subject: account.rawValue, createdAt: now,
+        expiresAt: now.advanced(by: memory)))
   }
 
   /// The change that stores a notice, to be part of the write that makes its event.

@@ -158,7 +158,7 @@ extension Registry {
         changes.append(onlyUnchanged ? .replaceSession(next, expecting: row.revision) : .endSession(row.id, end))
         if reason != .accountClosed, let device = remembering(row, isOut: reason == .revoked) { changes.append(device) }
         if reason == .revoked, let client = row.client {
-          changes.append(remembering(client, of: row.account, until: now))
+          changes.append(remembering(client, of: row.account, for: .zero, now: now))
         }
       }
       let outcome: EndOutcome
