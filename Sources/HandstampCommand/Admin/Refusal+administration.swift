@@ -25,7 +25,9 @@ extension Refusal {
     case .weakPassword(let fault):
       self.init(
         .failure, "the password does not meet the requirements: \(fault.rawValue.replacing("_", with: " "))",
-        hint: "use \(PasswordPolicy.least) characters or more, and not a common password", code: "weak_password")
+        hint:
+          "use \(PasswordPolicy.least) characters or more (or what --minimum-password says), and not a common password",
+        code: "weak_password")
     case .accountDeleted:
       self.init(.failure, "the account was deleted", hint: "create another account", code: "account_deleted")
     case .accountDisabled:
