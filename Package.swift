@@ -61,6 +61,8 @@ let package = Package(
     .trait(name: "Data", description: "HandstampData: one SQLite database per account (GRDB)"),
     .trait(name: "Server", description: "HandstampServer: the session server (Hummingbird, libargon2)"),
     .trait(name: "SQLite", description: "HandstampSQLite: the server's sessions in one SQLite file (GRDB)"),
+    .trait(
+      name: "PostgreSQL", description: "HandstampPostgres: the server's sessions in PostgreSQL (libpq at run time)"),
     .trait(name: "AsyncHTTPClient", description: "HandstampAsyncHTTP: HTTP requests over AsyncHTTPClient"),
     .trait(name: "WebSocket", description: "HandstampWebSocket: WebSocket streams over SwiftNIO"),
     .trait(name: "LoopbackRedirect", description: "HandstampLoopback: OAuth redirects to a loopback port (SwiftNIO)"),
@@ -183,9 +185,15 @@ let package = Package(
         + products("NIOHTTP2", of: "swift-nio-http2", with: "Server")
         + products("NIOSSL", of: "swift-nio-ssl", with: "Server"),
       swiftSettings: strict),
+    // What the stores share: keys, and the files beside a database.
+    .target(
+      name: "HandstampStorage",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", crypto],
+      swiftSettings: strict),
     .target(
       name: "HandstampSQLite",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry"] + grdb("SQLite"),
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampStorage"]
+        + grdb("SQLite"),
       swiftSettings: strict),
 
     // MARK: Programs
@@ -194,7 +202,8 @@ let package = Package(
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampVaults",
         "HandstampRegistry",
-        "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampLoopback",
+        "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampStorage",
+        "HandstampAsyncHTTP", "HandstampLoopback",
         crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Programs")
@@ -322,7 +331,8 @@ let package = Package(
     .testTarget(
       name: "HandstampSQLiteTests",
       dependencies: [
-        "HandstampSQLite", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry",
+        "HandstampSQLite", "HandstampStorage", "HandstampCore", "HandstampModel", "HandstampSupport",
+        "HandstampRegistry",
         "HandstampTesting",
       ]
         + grdb("SQLite"),
@@ -363,7 +373,8 @@ let package = Package(
     .testTarget(
       name: "HandstampCommandTests",
       dependencies: [
-        "HandstampCommand", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore",
+        "HandstampCommand", "HandstampServer", "HandstampSQLite", "HandstampStorage",
+        "HandstampAsyncHTTP", "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
         "HandstampVaults", "HandstampRegistry", "HandstampTesting",
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs"),

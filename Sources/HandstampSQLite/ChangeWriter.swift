@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import HandstampCore
 import HandstampRegistry
+import HandstampStorage
 
 /// Makes the changes of one write, inside a transaction.
 ///
@@ -27,7 +28,7 @@ struct ChangeWriter {
         try db.cachedStatement(sql: "SELECT revision FROM account WHERE id = ?"), arguments: [id.rawValue])
       guard let stored else { throw RegistryStoreError.notFound }
       guard stored == revision else { throw RegistryStoreError.conflict }
-    case .createOneTimeToken(let record): try insert(record)
+    case .createOneTimeToken(let record): try insert(record, into: "ticket")
     case .redeemOneTimeToken(let id):
       try run("DELETE FROM ticket WHERE id = ?", [Data(id.bytes)])
       if db.changesCount == 0 { throw RegistryStoreError.notFound }
@@ -122,16 +123,16 @@ struct ChangeWriter {
   }
 
   private func insert(_ row: SessionRow) throws {
+    var row = row
+    row.revision = 0
+    try insert(row, into: "session")
+  }
+
+  /// Stores a record with the revision that it has.
+  func insert<Record: StoredRecord>(_ record: Record, into table: String) throws {
+    let marks = Array(repeating: "?", count: Record.columnCount).joined(separator: ", ")
     try run(
-      "INSERT INTO session (\(SessionRow.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
-      [
-        Data(row.session.bytes), row.account.rawValue, row.device.id.rawValue, row.device.name, row.device.platform,
-        row.kind.rawValue, try stored(row.counter), Data(row.ring.bytes), row.createdAt.milliseconds,
-        row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds, row.end?.at.milliseconds, row.end?.reason.rawValue,
-        row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
-        row.dpopThumbprint, bytes(row.pushToken), row.client?.id, row.client?.scope, row.client?.audience,
-        row.authenticatedAt.milliseconds,
-      ])
+      "INSERT INTO \(table) (\(Record.columns)) VALUES (\(marks))", try record.storedValues().map(\.databaseValue))
   }
 
   private func update(_ row: SessionRow, _ expecting: Int64) throws {
@@ -146,7 +147,7 @@ struct ChangeWriter {
           AND platform = ?
         """,
         [
-          try stored(row.counter), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
+          try row.storedCounter(), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
           row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
           row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds,
         ] + key + [row.device.id.rawValue, row.device.name, row.device.platform])
@@ -160,7 +161,7 @@ struct ChangeWriter {
       WHERE id = ? AND account = ? AND revision = ?
       """,
       [
-        try stored(row.counter), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
+        try row.storedCounter(), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
         row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
         row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds, row.device.id.rawValue,
         row.device.name, row.device.platform, row.end?.at.milliseconds, row.end?.reason.rawValue,
@@ -193,12 +194,9 @@ struct ChangeWriter {
   }
 
   private func insert(_ fact: RegistryFact) throws {
-    try run(
-      "INSERT INTO fact (\(RegistryFact.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
-      [
-        Data(fact.id.bytes), fact.kind.rawValue, fact.subject, fact.payload, fact.createdAt.milliseconds,
-        fact.dueAt?.milliseconds, fact.expiresAt.milliseconds,
-      ])
+    var fact = fact
+    fact.revision = 0
+    try insert(fact, into: "fact")
   }
 
   private func put(_ fact: RegistryFact) throws {
@@ -217,22 +215,13 @@ struct ChangeWriter {
   private func insert(_ entry: AuditedAction) throws {
     try run(
       "INSERT INTO audit (at, action, actor, account, session, address, details) VALUES (?, ?, ?, ?, ?, ?, ?)",
-      [
-        entry.at.milliseconds, entry.action, entry.actor, entry.account?.rawValue, entry.session?.rawValue,
-        entry.address, entry.details,
-      ])
+      entry.storedValues.map(\.databaseValue))
   }
 
   private func insert(_ record: AccountRecord) throws {
-    // SQLite would truncate the text there, so that two IDs could be equal.
-    guard !record.id.rawValue.utf8.contains(0) else { throw RegistryStoreError.unavailable("an ID contains NUL") }
-    try run(
-      "INSERT INTO account (\(AccountRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
-      [
-        record.id.rawValue, record.email?.normalized, record.email?.typed, record.identity?.key, record.username,
-        bytes(record.passwordHash), record.createdAt.milliseconds, record.credentialsChangedAt?.milliseconds,
-        record.closedAt?.milliseconds,
-      ])
+    var record = record
+    record.revision = 0
+    try insert(record, into: "account")
   }
 
   private func update(_ record: AccountRecord, _ expecting: Int64) throws {
@@ -256,29 +245,11 @@ struct ChangeWriter {
   private func insert(_ event: RegistryEvent) throws -> EventID {
     try run(
       "INSERT INTO event (kind, account, session, reason, at) VALUES (?, ?, ?, ?, ?)",
-      [
-        event.kind.rawValue, event.account.rawValue, event.session?.rawValue, event.reason?.rawValue,
-        event.at.milliseconds,
-      ])
+      event.storedValues.map(\.databaseValue))
     return EventID(rawValue: db.lastInsertedRowID)
   }
 
-  private func insert(_ record: OneTimeTokenRecord) throws {
-    try run(
-      "INSERT INTO ticket (\(OneTimeTokenRecord.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      [
-        Data(record.id.bytes), record.purpose.rawValue, record.subject, record.account?.rawValue,
-        record.email?.normalized, record.email?.typed, record.username, record.payload,
-        record.createdAt.milliseconds, record.expiresAt.milliseconds,
-      ])
-  }
-
   private func bytes(_ secret: Secret?) -> Data? { secret?.withExposedBytes { Data($0) } }
-
-  private func stored(_ counter: UInt64) throws -> Int64 {
-    guard let counter = Int64(exactly: counter) else { throw RegistryStoreError.unavailable("a counter is too large") }
-    return counter
-  }
 
   private func run(_ sql: String, _ values: [(any DatabaseValueConvertible)?]) throws {
     do { try db.cachedStatement(sql: sql).execute(arguments: StatementArguments(values)) } catch let error

@@ -1,6 +1,7 @@
 #if SQLite
 import HandstampCore
 import HandstampRegistry
+import HandstampStorage
 import HandstampSupport
 
 /// The identity of a database's files when it was opened.

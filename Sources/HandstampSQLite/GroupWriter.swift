@@ -2,6 +2,7 @@
 import GRDB
 import HandstampCore
 import HandstampRegistry
+import HandstampStorage
 import HandstampSupport
 
 /// Collects writes that arrive while another one is being synced, and makes them in one transaction, with one sync. Each caller
@@ -157,15 +158,6 @@ extension RegistryChange {
       .noteClock, .moveTimes:
       nil
     }
-  }
-}
-
-extension RegistryChange {
-  /// The clock note that this change stores; `nil` for any other change.
-  var clockNote: ClockNote? {
-    guard case .noteClock(var note, let expecting) = self else { return nil }
-    note.revision = expecting.map { $0 + 1 } ?? 0
-    return note
   }
 }
 

@@ -2,17 +2,8 @@
 import GRDB
 public import HandstampCore
 public import HandstampRegistry
+public import HandstampStorage
 import HandstampSupport
-
-/// The state of a database, for its operator.
-public struct StoreInspection: Sendable, Hashable {
-  /// The faults that SQLite's own check found; empty if the database is intact.
-  public var faults: [String]
-  /// The versions of the tables, oldest first.
-  public var migrations: [String]
-  /// The size of the database in bytes, without its write-ahead log.
-  public var size: Int64
-}
 
 extension SQLiteRegistryStore {
   /// Reads the whole database and checks it. That takes some seconds per gigabyte.

@@ -3,13 +3,14 @@ import Foundation
 import GRDB
 public import HandstampCore
 public import HandstampRegistry
+public import HandstampStorage
 import HandstampSupport
 
 /// A registry store in one SQLite file.
 ///
 /// It uses the write-ahead log with `synchronous=FULL`: every commit is synced before it is acknowledged. Concurrent writes
 /// share a commit. Each session is one row, updated in place. Only the file's owner can access it.
-public final class SQLiteRegistryStore: RegistryStore {
+public final class SQLiteRegistryStore: ServerStore {
   let pool: DatabasePool
   private let writer: GroupWriter
   private let reader: GroupReader

@@ -2,6 +2,7 @@
 import Foundation
 import GRDB
 import HandstampRegistry
+import HandstampStorage
 
 /// The tables and their migrations. A released migration is never changed.
 enum Schema {

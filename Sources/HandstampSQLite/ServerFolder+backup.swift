@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import HandstampCore
 import HandstampRegistry
+public import HandstampStorage
 import HandstampSupport
 
 /// How a backup was restored.
@@ -117,7 +118,7 @@ extension ServerFolder {
   }
 
   /// Refuses a database that another process has open. One without another user can leave the write-ahead log, which empties it.
-  private func requireUnused() throws {
+  func requireUnused() throws {
     var configuration = Configuration()
     configuration.busyMode = .immediateError
     do {

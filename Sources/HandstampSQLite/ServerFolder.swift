@@ -1,5 +1,6 @@
 #if SQLite
 import HandstampRegistry
+public import HandstampStorage
 
 /// A server's folder with `keys.json`, `registry.sqlite`, `ends.log` and `clock`, which belong together.
 ///

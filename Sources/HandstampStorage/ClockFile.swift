@@ -1,15 +1,19 @@
-#if SQLite
 import Foundation
 import HandstampCore
-import HandstampRegistry
+package import HandstampRegistry
 
 /// The last clock note, in a file outside the database, so that restoring an older copy of the database does not affect it.
-struct ClockFile {
-  let path: String
-  let instance: InstanceID
+package struct ClockFile {
+  package let path: String
+  package let instance: InstanceID
+
+  package init(path: String, instance: InstanceID) {
+    self.path = path
+    self.instance = instance
+  }
 
   /// Returns `nil` if there is no file, or it is invalid or another server's. Then the database's note is used.
-  func read() throws(RegistryOpenError) -> ClockNote? {
+  package func read() throws(RegistryOpenError) -> ClockNote? {
     guard let (data, _) = try PrivateFile.read(path, limit: 1 << 12) else { return nil }
     let words = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isWhitespace)
     let fields = words.dropFirst().compactMap { Int64($0) }
@@ -21,9 +25,8 @@ struct ClockFile {
       doubtedSince: fields.count == 3 ? UnixTime(milliseconds: fields[2]) : nil, revision: fields[0])
   }
 
-  func write(_ note: ClockNote) throws(RegistryOpenError) {
+  package func write(_ note: ClockNote) throws(RegistryOpenError) {
     let since = note.doubtedSince.map { " \($0.milliseconds)" } ?? ""
     try PrivateFile.replace(path, Data("\(instance) \(note.revision) \(note.at.milliseconds)\(since)\n".utf8))
   }
 }
-#endif

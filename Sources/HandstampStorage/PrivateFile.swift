@@ -1,27 +1,25 @@
-#if SQLite
-import Foundation
-
+package import Foundation
 import HandstampSupport
 
 /// Files that only their owner can read, with atomic writes that survive a power failure.
-enum PrivateFile {
+package enum PrivateFile {
   /// Creates a folder that only its owner can access, if it is missing.
-  static func createFolder(_ path: String) throws(RegistryOpenError) {
+  package static func createFolder(_ path: String) throws(RegistryOpenError) {
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("create", path) }
   }
 
   /// Durably creates a file with this content. Returns `false` and changes nothing if it already exists.
-  static func create(_ path: String, _ bytes: Data) throws(RegistryOpenError) -> Bool {
+  package static func create(_ path: String, _ bytes: Data) throws(RegistryOpenError) -> Bool {
     try opening { () throws(SystemError) in try AtomicFile.create(path, with: Array(bytes)) }
   }
 
   /// Durably and atomically replaces a file.
-  static func replace(_ path: String, _ bytes: Data) throws(RegistryOpenError) {
+  package static func replace(_ path: String, _ bytes: Data) throws(RegistryOpenError) {
     try opening { () throws(SystemError) in try AtomicFile.replace(path, with: Array(bytes)) }
   }
 
   /// Creates an empty file if there is none.
-  static func touch(_ path: String) throws(RegistryOpenError) {
+  package static func touch(_ path: String) throws(RegistryOpenError) {
     let file = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
     guard file >= 0 else {
       if errno == EEXIST { return }
@@ -32,13 +30,13 @@ enum PrivateFile {
   }
 
   /// Durably renames a file or folder, over one that is there already; a folder only over an empty one.
-  static func move(_ path: String, to target: String) throws(RegistryOpenError) {
+  package static func move(_ path: String, to target: String) throws(RegistryOpenError) {
     guard rename(path, target) == 0 else { throw failure("rename", path) }
     try opening { () throws(SystemError) in try AtomicFile.syncFolder(of: target) }
   }
 
   /// Durably and atomically replaces a file with a copy of another one.
-  static func copy(_ path: String, to target: String) throws(RegistryOpenError) {
+  package static func copy(_ path: String, to target: String) throws(RegistryOpenError) {
     let (draft, chunk) = (target + ".new", 1 << 20)
     unlink(draft)
     let source = open(path, O_RDONLY | O_CLOEXEC)
@@ -57,7 +55,7 @@ enum PrivateFile {
   }
 
   /// Makes the content and the name of a file durable.
-  static func sync(_ path: String) throws(RegistryOpenError) {
+  package static func sync(_ path: String) throws(RegistryOpenError) {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { throw failure("open", path) }
     defer { close(file) }
@@ -68,7 +66,7 @@ enum PrivateFile {
   }
 
   /// Returns the content and the mode of a file, or `nil` if it does not exist.
-  static func read(_ path: String, limit: Int) throws(RegistryOpenError) -> (Data, mode: UInt32)? {
+  package static func read(_ path: String, limit: Int) throws(RegistryOpenError) -> (Data, mode: UInt32)? {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else {
       if errno == ENOENT { return nil }
@@ -83,7 +81,7 @@ enum PrivateFile {
   }
 
   /// Durably appends to an open file.
-  static func append(_ bytes: Data, to file: Int32, _ path: String) throws(RegistryOpenError) {
+  package static func append(_ bytes: Data, to file: Int32, _ path: String) throws(RegistryOpenError) {
     guard lseek(file, 0, SEEK_END) >= 0 else { throw failure("write", path) }
     try opening { () throws(SystemError) in
       try SystemCall.write(Array(bytes), to: file, attempt: "writing \(path)")
@@ -94,7 +92,7 @@ enum PrivateFile {
   /// Runs `body` with the file open and exclusively locked. Creates the file if it is missing.
   ///
   /// - Parameter limit: how long to wait for the lock; `nil` waits indefinitely.
-  static func locked<Value>(
+  package static func locked<Value>(
     _ path: String, within limit: Duration? = nil, _ body: (_ file: Int32) throws(RegistryOpenError) -> Value
   ) throws(RegistryOpenError) -> Value {
     let file = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
@@ -125,4 +123,3 @@ enum PrivateFile {
     .unavailable("cannot \(verb) \(path): \(String(cString: strerror(errno)))")
   }
 }
-#endif

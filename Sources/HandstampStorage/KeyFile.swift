@@ -1,4 +1,3 @@
-#if SQLite
 import Foundation
 public import HandstampCore
 public import HandstampRegistry
@@ -29,10 +28,15 @@ public struct KeyFile: Sendable {
 
   public init(path: String) { self.path = path }
 
-  struct Contents {
-    var keys: ServerKeys
+  package struct Contents {
+    package var keys: ServerKeys
     /// Whether a database was created for the keys. From then on, a missing database is an error and not a first start.
-    var inUse: Bool
+    package var inUse: Bool
+
+    package init(keys: ServerKeys, inUse: Bool) {
+      self.keys = keys
+      self.inUse = inUse
+    }
   }
 
   /// Returns the keys, or `nil` if there is no file. Never replaces a file that it cannot read.
@@ -45,7 +49,7 @@ public struct KeyFile: Sendable {
     try KeyFile(path: name).contents(of: text.withExposedBytes { Data($0) }).keys
   }
 
-  func read() throws(RegistryOpenError) -> Contents? {
+  package func read() throws(RegistryOpenError) -> Contents? {
     guard let (data, mode) = try PrivateFile.read(path, limit: 1 << 16) else { return nil }
     guard mode & 0o077 == 0 else { throw .keyFileOpenToOthers(path: path) }
     return try contents(of: data)
@@ -63,7 +67,7 @@ public struct KeyFile: Sendable {
   }
 
   /// Creates the file with these keys, unless it exists. Returns the contents of the file.
-  func create(_ keys: ServerKeys) throws(RegistryOpenError) -> Contents {
+  package func create(_ keys: ServerKeys) throws(RegistryOpenError) -> Contents {
     if try PrivateFile.create(path, try encoded(Contents(keys: keys, inUse: false))) {
       return Contents(keys: keys, inUse: false)
     }
@@ -71,11 +75,11 @@ public struct KeyFile: Sendable {
     return contents
   }
 
-  func markInUse(_ keys: ServerKeys) throws(RegistryOpenError) {
+  package func markInUse(_ keys: ServerKeys) throws(RegistryOpenError) {
     try replace(Contents(keys: keys, inUse: true))
   }
 
-  func replace(_ contents: Contents) throws(RegistryOpenError) {
+  package func replace(_ contents: Contents) throws(RegistryOpenError) {
     try PrivateFile.replace(path, try encoded(contents))
   }
 
@@ -117,4 +121,3 @@ public struct KeyFile: Sendable {
     do { return try encoder.encode(document) } catch { throw .unavailable("cannot encode the keys as JSON") }
   }
 }
-#endif

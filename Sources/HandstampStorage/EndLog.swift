@@ -1,49 +1,25 @@
-#if SQLite
 import Foundation
-import GRDB
-import HandstampCore
-import HandstampRegistry
-
+package import HandstampCore
+package import HandstampRegistry
 import HandstampSupport
 
 /// The end of a session, as recorded in the log of ended sessions.
-struct LoggedEnd: Hashable {
-  let session: SessionBytes
-  let end: SessionEnd
+package struct LoggedEnd: Sendable, Hashable {
+  package let session: SessionBytes
+  package let end: SessionEnd
   /// When the session would have expired, after which the entry is no longer needed. `nil` if never.
-  let expiry: UnixTime?
+  package let expiry: UnixTime?
+
+  package init(session: SessionBytes, end: SessionEnd, expiry: UnixTime?) {
+    self.session = session
+    self.end = end
+    self.expiry = expiry
+  }
 }
 
 extension LoggedEnd {
-  /// Returns `nil` for a session that had expired when it ended: it has expired in every backup, too.
-  init?(of session: SessionBytes, in db: Database) throws {
-    let sql = "SELECT id, ended_at, end_reason, expiry FROM session WHERE id = ? AND \(LoggedEnd.counts)"
-    let found = try Row.fetchOne(try db.cachedStatement(sql: sql), arguments: [Data(session.bytes)])
-    guard let row = try found.map(LoggedEnd.init(row:)) else { return nil }
-    self = row
-  }
-
-  /// Returns all ends in the database.
-  static func all(in db: Database) throws -> [LoggedEnd] {
-    try Row.fetchAll(db, sql: "SELECT id, ended_at, end_reason, expiry FROM session WHERE \(counts)")
-      .map(LoggedEnd.init(row:))
-  }
-
-  private static let counts = "ended_at IS NOT NULL AND (expiry IS NULL OR expiry > ended_at)"
-
-  private init(row: Row) throws {
-    var columns = Columns(row)
-    guard let session = SessionBytes(try columns.value(Data.self)) else { throw columns.unreadable }
-    self.session = session
-    end = SessionEnd(at: try columns.time(), reason: try columns.word())
-    expiry = try columns.optionalTime()
-  }
-
-  /// Returns the session's account if the database has the session as live.
-  func livingAccount(in db: Database) throws -> AccountID? {
-    let sql = "SELECT account FROM session WHERE id = ? AND ended_at IS NULL"
-    return try String.fetchOne(try db.cachedStatement(sql: sql), arguments: [Data(session.bytes)]).map { AccountID($0) }
-  }
+  /// Whether an older copy of the database may have the session as live: it does not if the session had expired when it ended.
+  package var isNeeded: Bool { expiry.map { $0 > end.at } ?? true }
 
   /// The entry as one line, including the newline.
   var line: String {
@@ -73,15 +49,16 @@ extension LoggedEnd {
 ///
 /// A text file: a line with the instance, then one line per end. Entries are only appended; a rewrite drops those that are no
 /// longer needed. Several processes may append to one log.
-final class EndLog: Sendable {
+package final class EndLog: Sendable {
   /// The contents of a log.
-  struct Contents {
-    var ends: [LoggedEnd] = []
+  package struct Contents {
+    package var ends: [LoggedEnd] = []
     /// Invalid lines, which were truncated or changed.
-    var unreadable: [Substring] = []
+    package var unreadable: [Substring] = []
+    package init() {}
   }
 
-  let path: String
+  package let path: String
   private let title: String
   private let state = Locked(State())
 
@@ -95,20 +72,20 @@ final class EndLog: Sendable {
   /// Minimum size for a rewrite, in bytes.
   private static let least = 64 << 10
 
-  init(path: String, instance: InstanceID) {
+  package init(path: String, instance: InstanceID) {
     self.path = path
     title = "handstamp-ends 1 \(instance)\n"
   }
 
   /// Reads the log, and creates it if it is missing.
-  func read() throws(RegistryOpenError) -> Contents {
+  package func read() throws(RegistryOpenError) -> Contents {
     _ = try PrivateFile.create(path, Data(title.utf8))
     guard let (data, _) = try PrivateFile.read(path, limit: .max) else { throw .unavailable("\(path) disappeared") }
     return try contents(of: data)
   }
 
   /// Durably appends ends, including those that could not be written before.
-  func append(_ ends: [LoggedEnd]) throws(RegistryOpenError) {
+  package func append(_ ends: [LoggedEnd]) throws(RegistryOpenError) {
     let all = state.withLock { state in
       state.waiting += ends
       return state.waiting
@@ -129,7 +106,7 @@ final class EndLog: Sendable {
 
   /// Rewrites a log that has doubled in size since the last rewrite, without the entries of sessions that would have expired at
   /// `now`.
-  func compact(now: UnixTime) throws(RegistryOpenError) {
+  package func compact(now: UnixTime) throws(RegistryOpenError) {
     let size = PrivateFile.size(path) ?? 0
     guard size > state.withLock({ $0.limit }) else { return }
     try withLog { file throws(RegistryOpenError) in
@@ -179,4 +156,3 @@ final class EndLog: Sendable {
     }
   }
 }
-#endif

@@ -1,4 +1,3 @@
-#if SQLite
 /// A reason why a server's folder cannot be opened. Nothing was changed or deleted; the server must not start.
 public enum RegistryOpenError: Error, Sendable, Hashable {
   /// There is a database, but its key file is missing. With new keys, all users would be signed out.
@@ -21,6 +20,8 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
   case olderFormat(path: String)
   /// The file is damaged, or not a database.
   case corrupt(path: String)
+  /// A database cannot be used as it is. The text says why, the hint what to do.
+  case refused(String, hint: String)
   /// The folder or a file cannot be read or written at the moment. The text says why.
   case unavailable(String)
 
@@ -39,6 +40,7 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
     case .newerFormat: "run the version that wrote it"
     case .olderFormat: "start the server of this version once"
     case .corrupt(let path): "restore a backup of the database to \(path)"
+    case .refused(_, let hint): hint
     case .unavailable: "check the folder's disk, owner and permissions"
     }
   }
@@ -57,8 +59,8 @@ extension RegistryOpenError: CustomStringConvertible {
     case .newerFormat(let path): "a newer version wrote the database \(path)"
     case .olderFormat(let path): "an earlier version wrote the database \(path)"
     case .corrupt(let path): "\(path) is damaged or not a database"
+    case .refused(let why, _): why
     case .unavailable(let why): why
     }
   }
 }
-#endif

@@ -1,37 +1,36 @@
-#if SQLite
 // Without Foundation, whose Linux version has its own `stat`.
 import HandstampSupport
 
 extension PrivateFile {
   /// Returns the permission bits of an open file, or `nil` if they cannot be determined.
-  static func mode(of file: Int32) -> UInt32? {
+  package static func mode(of file: Int32) -> UInt32? {
     var status = stat()
     return fstat(file, &status) == 0 ? UInt32(status.st_mode) & 0o777 : nil
   }
 
   /// Returns the size of a file in bytes, or `nil` if it does not exist.
-  static func size(_ path: String) -> Int? {
+  package static func size(_ path: String) -> Int? {
     var status = stat()
     return fstatat(AT_FDCWD, path, &status, 0) == 0 ? Int(status.st_size) : nil
   }
 
-  static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+  package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 }
 
 /// The identity of a file: its device and inode number.
-struct FileIdentity: Sendable, Hashable {
+package struct FileIdentity: Sendable, Hashable {
   private let device: UInt64
   private let number: UInt64
 
   /// Returns `nil` if the file does not exist or is not accessible.
-  init?(path: String) {
+  package init?(path: String) {
     var status = stat()
     guard fstatat(AT_FDCWD, path, &status, 0) == 0 else { return nil }
     self.init(status)
   }
 
   /// The identity of an open file.
-  init?(descriptor: Int32) {
+  package init?(descriptor: Int32) {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { return nil }
     self.init(status)
@@ -42,4 +41,3 @@ struct FileIdentity: Sendable, Hashable {
     number = UInt64(status.st_ino)
   }
 }
-#endif

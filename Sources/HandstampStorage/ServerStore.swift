@@ -1,0 +1,43 @@
+public import HandstampCore
+public import HandstampRegistry
+
+/// A registry store together with what its operator needs to know of it.
+public protocol ServerStore: RegistryStore {
+  /// How many sessions were ended again from the log of ended sessions at opening, after an older copy of the database was
+  /// restored.
+  var endedAgain: Int { get }
+  /// How many lines of the log of ended sessions could not be read.
+  var unreadableEnds: Int { get }
+
+  /// Reads the whole database and checks it, which takes long on a large one.
+  @concurrent func inspect() async throws(RegistryStoreError) -> StoreInspection
+
+  /// Returns the IDs of all keys that the database was ever used with. An ID is never given to another key.
+  @concurrent func keysEverUsed() async throws(RegistryStoreError) -> [KeyID]
+
+  /// Counts the live sessions that were last refreshed at that time or before, and those that began then or before; with `nil`,
+  /// all of them.
+  @concurrent func liveSessions(upTo time: UnixTime?) async throws(RegistryStoreError) -> (refreshed: Int, begun: Int)
+
+  /// Finishes accepted writes and closes the database. After that, further calls throw `unavailable`.
+  func close() throws(RegistryStoreError)
+
+  /// Closes the database without waiting for others that have it open.
+  func release()
+}
+
+/// The state of a database, for its operator.
+public struct StoreInspection: Sendable, Hashable {
+  /// The faults that were found; empty if the database is intact.
+  public var faults: [String]
+  /// The versions of the tables, oldest first.
+  public var migrations: [String]
+  /// The size of the database in bytes; of SQLite's without its write-ahead log.
+  public var size: Int64
+
+  public init(faults: [String], migrations: [String], size: Int64) {
+    self.faults = faults
+    self.migrations = migrations
+    self.size = size
+  }
+}

@@ -1,0 +1,229 @@
+import HandstampCore
+package import HandstampRegistry
+
+/// Something that a store has as a row. The columns are the same in every store; times and durations are milliseconds.
+package protocol StoredRecord: Sendable {
+  /// The names of the columns, separated by commas.
+  static var columns: String { get }
+  /// The number of ``columns``.
+  static var columnCount: Int { get }
+  init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRow)
+  /// The values of ``columns``.
+  func storedValues() throws(RegistryStoreError) -> [StoredValue]
+}
+
+extension StoredRecord {
+  package static var columnCount: Int { columns.split(separator: ",").count }
+
+  package init(source: some ColumnSource) throws(UnreadableRow) {
+    var columns = StoredColumns(source)
+    try self.init(from: &columns)
+  }
+}
+
+extension SessionRow: StoredRecord {
+  package static let columns = """
+    id, account, device_id, device_name, platform, kind, counter, ring, created_at, rotated_at, last_seen_at, ended_at, \
+    end_reason, absolute_expiry, idle_limit, expiry, dpop_thumbprint, push_token, \
+    client, scope, audience, authenticated_at, revision
+    """
+
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRow) {
+    guard let session = SessionBytes(try columns.bytes()) else { throw columns.unreadable }
+    let account = AccountID(try columns.text())
+    let device = DeviceInfo(id: DeviceID(try columns.text()), name: try columns.text(), platform: try columns.text())
+    let kind: SessionKind = try columns.word()
+    let counter = try columns.integer()
+    guard counter >= 0 else { throw columns.unreadable }
+    guard let ring = KeyRing(bytes: try columns.bytes()), Int64(ring.entries.count) <= counter else {
+      throw columns.unreadable
+    }
+    let (created, rotated, seen) = (try columns.time(), try columns.time(), try columns.time())
+    let endedAt = try columns.optionalTime()
+    let reason: EndReason? = try columns.optionalWord()
+    let absolute = try columns.optionalTime()
+    let idle = try columns.optionalInteger()
+    _ = try columns.optionalTime()
+    let (thumbprint, push) = (try columns.optionalText(), try columns.optionalBytes())
+    let (client, scope, audience) = (
+      try columns.optionalText(), try columns.optionalText(), try columns.optionalText()
+    )
+    let authenticated = try columns.optionalTime()
+    self.init(
+      session: session, account: account, device: device, kind: kind,
+      client: client.map { SessionClient(id: $0, scope: scope ?? "", audience: audience) }, counter: UInt64(counter),
+      ring: ring,
+      createdAt: created, authenticatedAt: authenticated, rotatedAt: rotated, lastSeenAt: seen,
+      end: endedAt.map { SessionEnd(at: $0, reason: reason ?? .rejected) }, absoluteExpiry: absolute,
+      idleLimit: idle.map { .milliseconds($0) }, dpopThumbprint: thumbprint, pushToken: push.map { Secret(bytes: $0) },
+      revision: try columns.integer())
+  }
+
+  package func storedValues() throws(RegistryStoreError) -> [StoredValue] {
+    [
+      .bytes(session.bytes), .text(account.rawValue), .text(device.id.rawValue), .text(device.name),
+      .text(device.platform), .text(kind.rawValue), .integer(try storedCounter()), .bytes(ring.bytes),
+      StoredValue(createdAt), StoredValue(rotatedAt), StoredValue(lastSeenAt), StoredValue(end?.at),
+      StoredValue(end?.reason.rawValue), StoredValue(absoluteExpiry), StoredValue(idleLimit?.wholeMilliseconds),
+      StoredValue(expiry), StoredValue(dpopThumbprint), StoredValue(pushToken), StoredValue(client?.id),
+      StoredValue(client?.scope), StoredValue(client?.audience), StoredValue(authenticatedAt), .integer(revision),
+    ]
+  }
+
+  /// The counter as databases store numbers.
+  package func storedCounter() throws(RegistryStoreError) -> Int64 {
+    guard let counter = Int64(exactly: counter) else { throw .unavailable("a counter is too large") }
+    return counter
+  }
+}
+
+extension AccountRecord: StoredRecord {
+  package static let columns = """
+    id, email, email_typed, identity, username, password_hash, created_at, credentials_changed_at, closed_at, revision
+    """
+
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRow) {
+    let id = AccountID(try columns.text())
+    let (email, typed) = (try columns.optionalText(), try columns.optionalText())
+    let key = try columns.optionalText()
+    let identity = key.flatMap { ExternalIdentity(key: $0) }
+    guard key == nil || identity != nil else { throw columns.unreadable }
+    self.init(
+      id: id, email: email.map { EmailAddress(stored: typed ?? $0, normalized: $0) }, identity: identity,
+      username: try columns.text(), passwordHash: try columns.optionalBytes().map { Secret(bytes: $0) },
+      createdAt: try columns.time(), credentialsChangedAt: try columns.optionalTime(),
+      closedAt: try columns.optionalTime(), revision: try columns.integer())
+  }
+
+  package func storedValues() throws(RegistryStoreError) -> [StoredValue] {
+    // SQLite would truncate the text there, so that two IDs could be equal; PostgreSQL has no such texts.
+    guard !id.rawValue.utf8.contains(0) else { throw .unavailable("an ID contains NUL") }
+    return [
+      .text(id.rawValue), StoredValue(email?.normalized), StoredValue(email?.typed), StoredValue(identity?.key),
+      .text(username), StoredValue(passwordHash), StoredValue(createdAt), StoredValue(credentialsChangedAt),
+      StoredValue(closedAt), .integer(revision),
+    ]
+  }
+}
+
+extension OneTimeTokenRecord: StoredRecord {
+  package static let columns =
+    "id, purpose, subject, account, email, email_typed, username, payload, created_at, expires_at"
+
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRow) {
+    guard let id = OneTimeTokenID(try columns.bytes()) else { throw columns.unreadable }
+    let purpose: Purpose = try columns.word()
+    let subject = try columns.text()
+    let account = try columns.optionalText().map { AccountID($0) }
+    let (email, typed) = (try columns.optionalText(), try columns.optionalText())
+    self.init(
+      id: id, purpose: purpose, subject: subject, account: account,
+      email: email.map { EmailAddress(stored: typed ?? $0, normalized: $0) }, username: try columns.text(),
+      payload: try columns.text(), createdAt: try columns.time(), expiresAt: try columns.time())
+  }
+
+  package func storedValues() throws(RegistryStoreError) -> [StoredValue] {
+    [
+      .bytes(id.bytes), .text(purpose.rawValue), .text(subject), StoredValue(account?.rawValue),
+      StoredValue(email?.normalized), StoredValue(email?.typed), .text(username), .text(payload),
+      StoredValue(createdAt), StoredValue(expiresAt),
+    ]
+  }
+}
+
+extension RegistryFact: StoredRecord {
+  package static let columns = "id, kind, subject, payload, created_at, due_at, expires_at, revision"
+
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRow) {
+    guard let id = FactID(try columns.bytes()) else { throw columns.unreadable }
+    self.init(
+      id: id, kind: try columns.word(), subject: try columns.text(), payload: try columns.text(),
+      createdAt: try columns.time(), dueAt: try columns.optionalTime(), expiresAt: try columns.time(),
+      revision: try columns.integer())
+  }
+
+  package func storedValues() throws(RegistryStoreError) -> [StoredValue] {
+    [
+      .bytes(id.bytes), .text(kind.rawValue), .text(subject), .text(payload), StoredValue(createdAt),
+      StoredValue(dueAt), StoredValue(expiresAt), .integer(revision),
+    ]
+  }
+}
+
+extension StoredEvent: StoredRecord {
+  package static let columns = "id, kind, account, session, reason, at"
+
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRow) {
+    let id = EventID(rawValue: try columns.integer())
+    let event = RegistryEvent(
+      kind: try columns.word(), account: AccountID(try columns.text()),
+      session: try columns.optionalText().map { SessionID($0) }, reason: try columns.optionalWord(),
+      at: try columns.time())
+    self.init(id: id, event: event)
+  }
+
+  package func storedValues() throws(RegistryStoreError) -> [StoredValue] {
+    [.integer(id.rawValue)] + event.storedValues
+  }
+}
+
+extension RegistryEvent {
+  /// The values of the columns of ``StoredEvent`` besides its ID.
+  package var storedValues: [StoredValue] {
+    [
+      .text(kind.rawValue), .text(account.rawValue), StoredValue(session?.rawValue), StoredValue(reason?.rawValue),
+      StoredValue(at),
+    ]
+  }
+}
+
+extension StoredAuditedAction: StoredRecord {
+  package static let columns = "id, at, action, actor, account, session, address, details"
+
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRow) {
+    let id = try columns.integer()
+    self.init(
+      id: id,
+      audited: AuditedAction(
+        at: try columns.time(), action: try columns.text(), actor: try columns.text(),
+        account: try columns.optionalText().map { AccountID($0) },
+        session: try columns.optionalText().map { SessionID($0) }, address: try columns.optionalText(),
+        details: try columns.text()))
+  }
+
+  package func storedValues() throws(RegistryStoreError) -> [StoredValue] { [.integer(id)] + audited.storedValues }
+}
+
+extension AuditedAction {
+  /// The values of the columns of ``StoredAuditedAction`` besides its ID.
+  package var storedValues: [StoredValue] {
+    [
+      StoredValue(at), .text(action), .text(actor), StoredValue(account?.rawValue), StoredValue(session?.rawValue),
+      StoredValue(address), .text(details),
+    ]
+  }
+}
+
+extension ClockNote: StoredRecord {
+  package static let columns = "at, doubted_since, revision"
+
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRow) {
+    self.init(at: try columns.time(), doubtedSince: try columns.optionalTime(), revision: try columns.integer())
+  }
+
+  package func storedValues() throws(RegistryStoreError) -> [StoredValue] {
+    [StoredValue(at), StoredValue(doubtedSince), .integer(revision)]
+  }
+}
+
+extension LoggedEnd {
+  package static let columns = "id, ended_at, end_reason, expiry"
+
+  package init(source: some ColumnSource) throws(UnreadableRow) {
+    var columns = StoredColumns(source)
+    guard let session = SessionBytes(try columns.bytes()) else { throw columns.unreadable }
+    self.init(
+      session: session, end: SessionEnd(at: try columns.time(), reason: try columns.word()),
+      expiry: try columns.optionalTime())
+  }
+}
