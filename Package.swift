@@ -51,6 +51,7 @@ let package = Package(
     .library(name: "HandstampData", targets: ["HandstampData"]),
     .library(name: "HandstampServer", targets: ["HandstampServer"]),
     .library(name: "HandstampSQLite", targets: ["HandstampSQLite"]),
+    .library(name: "HandstampPostgres", targets: ["HandstampPostgres"]),
     .library(name: "HandstampAsyncHTTP", targets: ["HandstampAsyncHTTP"]),
     .library(name: "HandstampWebSocket", targets: ["HandstampWebSocket"]),
     .library(name: "HandstampLoopback", targets: ["HandstampLoopback"]),
@@ -68,7 +69,7 @@ let package = Package(
     .trait(name: "LoopbackRedirect", description: "HandstampLoopback: OAuth redirects to a loopback port (SwiftNIO)"),
     .trait(
       name: "Programs", description: "the program handstamp; in this repository also the benchmark and server tests",
-      enabledTraits: ["Server", "SQLite", "AsyncHTTPClient", "LoopbackRedirect", "WebSocket"]),
+      enabledTraits: ["Server", "SQLite", "PostgreSQL", "AsyncHTTPClient", "LoopbackRedirect", "WebSocket"]),
     .trait(name: "OpenCombine", description: "tests of HandstampUI's ObservableObject adapter on Linux"),
     .trait(
       name: "Exploration",
@@ -195,6 +196,14 @@ let package = Package(
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampStorage"]
         + grdb("SQLite"),
       swiftSettings: strict),
+    // Finds libpq at run time.
+    .target(name: "CHandstampPostgres"),
+    .target(
+      name: "HandstampPostgres",
+      dependencies: [
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampStorage",
+        .target(name: "CHandstampPostgres", condition: .when(traits: ["PostgreSQL"])),
+      ], swiftSettings: strict),
 
     // MARK: Programs
     .executableTarget(
@@ -202,7 +211,7 @@ let package = Package(
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampVaults",
         "HandstampRegistry",
-        "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampStorage",
+        "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
         "HandstampAsyncHTTP", "HandstampLoopback",
         crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
@@ -338,6 +347,12 @@ let package = Package(
         + grdb("SQLite"),
       swiftSettings: strict),
     .testTarget(
+      name: "HandstampPostgresTests",
+      dependencies: [
+        "HandstampPostgres", "HandstampSQLite", "HandstampStorage", "HandstampCore", "HandstampModel",
+        "HandstampSupport", "HandstampRegistry", "HandstampTesting", "CHandstampPostgres",
+      ], swiftSettings: strict),
+    .testTarget(
       name: "HandstampServerTests",
       dependencies: [
         "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore", "HandstampJOSE", "HandstampModel",
@@ -373,7 +388,7 @@ let package = Package(
     .testTarget(
       name: "HandstampCommandTests",
       dependencies: [
-        "HandstampCommand", "HandstampServer", "HandstampSQLite", "HandstampStorage",
+        "HandstampCommand", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
         "HandstampAsyncHTTP", "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
         "HandstampVaults", "HandstampRegistry", "HandstampTesting",

@@ -68,6 +68,14 @@ public protocol RegistryStore: Sendable {
 
   /// Returns the ID of the newest event, or ``EventID/zero`` if there has never been one.
   @concurrent func lastEventID() async throws(RegistryStoreError) -> EventID
+
+  /// Begins to listen for events that other servers store. `nil` if the store does not tell of them, as by default: then servers
+  /// look for new events twice a second.
+  func news() -> StoreNews?
+}
+
+extension RegistryStore {
+  public func news() -> StoreNews? { nil }
 }
 
 /// One part of a write. The stored revision is the one that the case specifies, not the one in the row or record.

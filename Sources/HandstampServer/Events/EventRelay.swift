@@ -9,14 +9,37 @@ struct EventRelay: Service, CustomStringConvertible {
   /// The name of the service in logs.
   var description: String { "EventRelay" }
 
-  /// The polling interval: streams report an ended session within a second, including the read.
+  /// The polling interval where a store does not tell of events: streams report an ended session within a second, including the
+  /// read.
   static let interval = Duration.milliseconds(500)
+  /// How often a relay that is told of events checks whether it still is.
+  private static let tick = Duration.milliseconds(100)
   private static let batch = 256
 
   func run() async throws {
     await cancelWhenGracefulShutdown {
-      var last: EventID?
-      repeat { last = await relay(after: last) } while (try? await Task.sleep(for: EventRelay.interval)) != nil
+      let news = server.registry.news()
+      let bell = Doorbell()
+      await withTaskGroup(of: Void.self) { group in
+        if let news {
+          group.addTask { for await _ in news.arrivals { bell.ring(.news) } }
+        }
+        group.addTask {
+          var last = ContinuousClock.now
+          while (try? await Task.sleep(for: news == nil ? EventRelay.interval : EventRelay.tick)) != nil {
+            guard ContinuousClock.now - last >= news?.patience() ?? .zero else { continue }
+            bell.ring(.news)
+            last = .now
+          }
+        }
+        bell.ring(.news)
+        var last: EventID?
+        for await _ in bell.bells {
+          _ = bell.take()
+          last = await relay(after: last)
+        }
+        group.cancelAll()
+      }
     }
   }
 

@@ -14,6 +14,8 @@ package protocol StoreDecorator<Base>: RegistryStore {
 }
 
 extension StoreDecorator {
+  package func news() -> StoreNews? { base.news() }
+
   package func willRead() async throws(RegistryStoreError) {}
   package func willWrite() async throws(RegistryStoreError) {}
 

@@ -1,0 +1,286 @@
+#if PostgreSQL
+import HandstampCore
+import HandstampRegistry
+import HandstampStorage
+
+/// One change of a write as a statement, and what its answer means.
+struct PostgresStep {
+  /// What it means if the statement changes or returns no row.
+  enum Expectation {
+    /// Nothing.
+    case anything
+    /// That the row is missing.
+    case present
+    /// That the row has changed.
+    case unchanged
+    /// That the row is missing or has changed; the statement returns a row if it is there.
+    case current(PostgresStatement)
+    /// The statement returns a revision, which must be this one.
+    case revision(Int64)
+  }
+
+  var statement: PostgresStatement
+  var expectation = Expectation.anything
+  /// Whether it returns the columns of ``LoggedEnd``.
+  var endsSession = false
+
+  /// Returns why the change is not possible; `nil` if it is. With ``Expectation/current(_:)`` that is only known to be one of two.
+  func refusal(_ result: PostgresResult) -> RegistryStoreError? {
+    switch expectation {
+    case .anything: nil
+    case .present: result.changes == 0 ? .notFound : nil
+    case .unchanged, .current: result.changes == 0 ? .conflict : nil
+    case .revision(let revision): result.integer.map { $0 == revision ? nil : .conflict } ?? .notFound
+    }
+  }
+}
+
+extension RegistryChange {
+  /// The change as statements, in order; none if it has its place in a log, see ``loggedAction``.
+  func steps() throws(RegistryStoreError) -> [PostgresStep] {
+    switch self {
+    case .createSession(var row):
+      row.revision = 0
+      return [try .inserting(row, into: "session")]
+    case .replaceSession(let row, let expecting):
+      return [
+        PostgresStep(
+          statement: try .replacing(row, expecting: expecting), expectation: .current(.finding(row.session)),
+          endsSession: row.end != nil)
+      ]
+    case .endSession(let id, let end):
+      guard let session = SessionBytes(id) else { throw .notFound }
+      return [
+        PostgresStep(
+          statement: .ending(session, end), expectation: .current(.finding(session)), endsSession: true)
+      ]
+    case .createAccount(var record):
+      record.revision = 0
+      return [try .inserting(record, into: "account")]
+    case .replaceAccount(let record, let expecting):
+      return [try .replacing(record, expecting: expecting)]
+    case .expectAccount(let id, let revision):
+      // Shared: other writes may rely on the same account, and none may change it until this one is over.
+      return [
+        PostgresStep(
+          statement: PostgresStatement(
+            "SELECT revision FROM handstamp.account WHERE id = $1 FOR SHARE", [.text(id.rawValue)]),
+          expectation: .revision(revision))
+      ]
+    case .createOneTimeToken(let record): return [try .inserting(record, into: "ticket")]
+    case .redeemOneTimeToken(let id):
+      return [
+        PostgresStep(
+          statement: PostgresStatement("DELETE FROM handstamp.ticket WHERE id = $1", [.bytes(id.bytes)]),
+          expectation: .present)
+      ]
+    case .voidOneTimeTokens(let purpose, let subject):
+      return [
+        PostgresStep(
+          statement: PostgresStatement(
+            "DELETE FROM handstamp.ticket WHERE purpose = $1 AND subject = $2",
+            [.text(purpose.rawValue), .text(subject)]))
+      ]
+    case .createFact, .replaceFact, .putFact, .removeFact, .removeFacts: return try factSteps()
+    case .eraseDevices(let account):
+      return [
+        PostgresStep(
+          statement: PostgresStatement(
+            """
+            UPDATE handstamp.session SET device_id = '', device_name = '', platform = '', push_token = NULL,
+              revision = revision + 1
+            WHERE account = $1 AND ended_at IS NOT NULL
+            """, [.text(account.rawValue)]))
+      ]
+    case .noteClock(let note, let expecting): return [.noting(note, expecting)]
+    case .moveTimes(let span, let distance):
+      return PostgresStep.moving(
+        span.lowerBound.milliseconds, span.upperBound.milliseconds, distance.wholeMilliseconds)
+    case .audit: return []
+    }
+  }
+
+  private func factSteps() throws(RegistryStoreError) -> [PostgresStep] {
+    switch self {
+    case .createFact(var fact):
+      fact.revision = 0
+      return [try .inserting(fact, into: "fact")]
+    case .replaceFact(let fact, let expecting):
+      return [
+        PostgresStep(
+          statement: PostgresStatement(
+            """
+            UPDATE handstamp.fact SET payload = $1, due_at = $2, expires_at = $3, revision = revision + 1
+            WHERE id = $4 AND revision = $5
+            """,
+            [
+              .text(fact.payload), .integer(fact.dueAt?.milliseconds), .integer(fact.expiresAt.milliseconds),
+              .bytes(fact.id.bytes), .integer(expecting),
+            ]),
+          expectation: .current(.finding(fact.id)))
+      ]
+    case .putFact(var fact):
+      fact.revision = 0
+      var step = try PostgresStep.inserting(fact, into: "fact")
+      step.statement.sql += """
+         ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, due_at = excluded.due_at,
+          expires_at = excluded.expires_at, revision = handstamp.fact.revision + 1
+        """
+      return [step]
+    case .removeFact(let id, let expecting):
+      return [
+        PostgresStep(
+          statement: PostgresStatement(
+            "DELETE FROM handstamp.fact WHERE id = $1 AND revision = $2", [.bytes(id.bytes), .integer(expecting)]),
+          expectation: .current(.finding(id)))
+      ]
+    case .removeFacts(let kind, let subject):
+      return [
+        PostgresStep(
+          statement: PostgresStatement(
+            "DELETE FROM handstamp.fact WHERE kind = $1 AND subject = $2", [.text(kind.rawValue), .text(subject)]))
+      ]
+    default: return []
+    }
+  }
+
+  /// The entry of the audit log; `nil` for any other change.
+  var loggedAction: AuditedAction? { if case .audit(let action) = self { action } else { nil } }
+}
+
+extension PostgresStep {
+  static func inserting(_ record: some StoredRecord, into table: String) throws(RegistryStoreError) -> PostgresStep {
+    PostgresStep(statement: try .inserting(record, into: table))
+  }
+
+  static func replacing(_ record: AccountRecord, expecting: Int64) throws(RegistryStoreError) -> PostgresStep {
+    PostgresStep(
+      statement: PostgresStatement(
+        """
+        UPDATE handstamp.account SET email = $1, email_typed = $2, identity = $3, username = $4, password_hash = $5,
+          credentials_changed_at = $6, closed_at = $7, revision = revision + 1
+        WHERE id = $8 AND revision = $9
+        """,
+        [
+          .text(record.email?.normalized), .text(record.email?.typed), .text(record.identity?.key),
+          .text(record.username), PostgresValue(StoredValue(record.passwordHash)),
+          .integer(record.credentialsChangedAt?.milliseconds), .integer(record.closedAt?.milliseconds),
+          .text(record.id.rawValue), .integer(expecting),
+        ]),
+      expectation: .current(.finding(record.id)))
+  }
+
+  static func noting(_ note: ClockNote, _ expecting: Int64?) -> PostgresStep {
+    let values = [PostgresValue.integer(note.at.milliseconds), .integer(note.doubtedSince?.milliseconds)]
+    let statement =
+      if let expecting {
+        PostgresStatement(
+          "UPDATE handstamp.clock SET at = $1, doubted_since = $2, revision = revision + 1 WHERE revision = $3",
+          values + [.integer(expecting)])
+      } else {
+        PostgresStatement(
+          "INSERT INTO handstamp.clock (at, doubted_since, revision) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING",
+          values)
+      }
+    return PostgresStep(statement: statement, expectation: .unchanged)
+  }
+
+  /// Moves the times of live sessions, one-time tokens and facts that lie in a span.
+  static func moving(_ start: Int64, _ end: Int64, _ distance: Int64) -> [PostgresStep] {
+    let values = [PostgresValue.integer(start), .integer(end), .integer(distance)]
+    func moved(_ column: String, if time: String) -> String {
+      "\(column) = \(column) + CASE WHEN \(time) BETWEEN $1 AND $2 THEN $3 ELSE 0 END"
+    }
+    // LEAST ignores nulls.
+    let expiry = "LEAST(absolute_expiry, last_seen_at + idle_limit)"
+    let statements = [
+      PostgresStatement(
+        """
+        UPDATE handstamp.session SET \(moved("created_at", if: "created_at")),
+          \(moved("absolute_expiry", if: "created_at")), \(moved("rotated_at", if: "rotated_at")),
+          \(moved("last_seen_at", if: "last_seen_at")), \(moved("authenticated_at", if: "authenticated_at")),
+          revision = revision + 1
+        WHERE ended_at IS NULL AND (last_seen_at BETWEEN $1 AND $2 OR rotated_at BETWEEN $1 AND $2
+          OR created_at BETWEEN $1 AND $2 OR authenticated_at BETWEEN $1 AND $2)
+        """, values, isFrequent: false),
+      PostgresStatement(
+        "UPDATE handstamp.session SET expiry = \(expiry) WHERE ended_at IS NULL AND expiry IS DISTINCT FROM \(expiry)",
+        isFrequent: false),
+      PostgresStatement(
+        """
+        UPDATE handstamp.ticket SET created_at = created_at + $3, expires_at = expires_at + $3
+        WHERE created_at BETWEEN $1 AND $2
+        """, values, isFrequent: false),
+      PostgresStatement(
+        """
+        UPDATE handstamp.fact SET created_at = created_at + $3, due_at = due_at + $3, expires_at = expires_at + $3,
+          revision = revision + 1
+        WHERE created_at BETWEEN $1 AND $2
+        """, values, isFrequent: false),
+    ]
+    return statements.map { PostgresStep(statement: $0) }
+  }
+}
+
+extension PostgresStatement {
+  static func inserting<Record: StoredRecord>(
+    _ record: Record, into table: String
+  ) throws(RegistryStoreError) -> PostgresStatement {
+    let marks = (1...Record.columnCount).map { "$\($0)" }.joined(separator: ", ")
+    return PostgresStatement(
+      "INSERT INTO handstamp.\(table) (\(Record.columns)) VALUES (\(marks))",
+      try record.storedValues().map { PostgresValue($0) })
+  }
+
+  /// The one statement of a refresh. Returns the columns of ``LoggedEnd``.
+  static func replacing(_ row: SessionRow, expecting: Int64) throws(RegistryStoreError) -> PostgresStatement {
+    PostgresStatement(
+      """
+      UPDATE handstamp.session SET counter = $1, ring = $2, rotated_at = $3, last_seen_at = $4, absolute_expiry = $5,
+        idle_limit = $6, expiry = $7, dpop_thumbprint = $8, push_token = $9, authenticated_at = $10, device_id = $11,
+        device_name = $12, platform = $13, ended_at = $14, end_reason = $15, revision = revision + 1
+      WHERE id = $16 AND account = $17 AND revision = $18
+      RETURNING \(LoggedEnd.columns)
+      """,
+      [
+        .integer(try row.storedCounter()), .bytes(row.ring.bytes), .integer(row.rotatedAt.milliseconds),
+        .integer(row.lastSeenAt.milliseconds), .integer(row.absoluteExpiry?.milliseconds),
+        .integer(row.idleLimit?.wholeMilliseconds), .integer(row.expiry?.milliseconds), .text(row.dpopThumbprint),
+        PostgresValue(StoredValue(row.pushToken)), .integer(row.authenticatedAt.milliseconds),
+        .text(row.device.id.rawValue), .text(row.device.name), .text(row.device.platform),
+        .integer(row.end?.at.milliseconds), .text(row.end?.reason.rawValue), .bytes(row.session.bytes),
+        .text(row.account.rawValue), .integer(expecting),
+      ])
+  }
+
+  static func ending(_ session: SessionBytes, _ end: SessionEnd) -> PostgresStatement {
+    PostgresStatement(
+      """
+      UPDATE handstamp.session SET ended_at = $1, end_reason = $2, push_token = NULL, revision = revision + 1
+      WHERE id = $3 AND ended_at IS NULL
+      RETURNING \(LoggedEnd.columns)
+      """, [.integer(end.at.milliseconds), .text(end.reason.rawValue), .bytes(session.bytes)])
+  }
+
+  static func finding(_ session: SessionBytes) -> PostgresStatement {
+    PostgresStatement("SELECT 1::bigint FROM handstamp.session WHERE id = $1", [.bytes(session.bytes)])
+  }
+  static func finding(_ fact: FactID) -> PostgresStatement {
+    PostgresStatement("SELECT 1::bigint FROM handstamp.fact WHERE id = $1", [.bytes(fact.bytes)])
+  }
+  static func finding(_ account: AccountID) -> PostgresStatement {
+    PostgresStatement("SELECT 1::bigint FROM handstamp.account WHERE id = $1", [.text(account.rawValue)])
+  }
+
+  /// Appends to a log with the next number, which it returns. Nothing but the commit may follow in its transaction: the number is
+  /// not free for others until then.
+  static func appending(_ values: [StoredValue], to log: String, columns: String) -> PostgresStatement {
+    let marks = values.indices.map { "$\($0 + 1)" }.joined(separator: ", ")
+    return PostgresStatement(
+      """
+      WITH number AS (UPDATE handstamp.counter SET last = last + 1 WHERE name = '\(log)' RETURNING last)
+      INSERT INTO handstamp.\(log) (\(columns)) SELECT last, \(marks) FROM number RETURNING id
+      """, values.map { PostgresValue($0) })
+  }
+}
+#endif

@@ -1,0 +1,67 @@
+#if PostgreSQL
+import Dispatch
+import HandstampSupport
+
+/// A queue with a connection of its own, on which calls may wait. The connection is made when it is needed, and again after
+/// it was lost.
+// Unchecked: everything but `queue` is used on the queue alone.
+final class PostgresLane: @unchecked Sendable {
+  let queue: DispatchQueue
+  private let address: PostgresAddress
+  private let outage: PostgresOutage
+  private var connection: PostgresConnection?
+
+  init(_ address: PostgresAddress, _ outage: PostgresOutage, named name: String) {
+    self.address = address
+    self.outage = outage
+    queue = DispatchQueue(label: "handstamp postgres \(name)")
+  }
+
+  /// Runs `body` with the connection. Forgets one that was lost, or that is to a server that may no longer be written.
+  func connected<Value>(
+    until deadline: ContinuousClock.Instant, _ body: (PostgresConnection) throws(PostgresFault) -> Value
+  ) throws(PostgresFault) -> Value {
+    do throws(PostgresFault) {
+      let connection = try current(until: deadline)
+      return try body(connection)
+    } catch {
+      if error.endsConnection { disconnect() }
+      throw error
+    }
+  }
+
+  func disconnect() { connection = nil }
+
+  private func current(until deadline: ContinuousClock.Instant) throws(PostgresFault) -> PostgresConnection {
+    if let connection { return connection }
+    if let fault = outage.fault { throw fault }
+    do throws(PostgresFault) {
+      let new = try PostgresConnection(address, until: deadline)
+      connection = new
+      return new
+    } catch {
+      outage.began(error)
+      throw error
+    }
+  }
+}
+
+/// That no connection could be made a moment ago: requests then fail at once instead of one after another.
+final class PostgresOutage: Sendable {
+  /// How long nothing else is tried.
+  private static let pause = Duration.milliseconds(250)
+
+  private let last = Locked<(fault: PostgresFault, end: ContinuousClock.Instant)?>(nil)
+
+  var fault: PostgresFault? {
+    last.withLock { last in
+      guard let known = last, known.end > .now else { return nil }
+      return known.fault
+    }
+  }
+
+  func began(_ fault: PostgresFault) {
+    last.withLock { $0 = (fault, .now + PostgresOutage.pause) }
+  }
+}
+#endif

@@ -1,0 +1,306 @@
+#if PostgreSQL
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampStorage
+import HandstampSupport
+
+/// Opens a database on a lane's queue: checks the server, migrates the tables, binds them to the keys, and ends again what an older
+/// copy of the database has as live.
+struct PostgresOpening {
+  let lane: PostgresLane
+  let address: PostgresAddress
+  /// How long other nodes may take to migrate the tables.
+  static let patience = Duration.seconds(600)
+
+  struct Outcome: Sendable {
+    var endedAgain = 0
+    var isPooled = false
+  }
+
+  /// What a database is.
+  enum Found {
+    /// It has none of the server's tables, or empty ones.
+    case empty
+    case bound(InstanceID, state: String)
+  }
+
+  private var path: String { address.description }
+  private var deadline: ContinuousClock.Instant { .now + PostgresOpening.patience }
+
+  // MARK: The server
+
+  /// Checks what no server can do without. Returns whether a pooler is in between.
+  func checkServer() throws(RegistryOpenError) -> Bool {
+    try running { connection throws(RegistryOpenError) in
+      try check(
+        try result(
+          """
+          SELECT current_setting('server_version_num')::bigint, current_setting('server_encoding'),
+            (pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on')::int::bigint,
+            current_setting('synchronous_commit'), current_setting('fsync'), current_setting('server_version')
+          """, [], connection))
+      return connection.isPooled
+    }
+  }
+
+  private func check(_ facts: PostgresResult) throws(RegistryOpenError) {
+    var columns = StoredColumns(facts[0])
+    let (number, encoding, isReadOnly, commit, sync, version): (Int64, String, Int64, String, String, String)
+    do throws(UnreadableRow) {
+      (number, encoding) = (try columns.integer(), try columns.text())
+      (isReadOnly, commit) = (try columns.integer(), try columns.text())
+      (sync, version) = (try columns.text(), try columns.text())
+    } catch { throw .unavailable("\(path) does not answer like PostgreSQL") }
+    guard number >= 150_000 else {
+      throw .refused("\(path) is PostgreSQL \(version)", hint: "use version 15 or later")
+    }
+    guard encoding == "UTF8" else {
+      throw .refused(
+        "\(path) has the encoding \(encoding)",
+        hint: "create the database with: createdb --encoding=UTF8 --template=template0")
+    }
+    guard isReadOnly == 0 else {
+      throw .refused(
+        "\(path) can only be read: it is a standby, or its transactions are read-only",
+        hint: "name the primary, too: postgresql://one.example.org,two.example.org/handstamp")
+    }
+    // A sign-out that was confirmed and is forgotten again would let a signed-out person stay in.
+    guard commit != "off", sync == "on" else {
+      throw .refused(
+        "\(path) confirms commits that a crash may lose (synchronous_commit=\(commit), fsync=\(sync))",
+        hint: "set fsync=on, and synchronous_commit=on for this database: ALTER DATABASE … SET synchronous_commit = on")
+    }
+  }
+
+  // MARK: The tables
+
+  /// Returns whose tables a database has. Changes nothing.
+  func found() throws(RegistryOpenError) -> Found {
+    try running { connection throws(RegistryOpenError) in try found(connection) }
+  }
+
+  private func found(_ connection: PostgresConnection) throws(RegistryOpenError) -> Found {
+    let tables = try result(
+      """
+      SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('handstamp') AND relkind IN ('r', 'p', 'v')),
+        (to_regclass('handstamp.migration') IS NOT NULL AND to_regclass('handstamp.instance') IS NOT NULL)::int::bigint
+      """, connection)
+    guard case .integer(let count)? = tables[0].value(at: 0), case .integer(let isOurs)? = tables[0].value(at: 1) else {
+      throw .unavailable("\(path) does not answer like PostgreSQL")
+    }
+    guard count > 0 else { return .empty }
+    guard isOurs == 1 else {
+      throw .refused(
+        "the schema handstamp of \(path) belongs to something else",
+        hint: "use another database: createdb \(address.database ?? "handstamp")2")
+    }
+    let version = try result("SELECT coalesce(max(version), 0) FROM handstamp.migration", connection).integer ?? 0
+    guard version <= PostgresSchema.version else { throw .newerFormat(path: path) }
+    let instance = try result("SELECT id, state FROM handstamp.instance", connection)
+    guard instance.count > 0, case .text(let id)? = instance[0].value(at: 0),
+      case .text(let state)? = instance[0].value(at: 1)
+    else { return .empty }
+    return .bound(InstanceID(id), state: state)
+  }
+
+  /// Runs `body` in a transaction while no other node migrates or binds the database, with the tables of this version.
+  ///
+  /// - Parameter migrating: whether to change tables of an earlier version.
+  func prepared<Value>(
+    migrating: Bool, _ body: (PostgresConnection, Found) throws(RegistryOpenError) -> Value
+  ) throws(RegistryOpenError) -> Value {
+    try running { connection throws(RegistryOpenError) in
+      do throws(RegistryOpenError) {
+        try begin(connection)
+        let before = try found(connection)
+        try migrate(connection, before, migrating)
+        let value = try body(connection, before)
+        _ = try result("COMMIT", connection)
+        return value
+      } catch {
+        // If the connection is lost, so is the transaction.
+        _ = try? connection.run(PostgresStatement("ROLLBACK", isFrequent: false), until: deadline)
+        throw error
+      }
+    }
+  }
+
+  private func begin(_ connection: PostgresConnection) throws(RegistryOpenError) {
+    _ = try result("BEGIN ISOLATION LEVEL READ COMMITTED", connection)
+    _ = try result("SET LOCAL lock_timeout = 0", connection)
+    _ = try result("SET LOCAL idle_in_transaction_session_timeout = '600s'", connection)
+    _ = try result("SELECT pg_advisory_xact_lock(\(PostgresSchema.lock))", connection)
+  }
+
+  private func migrate(
+    _ connection: PostgresConnection, _ before: Found, _ migrating: Bool
+  ) throws(RegistryOpenError) {
+    let hasTables = try result(
+      "SELECT count(*) FROM pg_class WHERE oid = to_regclass('handstamp.migration')", connection)
+    let version =
+      hasTables.integer == 1
+      ? try result("SELECT coalesce(max(version), 0) FROM handstamp.migration", connection).integer ?? 0 : 0
+    for (index, statements) in PostgresSchema.migrations.enumerated() where index >= version {
+      guard migrating else { throw .olderFormat(path: path) }
+      for statement in statements { _ = try result(statement, connection) }
+      _ = try result("INSERT INTO handstamp.migration (version) VALUES (\(index + 1))", connection)
+    }
+  }
+
+  /// Binds new tables to their keys, and refuses those that are bound to others. Records added keys.
+  func bind(_ connection: PostgresConnection, _ found: Found, to keys: ServerKeys) throws(RegistryOpenError) {
+    switch found {
+    case .empty:
+      _ = try result(
+        "INSERT INTO handstamp.instance (id) VALUES ($1)", [.text(keys.instance.rawValue)], connection)
+    case .bound(let id, let state):
+      guard id == keys.instance else {
+        throw .wrongKeys(path: path, "the database belongs to \(id), the keys to \(keys.instance)")
+      }
+      try PostgresOpening.requireServing(state, path)
+    }
+    for id in keys.master.keys.keys.sorted() {
+      guard let value = keys.master.checkValue(of: id, for: keys.instance) else { continue }
+      let stored = try result(
+        """
+        INSERT INTO handstamp.key_check (kid, value) VALUES ($1, $2)
+        ON CONFLICT (kid) DO UPDATE SET kid = excluded.kid RETURNING value
+        """, [.text(id.rawValue), .bytes(value)], connection)
+      guard stored.count == 1, case .bytes(value)? = stored[0].value(at: 0) else {
+        throw .wrongKeys(path: path, "the key \(id) has changed")
+      }
+    }
+  }
+
+  /// Marks an empty database as the target of a copy, so that no server uses it before it is complete.
+  func beginCopy(
+    _ connection: PostgresConnection, _ found: Found, of instance: InstanceID
+  ) throws(RegistryOpenError) {
+    switch found {
+    case .empty:
+      _ = try result(
+        "INSERT INTO handstamp.instance (id, state) VALUES ($1, 'copying')", [.text(instance.rawValue)], connection)
+    case .bound(instance, state: "copying"): return
+    case .bound(let id, let state):
+      throw .refused(
+        state == "copying" ? "a copy of another server (\(id)) to \(path) was begun" : "\(path) is not empty",
+        hint: "use an empty database: createdb \(address.database ?? "handstamp")2")
+    }
+  }
+
+  /// Refuses a database that servers are connected to.
+  func requireUnused() throws(RegistryOpenError) {
+    let others = try running { connection throws(RegistryOpenError) in
+      try result(
+        """
+        SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'handstamp' AND pid <> pg_backend_pid()
+        """, connection
+      ).integer ?? 0
+    }
+    guard others == 0 else {
+      throw .refused(
+        "\(path) is in use: it has \(others) connection(s) of servers", hint: "stop the servers, and copy again")
+    }
+  }
+
+  static func requireServing(_ state: String, _ path: String) throws(RegistryOpenError) {
+    switch state {
+    case "serving": return
+    case "copying":
+      throw .refused(
+        "a copy to \(path) was begun and is not complete", hint: "run the same handstamp admin copy again, it goes on")
+    default:
+      throw .refused(
+        "the sessions of \(path) were moved to another database", hint: "start the server on that one")
+    }
+  }
+
+  // MARK: What ended since
+
+  /// Ends the sessions that the log lists as ended and the database as live. Returns how many.
+  func endAgain(_ ends: [LoggedEnd], writer: PostgresWriter) throws(RegistryOpenError) -> Int {
+    var count = 0
+    for batch in stride(from: 0, to: ends.count, by: 1000).map({ ends[$0..<min($0 + 1000, ends.count)] }) {
+      let living = try running { connection throws(RegistryOpenError) in
+        try result(
+          "SELECT id, account FROM handstamp.session WHERE id = ANY($1) AND ended_at IS NULL",
+          [.list(batch.map(\.session.bytes))], connection)
+      }
+      var accounts: [[UInt8]: AccountID] = [:]
+      for index in 0..<living.count {
+        guard case .bytes(let id)? = living[index].value(at: 0), case .text(let account)? = living[index].value(at: 1)
+        else { continue }
+        accounts[id] = AccountID(account)
+      }
+      for logged in batch {
+        guard let account = accounts.removeValue(forKey: logged.session.bytes) else { continue }
+        let event = RegistryEvent(
+          kind: .sessionRevoked, account: account, session: logged.session.id, reason: logged.end.reason,
+          at: logged.end.at)
+        let transaction = PostgresTransaction(lane: lane, writer: writer, deadline: .now + .seconds(30))
+        do throws(RegistryStoreError) {
+          _ = try transaction.perform([.endSession(logged.session.id, logged.end)], [event])
+          count += 1
+        } catch {
+          // Another node was faster.
+          guard error == .conflict || error == .notFound else { throw .unavailable("\(error)") }
+        }
+      }
+    }
+    return count
+  }
+
+  /// Stores a note that is newer than the database's, which was then restored from an older copy.
+  func catchUp(with kept: ClockNote) throws(RegistryOpenError) {
+    try running { connection throws(RegistryOpenError) in
+      _ = try result(
+        """
+        INSERT INTO handstamp.clock (at, doubted_since, revision) VALUES ($1, $2, $3)
+        ON CONFLICT (only_one) DO UPDATE SET at = $1, doubted_since = $2, revision = $3
+          WHERE handstamp.clock.revision < $3
+        """,
+        [
+          .integer(kept.at.milliseconds), .integer(kept.doubtedSince?.milliseconds), .integer(kept.revision),
+        ], connection)
+    }
+  }
+
+  // MARK: Statements
+
+  private func running<Value>(
+    _ body: (PostgresConnection) throws(RegistryOpenError) -> Value
+  ) throws(RegistryOpenError) -> Value {
+    let result: Result<Value, RegistryOpenError>
+    do throws(PostgresFault) {
+      result = try lane.connected(until: .now + .seconds(10)) { connection throws(PostgresFault) in
+        Result { () throws(RegistryOpenError) in try body(connection) }
+      }
+    } catch { throw address.refusal(error) }
+    return try result.get()
+  }
+
+  private func result(
+    _ sql: String, _ connection: PostgresConnection
+  ) throws(RegistryOpenError) -> PostgresResult { try result(sql, [], connection) }
+
+  private func result(
+    _ sql: String, _ values: [PostgresValue], _ connection: PostgresConnection
+  ) throws(RegistryOpenError) -> PostgresResult {
+    do throws(PostgresFault) {
+      return try connection.run(PostgresStatement(sql, values, isFrequent: false), until: deadline)
+    } catch {
+      lane.disconnect()
+      if case .refused("42501", let message) = error {
+        throw .refused(
+          "\(path): \(message)", hint: "let the user create the schema: GRANT CREATE ON DATABASE … TO …")
+      }
+      if case .refused("42P01", _) = error {
+        throw .refused("the schema handstamp of \(path) is not complete", hint: "restore a backup of the database")
+      }
+      throw .unavailable("\(RegistryStoreError(error))")
+    }
+  }
+}
+#endif

@@ -1,0 +1,51 @@
+#if PostgreSQL
+public import HandstampCore
+public import HandstampRegistry
+public import HandstampStorage
+
+extension PostgresRegistryStore {
+  /// Looks for rows that cannot be read, and returns the size of the tables. PostgreSQL checks itself with `pg_amcheck`.
+  @concurrent public func inspect() async throws(RegistryStoreError) -> StoreInspection {
+    let migrations = PostgresStatement(
+      "SELECT version::text FROM handstamp.migration ORDER BY version", isFrequent: false)
+    let versions = try await slowly(migrations) { result throws(UnreadableRow) in
+      (0..<result.count).compactMap { if case .text(let text)? = result[$0].value(at: 0) { text } else { nil } }
+    }
+    let size = PostgresStatement(
+      """
+      SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+      WHERE relnamespace = to_regnamespace('handstamp') AND relkind = 'r'
+      """, isFrequent: false)
+    let orphans = PostgresStatement(
+      """
+      SELECT count(*) FROM handstamp.session s
+      WHERE NOT EXISTS (SELECT 1 FROM handstamp.account a WHERE a.id = s.account)
+      """, isFrequent: false)
+    let bytes = try await slowly(size) { $0.integer ?? 0 }
+    let lost = try await slowly(orphans) { $0.integer ?? 0 }
+    return StoreInspection(
+      faults: lost > 0 ? ["\(lost) session(s) without their account"] : [], migrations: versions, size: bytes)
+  }
+
+  @concurrent public func keysEverUsed() async throws(RegistryStoreError) -> [KeyID] {
+    let statement = PostgresStatement("SELECT kid FROM handstamp.key_check ORDER BY kid", isFrequent: false)
+    return try await slowly(statement) { result throws(UnreadableRow) in
+      (0..<result.count).compactMap { if case .text(let id)? = result[$0].value(at: 0) { KeyID(id) } else { nil } }
+    }
+  }
+
+  @concurrent public func liveSessions(
+    upTo time: UnixTime?
+  ) async throws(RegistryStoreError) -> (refreshed: Int, begun: Int) {
+    let statement = PostgresStatement(
+      """
+      SELECT count(*) FILTER (WHERE rotated_at <= $1), count(*) FILTER (WHERE created_at <= $1)
+      FROM handstamp.session WHERE ended_at IS NULL
+      """, [.integer(time?.milliseconds ?? .max)], isFrequent: false)
+    return try await slowly(statement) { result throws(UnreadableRow) in
+      var columns = StoredColumns(result[0])
+      return (Int(try columns.integer()), Int(try columns.integer()))
+    }
+  }
+}
+#endif

@@ -1,0 +1,181 @@
+#if PostgreSQL
+public import HandstampCore
+public import HandstampRegistry
+import HandstampStorage
+import HandstampSupport
+
+extension PostgresRegistryStore {
+  @concurrent public func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? {
+    guard let session = SessionBytes(id) else { return nil }
+    return try await records(SessionRow.self, "session", "WHERE id = $1", [.bytes(session.bytes)]).first
+  }
+
+  @concurrent public func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
+    guard !account.rawValue.utf8.contains(0) else { return [] }
+    return try await records(
+      SessionRow.self, "session", "WHERE account = $1 AND ended_at IS NULL ORDER BY created_at, id",
+      [.text(account.rawValue)])
+  }
+
+  @concurrent public func endedSessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
+    guard !account.rawValue.utf8.contains(0) else { return [] }
+    return try await records(
+      SessionRow.self, "session", "WHERE account = $1 AND ended_at IS NOT NULL ORDER BY created_at, id",
+      [.text(account.rawValue)])
+  }
+
+  @concurrent public func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {
+    // The index has days.
+    try await records(
+      SessionRow.self, "session",
+      """
+      WHERE ended_at IS NULL AND expiry_day IS NOT NULL AND expiry_day <= $1 / 86400000 AND expiry <= $1
+      ORDER BY expiry, id LIMIT $2
+      """, [.integer(now.milliseconds), .integer(Int64(max(limit, 0)))])
+  }
+
+  @concurrent public func account(_ id: AccountID) async throws(RegistryStoreError) -> AccountRecord? {
+    try await account("id", id.rawValue)
+  }
+
+  @concurrent public func account(email normalized: String) async throws(RegistryStoreError) -> AccountRecord? {
+    try await account("email", normalized)
+  }
+
+  @concurrent public func account(identity: ExternalIdentity) async throws(RegistryStoreError) -> AccountRecord? {
+    try await account("identity", identity.key)
+  }
+
+  @concurrent public func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
+    try await records(OneTimeTokenRecord.self, "ticket", "WHERE id = $1", [.bytes(id.bytes)]).first
+  }
+
+  @concurrent public func fact(_ id: FactID) async throws(RegistryStoreError) -> RegistryFact? {
+    try await records(RegistryFact.self, "fact", "WHERE id = $1", [.bytes(id.bytes)]).first
+  }
+
+  @concurrent public func facts(
+    _ kind: RegistryFact.Kind, subject: String
+  ) async throws(RegistryStoreError) -> [RegistryFact] {
+    guard !subject.utf8.contains(0) else { return [] }
+    return try await records(
+      RegistryFact.self, "fact", "WHERE kind = $1 AND subject = $2 ORDER BY created_at, id",
+      [.text(kind.rawValue), .text(subject)])
+  }
+
+  @concurrent public func dueFacts(
+    _ kind: RegistryFact.Kind, at now: UnixTime, limit: Int
+  ) async throws(RegistryStoreError) -> [RegistryFact] {
+    try await records(
+      RegistryFact.self, "fact", "WHERE kind = $1 AND due_at IS NOT NULL AND due_at <= $2 ORDER BY due_at, id LIMIT $3",
+      [.text(kind.rawValue), .integer(now.milliseconds), .integer(Int64(max(limit, 0)))])
+  }
+
+  @concurrent public func accounts(
+    after id: AccountID?, limit: Int
+  ) async throws(RegistryStoreError) -> [AccountRecord] {
+    // No ID is empty.
+    try await records(
+      AccountRecord.self, "account", "WHERE id > $1 ORDER BY id LIMIT $2",
+      [.text(id?.rawValue ?? ""), .integer(Int64(max(limit, 0)))])
+  }
+
+  @concurrent public func auditedActions(
+    after id: Int64, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
+    try await records(
+      StoredAuditedAction.self, "audit", "WHERE id > $1 ORDER BY id LIMIT $2",
+      [.integer(id), .integer(Int64(max(limit, 0)))])
+  }
+
+  @concurrent public func events(
+    after id: EventID, account: AccountID?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredEvent] {
+    var values = [PostgresValue.integer(id.rawValue), .integer(Int64(max(limit, 0)))]
+    guard let account else {
+      return try await records(StoredEvent.self, "event", "WHERE id > $1 ORDER BY id LIMIT $2", values)
+    }
+    guard !account.rawValue.utf8.contains(0) else { return [] }
+    values.append(.text(account.rawValue))
+    return try await records(StoredEvent.self, "event", "WHERE id > $1 AND account = $3 ORDER BY id LIMIT $2", values)
+  }
+
+  @concurrent public func lastEventID() async throws(RegistryStoreError) -> EventID {
+    let statement = PostgresStatement("SELECT last FROM handstamp.counter WHERE name = 'event'")
+    return EventID(rawValue: try await read(statement) { $0.integer } ?? 0)
+  }
+
+  @concurrent public func counts() async throws(RegistryStoreError) -> RegistryCounts {
+    let statement = PostgresStatement(
+      """
+      SELECT (SELECT count(*) FROM handstamp.account WHERE closed_at IS NULL),
+        (SELECT count(*) FROM handstamp.account WHERE closed_at IS NULL AND email IS NULL AND identity IS NULL),
+        (SELECT count(*) FROM handstamp.session WHERE ended_at IS NULL),
+        (SELECT count(*) FROM handstamp.session WHERE ended_at IS NOT NULL), (SELECT count(*) FROM handstamp.ticket),
+        (SELECT count(*) FROM handstamp.fact), (SELECT count(*) FROM handstamp.event),
+        (SELECT count(*) FROM handstamp.audit)
+      """, isFrequent: false)
+    return try await slowly(statement) { result throws(UnreadableRow) in
+      guard result.count == 1 else { throw UnreadableRow(column: nil) }
+      var columns = StoredColumns(result[0])
+      return RegistryCounts(
+        accounts: Int(try columns.integer()), guests: Int(try columns.integer()),
+        liveSessions: Int(try columns.integer()), endedSessions: Int(try columns.integer()),
+        oneTimeTokens: Int(try columns.integer()), facts: Int(try columns.integer()),
+        events: Int(try columns.integer()), auditedActions: Int(try columns.integer()))
+    }
+  }
+
+  /// Returns the last clock note.
+  ///
+  /// - Throws: ``RegistryStoreError``, also if the note is older than one seen before: the contents of the database were replaced by
+  ///   an older copy. The store then refuses everything until it has ended again what ended since, which takes a moment.
+  @concurrent public func clockNote() async throws(RegistryStoreError) -> ClockNote? {
+    // The read must find at least the revision that was seen before it started.
+    let least = state.withLock { $0.newestNote }
+    let note: ClockNote? = try await records(ClockNote.self, "clock", "", []).first
+    if let note { saw(note) }
+    guard (note?.revision ?? -1) < least else { return note }
+    recover()
+    throw .unavailable("the contents of the database were replaced by an older copy")
+  }
+
+  private func account(_ column: String, _ value: String) async throws(RegistryStoreError) -> AccountRecord? {
+    // No text in PostgreSQL has one.
+    guard !value.utf8.contains(0) else { return nil }
+    return try await records(AccountRecord.self, "account", "WHERE \(column) = $1", [.text(value)]).first
+  }
+
+  private func records<Record: StoredRecord>(
+    _ type: Record.Type, _ table: String, _ condition: String, _ values: [PostgresValue]
+  ) async throws(RegistryStoreError) -> [Record] {
+    let statement = PostgresStatement("SELECT \(Record.columns) FROM handstamp.\(table) \(condition)", values)
+    return try await read(statement) { result throws(UnreadableRow) in try result.records(Record.self) }
+  }
+
+  private func read<Value: Sendable>(
+    _ statement: PostgresStatement, _ body: @escaping @Sendable (PostgresResult) throws(UnreadableRow) -> Value
+  ) async throws(RegistryStoreError) -> Value {
+    try requireSound()
+    return try await answer(to: statement, for: .reading, body).0
+  }
+
+  /// Runs a statement that may take long.
+  func slowly<Value: Sendable>(
+    _ statement: PostgresStatement, _ body: @escaping @Sendable (PostgresResult) throws(UnreadableRow) -> Value
+  ) async throws(RegistryStoreError) -> Value {
+    try await exclusively(.maintenance) { lane, deadline throws(RegistryStoreError) in
+      do {
+        let result = try lane.connected(until: deadline) { connection throws(PostgresFault) in
+          try connection.run(statement, until: deadline)
+        }
+        return try body(result)
+      } catch let fault as PostgresFault {
+        throw RegistryStoreError(fault)
+      } catch {
+        throw RegistryStoreError.unavailable("\(error)")
+      }
+    }
+  }
+}
+#endif

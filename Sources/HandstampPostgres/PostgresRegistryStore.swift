@@ -1,0 +1,174 @@
+#if PostgreSQL
+import HandstampCore
+public import HandstampRegistry
+public import HandstampStorage
+import HandstampSupport
+
+/// A registry store in a PostgreSQL database, version 15 or later, which any number of servers share.
+///
+/// Each session is one row, updated in place. A refresh is one statement, and refreshes that wait at the same time share a
+/// commit. Every commit is as durable as the database makes it before it is acknowledged. Servers tell each other of new events by `NOTIFY`.
+///
+/// A write whose connection is lost is settled by reading at a server that takes writes. While there is none, calls throw
+/// ``RegistryStoreError/unavailable(_:)``, and work again as soon as there is one.
+public final class PostgresRegistryStore: ServerStore {
+  let pool: PostgresPool
+  let address: PostgresAddress
+  let keys: ServerKeys
+  let ends: EndLog?
+  let clock: ClockFile?
+  private let writers = Locked<[ObjectIdentifier: PostgresWriter]>([:])
+  let state: Locked<State>
+
+  struct State: Sendable {
+    /// The highest revision of the clock note seen by this store.
+    var newestNote: Int64 = -1
+    /// Why the store refuses everything for now; `nil` if it does not.
+    var trouble: String?
+    var isRecovering = false
+    var endedAgain = 0
+    var isPooled = false
+  }
+
+  public var endedAgain: Int { state.withLock { $0.endedAgain } }
+  public let unreadableEnds: Int
+  /// Whether a pooler such as PgBouncer is between this server and the database. Then this server asks for new events several
+  /// times a second, because nobody can tell it.
+  public var isPooled: Bool { state.withLock { $0.isPooled } }
+
+  init(
+    pool: PostgresPool, keys: ServerKeys, ends: EndLog?, clock: ClockFile?, opened: PostgresOpening.Outcome,
+    unreadableEnds: Int
+  ) {
+    self.pool = pool
+    address = pool.address
+    self.keys = keys
+    self.ends = ends
+    self.clock = clock
+    self.unreadableEnds = unreadableEnds
+    state = Locked(State(endedAgain: opened.endedAgain, isPooled: opened.isPooled))
+  }
+
+  /// Finishes accepted writes and closes the connections. Waits for them, so it must not be called where waiting is not allowed.
+  public func close() throws(RegistryStoreError) { pool.close() }
+
+  public func release() { pool.close() }
+
+  // MARK: Writes
+
+  @concurrent public func write(
+    _ changes: [RegistryChange], events: [RegistryEvent]
+  ) async throws(RegistryStoreError) -> [StoredEvent] {
+    try requireSound()
+    if changes.count == 1, events.isEmpty, case .replaceSession(let row, let expecting)? = changes.first, row.end == nil
+    {
+      try await replace(row, expecting)
+      return []
+    }
+    let isLong = changes.contains { if case .moveTimes = $0 { true } else { false } }
+    let outcome = try await exclusively(isLong ? .maintenance : .writing) {
+      [self] lane, deadline throws(RegistryStoreError) in
+      let transaction = PostgresTransaction(lane: lane, writer: writer(of: lane), deadline: deadline)
+      let outcome = try transaction.perform(changes, events)
+      try log(outcome.ends, changes)
+      return outcome.events
+    }
+    for note in changes.compactMap(\.clockNote) { saw(note) }
+    return outcome
+  }
+
+  /// The write of a refresh, which may be sent again: it depends on the revision.
+  private func replace(_ row: SessionRow, _ expecting: Int64) async throws(RegistryStoreError) {
+    let statement = try PostgresStatement.replacing(row, expecting: expecting)
+    let (changes, isRepeated) = try await answer(to: statement, for: .updating) { result in result.changes }
+    guard changes == 0 else { return }
+    guard let found = try await session(row.id) else { throw .notFound }
+    var wanted = row
+    wanted.revision = expecting &+ 1
+    // The first attempt took place, and its answer was lost.
+    guard isRepeated, found == wanted else { throw .conflict }
+  }
+
+  /// Writes what must survive the loss of the database to files.
+  private func log(_ ended: [LoggedEnd], _ changes: [RegistryChange]) throws(RegistryStoreError) {
+    do throws(RegistryOpenError) {
+      try ends?.append(ended)
+      for note in changes.compactMap(\.clockNote) { try clock?.write(note) }
+    } catch { throw .unavailable("\(error)") }
+  }
+
+  private func writer(of lane: PostgresLane) -> PostgresWriter {
+    writers.withLock { writers in
+      if let known = writers[ObjectIdentifier(lane)] { return known }
+      let new = PostgresWriter()
+      writers[ObjectIdentifier(lane)] = new
+      return new
+    }
+  }
+
+  @concurrent public func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
+    try requireSound()
+    let count = try await exclusively(.maintenance) { lane, deadline throws(RegistryStoreError) in
+      do throws(PostgresFault) {
+        return try PostgresPruning(lane: lane, deadline: deadline).prune(retention, limit: limit)
+      } catch { throw RegistryStoreError(error) }
+    }
+    if count == 0, let ends {
+      try await exclusively(.maintenance) { _, _ throws(RegistryStoreError) in
+        do throws(RegistryOpenError) { try ends.compact(now: retention.now) } catch { throw .unavailable("\(error)") }
+      }
+    }
+    return count
+  }
+
+  // MARK: Passages to the pool
+
+  /// Runs `body` on a queue with a connection of its own.
+  func exclusively<Value: Sendable>(
+    _ use: PostgresPool.Use,
+    _ body: @escaping @Sendable (PostgresLane, ContinuousClock.Instant) throws(RegistryStoreError) -> Value
+  ) async throws(RegistryStoreError) -> Value {
+    let limit = use == .maintenance ? pool.limit * 60 : pool.limit
+    return try await withCheckedContinuation { (done: CheckedContinuation<Result<Value, RegistryStoreError>, Never>) in
+      let isAccepted = pool.submit(for: use) { lane in
+        do throws(RegistryStoreError) {
+          done.resume(returning: .success(try body(lane, .now + limit)))
+        } catch { done.resume(returning: .failure(error)) }
+      }
+      if !isAccepted { done.resume(returning: .failure(PostgresRegistryStore.closed)) }
+    }.get()
+  }
+
+  /// Sends a statement that may be repeated, together with others that wait.
+  func answer<Value: Sendable>(
+    to statement: PostgresStatement, for use: PostgresPool.Use,
+    _ read: @escaping @Sendable (PostgresResult) throws(UnreadableRow) -> Value
+  ) async throws(RegistryStoreError) -> (Value, isRepeated: Bool) {
+    try await withCheckedContinuation {
+      (done: CheckedContinuation<Result<(Value, isRepeated: Bool), RegistryStoreError>, Never>) in
+      let isAccepted = pool.submit(
+        PostgresPool.Shared(statement: statement) { answer, isRepeated in
+          do {
+            done.resume(returning: .success((try read(try answer.get()), isRepeated)))
+          } catch let fault as PostgresFault {
+            done.resume(returning: .failure(RegistryStoreError(fault)))
+          } catch {
+            done.resume(returning: .failure(.unavailable("\(error)")))
+          }
+        }, for: use)
+      if !isAccepted { done.resume(returning: .failure(PostgresRegistryStore.closed)) }
+    }.get()
+  }
+
+  static let closed = RegistryStoreError.unavailable("the store is closed")
+
+  /// Refuses while the contents of the database are doubted.
+  func requireSound() throws(RegistryStoreError) {
+    if let trouble = state.withLock({ $0.trouble }) { throw .unavailable(trouble) }
+  }
+
+  func saw(_ note: ClockNote) {
+    state.withLock { $0.newestNote = max($0.newestNote, note.revision) }
+  }
+}
+#endif

@@ -1,0 +1,135 @@
+#if PostgreSQL
+import CHandstampPostgres
+import HandstampStorage
+
+/// A statement with its parameters, `$1` and so on.
+struct PostgresStatement: Sendable {
+  var sql: String
+  var values: [PostgresValue]
+  /// Whether it is sent often enough to be worth a prepared statement.
+  var isFrequent = true
+
+  init(_ sql: String, _ values: [PostgresValue] = [], isFrequent: Bool = true) {
+    self.sql = sql
+    self.values = values
+    self.isFrequent = isFrequent
+  }
+}
+
+/// A parameter. Its type is known even if it is null.
+struct PostgresValue: Sendable {
+  let type: UInt32
+  /// In binary format; of an array as text. `nil` is null.
+  let bytes: [UInt8]?
+  var isBinary: Bool { type != TypeID.byteArrays }
+
+  static func integer(_ number: Int64?) -> PostgresValue {
+    PostgresValue(
+      type: TypeID.integer, bytes: number.map { number in withUnsafeBytes(of: number.bigEndian) { Array($0) } })
+  }
+  static func text(_ text: String?) -> PostgresValue {
+    PostgresValue(type: TypeID.text, bytes: text.map { Array($0.utf8) })
+  }
+  static func bytes(_ bytes: [UInt8]?) -> PostgresValue { PostgresValue(type: TypeID.bytes, bytes: bytes) }
+
+  static func list(_ values: some Sequence<[UInt8]>) -> PostgresValue {
+    let items = values.map { bytes in
+      "\"\\\\x" + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "\""
+    }
+    return PostgresValue(type: TypeID.byteArrays, bytes: Array("{\(items.joined(separator: ","))}".utf8))
+  }
+
+  private init(type: UInt32, bytes: [UInt8]?) {
+    self.type = type
+    self.bytes = bytes
+  }
+
+  init(_ value: StoredValue) {
+    switch value {
+    case .integer(let number): self = .integer(number)
+    case .text(let text): self = .text(text)
+    case .bytes(let bytes): self = .bytes(bytes)
+    }
+  }
+
+  /// A value of a row that is copied. The server finds out the type of a null.
+  init(_ value: ColumnValue) {
+    switch value {
+    case .null: self.init(type: 0, bytes: nil)
+    case .integer(let number): self = .integer(number)
+    case .text(let text): self = .text(text)
+    case .bytes(let bytes): self = .bytes(bytes)
+    }
+  }
+}
+
+/// The answer to a statement: its rows in binary format, or how many it changed.
+final class PostgresResult {
+  private let pq: HSLibrary
+  private let result: OpaquePointer
+  let count: Int
+  let columnCount: Int
+
+  /// Takes ownership of `result`.
+  init(_ result: OpaquePointer, _ pq: HSLibrary) {
+    self.result = result
+    self.pq = pq
+    count = Int(pq.ntuples(result))
+    columnCount = Int(pq.nfields(result))
+  }
+
+  deinit { pq.clear(result) }
+
+  /// The number of rows that it changed or returned.
+  var changes: Int { Int(String(cString: pq.cmdTuples(result))) ?? 0 }
+
+  /// The command, such as `COMMIT`.
+  var command: String { String(cString: pq.cmdStatus(result)) }
+
+  subscript(index: Int) -> PostgresRow { PostgresRow(result: self, index: index) }
+
+  /// The integer in the first column of the first row.
+  var integer: Int64? {
+    guard count > 0, case .integer(let number)? = self[0].value(at: 0) else { return nil }
+    return number
+  }
+
+  /// The text in the first column of the first row.
+  var text: String? {
+    guard count > 0, case .text(let text)? = self[0].value(at: 0) else { return nil }
+    return text
+  }
+
+  func records<Record: StoredRecord>(_ type: Record.Type = Record.self) throws(UnreadableRow) -> [Record] {
+    var records: [Record] = []
+    records.reserveCapacity(count)
+    for index in 0..<count { records.append(try Record(source: self[index])) }
+    return records
+  }
+
+  fileprivate func name(of column: Int) -> String? { pq.fname(result, Int32(column)).map { String(cString: $0) } }
+
+  fileprivate func value(_ row: Int, _ column: Int) -> ColumnValue? {
+    let (row, column) = (Int32(row), Int32(column))
+    guard pq.getisnull(result, row, column) == 0 else { return .null }
+    let length = Int(pq.getlength(result, row, column))
+    let bytes = UnsafeRawBufferPointer(start: pq.getvalue(result, row, column), count: length)
+    switch pq.ftype(result, column) {
+    case TypeID.integer where length == 8: return .integer(Int64(bigEndian: bytes.loadUnaligned(as: Int64.self)))
+    case TypeID.text: return .text(String(decoding: bytes, as: UTF8.self))
+    case TypeID.bytes: return .bytes(Array(bytes))
+    default: return nil
+    }
+  }
+}
+
+/// A row of an answer.
+struct PostgresRow: ColumnSource {
+  let result: PostgresResult
+  let index: Int
+
+  var count: Int { result.columnCount }
+  func name(at column: Int) -> String? { result.name(of: column) }
+  func value(at column: Int) -> ColumnValue? { result.value(index, column) }
+}
+#endif

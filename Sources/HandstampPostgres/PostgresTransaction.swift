@@ -1,0 +1,255 @@
+#if PostgreSQL
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampStorage
+import HandstampSupport
+
+/// One write in a transaction of its own, on a lane's queue.
+///
+/// A transaction has two parts. The first makes the changes, and its answers tell whether each was possible. The second
+/// appends to the logs, and commits. If the connection is lost during the first, nothing took place. If it is lost during the second, the
+/// outcome is unknown, and is settled by reading: the first part has put a number into the row of this writer, which stays
+/// locked until the transaction is over. So whoever reads that row with a lock knows.
+struct PostgresTransaction {
+  let lane: PostgresLane
+  let writer: PostgresWriter
+  let deadline: ContinuousClock.Instant
+
+  /// What a write has done.
+  struct Outcome {
+    var events: [StoredEvent] = []
+    var ends: [LoggedEnd] = []
+  }
+
+  /// How often a transaction is tried that was in the way of another one.
+  private static let attempts = 6
+
+  func perform(_ changes: [RegistryChange], _ events: [RegistryEvent]) throws(RegistryStoreError) -> Outcome {
+    var steps: [PostgresStep] = []
+    for change in changes { steps += try change.steps() }
+    let actions = changes.compactMap(\.loggedAction)
+    var last = PostgresFault.aborted
+    for _ in 0..<PostgresTransaction.attempts where deadline > .now {
+      let result: Result<Outcome, RegistryStoreError>
+      do throws(PostgresFault) { result = try attempt(steps, actions, events) } catch {
+        last = error
+        guard error.isTransient || error.isReadOnly || error.isWorthAnotherTry else { break }
+        continue
+      }
+      return try result.get()
+    }
+    throw RegistryStoreError(last)
+  }
+
+  /// - Throws: a fault if nothing took place, so that it may be tried again.
+  private func attempt(
+    _ steps: [PostgresStep], _ actions: [AuditedAction], _ events: [RegistryEvent]
+  ) throws(PostgresFault) -> Result<Outcome, RegistryStoreError> {
+    let mark = writer.next()
+    let commit = commit(actions, events)
+    var ends: [LoggedEnd] = []
+    var isCommitting = false
+    do throws(PostgresFault) {
+      return try lane.connected(until: deadline) { connection throws(PostgresFault) in
+        try writer.begin(on: connection, until: deadline)
+        let opening = writer.opening(mark, on: connection)
+        let answers = try connection.run(opening + steps.map(\.statement), until: deadline)
+        for answer in answers.prefix(opening.count) { _ = try rolledBack(answer, connection) }
+        if let refusal = try refusal(steps, Array(answers.dropFirst(opening.count)), connection) {
+          return .failure(refusal)
+        }
+        ends = try self.ends(steps, Array(answers.dropFirst(opening.count)), connection)
+        isCommitting = true
+        let last = try connection.run(commit, until: deadline)
+        isCommitting = false
+        for answer in last { _ = try rolledBack(answer, connection) }
+        guard case .success(let answer)? = last.last, answer.command == "COMMIT" else { throw PostgresFault.aborted }
+        var stored: [StoredEvent] = []
+        for (event, answer) in zip(events, last.dropFirst(actions.count)) {
+          guard let id = try answer.get().integer else { throw PostgresFault.lost("an event has no number") }
+          stored.append(StoredEvent(id: EventID(rawValue: id), event: event))
+        }
+        return .success(Outcome(events: stored, ends: ends))
+      }
+    } catch {
+      guard isCommitting, case .lost = error else { throw error }
+      return try settle(mark, events, ends)
+    }
+  }
+
+  /// Returns why the first change that is not possible is not.
+  private func refusal(
+    _ steps: [PostgresStep], _ answers: [Result<PostgresResult, PostgresFault>], _ connection: PostgresConnection
+  ) throws(PostgresFault) -> RegistryStoreError? {
+    for (step, answer) in zip(steps, answers) {
+      let result = try rolledBack(answer, connection) { fault in
+        let error = RegistryStoreError(fault)
+        if case .unavailable = error { return nil }
+        return error
+      }
+      switch result {
+      case .failure(let refusal): return refusal
+      case .success(let result):
+        guard let refusal = step.refusal(result) else { continue }
+        guard case .current(let existence) = step.expectation else {
+          try rollBack(connection)
+          return refusal
+        }
+        let isThere = try rolledBack(connection.run([existence], until: deadline)[0], connection).count > 0
+        try rollBack(connection)
+        return isThere ? .conflict : .notFound
+      }
+    }
+    return nil
+  }
+
+  /// The ends that a restored copy of the database would have as live sessions.
+  private func ends(
+    _ steps: [PostgresStep], _ answers: [Result<PostgresResult, PostgresFault>], _ connection: PostgresConnection
+  ) throws(PostgresFault) -> [LoggedEnd] {
+    var ends: [LoggedEnd] = []
+    for (step, answer) in zip(steps, answers) where step.endsSession {
+      guard case .success(let result) = answer, result.count > 0 else { continue }
+      do throws(UnreadableRow) {
+        let end = try LoggedEnd(source: result[0])
+        if end.isNeeded { ends.append(end) }
+      } catch {
+        try rollBack(connection)
+        throw .refused(state: "XX000", message: "\(error)")
+      }
+    }
+    return ends
+  }
+
+  private func commit(_ actions: [AuditedAction], _ events: [RegistryEvent]) -> [PostgresStatement] {
+    var statements = actions.map {
+      PostgresStatement.appending($0.storedValues, to: "audit", columns: StoredAuditedAction.columns)
+    }
+    statements += events.map { .appending($0.storedValues, to: "event", columns: StoredEvent.columns) }
+    if !events.isEmpty { statements.append(PostgresStatement("SELECT pg_notify('\(PostgresSchema.channel)', '')")) }
+    return statements + [PostgresStatement("COMMIT")]
+  }
+
+  /// Returns the result of a statement. If it was refused, rolls back and throws, or returns what `meaning` makes of it.
+  private func rolledBack(
+    _ answer: Result<PostgresResult, PostgresFault>, _ connection: PostgresConnection,
+    _ meaning: (PostgresFault) -> RegistryStoreError?
+  ) throws(PostgresFault) -> Result<PostgresResult, RegistryStoreError> {
+    switch answer {
+    case .success(let result): return .success(result)
+    case .failure(let fault):
+      try rollBack(connection)
+      if let refusal = meaning(fault) { return .failure(refusal) }
+      throw fault
+    }
+  }
+
+  private func rolledBack(
+    _ answer: Result<PostgresResult, PostgresFault>, _ connection: PostgresConnection
+  ) throws(PostgresFault) -> PostgresResult {
+    do throws(PostgresFault) { return try answer.get() } catch {
+      try rollBack(connection)
+      throw error
+    }
+  }
+
+  private func rollBack(_ connection: PostgresConnection) throws(PostgresFault) {
+    _ = try connection.run(PostgresStatement("ROLLBACK"), until: deadline)
+  }
+
+  /// Finds out whether a transaction was committed whose answer was lost.
+  ///
+  /// - Throws: a fault if it was not.
+  private func settle(
+    _ mark: Int64, _ events: [RegistryEvent], _ ends: [LoggedEnd]
+  ) throws(PostgresFault) -> Result<Outcome, RegistryStoreError> {
+    lane.disconnect()
+    var why = "no server could be asked"
+    repeat {
+      do throws(PostgresFault) {
+        let last = try lane.connected(until: deadline) { connection throws(PostgresFault) in
+          try connection.run(writer.last, until: deadline).integer
+        }
+        guard let last else { return .failure(.unavailable("PostgreSQL: the outcome of a commit is unknown")) }
+        // The number is there only if the transaction is.
+        guard last == mark else { throw PostgresFault.aborted }
+        return .success(Outcome(events: try committed(events), ends: ends))
+      } catch {
+        if error == .aborted { throw error }
+        if case .unavailable(let text) = RegistryStoreError(error) { why = text }
+        // Another node must not have to wait for this one.
+        if deadline > .now { PostgresTransaction.pause() }
+      }
+    } while deadline > .now
+    return .failure(.unavailable("the outcome of a commit is unknown: \(why)"))
+  }
+
+  /// Returns events that were stored, with their numbers.
+  private func committed(_ events: [RegistryEvent]) throws(PostgresFault) -> [StoredEvent] {
+    var stored: [StoredEvent] = []
+    for event in events {
+      let find = PostgresStatement(
+        """
+        SELECT id FROM handstamp.event WHERE account = $2 AND kind = $1 AND session IS NOT DISTINCT FROM $3
+          AND reason IS NOT DISTINCT FROM $4 AND at = $5 ORDER BY id DESC LIMIT 1
+        """, event.storedValues.map { PostgresValue($0) }, isFrequent: false)
+      let id = try lane.connected(until: deadline) { connection throws(PostgresFault) in
+        try connection.run(find, until: deadline).integer
+      }
+      if let id { stored.append(StoredEvent(id: EventID(rawValue: id), event: event)) }
+    }
+    return stored
+  }
+
+  private static func pause() { usleep(20_000) }
+}
+
+/// The row that a lane marks in each of its transactions.
+final class PostgresWriter: Sendable {
+  private let id: [UInt8]
+  private let mark = Locked<Int64>(0)
+
+  init() { id = (0..<16).map { _ in UInt8.random(in: .min ... .max) } }
+
+  func next() -> Int64 {
+    mark.withLock { mark in
+      mark += 1
+      return mark
+    }
+  }
+
+  /// Makes the row, before the first transaction of a connection: one that is not committed could not be seen.
+  func begin(on connection: PostgresConnection, until deadline: ContinuousClock.Instant) throws(PostgresFault) {
+    guard !connection.hasWriter else { return }
+    _ = try connection.run(
+      PostgresStatement(
+        "INSERT INTO handstamp.writer (id, mark) VALUES ($1, 0) ON CONFLICT (id) DO NOTHING", [.bytes(id)],
+        isFrequent: false), until: deadline)
+    connection.hasWriter = true
+  }
+
+  func opening(_ mark: Int64, on connection: PostgresConnection) -> [PostgresStatement] {
+    var statements = [PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED")]
+    if connection.isPooled {
+      statements += [
+        PostgresStatement("SET LOCAL lock_timeout = '\(PostgresConnection.lockLimit)'"),
+        PostgresStatement("SET LOCAL idle_in_transaction_session_timeout = '\(PostgresConnection.idleLimit)'"),
+      ]
+    }
+    // Not there if the row was deleted after a long time without use.
+    let marked = PostgresStatement(
+      """
+      INSERT INTO handstamp.writer (id, mark) VALUES ($1, $2)
+      ON CONFLICT (id) DO UPDATE SET mark = excluded.mark, at = now()
+      """, [.bytes(id), .integer(mark)])
+    return statements + [marked]
+  }
+
+  /// Reads the last mark, once the transaction that made it is over.
+  var last: PostgresStatement {
+    PostgresStatement(
+      "SELECT mark FROM handstamp.writer WHERE id = $1 FOR UPDATE", [.bytes(id)], isFrequent: false)
+  }
+}
+#endif

@@ -1,0 +1,155 @@
+#if PostgreSQL
+import CHandstampPostgres
+import Foundation
+import HandstampSupport
+
+/// The calls of libpq on one connection, as Swift has them. Each that waits has a deadline.
+struct PostgresWire {
+  let pq: HSLibrary
+  let connection: OpaquePointer
+
+  typealias Instant = ContinuousClock.Instant
+
+  /// What libpq says of the last failure.
+  var lost: PostgresFault { .lost(message) }
+  private var message: String { String(cString: pq.errorMessage(connection)).onOneLine }
+
+  func prepare(_ statement: PostgresStatement, named name: String) throws(PostgresFault) {
+    let types = statement.values.map(\.type)
+    guard pq.sendPrepare(connection, name, statement.sql, Int32(types.count), types) == 1 else { throw lost }
+  }
+
+  /// - Parameter name: of the statement if it was prepared.
+  func send(_ statement: PostgresStatement, named name: String?) throws(PostgresFault) {
+    let values = statement.values
+    let count = Int32(values.count)
+    // All values in one piece of memory, each followed by a null.
+    var bytes: [CChar] = []
+    var starts: [Int?] = []
+    for value in values {
+      starts.append(value.bytes == nil ? nil : bytes.count)
+      guard let own = value.bytes else { continue }
+      bytes.append(contentsOf: own.lazy.map { CChar(bitPattern: $0) })
+      bytes.append(0)
+    }
+    let lengths = values.map { Int32($0.bytes?.count ?? 0) }
+    let formats = values.map { $0.isBinary ? 1 : 0 as Int32 }
+    let sent = bytes.withUnsafeBufferPointer { memory in
+      let pointers = starts.map { start in start.flatMap { offset in memory.baseAddress.map { $0 + offset } } }
+      guard let name else {
+        return pq.sendQueryParams(
+          connection, statement.sql, count, values.map(\.type), pointers, lengths, formats, 1)
+      }
+      return pq.sendQueryPrepared(connection, name, count, pointers, lengths, formats, 1)
+    }
+    guard sent == 1 else { throw lost }
+  }
+
+  func sync() throws(PostgresFault) {
+    guard pq.pipelineSync(connection) == 1 else { throw lost }
+  }
+
+  /// Returns the answer to the next statement.
+  func answer(until deadline: Instant) throws(PostgresFault) -> Result<PostgresResult, PostgresFault> {
+    guard let result = try result(until: deadline) else { throw .lost("an answer is missing") }
+    // Each answer ends with a null.
+    while let more = try self.result(until: deadline) { pq.clear(more) }
+    return try parsed(result)
+  }
+
+  /// Reads the end of a pipeline. Returns the fault if the commit was refused.
+  func end(until deadline: Instant) throws(PostgresFault) -> PostgresFault? {
+    var fault: PostgresFault?
+    // Only a broken connection answers with nothing but nulls.
+    for _ in 0..<4 {
+      guard let result = try result(until: deadline) else { continue }
+      if pq.resultStatus(result) == HSPipelineSync {
+        pq.clear(result)
+        return fault
+      }
+      if case .failure(let refusal) = try parsed(result) { fault = refusal }
+    }
+    throw .lost("the end of an answer is missing")
+  }
+
+  private func parsed(_ result: OpaquePointer) throws(PostgresFault) -> Result<PostgresResult, PostgresFault> {
+    switch pq.resultStatus(result) {
+    case HSCommandOK, HSTuplesOK, HSEmptyQuery: return .success(PostgresResult(result, pq))
+    case HSPipelineAborted:
+      pq.clear(result)
+      return .failure(.aborted)
+    default:
+      let state = field(ErrorField.state, of: result)
+      let severity = field(ErrorField.severity, of: result)
+      let text = field(ErrorField.message, of: result)?.onOneLine
+      pq.clear(result)
+      guard let state, severity == "ERROR" else { throw .lost(text ?? message) }
+      return .failure(.refused(state: state, message: text ?? ""))
+    }
+  }
+
+  private func field(_ field: Int32, of result: OpaquePointer) -> String? {
+    pq.resultErrorField(result, field).map { String(cString: $0) }
+  }
+
+  /// Waits for the next result, which the caller has to clear.
+  private func result(until deadline: Instant) throws(PostgresFault) -> OpaquePointer? {
+    while true {
+      let unsent = pq.flush(connection)
+      guard unsent >= 0 else { throw lost }
+      if pq.isBusy(connection) == 0 { return pq.getResult(connection) }
+      guard wait(forWriting: unsent > 0, until: deadline) else { throw .lost("no answer in time") }
+      guard pq.consumeInput(connection) == 1 else { throw lost }
+    }
+  }
+
+  /// Waits until the connection can be read, or also written. Returns `false` at the deadline.
+  func wait(forWriting: Bool, forReading: Bool = true, until deadline: Instant) -> Bool {
+    let events = (forReading ? POLLIN : 0) | (forWriting ? POLLOUT : 0)
+    while true {
+      let left = ContinuousClock.now.duration(to: deadline)
+      guard left > .zero else { return false }
+      var place = pollfd(fd: pq.socket(connection), events: Int16(events), revents: 0)
+      // A limit, because a deadline may be years away.
+      let milliseconds = min(left / .milliseconds(1), 60_000).rounded(.up)
+      let ready = poll(&place, 1, Int32(milliseconds))
+      if ready > 0 { return true }
+      if ready < 0, errno != EINTR { return true }
+    }
+  }
+}
+
+extension PostgresWire {
+  /// Connects to a server that can be written.
+  static func connected(
+    _ address: PostgresAddress, _ pq: HSLibrary, until deadline: Instant
+  ) throws(PostgresFault) -> PostgresWire {
+    let parameters = address.parameters
+    let keywords: [UnsafeMutablePointer<CChar>?] = parameters.map { strdup($0.0) } + [nil]
+    let values: [UnsafeMutablePointer<CChar>?] = parameters.map { strdup($0.1) } + [nil]
+    defer { for text in keywords + values { free(text) } }
+    let connection = pq.connectStartParams(
+      keywords.map { $0.map { UnsafePointer($0) } }, values.map { $0.map { UnsafePointer($0) } }, 1)
+    guard let connection else { throw .unconnected("out of memory") }
+    let wire = PostgresWire(pq: pq, connection: connection)
+    // So that the code of an error is in its text.
+    _ = pq.setErrorVerbosity(connection, HSErrorsVerbose)
+    var polling = HSPollingWriting
+    while pq.status(connection) != HSConnectionBad {
+      guard
+        wire.wait(
+          forWriting: polling == HSPollingWriting, forReading: polling == HSPollingReading, until: deadline)
+      else {
+        pq.finish(connection)
+        throw .unconnected("no answer in time")
+      }
+      polling = pq.connectPoll(connection)
+      if polling == HSPollingOK { return wire }
+      if polling == HSPollingFailed { break }
+    }
+    let why = String(cString: pq.errorMessage(connection))
+    pq.finish(connection)
+    throw .unconnected(why)
+  }
+}
+#endif
