@@ -8,12 +8,14 @@ struct Admin: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "administer a server's accounts, sessions, keys and database",
     discussion: """
-      works on the data folder of handstamp serve, while the server runs or not; it notices the changes, except to keys
+      works on the data folder or the database of handstamp serve, while the server runs or not; it notices the changes, except to
+      keys
 
       every change is in the audit log, with the user who made it; an account is named by its ID or its email address
       """,
     subcommands: [
-      AdminAccounts.self, AdminSessions.self, AdminClients.self, AdminKeys.self, AdminDatabase.self, AdminAudit.self,
+      AdminAccounts.self, AdminSessions.self, AdminClients.self, AdminKeys.self, AdminDatabase.self, AdminCopy.self,
+      AdminAudit.self,
       AdminStats.self,
     ])
 }

@@ -31,7 +31,12 @@ struct AdminDatabase: AsyncParsableCommand {
       let data = try options.folder()
       let files = try await data.open { store, _ throws(Refusal) in
         let files: [String]
-        do throws(BackupError) { files = try await data.files.backUp(store.store, to: folder) } catch {
+        guard let file = store.store as? SQLiteRegistryStore else {
+          throw Refusal(
+            .usage, "the sessions are in PostgreSQL",
+            hint: "back up the database with pg_basebackup or pg_dump, and the files of \(data.path) besides")
+        }
+        do throws(BackupError) { files = try await data.files.backUp(file, to: folder) } catch {
           throw Refusal(error)
         }
         try await store.audit(.backedUp)
@@ -50,15 +55,17 @@ struct AdminDatabase: AsyncParsableCommand {
         to an empty or missing data folder: everything; sessions that ended since the backup are live again
         to a server's data folder: only the database, and sessions that ended since the backup are ended again; keys, ends.log
         and clock stay, and the former database is kept beside it
+        with --database: after PostgreSQL itself was restored to an earlier time, ends again what the node of this data folder has
+        ended since; run it with the folder of each node before any server starts
         """)
 
-    @Argument(help: "folder with the backup") var folder: String
+    @Argument(help: "folder with the backup; for PostgreSQL none") var folder: String?
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
     struct Answer: Document {
       var schemaVersion = 1
-      /// `everything` or `database`.
+      /// `everything`, `database` or `postgresql`.
       var restored: String
       var endedAgain: Int?
       /// The path of the former database.
@@ -67,6 +74,11 @@ struct AdminDatabase: AsyncParsableCommand {
 
     func run() async throws {
       let data = try options.folder()
+      if case .postgres = data.database { return try await endAgain(data) }
+      guard let folder else {
+        throw Refusal(
+          .usage, "missing folder with the backup", hint: "name the folder that admin database backup has written")
+      }
       let result: RestoredBackup
       do throws(BackupError) { result = try data.files.restore(from: folder, keys: data.keys) } catch {
         throw Refusal(error)
@@ -87,6 +99,21 @@ struct AdminDatabase: AsyncParsableCommand {
         Terminal.say("restored the database of \(data.path), ended \(endedAgain) session(s) again")
         if let former { Terminal.say("the former database is \(former)") }
       }
+    }
+
+    private func endAgain(_ data: AdminFolder) async throws(Refusal) {
+      guard folder == nil else {
+        throw Refusal(
+          .usage, "a PostgreSQL database is restored with PostgreSQL's own tools",
+          hint: "restore it, then run this command without a folder")
+      }
+      let count = try await data.open { store, _ throws(Refusal) in
+        try await store.audit(.restored)
+        return store.store.endedAgain
+      }
+      if output.json { return Answer(restored: "postgresql", endedAgain: count).writeLine() }
+      Terminal.say(
+        "ended \(count) session(s) again that this node had ended; run it with the data folder of each other node")
     }
   }
 

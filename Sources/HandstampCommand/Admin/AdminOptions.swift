@@ -5,10 +5,13 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
+import HandstampStorage
 
 /// `--data`, for every command that administers a server.
 struct AdminOptions: ParsableArguments {
   @Option(help: "data folder of the server (default: HANDSTAMP_SERVE_DATA)") var data: String?
+  @Option(help: "PostgreSQL database of the server, if it has one (default: HANDSTAMP_SERVE_DATABASE)")
+  var database: String?
 
   /// The folder, which need not exist.
   func folder() throws(Refusal) -> AdminFolder {
@@ -18,7 +21,12 @@ struct AdminOptions: ParsableArguments {
     }
     let secret = try SettingValues.secret(.keys, in: environment)
     let keys = try secret.map { secret throws(Refusal) in try SettingValues.keys(secret.text, from: secret.place) }
-    return AdminFolder(path: path, keys: keys, keysPlace: secret?.place ?? path + "/keys.json")
+    let address = database ?? environment[ServeSetting.database.variable]
+    do throws(RegistryOpenError) {
+      return AdminFolder(
+        path: path, database: try ServerDatabase(data: path, address: address), keys: keys,
+        keysPlace: secret?.place ?? path + "/keys.json")
+    } catch { throw Refusal(error) }
   }
 
   /// Runs `body` with the operations of an administrator on the folder's database.
@@ -41,6 +49,7 @@ struct AdminOptions: ParsableArguments {
 /// The data folder of a server, which may be running.
 struct AdminFolder {
   let path: String
+  let database: ServerDatabase
   /// The keys, if they are not kept in the folder.
   let keys: ServerKeys?
   /// The variable or file that they are in, for people.
@@ -52,8 +61,8 @@ struct AdminFolder {
   func open<Value: Sendable>(
     _ body: (AdminStore, ServerKeys) async throws(Refusal) -> Value
   ) async throws(Refusal) -> Value {
-    let (store, keys): (SQLiteRegistryStore, ServerKeys)
-    do throws(RegistryOpenError) { (store, keys) = try files.openExisting(keys: self.keys) } catch {
+    let (store, keys): (any ServerStore, ServerKeys)
+    do throws(RegistryOpenError) { (store, keys) = try await database.openExisting(keys: self.keys) } catch {
       throw Refusal(error)
     }
     giveFilesToOwner()
@@ -94,7 +103,7 @@ private struct FileOwner {
 
 /// The open database of a server's folder.
 struct AdminStore {
-  let store: SQLiteRegistryStore
+  let store: any ServerStore
   let keys: ServerKeys
 
   var registry: Registry { Registry(store: store, mint: TokenMint(keys.master)) }

@@ -5,13 +5,13 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampSupport
-import HandstampSQLite
+import HandstampStorage
 import Logging
 
 /// `handstamp serve`.
 struct Serve: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "run a session server backed by SQLite",
+    abstract: "run a session server on SQLite or PostgreSQL",
     discussion: """
       prints its URL on stdout once it accepts connections, and logs to stderr, one JSON object per line; on SIGTERM or
       SIGINT it finishes the requests in flight, then stops
@@ -19,6 +19,8 @@ struct Serve: AsyncParsableCommand {
       every setting can be given as a flag, as an environment variable (HANDSTAMP_SERVE_PORT for --port), or as a member
       of the --config file (port), in this order of precedence; --check prints them and where they come from; on SIGHUP the
       server reads the file again and takes over what can change while it runs
+
+      with --database, any number of servers share the sessions; each needs the keys.json and signing.pem of the first one
 
       back up with handstamp admin database backup, and restore with handstamp admin database restore
 
@@ -33,6 +35,8 @@ struct Serve: AsyncParsableCommand {
 
   @Option(help: "file with settings, in JSON or YAML") var config: String?
   @Option(help: ServeSetting.data.help) var data: String?
+  @Option(help: ServeSetting.database.help) var database: String?
+  @Option(help: ServeSetting.databaseConnections.help) var databaseConnections: String?
   @Option(help: ServeSetting.host.help) var host: String?
   @Option(help: ServeSetting.port.help) var port: String?
   @Option(help: ServeSetting.issuer.help) var issuer: String?
@@ -81,7 +85,8 @@ struct Serve: AsyncParsableCommand {
 
   private var flags: [ServeSetting: String] {
     [
-      .data: data, .host: host, .port: port, .issuer: issuer, .tlsCertificate: tlsCertificate, .tlsKey: tlsKey,
+      .data: data, .database: database, .databaseConnections: databaseConnections, .host: host, .port: port,
+      .issuer: issuer, .tlsCertificate: tlsCertificate, .tlsKey: tlsKey,
       .allowCleartext: allowCleartext, .trustedProxies: trustedProxies, .proxyHeader: proxyHeader,
       .accessTokenLife: accessTokenLife, .idleLimit: idleLimit, .absoluteLimit: absoluteLimit,
       .maxSessions: maxSessions, .reauthenticateAfter: reauthenticateAfter, .retention: retention, .signUp: signUp,
@@ -101,8 +106,8 @@ struct Serve: AsyncParsableCommand {
     let environment = ProcessInfo.processInfo.environment
     let settings = try await ServeSettings(flags: flags, environment: environment, file: config)
     if check { return try await SettingsCheck(settings: settings).run() }
-    if newDatabase { return try settings.createDatabase() }
-    let (store, keys) = try settings.openFolder()
+    if newDatabase { return try await settings.createDatabase() }
+    let (store, keys) = try await settings.openDatabase()
     let log = ServerLog(level: settings.logLevel)
     let logger = log.logger
     defer { close(store, logger) }
@@ -141,10 +146,10 @@ struct Serve: AsyncParsableCommand {
     }
   }
 
-  private func close(_ store: SQLiteRegistryStore, _ logger: Logger) {
+  private func close(_ store: any ServerStore, _ logger: Logger) {
     do throws(RegistryStoreError) { try store.close() } catch {
       logger.error(
-        "The database file is incomplete without the -wal file beside it",
+        "The database was not closed; a database file is incomplete without the -wal file beside it",
         metadata: ["handstamp.cause": "\(error)"])
     }
   }

@@ -1,11 +1,14 @@
 #if Programs
 import ArgumentParser
 import Foundation
+import HandstampPostgres
 
 /// A setting of `handstamp serve`. It has one name everywhere: `tls-key` is the flag `--tls-key`, the variable
 /// `HANDSTAMP_SERVE_TLS_KEY`, and the member `tls-key` of the configuration file.
 enum ServeSetting: String, CaseIterable, Sendable {
-  case data, host, port, issuer
+  case data, database
+  case databaseConnections = "database-connections"
+  case host, port, issuer
   case tlsCertificate = "tls-certificate"
   case tlsKey = "tls-key"
   case allowCleartext = "allow-cleartext"
@@ -99,8 +102,17 @@ extension ServeSetting {
     switch self {
     case .data:
       Facts(
-        about: "folder for the database and keys, created if missing", fallback: "",
+        about: "folder for the keys and, without --database, the sessions; created if missing", fallback: "",
         hint: "use a folder for this server only")
+    case .database:
+      Facts(
+        about: "PostgreSQL database for the sessions, e.g. postgresql://db.example.org/handstamp",
+        fallback: "a file in the data folder",
+        hint: "use a connection string as psql takes it, such as postgresql://db.example.org/handstamp")
+    case .databaseConnections:
+      Facts(
+        about: "most connections to PostgreSQL", fallback: "\(PostgresDatabase.standardConnections)",
+        hint: "use a number from 5 to 500; the database's max_connections is for all servers together", shape: .number)
     case .host:
       Facts(
         about: "address to listen on", fallback: "127.0.0.1",

@@ -3,12 +3,12 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
-import HandstampSQLite
+import HandstampStorage
 import Logging
 
 extension ServeSettings {
-  func openFolder() throws(Refusal) -> (store: SQLiteRegistryStore, keys: ServerKeys) {
-    do throws(RegistryOpenError) { return try ServerFolder(path: data).open(keys: keys) } catch {
+  func openDatabase() async throws(Refusal) -> (store: any ServerStore, keys: ServerKeys) {
+    do throws(RegistryOpenError) { return try await database.open(keys: keys) } catch {
       var hint = error.hint
       if keys != nil, case .databaseMissing = error { hint = ServeSettings.firstStart }
       if keys != nil, case .databaseEmpty = error { hint = ServeSettings.firstStart }
@@ -20,13 +20,13 @@ extension ServeSettings {
     "restore the database; if these keys never had one, run once: handstamp serve --data DIR --new-database"
 
   /// Creates the database for keys that are kept elsewhere.
-  func createDatabase() throws(Refusal) {
+  func createDatabase() async throws(Refusal) {
     guard let keys else {
       throw Refusal(
         .usage, "--new-database is for keys in \(ServeSetting.keys.variable)",
         hint: "omit it; the first start creates keys and database")
     }
-    do throws(RegistryOpenError) { try ServerFolder(path: data).createDatabase(keys: keys) } catch {
+    do throws(RegistryOpenError) { try await database.create(keys: keys) } catch {
       throw Refusal(.failure, plain("\(error)"), hint: plain(error.hint))
     }
   }
@@ -46,7 +46,7 @@ extension ServeSettings {
 
   /// Returns the server, with the signing keys of its folder.
   func server(
-    store: SQLiteRegistryStore, keys: ServerKeys, logger: Logger, metrics: PrometheusMetrics, trustingClock: Bool
+    store: any ServerStore, keys: ServerKeys, logger: Logger, metrics: PrometheusMetrics, trustingClock: Bool
   ) async throws -> SessionServer {
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
     let signing = try signingKeyFile.keys()
@@ -63,7 +63,7 @@ extension ServeSettings {
   }
 
   /// Gives these settings to a running server, as far as they can change while it runs.
-  func apply(to server: SessionServer, store: SQLiteRegistryStore, keys: ServerKeys) async throws {
+  func apply(to server: SessionServer, store: any ServerStore, keys: ServerKeys) async throws {
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
     let signing = try signingKeyFile.keys()
     try await ServeSettings.explained {

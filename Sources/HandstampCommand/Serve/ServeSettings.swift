@@ -5,7 +5,7 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampSupport
-import HandstampSQLite
+import HandstampStorage
 import Logging
 
 /// The operator's settings, checked. See ``ServeSetting``.
@@ -13,6 +13,7 @@ struct ServeSettings: Sendable {
   /// What was given, for `--check`.
   let values: SettingValues
   let data: String
+  let database: ServerDatabase
   let host: String
   let port: Int
   let issuer: String
@@ -47,6 +48,7 @@ struct ServeSettings: Sendable {
     let values = try await SettingValues(flags: flags, environment: environment, file: file)
     self.values = values
     data = try values.required(.data)
+    database = try values.database(data: data)
     host = try values.text(.host, or: "127.0.0.1") { !$0.isEmpty && !$0.contains("/") ? $0 : nil }
     port = try values.number(.port, in: 0...65_535) ?? 8080
     tls = try values.certificate()

@@ -108,6 +108,13 @@ extension SettingValues {
     return proxies
   }
 
+  func database(data: String) throws(Refusal) -> ServerDatabase {
+    let connections = try number(.databaseConnections, in: 5...500)
+    do throws(RegistryOpenError) {
+      return try ServerDatabase(data: data, address: self[.database]?.text, connections: connections)
+    } catch { throw Refusal(.usage, plain("\(error)"), hint: plain(error.hint)) }
+  }
+
   func registryLimits() throws(Refusal) -> RegistryLimits {
     let standard = RegistryLimits()
     let longest = Duration.seconds(3650 * 86_400)

@@ -3,7 +3,8 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
-import HandstampSQLite
+import HandstampPostgres
+import HandstampStorage
 import Logging
 
 /// What `handstamp serve --check` does: it checks the settings and the files that they name, changes nothing, and prints the
@@ -43,9 +44,19 @@ struct SettingsCheck {
         let text = settings.derived(setting) ?? facts.fallback
         return facts.isHidden || text.isEmpty ? nil : [setting.rawValue, text, "default"]
       }
-      return [setting.rawValue, setting.isSecret ? "<secret>" : value.text, value.place]
+      return [setting.rawValue, shown(setting, value.text), value.place]
     }
     return Table(rows: rows).lines
+  }
+}
+
+extension SettingsCheck {
+  /// A value without secrets.
+  private func shown(_ setting: ServeSetting, _ text: String) -> String {
+    switch setting {
+    case .database: (try? PostgresAddress(text).description) ?? "<secret>"
+    default: setting.isSecret ? "<secret>" : text
+    }
   }
 }
 

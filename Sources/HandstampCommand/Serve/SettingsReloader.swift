@@ -1,22 +1,22 @@
 #if Programs
 import HandstampCore
 import HandstampServer
+import HandstampStorage
 import HandstampSupport
-import HandstampSQLite
 import Logging
 import UnixSignals
 
 /// Takes over changed settings while the server runs. Settings that cannot be used change nothing.
 struct SettingsReloader: Sendable {
   let server: SessionServer
-  let store: SQLiteRegistryStore
+  let store: any ServerStore
   let keys: ServerKeys
   let log: ServerLog
   private let read: @Sendable () async throws(Refusal) -> ServeSettings
   private let current: Locked<ServeSettings>
 
   init(
-    server: SessionServer, store: SQLiteRegistryStore, keys: ServerKeys, log: ServerLog, current: ServeSettings,
+    server: SessionServer, store: any ServerStore, keys: ServerKeys, log: ServerLog, current: ServeSettings,
     read: @escaping @Sendable () async throws(Refusal) -> ServeSettings
   ) {
     self.server = server

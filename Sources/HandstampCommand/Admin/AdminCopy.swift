@@ -1,0 +1,107 @@
+#if Programs
+import ArgumentParser
+import Foundation
+import HandstampCore
+import HandstampPostgres
+import HandstampServer
+import HandstampSQLite
+import HandstampStorage
+import HandstampSupport
+
+/// `handstamp admin copy`.
+struct AdminCopy: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "copy", abstract: "move all sessions and accounts to another database, while no server runs",
+    discussion: """
+      from a data folder to PostgreSQL, or back; clients go on with the tokens that they have
+
+      refuses a target that is not empty; an interrupted copy goes on where it ended when the same command runs again; in the end it
+      counts and compares every table, and no server starts on the source any more
+
+      the keys are those of the data folder, or of HANDSTAMP_SERVE_KEYS
+      """)
+
+  @Option(help: "data folder, or address of a PostgreSQL database") var from: String
+  @Option(help: "the same; a data folder needs the keys.json of the source") var to: String
+  @OptionGroup var output: OutputOptions
+
+  struct Answer: Document {
+    struct Item: Encodable {
+      var name: String
+      var count: Int
+      /// The SHA-256 of all rows in order, in hexadecimal.
+      var checksum: String
+    }
+    var schemaVersion = 1
+    var tables: [Item]
+  }
+
+  func run() async throws {
+    let environment = ProcessInfo.processInfo.environment
+    let secret = try SettingValues.secret(.keys, in: environment)
+    let keys = try secret.map { secret throws(Refusal) in try SettingValues.keys(secret.text, from: secret.place) }
+    let summaries: [StoreCopy.Summary]
+    do throws(RegistryOpenError) { summaries = try await copy(keys) } catch { throw Refusal(error) }
+    if output.json {
+      let items = summaries.map { Answer.Item(name: $0.table, count: $0.count, checksum: $0.checksum) }
+      return Answer(tables: items).writeLine()
+    }
+    let rows = summaries.map { [$0.table, "\($0.count)", $0.checksum] }
+    for line in Table(rows: [["TABLE", "ROWS", "SHA-256"]] + rows).lines { Terminal.out(line) }
+    Terminal.say("copied; start the servers on \(place(to))")
+  }
+
+  private func copy(_ keys: ServerKeys?) async throws(RegistryOpenError) -> [StoreCopy.Summary] {
+    switch (PostgresAddress.isLikely(from), PostgresAddress.isLikely(to)) {
+    case (false, true):
+      let (source, target) = (ServerFolder(path: from), try database(to, folder: from))
+      return try await target.copied(from: source, keys) { Self.report($0, $1) }
+    case (true, false):
+      let (source, target) = (try database(from, folder: to), ServerFolder(path: to))
+      return try await source.copied(to: target, keys) { Self.report($0, $1) }
+    case (true, true), (false, false):
+      throw .refused(
+        "one of --from and --to must be a data folder, and the other one a PostgreSQL database",
+        hint: "use --from DIR --to postgresql://db.example.org/handstamp, or the other way round")
+    }
+  }
+
+  private func database(_ address: String, folder: String) throws(RegistryOpenError) -> PostgresDatabase {
+    PostgresDatabase(try PostgresAddress(address), folder: folder)
+  }
+
+  private func place(_ text: String) -> String { (try? PostgresAddress(text).description) ?? text }
+
+  private static func report(_ table: String, _ count: Int) {
+    if count % 100_000 == 0 { Terminal.say("\(table): \(count) rows") }
+  }
+}
+
+extension PostgresDatabase {
+  fileprivate func copied(
+    from source: ServerFolder, _ keys: ServerKeys?, _ progress: @escaping @Sendable (String, Int) -> Void
+  ) async throws(RegistryOpenError) -> [StoreCopy.Summary] {
+    let summaries = Locked<[StoreCopy.Summary]>([])
+    try await receiving(keys: keys) { target, keys throws(RegistryOpenError) in
+      try source.moving(keys: keys) { source, _ throws(RegistryOpenError) in
+        let found = try StoreCopy(from: source, to: target).run(progress)
+        summaries.withLock { $0 = found }
+      }
+    }
+    return summaries.withLock { $0 }
+  }
+
+  fileprivate func copied(
+    to target: ServerFolder, _ keys: ServerKeys?, _ progress: @escaping @Sendable (String, Int) -> Void
+  ) async throws(RegistryOpenError) -> [StoreCopy.Summary] {
+    let summaries = Locked<[StoreCopy.Summary]>([])
+    try await moving(keys: keys) { source, keys throws(RegistryOpenError) in
+      try target.receiving(keys: keys) { target, _ throws(RegistryOpenError) in
+        let found = try StoreCopy(from: source, to: target).run(progress)
+        summaries.withLock { $0 = found }
+      }
+    }
+    return summaries.withLock { $0 }
+  }
+}
+#endif

@@ -1,0 +1,164 @@
+#if SQLite
+import Foundation
+import GRDB
+import HandstampRegistry
+package import HandstampStorage
+import HandstampSupport
+
+/// A database file that is copied as it is.
+package struct SQLiteCopy: CopiedStore {
+  private let queue: DatabaseQueue
+
+  private init(path: String) throws {
+    var configuration = Configuration()
+    configuration.foreignKeysEnabled = true
+    queue = try DatabaseQueue(path: path, configuration: configuration)
+    try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }
+  }
+
+  package func rows(
+    of table: StoredTable, after key: ColumnValue?, limit: Int
+  ) throws(RegistryOpenError) -> [[ColumnValue]] {
+    try access { db in
+      let condition = key == nil ? "" : "WHERE \(table.key) > ?"
+      let sql = "SELECT \(table.columns) FROM \(table.name) \(condition) ORDER BY \(table.key) LIMIT ?"
+      let arguments = StatementArguments((key.map { [$0.databaseValue] } ?? []) + [limit.databaseValue])
+      return try Row.fetchAll(try db.cachedStatement(sql: sql), arguments: arguments).map { row in
+        let source = SQLiteRow(row: row)
+        return try (0..<source.count).map { index in
+          guard let value = source.value(at: index) else { throw UnreadableRow(column: source.name(at: index)) }
+          return value
+        }
+      }
+    }
+  }
+
+  package func counters() throws(RegistryOpenError) -> StoreCounters {
+    try access { db in
+      func last(_ log: String) throws -> Int64 {
+        try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = ?", arguments: [log]) ?? 0
+      }
+      return StoreCounters(event: try last("event"), audit: try last("audit"))
+    }
+  }
+
+  package func insert(_ rows: [[ColumnValue]], into table: StoredTable) throws(RegistryOpenError) {
+    try access { db in
+      try db.inTransaction(.immediate) {
+        let count = rows.first?.count ?? 0
+        let (extra, mark) = table.name == "clock" ? ("only, ", "1, ") : ("", "")
+        let marks = Array(repeating: "?", count: count).joined(separator: ", ")
+        let statement = try db.cachedStatement(
+          sql: "INSERT INTO \(table.name) (\(extra)\(table.columns)) VALUES (\(mark)\(marks))")
+        for row in rows { try statement.execute(arguments: StatementArguments(row.map(\.databaseValue))) }
+        return .commit
+      }
+    }
+  }
+
+  package func set(_ counters: StoreCounters) throws(RegistryOpenError) {
+    try access { db in
+      try db.inTransaction(.immediate) {
+        for (log, last) in [("event", counters.event), ("audit", counters.audit)] {
+          try db.execute(sql: "DELETE FROM sqlite_sequence WHERE name = ?", arguments: [log])
+          try db.execute(sql: "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", arguments: [log, last])
+        }
+        return .commit
+      }
+    }
+  }
+
+  private func access<Value>(_ body: (Database) throws -> Value) throws(RegistryOpenError) -> Value {
+    do { return try queue.writeWithoutTransaction(body) } catch let error as UnreadableRow {
+      throw .unavailable("\(error)")
+    } catch { throw .unavailable("\(RegistryStoreError.trouble(error))") }
+  }
+
+  fileprivate static func opened(_ path: String) throws(RegistryOpenError) -> SQLiteCopy {
+    do { return try SQLiteCopy(path: path) } catch { throw .unavailable("\(RegistryStoreError.trouble(error))") }
+  }
+
+  fileprivate func close() throws(RegistryOpenError) {
+    do { try queue.close() } catch { throw .unavailable("\(RegistryStoreError.trouble(error))") }
+  }
+}
+
+extension ServerFolder {
+  /// Where the database is once it was copied, so that no server starts on it by mistake.
+  private var movedPath: String { databasePath + ".moved" }
+  /// Where a copy is until it is complete.
+  private var draftPath: String { databasePath + ".copying" }
+
+  /// Runs `body` with the database, which no server may use, and sets it aside if that succeeds.
+  package func moving(
+    keys: ServerKeys?, _ body: (SQLiteCopy, ServerKeys) throws(RegistryOpenError) -> Void
+  ) throws(RegistryOpenError) {
+    guard PrivateFile.exists(path) else { throw .databaseMissing(path: databasePath) }
+    try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
+      var known = keys
+      if known == nil { known = try keyFile.load() }
+      guard let known else { throw .keyFileMissing(path: keyFile.path) }
+      let isMoved = !PrivateFile.exists(databasePath) && PrivateFile.exists(movedPath)
+      if !isMoved {
+        // Migrates it, checks the keys, and ends again what a restored copy has as live.
+        let store = try store(known, creating: false)
+        do throws(RegistryStoreError) { try store.close() } catch {
+          throw .refused("\(databasePath) is in use: \(error)", hint: "stop the server, and copy again")
+        }
+        do { try requireUnused() } catch {
+          throw .refused("\(databasePath) is in use", hint: "stop the server, and copy again")
+        }
+      }
+      let copy = try SQLiteCopy.opened(isMoved ? movedPath : databasePath)
+      try body(copy, known)
+      try copy.close()
+      if !isMoved { try PrivateFile.move(databasePath, to: movedPath) }
+    }
+  }
+
+  /// Runs `body` with a new database, which takes its place if that succeeds.
+  ///
+  /// - Throws: ``RegistryOpenError/refused(_:hint:)`` if there is a database already.
+  package func receiving(
+    keys: ServerKeys?, _ body: (SQLiteCopy, ServerKeys) throws(RegistryOpenError) -> Void
+  ) throws(RegistryOpenError) {
+    try PrivateFile.createFolder(path)
+    try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
+      guard !PrivateFile.exists(databasePath) else {
+        throw .refused("\(databasePath) exists", hint: "copy to a folder without a database")
+      }
+      var known = keys
+      if known == nil { known = try keyFile.load() }
+      guard let known else { throw .keyFileMissing(path: keyFile.path) }
+      let store = try SQLiteRegistryStore(path: draftPath, keys: known, creating: true)
+      do throws(RegistryStoreError) { try store.close() } catch { throw .unavailable("\(error)") }
+      let copy = try SQLiteCopy.opened(draftPath)
+      // The source's, which are copied.
+      if try copy.rows(of: StoredTable.all[1], after: nil, limit: 1).isEmpty { try copy.forgetKeys() }
+      try body(copy, known)
+      try copy.close()
+      try PrivateFile.move(draftPath, to: databasePath)
+      if try keyFile.read().map({ !$0.inUse }) ?? false { try keyFile.markInUse(known) }
+    }
+  }
+}
+
+extension SQLiteCopy {
+  fileprivate func forgetKeys() throws(RegistryOpenError) {
+    try access { db in
+      for table in ["key_check", "clock"] { try db.execute(sql: "DELETE FROM \(table)") }
+    }
+  }
+}
+
+extension ColumnValue {
+  fileprivate var databaseValue: DatabaseValue {
+    switch self {
+    case .null: .null
+    case .integer(let number): number.databaseValue
+    case .text(let text): text.databaseValue
+    case .bytes(let bytes): Data(bytes).databaseValue
+    }
+  }
+}
+#endif

@@ -1,0 +1,131 @@
+import Crypto
+import HandstampRegistry
+import HandstampSupport
+
+/// A table that every store has, with the same columns. The first column is the key, by which rows are in order.
+package struct StoredTable: Sendable, Hashable {
+  package let name: String
+  package let columns: String
+
+  /// The tables of a store, in an order in which each may be filled. How many rows each log ever had is not in a table, see
+  /// ``StoreCounters``.
+  package static let all = [
+    StoredTable(name: "key_check", columns: "kid, value"), StoredTable(name: "account", columns: AccountRecord.columns),
+    StoredTable(name: "session", columns: SessionRow.columns),
+    StoredTable(name: "ticket", columns: OneTimeTokenRecord.columns),
+    StoredTable(name: "fact", columns: RegistryFact.columns),
+    // Of one row; the key is of no use, and does no harm.
+    StoredTable(name: "clock", columns: "revision, at, doubted_since"),
+    StoredTable(name: "event", columns: StoredEvent.columns),
+    StoredTable(name: "audit", columns: StoredAuditedAction.columns),
+  ]
+
+  package var key: String { String(columns.prefix { $0 != "," }) }
+}
+
+/// The last numbers of the logs, also if their entries were deleted.
+package struct StoreCounters: Sendable, Hashable {
+  package var event: Int64
+  package var audit: Int64
+
+  package init(event: Int64, audit: Int64) {
+    self.event = event
+    self.audit = audit
+  }
+}
+
+/// A store whose rows are copied as they are. Calls may wait.
+package protocol CopiedStore {
+  /// Returns the rows after the one with that key, in order.
+  func rows(of table: StoredTable, after key: ColumnValue?, limit: Int) throws(RegistryOpenError) -> [[ColumnValue]]
+  func counters() throws(RegistryOpenError) -> StoreCounters
+  /// Adds rows. They are durable when the method returns.
+  func insert(_ rows: [[ColumnValue]], into table: StoredTable) throws(RegistryOpenError)
+  func set(_ counters: StoreCounters) throws(RegistryOpenError)
+}
+
+/// Copies one store to another. A copy that was interrupted goes on where it ended.
+package struct StoreCopy {
+  /// What was found in a table of both stores after the copy.
+  package struct Summary: Sendable, Hashable {
+    package var table: String
+    package var count: Int
+    /// The SHA-256 of all rows in order, in hexadecimal.
+    package var checksum: String
+  }
+
+  private let source: any CopiedStore
+  private let target: any CopiedStore
+  private let batch: Int
+
+  package init(from source: any CopiedStore, to target: any CopiedStore, batch: Int = 1000) {
+    self.source = source
+    self.target = target
+    self.batch = batch
+  }
+
+  /// Copies what the target lacks, then reads both stores and compares them.
+  ///
+  /// - Parameter progress: called after each batch with the table and the number of rows that it has by then.
+  /// - Throws: ``RegistryOpenError/refused(_:hint:)`` if the two differ in the end.
+  package func run(_ progress: (_ table: String, _ count: Int) -> Void) throws(RegistryOpenError) -> [Summary] {
+    for table in StoredTable.all {
+      var (key, count) = try end(of: table)
+      while case let rows = try source.rows(of: table, after: key, limit: batch), !rows.isEmpty {
+        try target.insert(rows, into: table)
+        count += rows.count
+        progress(table.name, count)
+        key = rows.last?.first
+      }
+    }
+    try target.set(try source.counters())
+    guard try source.counters() == target.counters() else { throw differs("counters") }
+    var summaries: [Summary] = []
+    for table in StoredTable.all {
+      let (from, to) = (try summary(of: table, in: source), try summary(of: table, in: target))
+      guard from == to else { throw differs(table.name) }
+      summaries.append(to)
+    }
+    return summaries
+  }
+
+  private func differs(_ table: String) -> RegistryOpenError {
+    .refused(
+      "source and target differ in the table \(table)",
+      hint: "make sure that no server uses either of them, empty the target, and copy again")
+  }
+
+  /// Returns the last key in the target, and its number of rows.
+  private func end(of table: StoredTable) throws(RegistryOpenError) -> (ColumnValue?, Int) {
+    var (key, count): (ColumnValue?, Int) = (nil, 0)
+    while case let rows = try target.rows(of: table, after: key, limit: batch), !rows.isEmpty {
+      key = rows.last?.first
+      count += rows.count
+    }
+    return (key, count)
+  }
+
+  private func summary(of table: StoredTable, in store: any CopiedStore) throws(RegistryOpenError) -> Summary {
+    var (key, count): (ColumnValue?, Int) = (nil, 0)
+    var hash = SHA256()
+    while case let rows = try store.rows(of: table, after: key, limit: batch), !rows.isEmpty {
+      for row in rows { for value in row { hash.update(data: value.canonical) } }
+      key = rows.last?.first
+      count += rows.count
+    }
+    let checksum = hash.finalize().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    return Summary(table: table.name, count: count, checksum: checksum)
+  }
+}
+
+extension ColumnValue {
+  /// Bytes that are equal exactly for equal values: a letter for the type, the length, and the content.
+  fileprivate var canonical: [UInt8] {
+    switch self {
+    case .null: Array("n".utf8)
+    case .integer(let number): Array("i\(number);".utf8)
+    case .text(let text): Array("t\(text.utf8.count):".utf8) + Array(text.utf8)
+    case .bytes(let bytes): Array("b\(bytes.count):".utf8) + bytes
+    }
+  }
+}
