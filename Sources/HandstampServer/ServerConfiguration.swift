@@ -74,6 +74,9 @@ public struct ServerConfiguration: Sendable {
   public var heartbeat: Duration
   /// How long open requests may take to finish when the server shuts down.
   public var shutdownLimit: Duration
+  /// How long the server serves on when it is told to stop, while `GET /ready` is answered 503: a load balancer then sends requests
+  /// elsewhere before they would fail. Default 0 s.
+  public var shutdownDelay = Duration.zero
   /// How often expired sessions are looked for.
   public var sweepInterval: Duration
   /// A connection without a request for this long is closed. Default 120 s.

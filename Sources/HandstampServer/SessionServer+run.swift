@@ -74,10 +74,11 @@ extension SessionServer {
     let listener = try listener(on: addresses, notifier: notifier, onReady: onReady)
     // Services shut down last to first: the streams end before the server waits for its connections.
     var configuration = ServiceGroupConfiguration(
-      services: others + [carrier, listener] + backgroundServices,
+      services: others + [carrier, listener] + backgroundServices
+        + [Farewell(readiness: readiness, delay: self.configuration.shutdownDelay)],
       gracefulShutdownSignals: signals,
       logger: self.configuration.logger)
-    configuration.maximumGracefulShutdownDuration = self.configuration.shutdownLimit
+    configuration.maximumGracefulShutdownDuration = self.configuration.shutdownDelay + self.configuration.shutdownLimit
     return ServiceGroup(configuration: configuration)
   }
 
@@ -161,6 +162,19 @@ public struct RunningServer: Sendable {
   public func stop() async throws {
     await group.triggerGracefulShutdown()
     try await serving.value
+  }
+}
+
+/// Says that the server is not ready when it is told to stop, and gives load balancers time to notice before anything else stops.
+private struct Farewell: Service, CustomStringConvertible {
+  let readiness: Readiness
+  let delay: Duration
+  var description: String { "Farewell" }
+
+  func run() async throws {
+    try? await gracefulShutdown()
+    await readiness.stop()
+    if delay > .zero { try? await Task.sleep(for: delay) }
   }
 }
 

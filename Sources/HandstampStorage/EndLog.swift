@@ -84,13 +84,20 @@ package final class EndLog: Sendable {
     return try contents(of: data)
   }
 
-  /// Durably appends ends, including those that could not be written before.
+  /// Durably appends ends, including those that could not be written before. May be called concurrently.
   package func append(_ ends: [LoggedEnd]) throws(RegistryOpenError) {
     let all = state.withLock { state in
-      state.waiting += ends
-      return state.waiting
+      defer { state.waiting = [] }
+      return state.waiting + ends
     }
     guard !all.isEmpty else { return }
+    do throws(RegistryOpenError) { try write(all) } catch {
+      state.withLock { $0.waiting = all + $0.waiting }
+      throw error
+    }
+  }
+
+  private func write(_ ends: [LoggedEnd]) throws(RegistryOpenError) {
     try withLog { file throws(RegistryOpenError) in
       // A line truncated by a crash must not swallow the next one.
       let size = lseek(file, 0, SEEK_END)
@@ -98,10 +105,8 @@ package final class EndLog: Sendable {
       let isCut = size > 0 && pread(file, &last, 1, size - 1) == 1 && last != UInt8(ascii: "\n")
       // An empty log was created by hand, or truncated by log rotation.
       let start = size == 0 ? title : isCut ? "\n" : ""
-      try PrivateFile.append(Data((start + all.map(\.line).joined()).utf8), to: file, path)
+      try PrivateFile.append(Data((start + ends.map(\.line).joined()).utf8), to: file, path)
     }
-    // They were appended in this order, and none has been removed in the meantime.
-    state.withLock { $0.waiting.removeFirst(all.count) }
   }
 
   /// Rewrites a log that has doubled in size since the last rewrite, without the entries of sessions that would have expired at

@@ -3,6 +3,7 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampSQLite
+import HandstampStorage
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `The log of ended sessions` {
@@ -216,6 +217,20 @@ import Testing
     #expect(try lines().count == 3)
     try second.close()
     try first.close()
+  }
+
+  @Test func `has each end once when many are appended at the same time`() async throws {
+    let log = EndLog(path: log, instance: InstanceID("instance"))
+    _ = try log.read()
+    let all = (0..<200 as Range<UInt64>).map { number in
+      LoggedEnd(session: session(number).session, end: SessionEnd(at: start, reason: .signedOut), expiry: nil)
+    }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for end in all { group.addTask { try log.append([end]) } }
+      try await group.waitForAll()
+    }
+    let found = try log.read()
+    #expect(found.ends.count == 200 && Set(found.ends) == Set(all) && found.unreadable.isEmpty)
   }
 }
 #endif

@@ -75,6 +75,7 @@ struct Serve: AsyncParsableCommand {
   @Option(help: ServeSetting.adminTokenFile.help) var adminTokenFile: String?
   @Option(help: ServeSetting.auditRetention.help) var auditRetention: String?
   @Option(help: ServeSetting.metricsAddress.help) var metricsAddress: String?
+  @Option(help: ServeSetting.shutdownDelay.help) var shutdownDelay: String?
   @Option(help: ServeSetting.logLevel.help) var logLevel: String?
   @Flag(help: "check the settings and the files that they name, print the settings without secrets, and exit")
   var check = false
@@ -98,7 +99,7 @@ struct Serve: AsyncParsableCommand {
       .appConfig: appConfig,
       .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .keysFile: keysFile,
       .adminTokenFile: adminTokenFile, .auditRetention: auditRetention,
-      .metricsAddress: metricsAddress, .logLevel: logLevel,
+      .metricsAddress: metricsAddress, .shutdownDelay: shutdownDelay, .logLevel: logLevel,
     ].compactMapValues { $0 }
   }
 
@@ -126,8 +127,10 @@ struct Serve: AsyncParsableCommand {
     for warning in settings.warnings {
       logger.warning("Check the settings", metadata: ["handstamp.warning": "\(warning)"])
     }
+    let watch = SigningKeyWatch(try settings.signingKeyFile.keys(), of: server)
+    try await watch.start()
     let reloader = SettingsReloader(
-      server: server, store: store, keys: keys, log: log, current: settings,
+      server: server, store: store, keys: keys, log: log, watch: watch, current: settings,
       read: { [flags, config] () async throws(Refusal) in
         try await ServeSettings(flags: flags, environment: environment, file: config)
       })
@@ -190,6 +193,7 @@ struct Serve: AsyncParsableCommand {
         }
       }
       group.addTask { await reloader.run(notifier) }
+      group.addTask { await reloader.watch.run() }
       if untilStdinEnds {
         group.addTask { await StandardInput.end() }
       }

@@ -46,6 +46,7 @@ enum ServeSetting: String, CaseIterable, Sendable {
   case adminTokenFile = "admin-token-file"
   case auditRetention = "audit-retention"
   case metricsAddress = "metrics-address"
+  case shutdownDelay = "shutdown-delay"
   case logLevel = "log-level"
 
   /// How a value is written, in a file and elsewhere.
@@ -281,6 +282,12 @@ extension ServeSetting {
       Facts(
         about: "address and port of the page for Prometheus, e.g. 127.0.0.1:9464", fallback: "",
         hint: "use an address and a port, such as 127.0.0.1:9464; the page shows it to everyone who can reach it")
+    case .shutdownDelay:
+      Facts(
+        about:
+          "how long to serve on when told to stop, while /ready says 503, so that a load balancer sends nothing more",
+        fallback: "0s", hint: "use a few times the interval at which the load balancer asks, such as 5s; at most 5m",
+        shape: .duration)
     case .logLevel:
       Facts(
         about: "trace, debug, info, notice, warning or error", fallback: "info",

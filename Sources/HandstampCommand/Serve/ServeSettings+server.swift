@@ -35,13 +35,15 @@ extension ServeSettings {
 
   /// - Parameter trustingClock: applies to this start only, so it is not a setting.
   func configuration(logger: Logger, trustingClock: Bool = false) -> ServerConfiguration {
-    ServerConfiguration(
+    var configuration = ServerConfiguration(
       issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, clients: clients,
       administrators: administrators, mailFrom: mailFrom, mailLink: mailLink, notices: notices,
       devicesLink: devicesLink, appConfig: appConfig, passwordPolicy: passwordPolicy,
       reauthentication: reauthentication, limits: rateLimits,
       listener: ListenerOptions(tls: tls, allowsCleartext: allowsCleartext), trustedProxies: proxies,
       logger: logger, trustsClock: trustingClock)
+    configuration.shutdownDelay = shutdownDelay
+    return configuration
   }
 
   /// Returns the server, with the signing keys of its folder.

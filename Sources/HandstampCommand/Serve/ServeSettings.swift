@@ -34,6 +34,7 @@ struct ServeSettings: Sendable {
   let rateLimits: ServerLimits
   let proxies: TrustedProxies
   let metrics: ListeningAddress?
+  let shutdownDelay: Duration
   let logLevel: Logger.Level
   let tls: TLSFiles?
   let allowsCleartext: Bool
@@ -80,6 +81,7 @@ struct ServeSettings: Sendable {
     apple = try values.apple()
     rateLimits = try values.choice(.rateLimits, of: ["standard": .standard, "none": .none]) ?? .standard
     metrics = try values.optional(.metricsAddress, "an address and a port") { ListeningAddress($0) }
+    shutdownDelay = try values.duration(.shutdownDelay, upTo: .seconds(300)) ?? .zero
     logLevel =
       try values.choice(.logLevel, of: .init(uniqueKeysWithValues: Logger.Level.allCases.map { ($0.rawValue, $0) }))
       ?? .info

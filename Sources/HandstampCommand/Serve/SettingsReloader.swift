@@ -12,17 +12,20 @@ struct SettingsReloader: Sendable {
   let store: any ServerStore
   let keys: ServerKeys
   let log: ServerLog
+  let watch: SigningKeyWatch
   private let read: @Sendable () async throws(Refusal) -> ServeSettings
   private let current: Locked<ServeSettings>
 
   init(
-    server: SessionServer, store: any ServerStore, keys: ServerKeys, log: ServerLog, current: ServeSettings,
+    server: SessionServer, store: any ServerStore, keys: ServerKeys, log: ServerLog, watch: SigningKeyWatch,
+    current: ServeSettings,
     read: @escaping @Sendable () async throws(Refusal) -> ServeSettings
   ) {
     self.server = server
     self.store = store
     self.keys = keys
     self.log = log
+    self.watch = watch
     self.current = Locked(current)
     self.read = read
   }
@@ -46,6 +49,7 @@ struct SettingsReloader: Sendable {
         logger.warning("A setting needs a restart", metadata: ["handstamp.setting": "\(setting.rawValue)"])
       }
       try await settings.apply(to: server, store: store, keys: keys)
+      await watch.replace(by: try settings.signingKeyFile.keys())
       log.level = settings.logLevel
       current.withLock { $0 = settings }
       for warning in settings.warnings {

@@ -16,6 +16,8 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case probe
     /// That a master key was the current one of a server, and until when, see ``Registry/lastUse(of:)``.
     case masterKey = "master_key"
+    /// The keys of a running server, see ``NodeKeys``.
+    case nodeKeys = "node_keys"
   }
 
   public let id: FactID

@@ -17,6 +17,7 @@ actor Readiness {
   private let logger: Logger
   private var last: (at: Duration, isReady: Bool)?
   private var check: Task<RegistryError?, Never>?
+  private var isStopping = false
 
   init(registry: Registry, clock: ServerClock, uptime: @escaping @Sendable () -> Duration, logger: Logger) {
     self.registry = registry
@@ -33,7 +34,11 @@ actor Readiness {
     await isReady() ? Readiness.response("ok", .ok) : Readiness.response("unavailable", .serviceUnavailable)
   }
 
+  /// From now on, the server is not ready.
+  func stop() { isStopping = true }
+
   private func isReady() async -> Bool {
+    guard !isStopping else { return false }
     if let last, uptime() - last.at < Readiness.life { return last.isReady }
     if let check { return await check.value == nil }
     let check = Task { [registry, clock] () -> RegistryError? in

@@ -1,5 +1,5 @@
 #if Server
-import HandstampCore
+package import HandstampCore
 import HandstampRegistry
 import HandstampSupport
 import Logging
@@ -162,7 +162,7 @@ final class ServerClock: Sendable {
 
 extension SessionServer {
   /// The server time, for checking expiry and for stored times.
-  func now() -> UnixTime { clock.read().now }
+  package func now() -> UnixTime { clock.read().now }
 
   /// Applies the clock note of other servers on the store. Returns whether the wall clock is in use again.
   @discardableResult

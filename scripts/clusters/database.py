@@ -1,0 +1,119 @@
+"""A primary of PostgreSQL and its synchronous standby, in a folder of their own."""
+import glob, os, shutil, signal, subprocess, time
+
+PROGRAMS = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1] if glob.glob("/usr/lib/postgresql/*/bin") else "/usr/bin"
+# The server refuses to run as root.
+OWNER = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
+
+
+class Server:
+    """One server of PostgreSQL. `hosts` are the addresses that it listens on."""
+
+    def __init__(self, folder, port, hosts):
+        self.folder, self.port, self.hosts, self.process, self.settings = folder, port, hosts, None, {}
+
+    @property
+    def data(self):
+        return self.folder + "/data"
+
+    def command(self, name, *arguments):
+        return subprocess.run([*OWNER, f"{PROGRAMS}/{name}", *arguments], cwd="/", check=True, capture_output=True, text=True).stdout
+
+    def make(self):
+        self.own()
+        self.command("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        with open(self.data + "/pg_hba.conf", "a") as file:
+            file.write("host all all 10.77.0.0/16 trust\nhost all all 10.78.0.0/16 trust\nhost replication all 127.0.0.1/32 trust\n")
+
+    def own(self):
+        os.makedirs(self.folder, exist_ok=True)
+        if OWNER:
+            shutil.chown(self.folder, "postgres", "postgres")
+
+    def copy(self, primary):
+        """Becomes a standby of another server."""
+        self.own()
+        self.command("pg_basebackup", "-h", "127.0.0.1", "-p", str(primary.port), "-U", "postgres", "-D", self.data, "-R", "-X", "stream",
+                     "-c", "fast", "-d", "application_name=standby")
+
+    def start(self, **settings):
+        self.settings = settings or self.settings
+        every = dict(listen_addresses=",".join(self.hosts), unix_socket_directories=self.folder, port=self.port, max_connections=150,
+                     shared_buffers="64MB", **self.settings)
+        options = sum((["-c", f"{name}={value}"] for name, value in every.items()), [])
+        log = open(self.folder + "/log", "a")
+        self.process = subprocess.Popen([*OWNER, f"{PROGRAMS}/postgres", "-D", self.data, *options], cwd="/", stdout=log, stderr=log)
+        end = time.monotonic() + 60
+        while subprocess.run([f"{PROGRAMS}/pg_isready", "-q", "-h", self.folder, "-p", str(self.port)]).returncode:
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise RuntimeError("PostgreSQL does not start: " + open(self.folder + "/log").read()[-2000:])
+            time.sleep(0.05)
+
+    def sql(self, text, database="handstamp", **more):
+        return subprocess.run(["psql", "-h", self.folder, "-p", str(self.port), "-U", "postgres", "-d", database, "-XqAt", "-v",
+                               "ON_ERROR_STOP=1", "-c", text], check=True, capture_output=True, text=True, **more).stdout.strip()
+
+    def kill(self):
+        """All processes at once, as a machine that loses its power."""
+        if self.process is None:
+            return
+        first = self.process.pid
+        children = subprocess.run(["pgrep", "-P", str(first)], capture_output=True, text=True).stdout.split()
+        for pid in [first, *map(int, children)]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.process.wait()
+        self.process = None
+
+    def promote(self):
+        self.command("pg_ctl", "promote", "-D", self.data, "-w")
+
+
+class Pair:
+    """A primary whose commits wait for a standby."""
+
+    def __init__(self, folder, ports, hosts):
+        self.primary, self.standby = (Server(f"{folder}/{name}", port, hosts) for name, port in zip(("one", "two"), ports))
+        self.primary.make()
+        self.primary.start()
+        self.primary.sql("CREATE DATABASE handstamp", "postgres")
+        self.standby.copy(self.primary)
+        self.standby.start()
+        self.primary.kill()
+        # Not in its file, which the standby has, too.
+        self.primary.start(synchronous_commit="on", synchronous_standby_names="*")
+        self.wait_for_standby(self.primary)
+
+    def wait_for_standby(self, primary):
+        end = time.monotonic() + 60
+        while primary.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'", "postgres") != "1":
+            if time.monotonic() > end:
+                raise RuntimeError("the standby does not follow")
+            time.sleep(0.05)
+
+    def fail_over(self):
+        """The primary is lost, the standby takes its place, and a new standby its own. Returns how long it took."""
+        self.primary.kill()
+        began = time.monotonic()
+        self.standby.promote()
+        took = time.monotonic() - began
+        self.primary, self.standby = self.standby, self.primary
+        return took
+
+    def rebuild_standby(self):
+        shutil.rmtree(self.standby.data)
+        self.standby.copy(self.primary)
+        self.standby.start()
+        self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'", "postgres")
+        self.primary.sql("SELECT pg_reload_conf()", "postgres")
+        self.wait_for_standby(self.primary)
+
+    def url(self, host="127.0.0.1"):
+        places = sorted([self.primary, self.standby], key=lambda server: server.folder)
+        return "postgresql://postgres@" + ",".join(f"{host}:{server.port}" for server in places) + "/handstamp"
+
+    def stop(self):
+        for server in (self.primary, self.standby):
+            server.kill()

@@ -1,0 +1,224 @@
+"""Honest clients, who sign in, refresh and sign out, and thieves. They write down what was acknowledged."""
+import base64, http.client, json, os, random, threading, time, urllib.parse
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def key():
+    return base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
+
+
+class Session:
+    """One session, as its client has it."""
+
+    def __init__(self, answer):
+        self.id, self.token, self.access, self.pending = answer["session_id"], answer["refresh_token"], answer["access_token"], None
+        # Set once an end was asked for, and once it was acknowledged.
+        self.is_ending = self.is_ended = False
+        self.lock = threading.Lock()
+
+
+class Client:
+    """Sends requests to one place, which is a proxy or a node."""
+
+    def __init__(self, host, port, timeout=20):
+        self.place, self.timeout, self.connection = (host, port), timeout, None
+
+    def send(self, method, path, body=None, headers={}):
+        """The status and the body; `None` without an answer."""
+        try:
+            if self.connection is None:
+                self.connection = http.client.HTTPConnection(*self.place, timeout=self.timeout)
+            self.connection.request(method, path, body, headers)
+            response = self.connection.getresponse()
+            return response.status, response.read()
+        except (OSError, http.client.HTTPException):
+            self.close()
+            return None
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+        self.connection = None
+
+    def guest(self):
+        device = dict(id=f"d-{key()}", name="load", platform="Python")
+        return self.send("POST", "/v1/sign-in/anonymous", json.dumps(dict(device=device)), {"Content-Type": "application/json"})
+
+    def refresh(self, token, rotation):
+        fields = dict(grant_type="refresh_token", refresh_token=token, rotation_key=rotation)
+        return self.send("POST", "/oauth/token", urllib.parse.urlencode(fields), FORM)
+
+    def me(self, access):
+        return self.send("GET", "/v1/me", None, {"Authorization": "Bearer " + access})
+
+    def sign_out(self, access):
+        return self.send("POST", "/v1/sign-out", "{}", {"Authorization": "Bearer " + access, "Content-Type": "application/json"})
+
+
+class Load:
+    """The load on a cluster, and the record of it."""
+
+    def __init__(self, host, port):
+        self.host, self.port = host, port
+        self.lock, self.stopping, self.threads = threading.Lock(), threading.Event(), []
+        self.sessions, self.ended, self.violations = [], [], []
+        self.counts = dict(refreshes=0, sign_ins=0, ends=0, unavailable=0, failed=0)
+        self.last_good, self.longest_gap, self.latencies = time.monotonic(), 0, []
+
+    def client(self):
+        return Client(self.host, self.port)
+
+    def count(self, name, began=None):
+        with self.lock:
+            self.counts[name] += 1
+            now = time.monotonic()
+            if name == "refreshes":
+                self.longest_gap = max(self.longest_gap, now - self.last_good)
+                self.last_good = now
+            if began:
+                self.latencies.append(now - began)
+
+    def wrong(self, text):
+        with self.lock:
+            self.violations.append(text)
+
+    def sign_in(self, client):
+        answer = client.guest()
+        if not self.is_good(answer, 201):
+            return None
+        session = Session(json.loads(answer[1]))
+        with self.lock:
+            self.sessions.append(session)
+        self.count("sign_ins")
+        return session
+
+    def is_good(self, answer, status):
+        """Whether a request was answered as it should. Counts what a client has to try again."""
+        if answer and answer[0] == status:
+            return True
+        if answer is None:
+            self.count("failed")
+        elif answer[0] in (502, 503, 504):
+            self.count("unavailable")
+        return False
+
+    def refresh(self, client, session):
+        """One attempt. The rotation key stays until there is an answer."""
+        with session.lock:
+            if session.is_ending:
+                return
+            session.pending = session.pending or key()
+            began = time.monotonic()
+            answer = client.refresh(session.token, session.pending)
+            if self.is_good(answer, 200):
+                content = json.loads(answer[1])
+                session.token, session.access, session.pending = content["refresh_token"], content["access_token"], None
+                self.count("refreshes", began)
+            elif answer and answer[0] == 400:
+                self.wrong(f"an honest client was signed out: {answer[1].decode()}")
+                session.is_ending = True
+
+    def end(self, client, session):
+        with session.lock:
+            if session.is_ended:
+                return
+            session.is_ending = True
+            answer = client.sign_out(session.access)
+            # A repeated sign-out finds the session ended.
+            if self.is_good(answer, 204) or answer and answer[0] == 401:
+                session.is_ended = True
+                with self.lock:
+                    self.ended.append(session)
+                self.count("ends")
+
+    def start(self, refreshers=4, signers=4):
+        def refresh():
+            client = self.client()
+            while not self.stopping.is_set():
+                session = self.pick()
+                if session:
+                    self.refresh(client, session)
+                else:
+                    time.sleep(0.01)
+                if client.connection is None:
+                    time.sleep(0.02)
+
+        def sign():
+            client = self.client()
+            while not self.stopping.is_set():
+                if len(self.sessions) < 4000:
+                    self.sign_in(client)
+                session = self.pick()
+                if session and random.random() < 0.5:
+                    self.end(client, session)
+                unfinished = [one for one in self.sessions[-200:] if one.is_ending and not one.is_ended]
+                for one in unfinished[:3]:
+                    self.end(client, one)
+                time.sleep(0.005)
+
+        for body, number in ((refresh, refreshers), (sign, signers)):
+            for _ in range(number):
+                thread = threading.Thread(target=body, daemon=True)
+                thread.start()
+                self.threads.append(thread)
+
+    def pick(self):
+        with self.lock:
+            return random.choice(self.sessions) if self.sessions else None
+
+    def stop(self):
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join(60)
+        self.threads = []
+        self.stopping = threading.Event()
+
+    def take(self):
+        """The counts since the last call."""
+        with self.lock:
+            counts, self.counts = self.counts, dict.fromkeys(self.counts, 0)
+            gap, self.longest_gap, latencies, self.latencies = self.longest_gap, 0, sorted(self.latencies), []
+            self.last_good = time.monotonic()
+        return counts, gap, latencies
+
+    def audit(self, nodes, sample=150):
+        """Asks every node for what was acknowledged: sessions live, ends ended, and a thief found."""
+        clients = [Client(node.host, node.port) for node in nodes]
+        with self.lock:
+            live = [one for one in self.sessions if not one.is_ending]
+            ended = list(self.ended)
+        for session in random.sample(live, min(len(live), sample)):
+            client = random.choice(clients)
+            for _ in range(20):
+                before = self.counts["refreshes"]
+                self.refresh(client, session)
+                if self.counts["refreshes"] > before or session.is_ending:
+                    break
+                time.sleep(0.1)
+            else:
+                self.wrong("an acknowledged session cannot be refreshed")
+        for session in random.sample(ended, min(len(ended), sample)):
+            for client in clients:
+                answer = client.me(session.access)
+                if answer is None or answer[0] != 401:
+                    self.wrong(f"an ended session is alive: {answer and answer[0]}")
+            answer = random.choice(clients).refresh(session.token, session.pending or key())
+            if answer is None or answer[0] != 400:
+                self.wrong(f"an ended session is refreshed: {answer and answer[0]}")
+        self.thief(clients)
+
+    def thief(self, clients):
+        """A copied token is presented at another node, after its owner has used it."""
+        owner = self.sign_in(clients[0])
+        if not owner:
+            return self.wrong("no sign-in for the test of theft")
+        copied = owner.token
+        self.refresh(clients[1 % len(clients)], owner)
+        answer = clients[2 % len(clients)].refresh(copied, key())
+        owner.is_ending = True
+        if answer is None or answer[0] != 400 or b"misused" not in answer[1]:
+            return self.wrong(f"a theft is not found: {answer}")
+        answer = clients[0].refresh(owner.token, key())
+        if answer is None or answer[0] != 400:
+            self.wrong("a stolen session goes on")
