@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-static HSLibrary library;
+static HSPostgres library;
 static int is_loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -73,7 +73,7 @@ static void load(void) {
   is_loaded = 1;
 }
 
-const HSLibrary *handstamp_libpq(void) {
+const HSPostgres *handstamp_libpq(void) {
   pthread_once(&once, load);
   return is_loaded ? &library : NULL;
 }

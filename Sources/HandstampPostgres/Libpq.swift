@@ -4,10 +4,10 @@ import HandstampStorage
 
 /// libpq, found at run time.
 enum Libpq {
-  static let library: HSLibrary? = handstamp_libpq()?.pointee
+  static let library: HSPostgres? = handstamp_libpq()?.pointee
 
   /// The library, or the reason why there is none.
-  static func required() throws(RegistryOpenError) -> HSLibrary {
+  static func required() throws(RegistryOpenError) -> HSPostgres {
     guard let library else {
       throw .refused(
         "PostgreSQL needs libpq 14 or later, and it was not found",

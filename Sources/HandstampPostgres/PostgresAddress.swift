@@ -13,8 +13,8 @@ public struct PostgresAddress: Sendable, CustomStringConvertible {
   public let description: String
   /// The name of the database, if the text has one.
   let database: String?
-  /// The parameters that the text has.
-  private let given: Set<String>
+  /// The servers, each with the parameters that name it.
+  let places: [[(String, String)]]
 
   /// Whether `text` looks like a connection string: `postgresql://host/name`, or `host=db.example.org dbname=name`.
   public static func isLikely(_ text: String) -> Bool {
@@ -28,13 +28,54 @@ public struct PostgresAddress: Sendable, CustomStringConvertible {
   ///   as `host=… dbname=…`.
   public init(_ text: String) throws(RegistryOpenError) {
     let pq = try Libpq.required()
+    guard PostgresAddress.isLikely(text), let values = PostgresAddress.parameters(in: text, pq) else {
+      throw PostgresAddress.invalid
+    }
+    self.text = text
+    database = values["dbname"]
+    let environment = ProcessInfo.processInfo.environment
+    let hosts = PostgresAddress.list(values["host"] ?? environment["PGHOST"])
+    let addresses = PostgresAddress.list(values["hostaddr"] ?? environment["PGHOSTADDR"])
+    let ports = PostgresAddress.list(values["port"] ?? environment["PGPORT"])
+    // A password with a slash or an at sign ends up there.
+    guard ports.allSatisfy({ $0.isEmpty || UInt16($0) != nil }), !(values["dbname"] ?? "").contains("@"),
+      !hosts.contains(where: { $0.contains("@") })
+    else { throw PostgresAddress.invalid }
+    let count = max(hosts.count, addresses.count, 1)
+    guard ports.count <= 1 || ports.count == count, hosts.isEmpty || addresses.isEmpty || hosts.count == addresses.count
+    else { throw PostgresAddress.invalid }
+    places = (0..<count).map { index in
+      var place: [(String, String)] = []
+      if !hosts.isEmpty { place.append(("host", hosts[index])) }
+      if !addresses.isEmpty { place.append(("hostaddr", addresses[index])) }
+      if let port = ports.count == count ? ports[index] : ports.first { place.append(("port", port)) }
+      return place
+    }
+    let names = (hosts.isEmpty ? addresses : hosts).enumerated().map { index, host in
+      let port = ports.count == count ? ports[index] : ports.first ?? ""
+      return host + (port.isEmpty ? "" : ":\(port)")
+    }
+    description =
+      "postgresql://\(names.joined(separator: ","))/\(values["dbname"] ?? environment["PGDATABASE"] ?? "")"
+  }
+
+  /// Without the words of libpq, which quote the text and may so quote a password.
+  private static let invalid = RegistryOpenError.refused(
+    "the address of the database is not valid",
+    hint:
+      "use one as psql takes it, such as postgresql://db.example.org/handstamp, and percent-encode what is special in a password"
+  )
+
+  private static func list(_ text: String?) -> [String] {
+    text.map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) } ?? []
+  }
+
+  /// Returns the parameters that the text has, or `nil` if it is not valid.
+  private static func parameters(in text: String, _ pq: HSPostgres) -> [String: String]? {
     var error: UnsafeMutablePointer<CChar>?
-    guard PostgresAddress.isLikely(text), let options = pq.conninfoParse(text, &error) else {
-      let why = error.map { String(cString: $0).onOneLine }
+    guard let options = pq.conninfoParse(text, &error) else {
       if let error { pq.freemem(error) }
-      throw .refused(
-        "the address of the database is not valid" + (why.map { ": \($0)" } ?? ""),
-        hint: "use a connection string as psql takes it, such as postgresql://db.example.org/handstamp")
+      return nil
     }
     defer { pq.conninfoFree(options) }
     var values: [String: String] = [:]
@@ -43,31 +84,20 @@ public struct PostgresAddress: Sendable, CustomStringConvertible {
       if let value = option.pointee.value { values[String(cString: keyword)] = String(cString: value) }
       option += 1
     }
-    self.text = text
-    given = Set(values.keys)
-    database = values["dbname"]
-    let environment = ProcessInfo.processInfo.environment
-    let hosts = (values["host"] ?? values["hostaddr"] ?? environment["PGHOST"] ?? "")
-      .split(separator: ",", omittingEmptySubsequences: false)
-    let ports = (values["port"] ?? environment["PGPORT"] ?? "").split(separator: ",", omittingEmptySubsequences: false)
-    let places = hosts.enumerated().map { index, host in
-      let port = ports.count == hosts.count ? ports[index] : ports.first ?? ""
-      return host + (port.isEmpty ? "" : ":\(port)")
-    }
-    description = "postgresql://\(places.joined(separator: ","))/\(values["dbname"] ?? environment["PGDATABASE"] ?? "")"
+    return values
   }
 
-  /// The parameters for libpq. Those before the text give way to it.
-  var parameters: [(String, String)] {
+  /// The parameters for libpq. Those before the text give way to it, those after it replace it.
+  func parameters(of place: [(String, String)]) -> [(String, String)] {
     let environment = ProcessInfo.processInfo.environment
     let defaults = [
       // A standby may not be written, and may be behind.
-      ("target_session_attrs", "read-write", "PGTARGETSESSIONATTRS"), ("connect_timeout", "5", "PGCONNECT_TIMEOUT"),
+      ("target_session_attrs", "read-write", "PGTARGETSESSIONATTRS"),
       // A server that is gone without a word is noticed.
       ("tcp_user_timeout", "10000", ""), ("keepalives_idle", "10", ""), ("keepalives_interval", "3", ""),
       ("keepalives_count", "3", ""), ("fallback_application_name", "handstamp", ""),
     ].filter { environment[$0.2] == nil }.map { ($0.0, $0.1) }
-    return defaults + [("dbname", text), ("client_encoding", "UTF8")]
+    return defaults + [("dbname", text), ("client_encoding", "UTF8")] + place
   }
 }
 

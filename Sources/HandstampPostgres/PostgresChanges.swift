@@ -35,6 +35,40 @@ struct PostgresStep {
   }
 }
 
+extension PostgresStep {
+  /// The statements of changes, in order. One that deletes a row, followed by one that creates it anew, replaces it: a concurrent
+  /// statement that waits for the row would otherwise find none, and neither change nor delete the new one.
+  static func steps(of changes: [RegistryChange]) throws(RegistryStoreError) -> [PostgresStep] {
+    var steps: [PostgresStep] = []
+    var rest = changes
+    while !rest.isEmpty {
+      let change = rest.removeFirst()
+      switch change {
+      case .redeemOneTimeToken(let id):
+        let index = rest.firstIndex { if case .createOneTimeToken(let record) = $0 { record.id == id } else { false } }
+        if let index, case .createOneTimeToken(let record) = rest.remove(at: index) {
+          steps.append(
+            PostgresStep(statement: try .overwriting(record, in: "ticket", expecting: nil), expectation: .present))
+        } else {
+          steps += try change.steps()
+        }
+      case .removeFact(let id, let expecting):
+        let index = rest.firstIndex { if case .createFact(let fact) = $0 { fact.id == id } else { false } }
+        if let index, case .createFact(var fact) = rest.remove(at: index) {
+          fact.revision = 0
+          steps.append(
+            PostgresStep(
+              statement: try .overwriting(fact, in: "fact", expecting: expecting), expectation: .current(.finding(id))))
+        } else {
+          steps += try change.steps()
+        }
+      default: steps += try change.steps()
+      }
+    }
+    return steps
+  }
+}
+
 extension RegistryChange {
   /// The change as statements, in order; none if it has its place in a log, see ``loggedAction``.
   func steps() throws(RegistryStoreError) -> [PostgresStep] {
@@ -232,6 +266,18 @@ extension PostgresStatement {
       try record.storedValues().map { PostgresValue($0) })
   }
 
+  /// Replaces all columns of a row.
+  static func overwriting<Record: StoredRecord>(
+    _ record: Record, in table: String, expecting revision: Int64?
+  ) throws(RegistryStoreError) -> PostgresStatement {
+    let columns = Record.columns.split(separator: ",").enumerated()
+    let assignments = columns.map { "\($0.element) = $\($0.offset + 1)" }.joined(separator: ",")
+    let condition = revision == nil ? "" : " AND revision = $\(Record.columnCount + 1)"
+    return PostgresStatement(
+      "UPDATE handstamp.\(table) SET \(assignments) WHERE id = $1\(condition)",
+      try record.storedValues().map { PostgresValue($0) } + (revision.map { [.integer($0)] } ?? []))
+  }
+
   /// The one statement of a refresh. Returns the columns of ``LoggedEnd``.
   static func replacing(_ row: SessionRow, expecting: Int64) throws(RegistryStoreError) -> PostgresStatement {
     PostgresStatement(
@@ -279,7 +325,7 @@ extension PostgresStatement {
     return PostgresStatement(
       """
       WITH number AS (UPDATE handstamp.counter SET last = last + 1 WHERE name = '\(log)' RETURNING last)
-      INSERT INTO handstamp.\(log) (\(columns)) SELECT last, \(marks) FROM number RETURNING id
+      INSERT INTO handstamp.\(log) (\(columns)) VALUES ((SELECT last FROM number), \(marks)) RETURNING id
       """, values.map { PostgresValue($0) })
   }
 }

@@ -17,12 +17,17 @@ final class PostgresConnection {
   var hasWriter = false
 
   /// How long a statement waits for a row that another transaction has locked.
-  static let lockLimit = "5s"
+  static let lockLimit = "2s"
+  /// The same where several statements share a transaction, and wait for each other.
+  static let sharedLockLimit = "250ms"
   /// How long the server waits for the rest of a transaction.
   static let idleLimit = "10s"
 
   /// Connects to a server that can be written.
-  init(_ address: PostgresAddress, until deadline: ContinuousClock.Instant) throws(PostgresFault) {
+  init(
+    _ address: PostgresAddress, lockLimit: String = PostgresConnection.lockLimit,
+    until deadline: ContinuousClock.Instant
+  ) throws(PostgresFault) {
     guard let pq = Libpq.library else { throw .unconnected("libpq is missing") }
     let wire = try PostgresWire.connected(address, pq, until: deadline)
     do throws(PostgresFault) {
@@ -37,15 +42,17 @@ final class PostgresConnection {
         let settings = PostgresStatement(
           """
           SELECT set_config('lock_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $2, false),
-            set_config('statement_timeout', '0', false), set_config('default_transaction_isolation', 'read committed', false)
-          """, [.text(PostgresConnection.lockLimit), .text(PostgresConnection.idleLimit)])
+            set_config('statement_timeout', '0', false), set_config('default_transaction_isolation', 'read committed', false),
+            set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
+              THEN 'on' ELSE current_setting('synchronous_commit') END, false)
+          """, [.text(lockLimit), .text(PostgresConnection.idleLimit)])
         _ = try PostgresConnection.only(settings, wire, until: deadline)
       }
     } catch {
       pq.finish(wire.connection)
       switch error {
       case .refused(_, let why), .lost(let why), .unconnected(let why): throw .unconnected(why)
-      case .aborted: throw .unconnected("the server refuses statements")
+      case .aborted, .late: throw .unconnected("the server refuses statements")
       }
     }
     self.wire = wire
@@ -141,11 +148,11 @@ final class PostgresConnection {
 
   /// The warnings of a server during a statement.
   private final class Warnings {
-    private let pq: HSLibrary
+    private let pq: HSPostgres
     /// Whether a commit may not have reached the standby.
     var isDoubtful = false
 
-    init(_ pq: HSLibrary) { self.pq = pq }
+    init(_ pq: HSPostgres) { self.pq = pq }
 
     func add(_ result: OpaquePointer) {
       guard let state = pq.resultErrorField(result, ErrorField.state).map({ String(cString: $0) }),

@@ -6,12 +6,13 @@ package import HandstampStorage
 package struct PostgresCopy: CopiedStore {
   fileprivate let lane: PostgresLane
   fileprivate let address: PostgresAddress
+  fileprivate let schema: String
 
   package func rows(
     of table: StoredTable, after key: ColumnValue?, limit: Int
   ) throws(RegistryOpenError) -> [[ColumnValue]] {
     let condition = key == nil ? "" : "WHERE \(table.key) > $2"
-    let sql = "SELECT \(table.columns) FROM handstamp.\(table.name) \(condition) ORDER BY \(table.key) LIMIT $1"
+    let sql = "SELECT \(table.columns) FROM \(schema).\(table.name) \(condition) ORDER BY \(table.key) LIMIT $1"
     let values = [PostgresValue.integer(Int64(limit))] + (key.map { [PostgresValue($0)] } ?? [])
     let result = try run([PostgresStatement(sql, values)])[0]
     var rows: [[ColumnValue]] = []
@@ -31,27 +32,23 @@ package struct PostgresCopy: CopiedStore {
 
   package func counters() throws(RegistryOpenError) -> StoreCounters {
     let results = try run(
-      ["event", "audit"].map { PostgresStatement("SELECT last FROM handstamp.counter WHERE name = '\($0)'") })
+      ["event", "audit"].map { PostgresStatement("SELECT last FROM \(schema).counter WHERE name = '\($0)'") })
     return StoreCounters(event: results[0].integer ?? 0, audit: results[1].integer ?? 0)
   }
 
   package func insert(_ rows: [[ColumnValue]], into table: StoredTable) throws(RegistryOpenError) {
     let marks = (1...max(rows.first?.count ?? 1, 1)).map { "$\($0)" }.joined(separator: ", ")
-    let sql = "INSERT INTO handstamp.\(table.name) (\(table.columns)) VALUES (\(marks))"
+    let sql = "INSERT INTO \(schema).\(table.name) (\(table.columns)) VALUES (\(marks))"
     // One pipeline is one transaction.
     _ = try run(rows.map { row in PostgresStatement(sql, row.map { PostgresValue($0) }) })
   }
 
   package func set(_ counters: StoreCounters) throws(RegistryOpenError) {
-    let sql = "UPDATE handstamp.counter SET last = $1 WHERE name = $2"
+    let sql = "UPDATE \(schema).counter SET last = $1 WHERE name = $2"
     _ = try run([
       PostgresStatement(sql, [.integer(counters.event), .text("event")]),
       PostgresStatement(sql, [.integer(counters.audit), .text("audit")]),
     ])
-  }
-
-  fileprivate func set(state: String) throws(RegistryOpenError) {
-    _ = try run([PostgresStatement("UPDATE handstamp.instance SET state = $1", [.text(state)])])
   }
 
   private func run(_ statements: [PostgresStatement]) throws(RegistryOpenError) -> [PostgresResult] {
@@ -65,51 +62,54 @@ package struct PostgresCopy: CopiedStore {
   }
 }
 
-extension PostgresDatabase {
-  /// Runs `body` with the database, which no server may use, and marks it as moved if that succeeds, so that none starts on it.
+/// A database whose sessions move, on a queue where calls may wait.
+package struct PostgresMove: MovedStore {
+  fileprivate let lane: PostgresLane
+  fileprivate let database: PostgresDatabase
+
+  /// Runs `body` with the tables of the database under another name, so that no server finds them, not even one that runs. If the
+  /// copy is not completed, they get their name back.
   package func moving(
-    keys: ServerKeys?, _ body: @escaping @Sendable (PostgresCopy, ServerKeys) throws(RegistryOpenError) -> Void
-  ) async throws(RegistryOpenError) {
-    try await onQueue { lane throws(RegistryOpenError) in
-      let opening = PostgresOpening(lane: lane, address: address)
-      _ = try opening.checkServer()
-      let known = try required(keys)
-      guard case .bound(let id, let state) = try opening.found() else {
-        throw .databaseEmpty(path: address.description)
-      }
-      guard id == known.instance else {
-        throw .wrongKeys(path: address.description, "the database belongs to \(id), the keys to \(known.instance)")
-      }
-      guard state != "copying" else { return try PostgresOpening.requireServing(state, address.description) }
-      try opening.requireUnused()
-      let copy = PostgresCopy(lane: lane, address: address)
-      try body(copy, known)
-      try copy.set(state: "moved")
-    }
-  }
-
-  /// Runs `body` with a database that is empty, or has the beginning of the same copy, and opens it to servers if that succeeds.
-  package func receiving(
-    keys: ServerKeys?, _ body: @escaping @Sendable (PostgresCopy, ServerKeys) throws(RegistryOpenError) -> Void
-  ) async throws(RegistryOpenError) {
-    try await onQueue { lane throws(RegistryOpenError) in
-      let opening = PostgresOpening(lane: lane, address: address)
-      _ = try opening.checkServer()
-      let known = try required(keys)
-      try opening.prepared(migrating: true) { connection, found throws(RegistryOpenError) in
-        try opening.beginCopy(connection, found, of: known.instance)
-      }
-      let copy = PostgresCopy(lane: lane, address: address)
-      try body(copy, known)
-      try copy.set(state: "serving")
-    }
-  }
-
-  private func required(_ keys: ServerKeys?) throws(RegistryOpenError) -> ServerKeys {
+    keys: ServerKeys?,
+    _ body: (
+      any CopiedStore, ServerKeys, CopyMark, _ complete: () throws(RegistryOpenError) -> Void
+    ) throws(RegistryOpenError) -> Void
+  ) throws(RegistryOpenError) {
+    let opening = PostgresOpening(lane: lane, address: database.address)
+    _ = try opening.checkServer()
     var known = keys
-    if known == nil { known = try keyFile.load() }
-    guard let known else { throw .keyFileMissing(path: keyFile.path) }
-    return known
+    if known == nil { known = try database.keyFile.load() }
+    guard let known else { throw .keyFileMissing(path: database.keyFile.path) }
+    let mark = try opening.leave(known.instance)
+    let copy = PostgresCopy(lane: lane, address: database.address, schema: PostgresSchema.left)
+    do throws(RegistryOpenError) {
+      try body(copy, known, mark) { () throws(RegistryOpenError) in try opening.setLeft(mark) }
+    } catch {
+      // Does nothing once the copy was complete.
+      try opening.comeBack()
+      throw error
+    }
+  }
+
+  package func receiving(
+    keys: ServerKeys, mark: CopyMark, _ body: (any CopiedStore) throws(RegistryOpenError) -> Void
+  ) throws(RegistryOpenError) {
+    let opening = PostgresOpening(lane: lane, address: database.address)
+    _ = try opening.checkServer()
+    try opening.prepared(migrating: true) { connection, found throws(RegistryOpenError) in
+      try opening.beginCopy(connection, found, of: keys.instance, mark)
+    }
+    try body(PostgresCopy(lane: lane, address: database.address, schema: "handstamp"))
+    try opening.serve()
+  }
+}
+
+extension PostgresDatabase {
+  /// Runs `body` with the database, where it may wait.
+  package func withMove<Value: Sendable>(
+    _ body: @escaping @Sendable (PostgresMove) throws(RegistryOpenError) -> Value
+  ) async throws(RegistryOpenError) -> Value {
+    try await onQueue { lane throws(RegistryOpenError) in try body(PostgresMove(lane: lane, database: self)) }
   }
 }
 #endif

@@ -49,17 +49,18 @@ public struct PostgresDatabase: Sendable {
       return try PrivateFile.locked(folder + "/opening.lock") { _ throws(RegistryOpenError) in
         let opening = PostgresOpening(lane: lane, address: address)
         let isPooled = try opening.checkServer()
+        let isGiven = keys != nil
         let keys = try opening.prepared(migrating: true) { connection, found throws(RegistryOpenError) -> ServerKeys in
           var known = keys
           if known == nil { known = try self.keys(for: found) }
           guard let keys = known else { throw .keyFileMissing(path: keyFile.path) }
-          if case .empty = found, try isInUse(keys) { throw .databaseEmpty(path: address.description) }
+          var isUsed = isGiven
+          if !isUsed { isUsed = try isInUse() }
+          if case .empty = found, isUsed { throw .databaseEmpty(path: address.description) }
           try opening.bind(connection, found, to: keys)
           return keys
         }
-        if try keyFile.read().map({ !$0.inUse && $0.keys.instance == keys.instance }) ?? false {
-          try keyFile.markInUse(keys)
-        }
+        if !isGiven, try !isInUse() { try keyFile.markInUse(keys) }
         return (try store(opening, keys, isPooled), keys)
       }
     }
@@ -102,21 +103,27 @@ public struct PostgresDatabase: Sendable {
     return try keyFile.create(new).keys
   }
 
-  /// Whether a database was created for the keys before.
-  private func isInUse(_ keys: ServerKeys) throws(RegistryOpenError) -> Bool { try keyFile.read()?.inUse ?? true }
+  /// Whether a database was created for the keys of the file before.
+  private func isInUse() throws(RegistryOpenError) -> Bool { try keyFile.read()?.inUse ?? true }
 
   private func store(
     _ opening: PostgresOpening, _ keys: ServerKeys, _ isPooled: Bool
   ) throws(RegistryOpenError) -> PostgresRegistryStore {
     let ends = EndLog(path: folder + "/ends.log", instance: keys.instance)
     let clock = ClockFile(path: folder + "/clock", instance: keys.instance)
+    let identity = try opening.identity()
     let logged = try ends.read()
-    var outcome = PostgresOpening.Outcome(isPooled: isPooled)
-    outcome.endedAgain = try opening.endAgain(logged.ends, writer: PostgresWriter())
+    let endedAgain = try opening.endAgain(logged.ends, writer: PostgresWriter())
+    try ends.append(try Set(opening.recentEnds()).subtracting(logged.ends).sorted { $0.end.at < $1.end.at })
     if let kept = try clock.read() { try opening.catchUp(with: kept) }
+    let contents = PostgresContents(address, keys: keys, ends: ends, clock: clock, endedAgain: endedAgain)
+    _ = contents.saw(identity)
+    let pool = PostgresPool(
+      address, connections: connections, limit: limit,
+      check: { connection throws(PostgresFault) in try contents.check(connection) })
     return PostgresRegistryStore(
-      pool: PostgresPool(address, connections: connections, limit: limit), keys: keys, ends: ends, clock: clock,
-      opened: outcome, unreadableEnds: logged.unreadable.count)
+      pool: pool, contents: contents, ends: ends, clock: clock, isPooled: isPooled,
+      unreadableEnds: logged.unreadable.count)
   }
 
   /// Runs `body` where it may wait.

@@ -11,19 +11,27 @@ enum PostgresFault: Error, Sendable, Hashable {
   case lost(String)
   /// No connection could be made, so nothing was sent.
   case unconnected(String)
+  /// There was no time left, so nothing was sent.
+  case late
 
   /// Whether the same may succeed when it is tried again: concurrent transactions were in each other's way.
   var isTransient: Bool {
     switch self {
-    // Serialization failure, deadlock, and a lock that was not granted in time.
-    case .refused(let state, _): ["40001", "40P01"].contains(state)
+    // Serialization failure, and deadlock.
+    case .refused(let state, _): ["40001", "40P01"].contains(state) || isLocked
     case .aborted: true
-    case .lost, .unconnected: false
+    case .lost, .unconnected, .late: false
     }
   }
 
+  /// Whether a lock was not granted in time.
+  var isLocked: Bool { if case .refused("55P03", _) = self { true } else { false } }
+
   /// Whether a server refuses because it may only be read: it is a standby, or has become one.
   var isReadOnly: Bool { if case .refused("25006", _) = self { true } else { false } }
+
+  /// Whether another connection may do better at once.
+  var isWorthAnotherTry: Bool { if case .lost = self { true } else { false } }
 
   /// Whether the connection must not be used any more.
   var endsConnection: Bool {
@@ -31,7 +39,7 @@ enum PostgresFault: Error, Sendable, Hashable {
     case .lost: true
     // Prepared statements that are not there: a pooler has changed servers. And see ``isReadOnly``.
     case .refused(let state, _): isReadOnly || ["26000", "08P01"].contains(state)
-    case .aborted, .unconnected: false
+    case .aborted, .unconnected, .late: false
     }
   }
 }
@@ -51,7 +59,8 @@ extension RegistryStoreError {
     case .refused(let state, let message): self = .unavailable("PostgreSQL: \(message) (\(state))")
     case .aborted: self = .unavailable("PostgreSQL: the transaction was rolled back")
     case .lost(let why): self = .unavailable("PostgreSQL: the connection was lost: \(why)")
-    case .unconnected(let why): self = .unavailable("PostgreSQL: no connection: \(why)")
+    case .unconnected(let why): self = .unavailable("PostgreSQL: no connection: \(why.onOneLine)")
+    case .late: self = .unavailable("PostgreSQL: no answer in time")
     }
   }
 }

@@ -9,11 +9,20 @@ final class PostgresLane: @unchecked Sendable {
   let queue: DispatchQueue
   private let address: PostgresAddress
   private let outage: PostgresOutage
+  private let lockLimit: String
+  /// Checks a new connection before it is used.
+  private let check: @Sendable (PostgresConnection) throws(PostgresFault) -> Void
   private var connection: PostgresConnection?
 
-  init(_ address: PostgresAddress, _ outage: PostgresOutage, named name: String) {
+  init(
+    _ address: PostgresAddress, _ outage: PostgresOutage, named name: String,
+    lockLimit: String = PostgresConnection.lockLimit,
+    check: @escaping @Sendable (PostgresConnection) throws(PostgresFault) -> Void = { _ throws(PostgresFault) in }
+  ) {
     self.address = address
     self.outage = outage
+    self.lockLimit = lockLimit
+    self.check = check
     queue = DispatchQueue(label: "handstamp postgres \(name)")
   }
 
@@ -32,15 +41,19 @@ final class PostgresLane: @unchecked Sendable {
 
   func disconnect() { connection = nil }
 
+  var isConnected: Bool { connection != nil }
+
   private func current(until deadline: ContinuousClock.Instant) throws(PostgresFault) -> PostgresConnection {
+    guard deadline > .now else { throw .late }
     if let connection { return connection }
     if let fault = outage.fault { throw fault }
     do throws(PostgresFault) {
-      let new = try PostgresConnection(address, until: deadline)
+      let new = try PostgresConnection(address, lockLimit: lockLimit, until: deadline)
+      try check(new)
       connection = new
       return new
     } catch {
-      outage.began(error)
+      if deadline > .now { outage.began(error) }
       throw error
     }
   }

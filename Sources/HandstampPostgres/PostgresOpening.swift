@@ -13,11 +13,6 @@ struct PostgresOpening {
   /// How long other nodes may take to migrate the tables.
   static let patience = Duration.seconds(600)
 
-  struct Outcome: Sendable {
-    var endedAgain = 0
-    var isPooled = false
-  }
-
   /// What a database is.
   enum Found {
     /// It has none of the server's tables, or empty ones.
@@ -73,6 +68,17 @@ struct PostgresOpening {
     }
   }
 
+  /// Returns the identity of the database, see ``PostgresContents``.
+  func identity() throws(RegistryOpenError) -> String {
+    try running { connection throws(RegistryOpenError) in
+      do throws(PostgresFault) {
+        return try connection.run(PostgresContents.identity, until: deadline).text ?? ""
+      } catch {
+        throw .unavailable("\(RegistryStoreError(error))")
+      }
+    }
+  }
+
   // MARK: The tables
 
   /// Returns whose tables a database has. Changes nothing.
@@ -89,7 +95,16 @@ struct PostgresOpening {
     guard case .integer(let count)? = tables[0].value(at: 0), case .integer(let isOurs)? = tables[0].value(at: 1) else {
       throw .unavailable("\(path) does not answer like PostgreSQL")
     }
-    guard count > 0 else { return .empty }
+    guard count > 0 else {
+      let left = try result(
+        "SELECT count(*) FROM pg_class WHERE oid = to_regclass('\(PostgresSchema.left).instance')", connection)
+      guard left.integer == 0 else {
+        throw .refused(
+          "the sessions of \(path) were moved to another database, or a move was begun",
+          hint: "start the server on that one, or run the same handstamp admin copy again")
+      }
+      return .empty
+    }
     guard isOurs == 1 else {
       throw .refused(
         "the schema handstamp of \(path) belongs to something else",
@@ -175,46 +190,109 @@ struct PostgresOpening {
 
   /// Marks an empty database as the target of a copy, so that no server uses it before it is complete.
   func beginCopy(
-    _ connection: PostgresConnection, _ found: Found, of instance: InstanceID
+    _ connection: PostgresConnection, _ found: Found, of instance: InstanceID, _ mark: CopyMark
   ) throws(RegistryOpenError) {
     switch found {
     case .empty:
+      guard !mark.isLeft else { throw CopyMark.again }
       _ = try result(
-        "INSERT INTO handstamp.instance (id, state) VALUES ($1, 'copying')", [.text(instance.rawValue)], connection)
-    case .bound(instance, state: "copying"): return
+        "INSERT INTO handstamp.instance (id, state) VALUES ($1, $2)",
+        [.text(instance.rawValue), .text("copying:\(mark.text)")],
+        connection)
+    case .bound(instance, state: "copying:\(mark.text)"): return
     case .bound(let id, let state):
       throw .refused(
-        state == "copying" ? "a copy of another server (\(id)) to \(path) was begun" : "\(path) is not empty",
+        state.hasPrefix("copying") ? "another copy (of \(id)) to \(path) was begun" : "\(path) is not empty",
         hint: "use an empty database: createdb \(address.database ?? "handstamp")2")
     }
   }
 
-  /// Refuses a database that servers are connected to.
-  func requireUnused() throws(RegistryOpenError) {
-    let others = try running { connection throws(RegistryOpenError) in
-      try result(
-        """
-        SELECT count(*) FROM pg_stat_activity
-        WHERE datname = current_database() AND application_name = 'handstamp' AND pid <> pg_backend_pid()
-        """, connection
-      ).integer ?? 0
+  /// Opens the target of a complete copy to servers.
+  func serve() throws(RegistryOpenError) {
+    try running { connection throws(RegistryOpenError) in
+      _ = try result("UPDATE handstamp.instance SET state = 'serving'", connection)
     }
-    guard others == 0 else {
-      throw .refused(
-        "\(path) is in use: it has \(others) connection(s) of servers", hint: "stop the servers, and copy again")
+  }
+
+  /// Takes the tables from every server, after the transactions that are under way. Returns the mark of the copy: a new one, or
+  /// that of the copy that was begun before.
+  func leave(_ instance: InstanceID) throws(RegistryOpenError) -> CopyMark {
+    try running { connection throws(RegistryOpenError) in
+      do throws(RegistryOpenError) {
+        try begin(connection)
+        _ = try result("SET LOCAL lock_timeout = '30s'", connection)
+        let present = try result(
+          """
+          SELECT (to_regclass('handstamp.instance') IS NOT NULL)::int::bigint,
+            (to_regclass('\(PostgresSchema.left).instance') IS NOT NULL)::int::bigint
+          """, connection)
+        guard case .integer(let isHere)? = present[0].value(at: 0), case .integer(let isLeft)? = present[0].value(at: 1)
+        else { throw .unavailable("\(path) does not answer like PostgreSQL") }
+        if isHere == 1 {
+          guard case .bound(let id, let state) = try found(connection) else { throw .databaseEmpty(path: path) }
+          try check(id, instance)
+          try PostgresOpening.requireServing(state, path)
+          guard isLeft == 0 else {
+            throw .refused(
+              "\(path) also has the schema \(PostgresSchema.left) of a former move",
+              hint: "if its sessions are not needed any more: DROP SCHEMA \(PostgresSchema.left) CASCADE")
+          }
+          let tables = StoredTable.all.map { "handstamp.\($0.name)" } + ["handstamp.instance", "handstamp.counter"]
+          _ = try result("LOCK TABLE \(tables.joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE", connection)
+          _ = try result(
+            "UPDATE handstamp.instance SET state = 'moving:' || replace(gen_random_uuid()::text, '-', '')", connection)
+          _ = try result("ALTER SCHEMA handstamp RENAME TO \(PostgresSchema.left)", connection)
+        }
+        guard isHere == 1 || isLeft == 1 else { throw .databaseEmpty(path: path) }
+        let row = try result("SELECT id, state FROM \(PostgresSchema.left).instance", connection)
+        guard row.count == 1, case .text(let id)? = row[0].value(at: 0), case .text(let state)? = row[0].value(at: 1),
+          let colon = state.firstIndex(of: ":")
+        else { throw .unavailable("the schema \(PostgresSchema.left) of \(path) is not complete") }
+        try check(InstanceID(id), instance)
+        _ = try result("COMMIT", connection)
+        return CopyMark(text: String(state[state.index(after: colon)...]), isLeft: state.hasPrefix("moved"))
+      } catch {
+        _ = try? connection.run(PostgresStatement("ROLLBACK", isFrequent: false), until: deadline)
+        throw error
+      }
+    }
+  }
+
+  private func check(_ found: InstanceID, _ expected: InstanceID) throws(RegistryOpenError) {
+    guard found == expected else {
+      throw .wrongKeys(path: path, "the database belongs to \(found), the keys to \(expected)")
+    }
+  }
+
+  /// Notes that the copy is complete.
+  func setLeft(_ mark: CopyMark) throws(RegistryOpenError) {
+    try running { connection throws(RegistryOpenError) in
+      _ = try result(
+        "UPDATE \(PostgresSchema.left).instance SET state = $1", [.text("moved:\(mark.text)")], connection)
+    }
+  }
+
+  /// Gives the tables of a copy that was not completed back to the servers.
+  func comeBack() throws(RegistryOpenError) {
+    try running { connection throws(RegistryOpenError) in
+      let state = try result("SELECT state FROM \(PostgresSchema.left).instance", connection).text
+      guard state?.hasPrefix("moving:") == true else { return }
+      do throws(RegistryOpenError) {
+        try begin(connection)
+        _ = try result("UPDATE \(PostgresSchema.left).instance SET state = 'serving'", connection)
+        _ = try result("ALTER SCHEMA \(PostgresSchema.left) RENAME TO handstamp", connection)
+        _ = try result("COMMIT", connection)
+      } catch {
+        _ = try? connection.run(PostgresStatement("ROLLBACK", isFrequent: false), until: deadline)
+        throw error
+      }
     }
   }
 
   static func requireServing(_ state: String, _ path: String) throws(RegistryOpenError) {
-    switch state {
-    case "serving": return
-    case "copying":
-      throw .refused(
-        "a copy to \(path) was begun and is not complete", hint: "run the same handstamp admin copy again, it goes on")
-    default:
-      throw .refused(
-        "the sessions of \(path) were moved to another database", hint: "start the server on that one")
-    }
+    guard state != "serving" else { return }
+    throw .refused(
+      "a copy to \(path) was begun and is not complete", hint: "run the same handstamp admin copy again, it goes on")
   }
 
   // MARK: What ended since
@@ -239,7 +317,8 @@ struct PostgresOpening {
         let event = RegistryEvent(
           kind: .sessionRevoked, account: account, session: logged.session.id, reason: logged.end.reason,
           at: logged.end.at)
-        let transaction = PostgresTransaction(lane: lane, writer: writer, deadline: .now + .seconds(30))
+        let transaction = PostgresTransaction(
+          lane: lane, writer: writer, deadline: .now + .seconds(30), patience: .seconds(10))
         do throws(RegistryStoreError) {
           _ = try transaction.perform([.endSession(logged.session.id, logged.end)], [event])
           count += 1
@@ -250,6 +329,20 @@ struct PostgresOpening {
       }
     }
     return count
+  }
+
+  /// Returns the ends of the last days, the newest first, which a log may lack after a crash, or because another node made them.
+  func recentEnds() throws(RegistryOpenError) -> [LoggedEnd] {
+    let now = UnixTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+    let since = now.advanced(by: .seconds(-7 * 86_400))
+    return try running { connection throws(RegistryOpenError) in
+      let rows = try result(
+        """
+        SELECT \(LoggedEnd.columns) FROM handstamp.session
+        WHERE ended_at > $1 AND (expiry IS NULL OR expiry > ended_at) ORDER BY ended_at DESC LIMIT 100000
+        """, [.integer(since.milliseconds)], connection)
+      return (0..<rows.count).compactMap { try? LoggedEnd(source: rows[$0]) }
+    }
   }
 
   /// Stores a note that is newer than the database's, which was then restored from an older copy.

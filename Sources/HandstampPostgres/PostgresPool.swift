@@ -6,6 +6,8 @@ import HandstampSupport
 ///
 /// Statements of the same use that wait at the same time share a pipeline and, if they write, a commit.
 final class PostgresPool: Sendable {
+  typealias Instant = ContinuousClock.Instant
+
   /// What a connection is for. Each use has connections of its own, so that none has to wait for another.
   enum Use: Int, Sendable, CaseIterable {
     /// Reads of a few rows.
@@ -35,18 +37,25 @@ final class PostgresPool: Sendable {
     var statement: PostgresStatement
     /// Called with the answer, and whether an earlier attempt may have taken place.
     var done: @Sendable (Result<PostgresResult, PostgresFault>, _ isRepeated: Bool) -> Void
+    var isRepeated = false
   }
 
-  /// Work with a connection of its own.
-  typealias Exclusive = @Sendable (PostgresLane) -> Void
+  /// Work with a connection of its own, until a time.
+  typealias Exclusive = @Sendable (PostgresLane, Instant) -> Void
 
-  private enum Job: Sendable {
+  private enum Work: Sendable {
     case shared(Shared)
     case exclusive(Exclusive)
   }
 
+  private struct Job: Sendable {
+    var work: Work
+    var deadline: Instant
+  }
+
   private struct Line {
     var jobs: [Job] = []
+    /// The last ones have a connection.
     var idle: [PostgresLane] = []
     var lanes: [PostgresLane] = []
     var busy = 0
@@ -61,27 +70,38 @@ final class PostgresPool: Sendable {
   private static let batch = 64
   /// The number of waiting statements above which another connection is used.
   private static let patience = 16
-  /// How often statements are sent.
-  private static let attempts = 4
 
   let address: PostgresAddress
   /// How long an operation may take.
   let limit: Duration
   private let connections: Int
+  private let check: @Sendable (PostgresConnection) throws(PostgresFault) -> Void
   private let outage = PostgresOutage()
   private let content = Locked(Content())
 
-  init(_ address: PostgresAddress, connections: Int, limit: Duration) {
+  /// - Parameter check: checks a new connection before it is used.
+  init(
+    _ address: PostgresAddress, connections: Int, limit: Duration,
+    check: @escaping @Sendable (PostgresConnection) throws(PostgresFault) -> Void
+  ) {
     self.address = address
     self.connections = max(connections, PostgresPool.fewest)
     self.limit = limit
+    self.check = check
+  }
+
+  /// How long one attempt may take, so that there is time for another one at another server.
+  var patience: Duration { limit / 3 }
+
+  /// Returns `false` after ``close()``.
+  func submit(_ shared: Shared, for use: Use) -> Bool {
+    submit(Job(work: .shared(shared), deadline: .now + limit), for: use)
   }
 
   /// Returns `false` after ``close()``.
-  func submit(_ shared: Shared, for use: Use) -> Bool { submit(.shared(shared), for: use) }
-
-  /// Returns `false` after ``close()``.
-  func submit(for use: Use, _ work: @escaping Exclusive) -> Bool { submit(.exclusive(work), for: use) }
+  func submit(for use: Use, within limit: Duration, _ work: @escaping Exclusive) -> Bool {
+    submit(Job(work: .exclusive(work), deadline: .now + limit), for: use)
+  }
 
   private func submit(_ job: Job, for use: Use) -> Bool {
     let (isAccepted, lane) = content.withLock { content -> (Bool, PostgresLane?) in
@@ -102,100 +122,102 @@ final class PostgresPool: Sendable {
     guard line.busy < min(wanted, use.connections(of: connections)) else { return nil }
     line.busy += 1
     if let lane = line.idle.popLast() { return lane }
-    let lane = PostgresLane(address, outage, named: "\(use) \(line.lanes.count + 1)")
+    let lane = PostgresLane(
+      address, outage, named: "\(use) \(line.lanes.count + 1)",
+      lockLimit: use == .updating ? PostgresConnection.sharedLockLimit : PostgresConnection.lockLimit, check: check)
     line.lanes.append(lane)
     return lane
   }
 
   private func drain(_ lane: PostgresLane, _ use: Use) {
     while case let jobs = next(lane, use), !jobs.isEmpty {
-      var shared: [Shared] = []
+      var shared: [(Shared, Instant)] = []
       for job in jobs {
-        switch job {
-        case .shared(let one): shared.append(one)
-        case .exclusive(let work): work(lane)
+        switch job.work {
+        case .shared(let one): shared.append((one, job.deadline))
+        case .exclusive(let work): work(lane, job.deadline)
         }
       }
-      if !shared.isEmpty { perform(shared, lane) }
+      if !shared.isEmpty { perform(shared, lane, use) }
     }
   }
 
   /// Takes the jobs of one pipeline; none if the lane is idle from now on.
   private func next(_ lane: PostgresLane, _ use: Use) -> [Job] {
-    content.withLock { content in
-      let line = content.lines[use.rawValue]
-      var count = 0
-      if case .exclusive? = line.jobs.first {
-        count = 1
-      } else {
-        count = line.jobs.prefix(PostgresPool.batch).prefix { if case .shared = $0 { true } else { false } }.count
-      }
+    let isConnected = lane.isConnected
+    return content.withLock { content in
+      let waiting = content.lines[use.rawValue].jobs
+      let most = use == .writing ? 1 : PostgresPool.batch
+      var count = waiting.prefix(most).prefix { if case .shared = $0.work { true } else { false } }.count
+      if count == 0, !waiting.isEmpty { count = 1 }
       content.lines[use.rawValue].jobs.removeFirst(count)
       if count == 0 {
         content.lines[use.rawValue].busy -= 1
-        content.lines[use.rawValue].idle.append(lane)
+        let place = isConnected ? content.lines[use.rawValue].idle.endIndex : 0
+        content.lines[use.rawValue].idle.insert(lane, at: place)
       }
-      return Array(line.jobs.prefix(count))
+      return Array(waiting.prefix(count))
     }
   }
 
   /// Sends statements in one pipeline, and again those that failed for no fault of their own.
-  private func perform(_ jobs: [Shared], _ lane: PostgresLane) {
-    let deadline = ContinuousClock.now + limit
-    var groups = [jobs]
-    var isRepeated = false
+  private func perform(_ jobs: [(job: Shared, deadline: Instant)], _ lane: PostgresLane, _ use: Use) {
+    var waiting = jobs
     var attempts = 0
-    while let group = groups.popLast() {
+    while !waiting.isEmpty {
+      let group = waiting
+      waiting = []
+      attempts += 1
+      let end = group.map(\.deadline).max() ?? .now
       do throws(PostgresFault) {
-        let answers = try lane.connected(until: deadline) { connection throws(PostgresFault) in
-          try connection.run(group.map(\.statement), until: deadline)
+        let answers = try lane.connected(until: end) { connection throws(PostgresFault) in
+          try connection.run(group.map(\.job.statement), until: min(end, .now + patience))
         }
-        var again: [Shared] = []
         let isRolledBack = answers.contains { if case .failure = $0 { true } else { false } }
-        for (job, answer) in zip(group, answers) {
-          var answer = answer
-          if isRolledBack, case .success = answer { answer = .failure(.aborted) }
-          if case .failure(let fault) = answer, fault.isTransient || fault.isReadOnly, attempts < PostgresPool.attempts
-          {
-            if fault.endsConnection { lane.disconnect() }
-            again.append(job)
-          } else {
-            job.done(answer, isRepeated)
+        for (one, answer) in zip(group, answers) {
+          guard isRolledBack else {
+            one.job.done(answer, one.job.isRepeated)
+            continue
+          }
+          // Answers before the one that was refused have no effect either.
+          let fault: PostgresFault
+          if case .failure(let refusal) = answer { fault = refusal } else { fault = .aborted }
+          if fault.isReadOnly { lane.disconnect() }
+          switch true {
+          // Waits for its row elsewhere: others must not wait with it.
+          case fault.isLocked:
+            guard use == .updating, submit(Job(work: .shared(one.job), deadline: one.deadline), for: .writing) else {
+              one.job.done(.failure(fault), one.job.isRepeated)
+              continue
+            }
+          case (fault.isTransient || fault.isReadOnly) && one.deadline > .now && attempts < group.count + 8:
+            waiting.append(one)
+          default: one.job.done(.failure(fault), one.job.isRepeated)
           }
         }
-        // One by one, so that one that is refused stops no other.
-        if !again.isEmpty { attempts += 1 }
-        groups += again.reversed().map { [$0] }
       } catch {
-        // What was sent may have been carried out: see ``Shared``.
-        if case .lost = error { isRepeated = true }
-        attempts += 1
-        if error.isWorthAnotherTry, deadline > .now, attempts < PostgresPool.attempts {
-          groups.append(group)
-        } else {
-          for job in group { job.done(.failure(error), isRepeated) }
+        for var one in group {
+          // What was sent may have been carried out: see ``Shared``.
+          if case .lost = error { one.job.isRepeated = true }
+          if error.isWorthAnotherTry, one.deadline > .now {
+            waiting.append(one)
+          } else {
+            one.job.done(.failure(error), one.job.isRepeated)
+          }
         }
       }
     }
   }
 
-  /// Refuses further work, waits for what was accepted, and closes the connections.
+  /// Refuses further work, waits for what was accepted, for a limited time, and closes the connections.
   func close() {
     let lanes = content.withLock { content in
       content.isClosed = true
       return content.lines.flatMap(\.lanes)
     }
-    for lane in lanes { lane.queue.sync { lane.disconnect() } }
-  }
-}
-
-extension PostgresFault {
-  /// Whether another connection may do better at once.
-  var isWorthAnotherTry: Bool {
-    switch self {
-    case .lost: true
-    case .refused, .aborted, .unconnected: false
-    }
+    let group = DispatchGroup()
+    for lane in lanes { lane.queue.async(group: group) { lane.disconnect() } }
+    _ = group.wait(timeout: .now() + limit / .seconds(1))
   }
 }
 #endif

@@ -128,16 +128,21 @@ extension PostgresRegistryStore {
 
   /// Returns the last clock note.
   ///
-  /// - Throws: ``RegistryStoreError``, also if the note is older than one seen before: the contents of the database were replaced by
-  ///   an older copy. The store then refuses everything until it has ended again what ended since, which takes a moment.
+  /// - Throws: ``RegistryStoreError``, also if the note is older than one seen before: an older copy took the place of the database.
+  ///   The store then refuses everything until it has ended again what ended since, which takes a moment.
   @concurrent public func clockNote() async throws(RegistryStoreError) -> ClockNote? {
     // The read must find at least the revision that was seen before it started.
-    let least = state.withLock { $0.newestNote }
+    let least = contents.newestNote
+    if isPooled, let identity = try await read(PostgresContents.identity, { $0.text }), !contents.saw(identity) {
+      throw .unavailable(PostgresContents.replaced)
+    }
     let note: ClockNote? = try await records(ClockNote.self, "clock", "", []).first
-    if let note { saw(note) }
-    guard (note?.revision ?? -1) < least else { return note }
-    recover()
-    throw .unavailable("the contents of the database were replaced by an older copy")
+    guard (note?.revision ?? -1) < least else {
+      if let note { contents.saw(note) }
+      return note
+    }
+    contents.recover()
+    throw .unavailable(PostgresContents.replaced)
   }
 
   private func account(_ column: String, _ value: String) async throws(RegistryStoreError) -> AccountRecord? {
@@ -156,7 +161,7 @@ extension PostgresRegistryStore {
   private func read<Value: Sendable>(
     _ statement: PostgresStatement, _ body: @escaping @Sendable (PostgresResult) throws(UnreadableRow) -> Value
   ) async throws(RegistryStoreError) -> Value {
-    try requireSound()
+    try contents.requireSound()
     return try await answer(to: statement, for: .reading, body).0
   }
 

@@ -14,52 +14,43 @@ import HandstampSupport
 public final class PostgresRegistryStore: ServerStore {
   let pool: PostgresPool
   let address: PostgresAddress
-  let keys: ServerKeys
-  let ends: EndLog?
-  let clock: ClockFile?
+  let contents: PostgresContents
+  private let ends: EndLog
+  private let clock: ClockFile
   private let writers = Locked<[ObjectIdentifier: PostgresWriter]>([:])
-  let state: Locked<State>
 
-  struct State: Sendable {
-    /// The highest revision of the clock note seen by this store.
-    var newestNote: Int64 = -1
-    /// Why the store refuses everything for now; `nil` if it does not.
-    var trouble: String?
-    var isRecovering = false
-    var endedAgain = 0
-    var isPooled = false
-  }
-
-  public var endedAgain: Int { state.withLock { $0.endedAgain } }
+  public var endedAgain: Int { contents.endedAgain }
   public let unreadableEnds: Int
   /// Whether a pooler such as PgBouncer is between this server and the database. Then this server asks for new events several
-  /// times a second, because nobody can tell it.
-  public var isPooled: Bool { state.withLock { $0.isPooled } }
+  /// times a second, because it cannot be told.
+  public let isPooled: Bool
 
   init(
-    pool: PostgresPool, keys: ServerKeys, ends: EndLog?, clock: ClockFile?, opened: PostgresOpening.Outcome,
-    unreadableEnds: Int
+    pool: PostgresPool, contents: PostgresContents, ends: EndLog, clock: ClockFile, isPooled: Bool, unreadableEnds: Int
   ) {
     self.pool = pool
     address = pool.address
-    self.keys = keys
+    self.contents = contents
     self.ends = ends
     self.clock = clock
+    self.isPooled = isPooled
     self.unreadableEnds = unreadableEnds
-    state = Locked(State(endedAgain: opened.endedAgain, isPooled: opened.isPooled))
   }
 
   /// Finishes accepted writes and closes the connections. Waits for them, so it must not be called where waiting is not allowed.
-  public func close() throws(RegistryStoreError) { pool.close() }
+  public func close() throws(RegistryStoreError) { release() }
 
-  public func release() { pool.close() }
+  public func release() {
+    contents.close()
+    pool.close()
+  }
 
   // MARK: Writes
 
   @concurrent public func write(
     _ changes: [RegistryChange], events: [RegistryEvent]
   ) async throws(RegistryStoreError) -> [StoredEvent] {
-    try requireSound()
+    try contents.requireSound()
     if changes.count == 1, events.isEmpty, case .replaceSession(let row, let expecting)? = changes.first, row.end == nil
     {
       try await replace(row, expecting)
@@ -68,12 +59,13 @@ public final class PostgresRegistryStore: ServerStore {
     let isLong = changes.contains { if case .moveTimes = $0 { true } else { false } }
     let outcome = try await exclusively(isLong ? .maintenance : .writing) {
       [self] lane, deadline throws(RegistryStoreError) in
-      let transaction = PostgresTransaction(lane: lane, writer: writer(of: lane), deadline: deadline)
+      let transaction = PostgresTransaction(
+        lane: lane, writer: writer(of: lane), deadline: deadline, patience: isLong ? pool.limit * 60 : pool.patience)
       let outcome = try transaction.perform(changes, events)
       try log(outcome.ends, changes)
       return outcome.events
     }
-    for note in changes.compactMap(\.clockNote) { saw(note) }
+    for note in changes.compactMap(\.clockNote) { contents.saw(note) }
     return outcome
   }
 
@@ -82,18 +74,29 @@ public final class PostgresRegistryStore: ServerStore {
     let statement = try PostgresStatement.replacing(row, expecting: expecting)
     let (changes, isRepeated) = try await answer(to: statement, for: .updating) { result in result.changes }
     guard changes == 0 else { return }
-    guard let found = try await session(row.id) else { throw .notFound }
+    guard isRepeated else { throw try await session(row.id) == nil ? .notFound : .conflict }
+    // An attempt may have taken place whose answer was lost. Locking the row is a write, and so waits for the standby as that
+    // attempt may not have done.
+    let settling = PostgresStatement(
+      "SELECT \(SessionRow.columns) FROM handstamp.session WHERE id = $1 FOR UPDATE", [.bytes(row.session.bytes)])
+    let found = try await answer(to: settling, for: .updating) { result throws(UnreadableRow) in
+      try result.records(SessionRow.self).first
+    }.0
     var wanted = row
     wanted.revision = expecting &+ 1
-    // The first attempt took place, and its answer was lost.
-    guard isRepeated, found == wanted else { throw .conflict }
+    switch found {
+    case wanted?: return
+    case let found? where found.revision <= wanted.revision: throw .conflict
+    // It may be the first attempt that others have built on.
+    case .some, nil: throw .unavailable("the outcome of a write is unknown")
+    }
   }
 
   /// Writes what must survive the loss of the database to files.
   private func log(_ ended: [LoggedEnd], _ changes: [RegistryChange]) throws(RegistryStoreError) {
     do throws(RegistryOpenError) {
-      try ends?.append(ended)
-      for note in changes.compactMap(\.clockNote) { try clock?.write(note) }
+      try ends.append(ended)
+      for note in changes.compactMap(\.clockNote) { try clock.write(note) }
     } catch { throw .unavailable("\(error)") }
   }
 
@@ -107,14 +110,14 @@ public final class PostgresRegistryStore: ServerStore {
   }
 
   @concurrent public func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
-    try requireSound()
+    try contents.requireSound()
     let count = try await exclusively(.maintenance) { lane, deadline throws(RegistryStoreError) in
       do throws(PostgresFault) {
         return try PostgresPruning(lane: lane, deadline: deadline).prune(retention, limit: limit)
       } catch { throw RegistryStoreError(error) }
     }
-    if count == 0, let ends {
-      try await exclusively(.maintenance) { _, _ throws(RegistryStoreError) in
+    if count == 0 {
+      try await exclusively(.maintenance) { [ends] _, _ throws(RegistryStoreError) in
         do throws(RegistryOpenError) { try ends.compact(now: retention.now) } catch { throw .unavailable("\(error)") }
       }
     }
@@ -130,9 +133,9 @@ public final class PostgresRegistryStore: ServerStore {
   ) async throws(RegistryStoreError) -> Value {
     let limit = use == .maintenance ? pool.limit * 60 : pool.limit
     return try await withCheckedContinuation { (done: CheckedContinuation<Result<Value, RegistryStoreError>, Never>) in
-      let isAccepted = pool.submit(for: use) { lane in
+      let isAccepted = pool.submit(for: use, within: limit) { lane, deadline in
         do throws(RegistryStoreError) {
-          done.resume(returning: .success(try body(lane, .now + limit)))
+          done.resume(returning: .success(try body(lane, deadline)))
         } catch { done.resume(returning: .failure(error)) }
       }
       if !isAccepted { done.resume(returning: .failure(PostgresRegistryStore.closed)) }
@@ -161,14 +164,5 @@ public final class PostgresRegistryStore: ServerStore {
   }
 
   static let closed = RegistryStoreError.unavailable("the store is closed")
-
-  /// Refuses while the contents of the database are doubted.
-  func requireSound() throws(RegistryStoreError) {
-    if let trouble = state.withLock({ $0.trouble }) { throw .unavailable(trouble) }
-  }
-
-  func saw(_ note: ClockNote) {
-    state.withLock { $0.newestNote = max($0.newestNote, note.revision) }
-  }
 }
 #endif

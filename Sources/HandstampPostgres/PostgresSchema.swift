@@ -13,6 +13,8 @@ enum PostgresSchema {
   static let lock: Int64 = 0x6861_6e64_7374_616d
   /// Held by the node that deletes old rows.
   static let pruningLock: Int64 = lock + 1
+  /// The name of the schema while its sessions are moved elsewhere, and afterwards.
+  static let left = "handstamp_left"
   /// Where nodes tell each other that there are events.
   static let channel = "handstamp_event"
 
@@ -87,7 +89,8 @@ enum PostgresSchema {
     "CREATE UNIQUE INDEX session_device ON handstamp.session (account, device_id) WHERE ended_at IS NULL",
     "CREATE INDEX session_expiry ON handstamp.session (expiry_day) WHERE ended_at IS NULL AND expiry_day IS NOT NULL",
     "CREATE INDEX session_ended ON handstamp.session (ended_at) WHERE ended_at IS NOT NULL",
-    "CREATE INDEX session_account ON handstamp.session (account) WHERE ended_at IS NOT NULL",
+    // Of all: a guest is deleted with the last one.
+    "CREATE INDEX session_account ON handstamp.session (account)",
     """
     CREATE TABLE handstamp.ticket (
       id bytea PRIMARY KEY CHECK (length(id) = 32),

@@ -65,13 +65,13 @@ struct PostgresValue: Sendable {
 
 /// The answer to a statement: its rows in binary format, or how many it changed.
 final class PostgresResult {
-  private let pq: HSLibrary
+  private let pq: HSPostgres
   private let result: OpaquePointer
   let count: Int
   let columnCount: Int
 
   /// Takes ownership of `result`.
-  init(_ result: OpaquePointer, _ pq: HSLibrary) {
+  init(_ result: OpaquePointer, _ pq: HSPostgres) {
     self.result = result
     self.pq = pq
     count = Int(pq.ntuples(result))

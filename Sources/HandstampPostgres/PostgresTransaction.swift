@@ -15,6 +15,11 @@ struct PostgresTransaction {
   let lane: PostgresLane
   let writer: PostgresWriter
   let deadline: ContinuousClock.Instant
+  /// How long one attempt may take, so that there is time for another one at another server.
+  let patience: Duration
+
+  /// When the present attempt must have an answer.
+  private var end: ContinuousClock.Instant { min(deadline, .now + patience) }
 
   /// What a write has done.
   struct Outcome {
@@ -26,11 +31,12 @@ struct PostgresTransaction {
   private static let attempts = 6
 
   func perform(_ changes: [RegistryChange], _ events: [RegistryEvent]) throws(RegistryStoreError) -> Outcome {
-    var steps: [PostgresStep] = []
-    for change in changes { steps += try change.steps() }
+    let steps = try PostgresStep.steps(of: changes)
     let actions = changes.compactMap(\.loggedAction)
     var last = PostgresFault.aborted
-    for _ in 0..<PostgresTransaction.attempts where deadline > .now {
+    var attempts = 0
+    while deadline > .now, attempts < PostgresTransaction.attempts || last.isLocked {
+      attempts += 1
       let result: Result<Outcome, RegistryStoreError>
       do throws(PostgresFault) { result = try attempt(steps, actions, events) } catch {
         last = error
@@ -52,18 +58,23 @@ struct PostgresTransaction {
     var isCommitting = false
     do throws(PostgresFault) {
       return try lane.connected(until: deadline) { connection throws(PostgresFault) in
-        try writer.begin(on: connection, until: deadline)
+        try writer.begin(on: connection, until: end)
         let opening = writer.opening(mark, on: connection)
-        let answers = try connection.run(opening + steps.map(\.statement), until: deadline)
+        let answers = try connection.run(opening + steps.map(\.statement), until: end)
+        // Also if an earlier change is not possible: that may be because of the same other transaction.
+        for case .failure(let fault) in answers where fault != .aborted && fault.isTransient {
+          try rollBack(connection)
+          throw fault
+        }
         for answer in answers.prefix(opening.count) { _ = try rolledBack(answer, connection) }
         if let refusal = try refusal(steps, Array(answers.dropFirst(opening.count)), connection) {
           return .failure(refusal)
         }
         ends = try self.ends(steps, Array(answers.dropFirst(opening.count)), connection)
         isCommitting = true
-        let last = try connection.run(commit, until: deadline)
+        let last = try connection.run(commit, until: end)
         isCommitting = false
-        for answer in last { _ = try rolledBack(answer, connection) }
+        for answer in last { _ = try rolledBack(answer.mapError(\.ofLog), connection) }
         guard case .success(let answer)? = last.last, answer.command == "COMMIT" else { throw PostgresFault.aborted }
         var stored: [StoredEvent] = []
         for (event, answer) in zip(events, last.dropFirst(actions.count)) {
@@ -96,8 +107,11 @@ struct PostgresTransaction {
           try rollBack(connection)
           return refusal
         }
-        let isThere = try rolledBack(connection.run([existence], until: deadline)[0], connection).count > 0
-        try rollBack(connection)
+        // A later change may have been refused, and then nothing else can be asked in the transaction.
+        let isRefused = answers.contains { if case .failure = $0 { true } else { false } }
+        if isRefused { try rollBack(connection) }
+        let isThere = try connection.run(existence, until: end).count > 0
+        if !isRefused { try rollBack(connection) }
         return isThere ? .conflict : .notFound
       }
     }
@@ -155,7 +169,7 @@ struct PostgresTransaction {
   }
 
   private func rollBack(_ connection: PostgresConnection) throws(PostgresFault) {
-    _ = try connection.run(PostgresStatement("ROLLBACK"), until: deadline)
+    _ = try connection.run(PostgresStatement("ROLLBACK"), until: end)
   }
 
   /// Finds out whether a transaction was committed whose answer was lost.
@@ -169,7 +183,7 @@ struct PostgresTransaction {
     repeat {
       do throws(PostgresFault) {
         let last = try lane.connected(until: deadline) { connection throws(PostgresFault) in
-          try connection.run(writer.last, until: deadline).integer
+          try connection.run(writer.last, until: end).integer
         }
         guard let last else { return .failure(.unavailable("PostgreSQL: the outcome of a commit is unknown")) }
         // The number is there only if the transaction is.
@@ -195,7 +209,7 @@ struct PostgresTransaction {
           AND reason IS NOT DISTINCT FROM $4 AND at = $5 ORDER BY id DESC LIMIT 1
         """, event.storedValues.map { PostgresValue($0) }, isFrequent: false)
       let id = try lane.connected(until: deadline) { connection throws(PostgresFault) in
-        try connection.run(find, until: deadline).integer
+        try connection.run(find, until: end).integer
       }
       if let id { stored.append(StoredEvent(id: EventID(rawValue: id), event: event)) }
     }
@@ -203,6 +217,16 @@ struct PostgresTransaction {
   }
 
   private static func pause() { usleep(20_000) }
+}
+
+extension PostgresFault {
+  /// The fault of a statement that appends to a log: none of them is about what the caller wants to change.
+  fileprivate var ofLog: PostgresFault {
+    switch self {
+    case .refused(let state, let message) where state.hasPrefix("23"): .refused(state: "XX001", message: message)
+    case .refused, .aborted, .lost, .unconnected, .late: self
+    }
+  }
 }
 
 /// The row that a lane marks in each of its transactions.
@@ -233,6 +257,7 @@ final class PostgresWriter: Sendable {
     var statements = [PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED")]
     if connection.isPooled {
       statements += [
+        PostgresStatement("SET LOCAL synchronous_commit = on"),
         PostgresStatement("SET LOCAL lock_timeout = '\(PostgresConnection.lockLimit)'"),
         PostgresStatement("SET LOCAL idle_in_transaction_session_timeout = '\(PostgresConnection.idleLimit)'"),
       ]

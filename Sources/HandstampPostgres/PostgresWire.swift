@@ -5,7 +5,7 @@ import HandstampSupport
 
 /// The calls of libpq on one connection, as Swift has them. Each that waits has a deadline.
 struct PostgresWire {
-  let pq: HSLibrary
+  let pq: HSPostgres
   let connection: OpaquePointer
 
   typealias Instant = ContinuousClock.Instant
@@ -120,11 +120,29 @@ struct PostgresWire {
 }
 
 extension PostgresWire {
-  /// Connects to a server that can be written.
+  /// How long one server may take to accept a connection, so that one that is silent does not hide the next one.
+  private static let patience = Duration.seconds(3)
+
+  /// Connects to the first server that can be written.
   static func connected(
-    _ address: PostgresAddress, _ pq: HSLibrary, until deadline: Instant
+    _ address: PostgresAddress, _ pq: HSPostgres, until deadline: Instant
   ) throws(PostgresFault) -> PostgresWire {
-    let parameters = address.parameters
+    var reasons: [String] = []
+    for place in address.places {
+      do throws(PostgresFault) {
+        return try connected(address.parameters(of: place), pq, until: min(deadline, .now + patience))
+      } catch {
+        guard case .unconnected(let why) = error else { throw error }
+        let host = place.first?.1 ?? ""
+        reasons.append(why.contains("server at") || host.isEmpty ? why : "\(host): \(why)")
+      }
+    }
+    throw .unconnected(reasons.joined(separator: "\n"))
+  }
+
+  private static func connected(
+    _ parameters: [(String, String)], _ pq: HSPostgres, until deadline: Instant
+  ) throws(PostgresFault) -> PostgresWire {
     let keywords: [UnsafeMutablePointer<CChar>?] = parameters.map { strdup($0.0) } + [nil]
     let values: [UnsafeMutablePointer<CChar>?] = parameters.map { strdup($0.1) } + [nil]
     defer { for text in keywords + values { free(text) } }

@@ -83,23 +83,28 @@ package struct SQLiteCopy: CopiedStore {
   }
 }
 
-extension ServerFolder {
+extension ServerFolder: MovedStore {
   /// Where the database is once it was copied, so that no server starts on it by mistake.
   private var movedPath: String { databasePath + ".moved" }
+  /// The mark of the copy that was begun or made.
+  private var markPath: String { databasePath + ".move" }
   /// Where a copy is until it is complete.
-  private var draftPath: String { databasePath + ".copying" }
+  private func draftPath(_ mark: CopyMark) -> String { "\(databasePath).copying-\(mark.text)" }
 
-  /// Runs `body` with the database, which no server may use, and sets it aside if that succeeds.
   package func moving(
-    keys: ServerKeys?, _ body: (SQLiteCopy, ServerKeys) throws(RegistryOpenError) -> Void
+    keys: ServerKeys?,
+    _ body: (
+      any CopiedStore, ServerKeys, CopyMark, _ complete: () throws(RegistryOpenError) -> Void
+    ) throws(RegistryOpenError) -> Void
   ) throws(RegistryOpenError) {
     guard PrivateFile.exists(path) else { throw .databaseMissing(path: databasePath) }
+    // A server that starts waits for this.
     try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
       var known = keys
       if known == nil { known = try keyFile.load() }
       guard let known else { throw .keyFileMissing(path: keyFile.path) }
-      let isMoved = !PrivateFile.exists(databasePath) && PrivateFile.exists(movedPath)
-      if !isMoved {
+      let isLeft = !PrivateFile.exists(databasePath) && PrivateFile.exists(movedPath)
+      if !isLeft {
         // Migrates it, checks the keys, and ends again what a restored copy has as live.
         let store = try store(known, creating: false)
         do throws(RegistryStoreError) { try store.close() } catch {
@@ -109,36 +114,41 @@ extension ServerFolder {
           throw .refused("\(databasePath) is in use", hint: "stop the server, and copy again")
         }
       }
-      let copy = try SQLiteCopy.opened(isMoved ? movedPath : databasePath)
-      try body(copy, known)
+      let mark = CopyMark(text: try mark(), isLeft: isLeft)
+      let copy = try SQLiteCopy.opened(isLeft ? movedPath : databasePath)
+      try body(copy, known, mark) { () throws(RegistryOpenError) in
+        if !isLeft { try PrivateFile.move(databasePath, to: movedPath) }
+      }
       try copy.close()
-      if !isMoved { try PrivateFile.move(databasePath, to: movedPath) }
     }
   }
 
-  /// Runs `body` with a new database, which takes its place if that succeeds.
-  ///
-  /// - Throws: ``RegistryOpenError/refused(_:hint:)`` if there is a database already.
+  private func mark() throws(RegistryOpenError) -> String {
+    if let (data, _) = try PrivateFile.read(markPath, limit: 64) { return String(decoding: data, as: UTF8.self) }
+    let new = UUID().uuidString.lowercased().filter { $0 != "-" }
+    _ = try PrivateFile.create(markPath, Data(new.utf8))
+    return new
+  }
+
   package func receiving(
-    keys: ServerKeys?, _ body: (SQLiteCopy, ServerKeys) throws(RegistryOpenError) -> Void
+    keys: ServerKeys, mark: CopyMark, _ body: (any CopiedStore) throws(RegistryOpenError) -> Void
   ) throws(RegistryOpenError) {
     try PrivateFile.createFolder(path)
     try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
       guard !PrivateFile.exists(databasePath) else {
         throw .refused("\(databasePath) exists", hint: "copy to a folder without a database")
       }
-      var known = keys
-      if known == nil { known = try keyFile.load() }
-      guard let known else { throw .keyFileMissing(path: keyFile.path) }
-      let store = try SQLiteRegistryStore(path: draftPath, keys: known, creating: true)
+      let draft = draftPath(mark)
+      guard !mark.isLeft || PrivateFile.exists(draft) else { throw CopyMark.again }
+      let store = try SQLiteRegistryStore(path: draft, keys: keys, creating: true)
       do throws(RegistryStoreError) { try store.close() } catch { throw .unavailable("\(error)") }
-      let copy = try SQLiteCopy.opened(draftPath)
-      // The source's, which are copied.
-      if try copy.rows(of: StoredTable.all[1], after: nil, limit: 1).isEmpty { try copy.forgetKeys() }
-      try body(copy, known)
+      let copy = try SQLiteCopy.opened(draft)
+      // Those of the source are copied.
+      try copy.forgetKeys()
+      try body(copy)
       try copy.close()
-      try PrivateFile.move(draftPath, to: databasePath)
-      if try keyFile.read().map({ !$0.inUse }) ?? false { try keyFile.markInUse(known) }
+      try PrivateFile.move(draft, to: databasePath)
+      if try keyFile.read().map({ !$0.inUse }) ?? false { try keyFile.markInUse(keys) }
     }
   }
 }

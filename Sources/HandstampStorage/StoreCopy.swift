@@ -44,6 +44,55 @@ package protocol CopiedStore {
   func set(_ counters: StoreCounters) throws(RegistryOpenError)
 }
 
+/// Names a copy, so that one that was interrupted goes on, and no other one begins in its place.
+package struct CopyMark: Sendable, Hashable {
+  package var text: String
+  /// Whether the source was left before: then only the same target may be completed.
+  package var isLeft: Bool
+
+  package init(text: String, isLeft: Bool) {
+    self.text = text
+    self.isLeft = isLeft
+  }
+
+  package static let again = RegistryOpenError.refused(
+    "the sessions were moved before", hint: "start the server on the database that they were moved to")
+}
+
+/// A store whose sessions move to another one.
+package protocol MovedStore {
+  /// Runs `body` while no server uses the store. `body` calls its last parameter when the copy is complete, before the target is
+  /// opened to servers; from then on none starts on this store.
+  func moving(
+    keys: ServerKeys?,
+    _ body: (
+      any CopiedStore, ServerKeys, CopyMark, _ complete: () throws(RegistryOpenError) -> Void
+    ) throws(RegistryOpenError) -> Void
+  ) throws(RegistryOpenError)
+
+  /// Runs `body` with a store that is empty, or has the beginning of the same copy, and opens it to servers if that succeeds.
+  func receiving(
+    keys: ServerKeys, mark: CopyMark, _ body: (any CopiedStore) throws(RegistryOpenError) -> Void
+  ) throws(RegistryOpenError)
+}
+
+extension MovedStore {
+  /// Moves all rows to another store.
+  package func move(
+    to target: any MovedStore, keys: ServerKeys?, batch: Int = 1000,
+    progress: (_ table: String, _ count: Int) -> Void = { _, _ in }
+  ) throws(RegistryOpenError) -> [StoreCopy.Summary] {
+    var summaries: [StoreCopy.Summary] = []
+    try moving(keys: keys) { source, keys, mark, complete throws(RegistryOpenError) in
+      try target.receiving(keys: keys, mark: mark) { target throws(RegistryOpenError) in
+        summaries = try StoreCopy(from: source, to: target, batch: batch).run(progress)
+        try complete()
+      }
+    }
+    return summaries
+  }
+}
+
 /// Copies one store to another. A copy that was interrupted goes on where it ended.
 package struct StoreCopy {
   /// What was found in a table of both stores after the copy.

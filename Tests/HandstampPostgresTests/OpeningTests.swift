@@ -1,7 +1,7 @@
 #if PostgreSQL
 import Foundation
 import HandstampCore
-import HandstampPostgres
+@testable import HandstampPostgres
 import HandstampRegistry
 import HandstampTesting
 import Testing
@@ -48,6 +48,26 @@ import Testing
     #expect(!text.contains("geheim") && !text.contains("LOCATION") && !text.contains("3D000"))
   }
 
+  @Test(arguments: [
+    "postgresql://u:Secr%et@h/db", "postgresql://u:Secr/et@h", "postgresql://u:Secret@[::1]x",
+    "host=h password=Secr et dbname=x", "postgresql://u:1/Secret@h", "postgresql://u:p@Secret@h/d",
+  ])
+  func `never quotes an address that may have a password in the wrong place`(url: String) async throws {
+    let text = try await refusal(url).text
+    #expect(!text.contains("Secr") && !text.contains("et@") && text.contains("not valid"), "\(text)")
+  }
+
+  @Test func `goes on to the next server if the first one is silent`() async throws {
+    let silent = try CuttingProxy(before: cluster)
+    silent.ignore()
+    defer { silent.close() }
+    let database = try cluster.newDatabase()
+    let url = "postgresql://postgres@/\(database.name)?host=\(silent.folder),\(cluster.folder)"
+    let store = try await PostgresDatabase(try PostgresAddress(url), folder: folder.path).open().store
+    #expect(try await store.lastEventID() == .zero)
+    store.release()
+  }
+
   @Test func `refuses a wrong password`() async throws {
     let cluster = try PostgresCluster()
     try cluster.sql("CREATE USER ada PASSWORD 'right'", in: "postgres")
@@ -65,7 +85,6 @@ import Testing
 
   @Test(arguments: [
     ("", "ALTER DATABASE %@ SET default_transaction_read_only = on", "read-only", "primary"),
-    ("", "ALTER DATABASE %@ SET synchronous_commit = off", "synchronous_commit=off", "ALTER DATABASE"),
     ("ENCODING 'SQL_ASCII' TEMPLATE template0", "SELECT 1", "SQL_ASCII", "--encoding=UTF8"),
     ("", "CREATE SCHEMA handstamp CREATE TABLE session (id int)", "belongs to something else", "another database"),
   ])
@@ -77,6 +96,14 @@ import Testing
     let text = try await refusal(database.url).text
     #expect(text.contains(words) && text.contains(hint), "\(text)")
     #expect(!FileManager.default.fileExists(atPath: folder.path + "/keys.json"))
+  }
+
+  @Test func `waits for the disk whatever the database says`() async throws {
+    let database = try cluster.newDatabase()
+    try database.sql("ALTER DATABASE \(database.name) SET synchronous_commit = off")
+    let connection = try PostgresConnection(try PostgresAddress(database.url), until: .now + .seconds(30))
+    let setting = PostgresStatement("SELECT current_setting('synchronous_commit')")
+    #expect(try connection.run(setting, until: .now + .seconds(30)).text == "on")
   }
 
   @Test func `refuses a server whose certificate is not trusted or has expired`() async throws {

@@ -55,7 +55,7 @@ class Server:
 
     def kill(self):
         """All processes at once, as a machine that loses its power."""
-        if self.process is None:
+        if self.process == None:
             return
         first = self.process.pid
         children = subprocess.run(["pgrep", "-P", str(first)], capture_output=True, text=True).stdout.split()

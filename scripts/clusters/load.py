@@ -27,7 +27,7 @@ class Client:
     def send(self, method, path, body=None, headers={}):
         """The status and the body; `None` without an answer."""
         try:
-            if self.connection is None:
+            if self.connection == None:
                 self.connection = http.client.HTTPConnection(*self.place, timeout=self.timeout)
             self.connection.request(method, path, body, headers)
             response = self.connection.getresponse()
@@ -97,7 +97,7 @@ class Load:
         """Whether a request was answered as it should. Counts what a client has to try again."""
         if answer and answer[0] == status:
             return True
-        if answer is None:
+        if answer == None:
             self.count("failed")
         elif answer[0] in (502, 503, 504):
             self.count("unavailable")
@@ -141,7 +141,7 @@ class Load:
                     self.refresh(client, session)
                 else:
                     time.sleep(0.01)
-                if client.connection is None:
+                if client.connection == None:
                     time.sleep(0.02)
 
         def sign():
@@ -201,10 +201,10 @@ class Load:
         for session in random.sample(ended, min(len(ended), sample)):
             for client in clients:
                 answer = client.me(session.access)
-                if answer is None or answer[0] != 401:
+                if answer == None or answer[0] != 401:
                     self.wrong(f"an ended session is alive: {answer and answer[0]}")
             answer = random.choice(clients).refresh(session.token, session.pending or key())
-            if answer is None or answer[0] != 400:
+            if answer == None or answer[0] != 400:
                 self.wrong(f"an ended session is refreshed: {answer and answer[0]}")
         self.thief(clients)
 
@@ -217,8 +217,8 @@ class Load:
         self.refresh(clients[1 % len(clients)], owner)
         answer = clients[2 % len(clients)].refresh(copied, key())
         owner.is_ending = True
-        if answer is None or answer[0] != 400 or b"misused" not in answer[1]:
+        if answer == None or answer[0] != 400 or b"misused" not in answer[1]:
             return self.wrong(f"a theft is not found: {answer}")
         answer = clients[0].refresh(owner.token, key())
-        if answer is None or answer[0] != 400:
+        if answer == None or answer[0] != 400:
             self.wrong("a stolen session goes on")

@@ -6,7 +6,6 @@ import HandstampPostgres
 import HandstampServer
 import HandstampSQLite
 import HandstampStorage
-import HandstampSupport
 
 /// `handstamp admin copy`.
 struct AdminCopy: AsyncParsableCommand {
@@ -54,11 +53,15 @@ struct AdminCopy: AsyncParsableCommand {
   private func copy(_ keys: ServerKeys?) async throws(RegistryOpenError) -> [StoreCopy.Summary] {
     switch (PostgresAddress.isLikely(from), PostgresAddress.isLikely(to)) {
     case (false, true):
-      let (source, target) = (ServerFolder(path: from), try database(to, folder: from))
-      return try await target.copied(from: source, keys) { Self.report($0, $1) }
+      let source = ServerFolder(path: from)
+      return try await database(to, folder: from).withMove { target throws(RegistryOpenError) in
+        try source.move(to: target, keys: keys, progress: AdminCopy.report)
+      }
     case (true, false):
-      let (source, target) = (try database(from, folder: to), ServerFolder(path: to))
-      return try await source.copied(to: target, keys) { Self.report($0, $1) }
+      let target = ServerFolder(path: to)
+      return try await database(from, folder: to).withMove { source throws(RegistryOpenError) in
+        try source.move(to: target, keys: keys, progress: AdminCopy.report)
+      }
     case (true, true), (false, false):
       throw .refused(
         "one of --from and --to must be a data folder, and the other one a PostgreSQL database",
@@ -74,34 +77,6 @@ struct AdminCopy: AsyncParsableCommand {
 
   private static func report(_ table: String, _ count: Int) {
     if count % 100_000 == 0 { Terminal.say("\(table): \(count) rows") }
-  }
-}
-
-extension PostgresDatabase {
-  fileprivate func copied(
-    from source: ServerFolder, _ keys: ServerKeys?, _ progress: @escaping @Sendable (String, Int) -> Void
-  ) async throws(RegistryOpenError) -> [StoreCopy.Summary] {
-    let summaries = Locked<[StoreCopy.Summary]>([])
-    try await receiving(keys: keys) { target, keys throws(RegistryOpenError) in
-      try source.moving(keys: keys) { source, _ throws(RegistryOpenError) in
-        let found = try StoreCopy(from: source, to: target).run(progress)
-        summaries.withLock { $0 = found }
-      }
-    }
-    return summaries.withLock { $0 }
-  }
-
-  fileprivate func copied(
-    to target: ServerFolder, _ keys: ServerKeys?, _ progress: @escaping @Sendable (String, Int) -> Void
-  ) async throws(RegistryOpenError) -> [StoreCopy.Summary] {
-    let summaries = Locked<[StoreCopy.Summary]>([])
-    try await moving(keys: keys) { source, keys throws(RegistryOpenError) in
-      try target.receiving(keys: keys) { target, _ throws(RegistryOpenError) in
-        let found = try StoreCopy(from: source, to: target).run(progress)
-        summaries.withLock { $0 = found }
-      }
-    }
-    return summaries.withLock { $0 }
   }
 }
 #endif

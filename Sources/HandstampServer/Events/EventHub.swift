@@ -109,6 +109,15 @@ final class EventHub: Sendable {
     for bell in bells { bell.ring(.news) }
   }
 
+  /// Ends the streams of all accounts, so that their readers begin anew.
+  func endStreams() {
+    let (bells, general) = members.withLock {
+      ($0.bells.values.flatMap(\.values).map(\.bell), Array($0.general.values))
+    }
+    for bell in bells { bell.ring(.over) }
+    for bell in general { bell.ring(.news) }
+  }
+
   /// Whether any stream is open.
   var hasListeners: Bool { members.withLock { !$0.bells.isEmpty || !$0.general.isEmpty } }
 

@@ -59,7 +59,12 @@ struct EventRelay: Service, CustomStringConvertible {
     {
       for account in Set(events.map(\.event.account)) { server.hub.announce(account) }
       newest = end.id
-      if events.count < EventRelay.batch { break }
+      if events.count < EventRelay.batch { return newest }
+    }
+    // Numbers are smaller than before in an older copy of the store that took its place.
+    if let last = try? await server.registry.lastEventID(), last < newest {
+      server.hub.endStreams()
+      return last
     }
     return newest
   }

@@ -9,6 +9,8 @@ package struct KeyedServer: Sendable, Hashable {
   /// The row in the store if the last commit were lost.
   private var previous: SessionRow?
   private let servesAnyKey: Bool
+  /// The row as it was before the first commit that was not acknowledged; a failover may bring it back.
+  private var acknowledged: SessionRow?
   let profile: Profile
 
   /// - Parameter limit: The server's limit for the session's lifetime.
@@ -65,6 +67,71 @@ package struct KeyedServer: Sendable, Hashable {
     case .ended(let reason): return .rejected(reason)
     case .invalidRequest: return .noDecision(retryAfter: nil, entropy: 0)
     }
+  }
+
+  /// What a node has read of the session, and decided.
+  package struct Attempt: Sendable, Hashable {
+    fileprivate var row: SessionRow
+    fileprivate var verdict: RotationVerdict
+  }
+
+  func attempt(_ token: RefreshToken, key: RotationKey?, at time: UnixTime) -> Attempt? {
+    claims(of: token).map { claims in
+      Attempt(
+        row: row,
+        verdict: rotation.decide(
+          row: row, token: claims, key: key.map { KeyMark(of: $0) }, drawn: KeyMark(rawValue: claims.counter + 0xd00),
+          now: time))
+    }
+  }
+
+  /// Carries out what a node has decided. Returns its answer, or `nil` if the row has changed since it was read.
+  ///
+  /// - Parameter blindly: plants a fault: the node writes whatever the row is by now.
+  mutating func commit(
+    _ attempt: Attempt, _ commit: World.Commit, blindly: Bool, at time: UnixTime
+  ) -> SessionMachine.RefreshAnswer? {
+    let answer: SessionMachine.RefreshAnswer
+    let new: SessionRow
+    switch attempt.verdict {
+    case .rotate(let next, let successor), .fastForward(let next, let successor, _):
+      (answer, new) = (.granted(grant(successor, life: nil, at: time)), next)
+    case .theft(let ended, _): (answer, new) = (.rejected(.tokenReuseDetected), ended)
+    case .again(let successor): return .granted(grant(successor, life: nil, at: time))
+    case .superseded: return .superseded
+    case .ended(let reason): return .rejected(reason)
+    case .invalidRequest: return .noDecision(retryAfter: nil, entropy: 0)
+    }
+    if case .theft = attempt.verdict {
+      // Needs no revision: constant writes must not keep a stolen session alive.
+      guard row.end == nil else { return .rejected(.tokenReuseDetected) }
+    } else {
+      guard blindly || row == attempt.row else { return nil }
+    }
+    switch commit {
+    case .acknowledged:
+      store(new)
+      // Whoever waits for this commit has waited for those before it.
+      acknowledged = nil
+    case .unknownDone:
+      acknowledged = acknowledged ?? row
+      store(new)
+    case .unknownLost: break
+    }
+    return answer
+  }
+
+  var hasUnacknowledged: Bool { acknowledged != nil }
+
+  /// The store continues without the commits that were not acknowledged.
+  ///
+  /// - Parameter losingEnds: plants a fault: it also loses an end that was.
+  mutating func failOver(losingEnds: Bool) {
+    guard var former = acknowledged else { return }
+    if !losingEnds, row.end?.reason != .tokenReuseDetected { former.end = former.end ?? row.end }
+    row = former
+    acknowledged = nil
+    previous = nil
   }
 
   mutating func revoke(_ reason: EndReason = .revoked, at time: UnixTime = World.start.wall) {

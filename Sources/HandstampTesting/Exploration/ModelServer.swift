@@ -105,6 +105,26 @@ package enum ModelServer: Sendable, Hashable {
     }
   }
 
+  func attempt(_ token: RefreshToken, key: RotationKey?, at time: UnixTime) -> KeyedServer.Attempt? {
+    if case .keyed(let server) = self { server.attempt(token, key: key, at: time) } else { nil }
+  }
+
+  mutating func commit(
+    _ attempt: KeyedServer.Attempt, _ commit: World.Commit, blindly: Bool, at time: UnixTime
+  ) -> SessionMachine.RefreshAnswer? {
+    guard case .keyed(var server) = self else { return nil }
+    defer { self = .keyed(server) }
+    return server.commit(attempt, commit, blindly: blindly, at: time)
+  }
+
+  var hasUnacknowledged: Bool { if case .keyed(let server) = self { server.hasUnacknowledged } else { false } }
+
+  mutating func failOver(losingEnds: Bool) {
+    guard case .keyed(var server) = self else { return }
+    server.failOver(losingEnds: losingEnds)
+    self = .keyed(server)
+  }
+
   package mutating func loseCommit() {
     guard case .keyed(var server) = self else { return }
     server.loseCommit()

@@ -70,6 +70,12 @@ package struct Scenario: Sendable {
       small.limits.requests = min(limits.requests, 3)
       small.limits.troubles = min(limits.troubles, 1)
       if limits.thief != nil { small.limits.processes = 1 }
+      if limits.hasNodes {
+        small.limits.requests = 2
+        small.limits.unknownCommits = 1
+        small.limits.troubles = 0
+        if limits.signOuts > 0 { small.limits.processes = 1 }
+      }
       if limits.server != nil {
         small.limits.requests = min(limits.requests, 1)
         if limits.signOuts > 0 { small.limits.processes = 1 }
@@ -97,6 +103,25 @@ package struct Scenario: Sendable {
       limits.lostCommits = 1
       limits.requests = 3
     },
+    Scenario("two nodes, unknown commits and a failover", .nobodyOut) { limits, _ in
+      limits.hasNodes = true
+      limits.lockWorks = false
+      limits.delays = true
+      limits.unknownCommits = 2
+      limits.failovers = 1
+      limits.requests = 2
+      limits.troubles = 1
+    },
+    Scenario("two nodes, unknown commits, a failover and a sign-out", .nobodyOut) { limits, _ in
+      limits.hasNodes = true
+      limits.lockWorks = false
+      limits.delays = true
+      limits.unknownCommits = 1
+      limits.failovers = 1
+      limits.requests = 2
+      limits.troubles = 1
+      limits.signOuts = 1
+    },
   ]
 
   package static let thieves = [
@@ -107,6 +132,13 @@ package struct Scenario: Sendable {
     Scenario("a copied token, and a lost commit", .noThief) { limits, _ in
       limits.thief = .token
       limits.lostCommits = 1
+      limits.troubles = 1
+    },
+    Scenario("a copied token at one node of two, unknown commits and a failover", .noThief) { limits, _ in
+      limits.hasNodes = true
+      limits.thief = .token
+      limits.unknownCommits = 1
+      limits.failovers = 1
       limits.troubles = 1
     },
     Scenario("a copied token and pending key", .noThief) { limits, _ in
@@ -120,6 +152,31 @@ package struct Scenario: Sendable {
   ]
 
   package static let faults = [
+    Scenario("a node that writes what it has decided, whatever the row is by now", .findsBroken) { limits, _ in
+      limits.hasNodes = true
+      limits.faults = [.nodesWriteBlindly]
+      limits.delays = true
+      limits.requests = 2
+      limits.signOuts = 1
+      limits.processes = 1
+    },
+    Scenario("an unknown commit that is answered as a refusal", .findsOut) { limits, _ in
+      limits.hasNodes = true
+      limits.faults = [.unknownCommitIsRefused]
+      limits.unknownCommits = 1
+      limits.requests = 2
+      limits.processes = 1
+    },
+    Scenario("a failover that loses an acknowledged end", .findsBroken) { limits, _ in
+      limits.hasNodes = true
+      limits.faults = [.failoverLosesEnds]
+      limits.unknownCommits = 1
+      limits.failovers = 1
+      limits.delays = true
+      limits.requests = 2
+      limits.signOuts = 1
+      limits.processes = 1
+    },
     Scenario("a ring of two rotations", .findsOut) { limits, rules in
       rules.ringSize = 2
       limits.delays = true

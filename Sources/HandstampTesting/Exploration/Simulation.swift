@@ -140,7 +140,9 @@ extension World.Move {
   fileprivate var weight: UInt64 {
     switch self {
     case .vault, .grantLock, .refuseLock: 40
-    case .deliver(_, keepsCopy: false), .clean(_, succeeds: true), .signInAnswered(_, arrives: true): 40
+    case .deliver(_, keepsCopy: false), .clean(_, succeeds: true), .signInAnswered(_, arrives: true), .nodeReads,
+      .nodeCommits(_, .acknowledged):
+      40
     case .demand: 12
     case .timer, .notice, .revoke: 16
     case .signIn, .vaultRecovers: 12
@@ -148,7 +150,7 @@ extension World.Move {
     case .pass: 2
     case .deliver(_, keepsCopy: true), .deliverInVain, .timeOut, .crash, .crashAfterWrite, .hearOfEnd: 6
     case .signInAnswered(_, arrives: false), .clean(_, succeeds: false): 4
-    case .loseCommit, .steal, .activity: 4
+    case .loseCommit, .steal, .activity, .nodeCommits, .failOver: 4
     case .thiefRefresh: 8
     case .signOut, .vaultFails, .reboot, .revokeElsewhere, .answerGarbage: 2
     case .setClock, .forge, .nonsense: 1

@@ -5,6 +5,7 @@ extension World {
   /// Checks the promise after a move.
   mutating func judge() {
     let isAlive = sessions.last?.isAlive(at: serverTime) == true
+    if limits.hasNodes { judgeEnds() }
     if let thief {
       if sessions.last?.end(at: serverTime) == .tokenReuseDetected || !isAlive {
         verdict = .detected

@@ -86,6 +86,7 @@ extension World {
       perform(nonsense(kind), by: index)
       if processes[index].machine != before { fail(7, "a nonsensical event changed something") }
     case .demand, .vault, .grantLock, .refuseLock, .deliver, .deliverInVain, .timeOut, .crash, .timer, .loseCommit,
+      .nodeReads, .nodeCommits, .failOver,
       .steal, .thiefRefresh, .notice, .signIn, .signOut, .revoke, .vaultFails, .vaultRecovers, .refuse, .suspend,
       .resume, .readSocket, .freezeOut, .leave, .callerLeaves, .limitPasses, .goBack, .portal, .endUnsaved:
       break

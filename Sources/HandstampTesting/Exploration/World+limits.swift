@@ -10,6 +10,11 @@ extension World {
     package var troubles = 2
     package var duplicates = 0
     package var lostCommits = 0
+    /// Whether nodes of the server read and commit apart, so that they can be in each other's way.
+    package var hasNodes = false
+    /// How many commits of nodes have an unknown outcome.
+    package var unknownCommits = 0
+    package var failovers = 0
     package var lockWorks = true
     /// The kind of third-party server; `nil` for our own.
     package var server: KeylessServer.Kind?
@@ -184,6 +189,12 @@ extension World {
     case anyAnswerRevokes
     /// On a full disk the tombstone is lost, but the end is reported as written.
     case fullDiskForgetsEnds
+    /// A node writes a row whatever it has become since it was read.
+    case nodesWriteBlindly
+    /// A node takes an unknown outcome for a refusal.
+    case unknownCommitIsRefused
+    /// A failover loses ends that were acknowledged.
+    case failoverLosesEnds
     /// The idle limit counts from sign-in, regardless of activity since.
     case activityIsIgnored
   }

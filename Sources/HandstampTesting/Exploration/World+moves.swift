@@ -14,6 +14,11 @@ extension World {
     case crash(Int)
     case timer(Int, SessionMachine.Timer)
     case loseCommit
+    /// A node of the server reads the session that a message is about.
+    case nodeReads(Int)
+    case nodeCommits(Int, Commit)
+    /// The store continues without the commits that were not acknowledged.
+    case failOver
     case steal
     case thiefRefresh
     case notice(Int)
@@ -103,7 +108,8 @@ extension World {
         }
       }
     }
-    for index in network.indices {
+    if limits.hasNodes { nodesMoves(&moves) }
+    for index in network.indices where !limits.hasNodes {
       moves.append(.deliver(index, keepsCopy: false))
       if duplicatesLeft > 0 { moves.append(.deliver(index, keepsCopy: true)) }
       if network[index].operation != nil, troublesLeft > 0, limits.kinds.contains(.lost) {
@@ -153,6 +159,7 @@ extension World {
     case .loseCommit:
       lostCommitsLeft -= 1
       sessions[sessions.count - 1].loseCommit()
+    case .nodeReads, .nodeCommits, .failOver: makeNodes(move)
     case .steal: steal()
     case .thiefRefresh: thiefRefresh()
     case .notice(let index):

@@ -83,6 +83,7 @@ extension World {
   mutating func end(_ session: SessionID, with handle: RevocationHandle? = nil, reason: EndReason = .revoked) {
     for index in sessions.indices where sessions[index].session == session {
       sessions[index].revoke(with: handle, reason, at: serverTime)
+      if limits.hasNodes { endedThere.insert(session) }
     }
   }
 

@@ -118,10 +118,12 @@ extension World.Move {
   /// Whether the move completes work in progress.
   fileprivate var isWork: Bool {
     switch self {
-    case .vault, .grantLock, .refuseLock, .deliver(_, keepsCopy: false), .timer, .notice, .revoke(_, _, arrives: true),
+    case .vault, .grantLock, .refuseLock, .deliver(_, keepsCopy: false), .nodeReads, .nodeCommits(_, .acknowledged),
+      .timer, .notice, .revoke(_, _, arrives: true),
       .resume, .readSocket, .signInAnswered(_, arrives: true), .clean(_, succeeds: true):
       true
-    case .demand, .deliver, .deliverInVain, .timeOut, .crash, .loseCommit, .steal, .thiefRefresh, .signIn, .signOut,
+    case .nodeCommits, .failOver, .demand, .deliver, .deliverInVain, .timeOut, .crash, .loseCommit, .steal,
+      .thiefRefresh, .signIn, .signOut,
       .revoke, .vaultFails, .vaultRecovers, .signInAnswered, .call, .activity, .clean, .crashAfterWrite, .pass,
       .setClock, .reboot, .revokeElsewhere, .hearOfEnd, .answerGarbage, .forge, .nonsense, .refuse, .suspend,
       .freezeOut,

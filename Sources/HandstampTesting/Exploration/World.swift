@@ -70,6 +70,8 @@ package struct World: Sendable, Hashable {
     var operation: SessionMachine.Operation?
     var token: RefreshToken
     var key: RotationKey
+    /// What the node that has the message has read; `nil` before.
+    var attempt: KeyedServer.Attempt?
   }
 
   package struct Answer: Sendable, Hashable {
@@ -128,6 +130,10 @@ package struct World: Sendable, Hashable {
   package var troublesLeft: Int
   package var duplicatesLeft: Int
   package var lostCommitsLeft: Int
+  var unknownCommitsLeft: Int
+  var failoversLeft: Int
+  /// The sessions whose end was acknowledged at the server.
+  var endedThere: Set<SessionID> = []
   package var thief: Thief?
   /// The device's clocks, followed by the server's time.
   var clock: Moment
@@ -177,6 +183,8 @@ package struct World: Sendable, Hashable {
     troublesLeft = limits.troubles
     duplicatesLeft = limits.duplicates
     lostCommitsLeft = limits.lostCommits
+    unknownCommitsLeft = limits.unknownCommits
+    failoversLeft = limits.failovers
     signOutsLeft = limits.signOuts
     vaultTroublesLeft = limits.vaultTroubles
     processes = []

@@ -24,6 +24,7 @@ final class CuttingProxy: Sendable {
   private let plan = Locked<(words: String, cut: Cut)?>(nil)
   private let cuts = Locked(0)
   private let isRefusing = Locked(false)
+  private let isSilent = Locked(false)
 
   /// How many connections were lost.
   var count: Int { cuts.withLock { $0 } }
@@ -47,6 +48,9 @@ final class CuttingProxy: Sendable {
   /// Stops: present connections are lost, and no new ones are taken.
   func refuse(_ isRefusing: Bool) { self.isRefusing.withLock { $0 = isRefusing } }
 
+  /// Accepts connections, and never says anything.
+  func ignore() { isSilent.withLock { $0 = true } }
+
   func close() {
     shutdown(listener, Int32(SHUT_RDWR))
     Glibc.close(listener)
@@ -55,6 +59,7 @@ final class CuttingProxy: Sendable {
 
   private func accept() {
     while case let client = Glibc.accept(listener, nil, nil), client >= 0 {
+      if isSilent.withLock({ $0 }) { continue }
       let upstream = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
       guard !isRefusing.withLock({ $0 }), CuttingProxy.with(server, { connect(upstream, $0, $1) }) == 0 else {
         Glibc.close(client)

@@ -94,7 +94,7 @@ final class PostgresCluster: Sendable {
   }
 
   /// The command for the user that the server runs as, which must not be root.
-  private static func asOwner(_ command: String) -> String {
+  static func asOwner(_ command: String) -> String {
     guard geteuid() == 0 else { return command }
     return
       "cd / && exec setpriv --reuid=postgres --regid=postgres --clear-groups /bin/sh -c '\(command.replacing("'", with: "'\\''"))'"
