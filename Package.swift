@@ -59,7 +59,10 @@ let package = Package(
   // All are off by default. A package that only traits need is not fetched without them. Trait names are compilation conditions.
   traits: [
     .trait(name: "Data", description: "HandstampData: one SQLite database per account (GRDB)"),
-    .trait(name: "Server", description: "HandstampServer: the session server (Hummingbird, libargon2)"),
+    .trait(
+      name: "Server", description: "HandstampServer: the session server (Hummingbird, libargon2)",
+      enabledTraits: ["JOSE"]),
+    .trait(name: "JOSE", description: "signed tokens and keys as JSON: enabled by the traits that need it"),
     .trait(name: "SQLite", description: "HandstampSQLite: the server's sessions in one SQLite file (GRDB)"),
     .trait(name: "AsyncHTTPClient", description: "HandstampAsyncHTTP: HTTP requests over AsyncHTTPClient"),
     .trait(name: "WebSocket", description: "HandstampWebSocket: WebSocket streams over SwiftNIO"),
@@ -165,13 +168,14 @@ let package = Package(
     // Signed tokens and keys as JSON; seen by no app.
     .target(
       name: "HandstampJOSE",
-      dependencies: ["HandstampSupport", crypto] + products("_CryptoExtras", of: "swift-crypto", with: "Server"),
+      dependencies: ["HandstampModel", "HandstampSupport", crypto]
+        + products("_CryptoExtras", of: "swift-crypto", with: "JOSE"),
       swiftSettings: strict),
     .target(
       name: "HandstampServer",
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", crypto,
-        .target(name: "HandstampJOSE", condition: .when(traits: ["Server"])),
+        .target(name: "HandstampJOSE", condition: .when(traits: ["JOSE"])),
         // Without the condition every app would be told to install libargon2.
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
         .target(name: "CHandstampCurl", condition: .when(traits: ["Server"])),
