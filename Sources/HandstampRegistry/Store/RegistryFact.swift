@@ -16,6 +16,8 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case probe
     /// That a master key was the current one of a server, and until when, see ``Registry/lastUse(of:)``.
     case masterKey = "master_key"
+    /// How long access tokens of a server live, see ``Registry/longestTokenLife(now:)``.
+    case tokenLife = "token_life"
   }
 
   public let id: FactID
