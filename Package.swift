@@ -54,6 +54,8 @@ let package = Package(
     .library(name: "HandstampAsyncHTTP", targets: ["HandstampAsyncHTTP"]),
     .library(name: "HandstampWebSocket", targets: ["HandstampWebSocket"]),
     .library(name: "HandstampLoopback", targets: ["HandstampLoopback"]),
+    .library(name: "HandstampVerifier", targets: ["HandstampVerifier"]),
+    .library(name: "HandstampHummingbird", targets: ["HandstampHummingbird"]),
     .executable(name: "handstamp", targets: ["HandstampCommand"]),
   ],
   // All are off by default. A package that only traits need is not fetched without them. Trait names are compilation conditions.
@@ -62,6 +64,12 @@ let package = Package(
     .trait(
       name: "Server", description: "HandstampServer: the session server (Hummingbird, libargon2)",
       enabledTraits: ["JOSE"]),
+    .trait(
+      name: "Verifier", description: "HandstampVerifier: verifies access tokens in other services (AsyncHTTPClient)",
+      enabledTraits: ["JOSE", "AsyncHTTPClient"]),
+    .trait(
+      name: "Middleware", description: "HandstampHummingbird: the verifier as a middleware (Hummingbird)",
+      enabledTraits: ["Verifier"]),
     .trait(name: "JOSE", description: "signed tokens and keys as JSON: enabled by the traits that need it"),
     .trait(name: "SQLite", description: "HandstampSQLite: the server's sessions in one SQLite file (GRDB)"),
     .trait(name: "AsyncHTTPClient", description: "HandstampAsyncHTTP: HTTP requests over AsyncHTTPClient"),
@@ -69,7 +77,7 @@ let package = Package(
     .trait(name: "LoopbackRedirect", description: "HandstampLoopback: OAuth redirects to a loopback port (SwiftNIO)"),
     .trait(
       name: "Programs", description: "the program handstamp; in this repository also the benchmark and server tests",
-      enabledTraits: ["Server", "SQLite", "AsyncHTTPClient", "LoopbackRedirect", "WebSocket"]),
+      enabledTraits: ["Server", "SQLite", "AsyncHTTPClient", "LoopbackRedirect", "WebSocket", "Middleware"]),
     .trait(name: "OpenCombine", description: "tests of HandstampUI's ObservableObject adapter on Linux"),
     .trait(
       name: "Exploration",
@@ -172,6 +180,16 @@ let package = Package(
         + products("_CryptoExtras", of: "swift-crypto", with: "JOSE"),
       swiftSettings: strict),
     .target(
+      name: "HandstampVerifier",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampJOSE", "HandstampAsyncHTTP", crypto]
+        + products("Logging", of: "swift-log", with: "Verifier"),
+      swiftSettings: strict),
+    .target(
+      name: "HandstampHummingbird",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVerifier"]
+        + hummingbird("Middleware") + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Middleware"),
+      swiftSettings: strict),
+    .target(
       name: "HandstampServer",
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", crypto,
@@ -199,7 +217,7 @@ let package = Package(
         "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampVaults",
         "HandstampRegistry",
         "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampLoopback",
-        crypto,
+        "HandstampVerifier", crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Programs")
         + products("Configuration", of: "swift-configuration", with: "Programs")
@@ -212,8 +230,8 @@ let package = Package(
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampVaults", "HandstampRegistry",
         "HandstampTesting",
-        "HandstampJOSE", "HandstampServer",
-        "HandstampSQLite",
+        "HandstampJOSE", "HandstampServer", "HandstampVerifier",
+        "HandstampSQLite", "HandstampAsyncHTTP", crypto,
       ] + hummingbird("Programs")
         + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
         + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
@@ -334,7 +352,7 @@ let package = Package(
     .testTarget(
       name: "HandstampServerTests",
       dependencies: [
-        "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore", "HandstampJOSE", "HandstampModel",
+        "HandstampVerifier", "HandstampHummingbird", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore", "HandstampJOSE", "HandstampModel",
         "HandstampSupport",
         "HandstampRegistry",
         "HandstampTesting", crypto,
@@ -345,6 +363,10 @@ let package = Package(
         + products("NIOSSL", of: "swift-nio-ssl", with: "Programs")
         + nio("NIOEmbedded", "NIOHTTP1", with: "Programs"),
       exclude: ["Independent"], swiftSettings: strict),
+    .testTarget(
+      name: "HandstampVerifierTests",
+      dependencies: ["HandstampVerifier", "HandstampCore", "HandstampJOSE", "HandstampModel", "HandstampSupport", crypto],
+      swiftSettings: strict),
     .testTarget(
       name: "ClientServerTests",
       dependencies: [
