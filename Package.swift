@@ -389,9 +389,9 @@ let package = Package(
     .testTarget(
       name: "HandstampCommandTests",
       dependencies: [
-        "HandstampCommand", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore",
+        "HandstampCommand", "HandstampJOSE", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
-        "HandstampVaults", "HandstampRegistry", "HandstampTesting",
+        "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs"),
       swiftSettings: strict),
   ]
