@@ -63,6 +63,7 @@ final class FeedReader: Sendable {
   /// Follows the feed until the task is cancelled.
   func run() async {
     var pause = FeedReader.pauses.lowerBound
+    var isNews = true
     while !Task.isCancelled {
       let (fault, wasUseful) = await connection()
       guard !Task.isCancelled else { return }
@@ -71,8 +72,12 @@ final class FeedReader: Sendable {
         // The list may have become unusable together with the cursor.
         if case .notValid = fault { state.feed.restart() }
       }
+      if wasUseful { isNews = true }
       if fault != .ended || !wasUseful {
-        logger.warning("Revocation feed lost", metadata: ["handstamp.cause": "\(fault)"])
+        // Once, and not for each attempt to get it back.
+        logger.log(
+          level: isNews ? .warning : .debug, "Revocation feed lost", metadata: ["handstamp.cause": "\(fault)"])
+        isNews = false
       }
       if wasUseful { pause = FeedReader.pauses.lowerBound }
       // Not all verifiers at the same moment.

@@ -7,13 +7,13 @@ import HandstampSupport
 /// Sorted by a hash of the session's ID, in pages of at most ``RevocationList/pageSize``. A new session is put into its page; a full
 /// page is split in two. So nothing larger than a page is ever moved or copied, and there is no peak while the list grows: a
 /// session takes 20 bytes, 29 in all with the free places of pages. Pages that expiry has emptied are joined again.
-struct RevocationList: Sendable {
+package struct RevocationList: Sendable {
   /// A session: 128 bits of the SHA-256 of its ID, so that IDs of any length take the same place.
-  struct Key: Hashable, Comparable, Sendable {
+  package struct Key: Hashable, Comparable, Sendable {
     let high: UInt64
     let low: UInt64
 
-    init(_ session: String) {
+    package init(_ session: String) {
       var session = session
       self = session.withUTF8 { bytes in
         var hash = SHA256()
@@ -28,7 +28,7 @@ struct RevocationList: Sendable {
 
     init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 
-    @inline(__always) static func < (one: Key, other: Key) -> Bool {
+    @inline(__always) package static func < (one: Key, other: Key) -> Bool {
       one.high != other.high ? one.high < other.high : one.low < other.low
     }
   }
@@ -50,17 +50,17 @@ struct RevocationList: Sendable {
 
   /// How many sessions there may be.
   let capacity: Int
-  private(set) var count = 0
+  package private(set) var count = 0
   /// In order. None is empty, unless it is the only one.
   private var pages = [Page()]
   /// The first key of each page; of the first page, the least of all keys.
   private var firsts = [Key(high: 0, low: 0)]
   private var swept = 0
 
-  init(capacity: Int) { self.capacity = max(1, capacity) }
+  package init(capacity: Int) { self.capacity = max(1, capacity) }
 
   /// Whether the session has ended. Its tokens have expired anyway once its time has passed, so that is not compared.
-  func contains(_ session: String) -> Bool { contains(Key(session)) }
+  package func contains(_ session: String) -> Bool { contains(Key(session)) }
 
   func contains(_ key: Key) -> Bool {
     let page = page(of: key)
@@ -72,7 +72,7 @@ struct RevocationList: Sendable {
   ///
   /// - Parameter end: when its last token expires, in seconds since 1970.
   /// - Returns: `false` if there is no room.
-  mutating func insert(_ key: Key, until end: Int64) -> Bool {
+  package mutating func insert(_ key: Key, until end: Int64) -> Bool {
     // Beyond the year 2106, a session stays.
     let end = UInt32(clamping: end)
     var page = page(of: key)
