@@ -181,7 +181,9 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "HandstampVerifier",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampJOSE", "HandstampAsyncHTTP", crypto]
+      dependencies: [
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampJOSE", "HandstampAsyncHTTP", crypto,
+      ]
         + products("Logging", of: "swift-log", with: "Verifier"),
       swiftSettings: strict),
     .target(
@@ -352,7 +354,8 @@ let package = Package(
     .testTarget(
       name: "HandstampServerTests",
       dependencies: [
-        "HandstampVerifier", "HandstampHummingbird", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore", "HandstampJOSE", "HandstampModel",
+        "HandstampVerifier", "HandstampHummingbird", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP",
+        "HandstampCore", "HandstampJOSE", "HandstampModel",
         "HandstampSupport",
         "HandstampRegistry",
         "HandstampTesting", crypto,
@@ -365,7 +368,9 @@ let package = Package(
       exclude: ["Independent"], swiftSettings: strict),
     .testTarget(
       name: "HandstampVerifierTests",
-      dependencies: ["HandstampVerifier", "HandstampCore", "HandstampJOSE", "HandstampModel", "HandstampSupport", crypto],
+      dependencies: [
+        "HandstampVerifier", "HandstampCore", "HandstampJOSE", "HandstampModel", "HandstampSupport", crypto,
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "ClientServerTests",
@@ -389,7 +394,8 @@ let package = Package(
     .testTarget(
       name: "HandstampCommandTests",
       dependencies: [
-        "HandstampCommand", "HandstampJOSE", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore",
+        "HandstampCommand", "HandstampJOSE", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP",
+        "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
         "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs"),

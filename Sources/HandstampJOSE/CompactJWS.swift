@@ -62,7 +62,8 @@ package struct CompactJWS: Sendable {
   package func payload(
     provingPossessionAs type: String, with algorithms: Set<JWSAlgorithm>
   ) -> (key: JWSPublicKey, payload: [UInt8])? {
-    guard let header = JWSHeader(encodedHeader, hasKey: true), header.type == type, algorithms.contains(header.algorithm),
+    guard let header = JWSHeader(encodedHeader, hasKey: true), header.type == type,
+      algorithms.contains(header.algorithm),
       let key = header.key, let payload = verified(by: key)
     else { return nil }
     return (key, payload)

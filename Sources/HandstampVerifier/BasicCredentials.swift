@@ -6,7 +6,9 @@ import HandstampSupport
 enum BasicCredentials {
   /// The value of the `Authorization` field.
   static func field(_ id: String, _ secret: Secret) -> Secret {
-    secret.withExposed { secret in Secret("Basic " + base64(PercentEncoding.encode(id) + ":" + PercentEncoding.encode(secret))) }
+    secret.withExposed { secret in
+      Secret("Basic " + base64(PercentEncoding.encode(id) + ":" + PercentEncoding.encode(secret)))
+    }
   }
 
   private static func base64(_ text: String) -> String {

@@ -12,7 +12,8 @@ import Testing
     return events
   }
 
-  private let text = "event: a\nid: 1\ndata: x\n\n: comment\n\ndata:y\r\ndata: z\r\n\r\nid:2\n\nretry: 5\nevent: b\ndata:\n\n"
+  private let text =
+    "event: a\nid: 1\ndata: x\n\n: comment\n\ndata:y\r\ndata: z\r\n\r\nid:2\n\nretry: 5\nevent: b\ndata:\n\n"
   private let expected = [
     FeedEvent(name: "a", id: "1", data: Array("x".utf8)), FeedEvent(name: "", id: nil, data: Array("y\nz".utf8)),
     FeedEvent(name: "", id: "2", data: []), FeedEvent(name: "b", id: nil, data: []),
@@ -104,7 +105,8 @@ import Testing
   @Test func `is not complete beyond its capacity`() throws {
     var feed = feed(capacity: 2)
     #expect(throws: FeedFault.full) {
-      try feed.take(event("revocations", #"{"sessions":{"a":9,"b":9,"c":9}}"#, id: "3-x"), at: .zero, leavingOutBefore: 0)
+      try feed.take(
+        event("revocations", #"{"sessions":{"a":9,"b":9,"c":9}}"#, id: "3-x"), at: .zero, leavingOutBefore: 0)
     }
     #expect(feed.cursor == nil)
     #expect(feed.standing(at: .zero) == .incomplete)

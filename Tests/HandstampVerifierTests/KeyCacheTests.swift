@@ -119,7 +119,8 @@ import Testing
     #expect(transport.requests.count == 2)
   }
 
-  @Test func `are used while the issuer is gone, and refused as unavailable before they were ever there`() async throws {
+  @Test func `are used while the issuer is gone, and refused as unavailable before they were ever there`() async throws
+  {
     let issuer = Issuer()
     let keys = issuer.keys
     let transport = ScriptedTransport()

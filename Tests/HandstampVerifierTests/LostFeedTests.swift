@@ -51,7 +51,9 @@ import Testing
       feed.yield(ended("s1", id: "2-b"))
       await until { await refusal(verifier) == .sessionEnded }
       // Its end could not be noticed.
-      await #expect(throws: AccessRefusal.tokenInvalid(.claims)) { try await verifier.verify(issuer.token(["sid": ""])) }
+      await #expect(throws: AccessRefusal.tokenInvalid(.claims)) {
+        try await verifier.verify(issuer.token(["sid": ""]))
+      }
       #expect(verifier.feedStatus?.sessions == 2)
     }
   }
@@ -102,8 +104,10 @@ import Testing
       #expect(request.url == Issuer.name + "/oauth/introspect")
       #expect(request.headers.first(named: "Authorization") == "Basic YXBpOmElMjBzZWNyZXQlM0ElMjBvZiUyRmFuJTIwQVBJ")
       for (status, body, refused) in [
-        (200, #"{"active":false}"#, AccessRefusal.sessionEnded), (200, #"{"active":"true"}"#, .unavailable(.introspection)),
-        (200, #"{"active":true,"sub":"eve"}"#, .unavailable(.introspection)), (200, "<html>", .unavailable(.introspection)),
+        (200, #"{"active":false}"#, AccessRefusal.sessionEnded),
+        (200, #"{"active":"true"}"#, .unavailable(.introspection)),
+        (200, #"{"active":true,"sub":"eve"}"#, .unavailable(.introspection)),
+        (200, "<html>", .unavailable(.introspection)),
         (200, #"{"active":true,"sub":"ada","jti":"another"}"#, .unavailable(.introspection)),
         (401, #"{"active":true,"sub":"ada"}"#, .unavailable(.introspection)), (500, "", .unavailable(.introspection)),
       ] {

@@ -29,7 +29,8 @@ import Testing
     #expect(await refusal(verifier, token, [proof]) == nil)
     #expect(await refusal(verifier, token, [proof]) == .proofInvalid(.replayed))
     #expect(await refusal(verifier, token, [issuer.proof(by: holder, for: token, id: "same")]) == nil)
-    #expect(await refusal(verifier, token, [issuer.proof(by: holder, for: token, id: "same")]) == .proofInvalid(.replayed))
+    #expect(
+      await refusal(verifier, token, [issuer.proof(by: holder, for: token, id: "same")]) == .proofInvalid(.replayed))
     // As long as it could be valid.
     issuer.clocks.advance(by: .seconds(69))
     #expect(await refusal(verifier, token, [proof]) == .proofInvalid(.replayed))
@@ -57,7 +58,9 @@ import Testing
       #expect(await refusal(verifier, token, proofs) == .proofInvalid(fault), "\(fault)")
     }
     #expect(await refusal(verifier, token, [good]) == nil)
-    #expect(await refusal(verifier, token, [issuer.proof(by: holder, for: token)], scheme: "Bearer") == .tokenInvalid(.scheme))
+    #expect(
+      await refusal(verifier, token, [issuer.proof(by: holder, for: token)], scheme: "Bearer") == .tokenInvalid(.scheme)
+    )
     #expect(await refusal(verifier, issuer.token(), [good]) == .tokenInvalid(.scheme))
     await #expect(throws: AccessRefusal.tokenInvalid(.scheme)) { try await verifier.verify(token) }
   }
@@ -90,7 +93,9 @@ import Testing
       #expect(challenge(try await answer(fields)) == bad)
     }
     #expect(challenge(try await answer(["DPoP x"])) == #"DPoP error="invalid_token", algs="ES256", Bearer"#)
-    #expect(challenge(AccessRefusal.proofInvalid(.missing).answer(to: .dpop)) == #"DPoP error="invalid_dpop_proof", algs="ES256", Bearer"#)
+    #expect(
+      challenge(AccessRefusal.proofInvalid(.missing).answer(to: .dpop))
+        == #"DPoP error="invalid_dpop_proof", algs="ES256", Bearer"#)
     #expect(
       challenge(AccessRefusal.insufficientScope(["a", "b\"\r\n"]).answer)
         == #"Bearer error="insufficient_scope", scope="a b", DPoP algs="ES256""#)

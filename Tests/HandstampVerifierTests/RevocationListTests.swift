@@ -99,7 +99,9 @@ import Testing
   @Test func `has the least and the greatest key`() {
     let list = List(capacity: 10_000)
     let keys = [RevocationList.Key(high: 0, low: 0), RevocationList.Key(high: .max, low: .max)]
-    for number in 0..<2000 as Range<UInt64> { _ = list.insert(RevocationList.Key(high: number << 50, low: 1), until: 9) }
+    for number in 0..<2000 as Range<UInt64> {
+      _ = list.insert(RevocationList.Key(high: number << 50, low: 1), until: 9)
+    }
     for key in keys {
       #expect(!list.contains(key))
       #expect(list.insert(key, until: 9))

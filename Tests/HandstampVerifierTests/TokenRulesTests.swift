@@ -50,7 +50,8 @@ import Testing
       (String(repeating: "a", count: 9000), .malformed), (parts[0] + "." + parts[1] + ".", .signature),
       (issuer.token(signedBy: other), .signature), (issuer.token(header: ["alg": #""none""#]), .malformed),
       (issuer.token(header: ["alg": #""HS256""#]), .malformed), (issuer.token(header: ["alg": ""]), .malformed),
-      (issuer.token(header: ["crit": #"["x"]"#]), .malformed), (issuer.token(header: ["jku": #""https://x""#]), .malformed),
+      (issuer.token(header: ["crit": #"["x"]"#]), .malformed),
+      (issuer.token(header: ["jku": #""https://x""#]), .malformed),
       (issuer.token(header: ["alg": #""RS256""#]), .unknownKey), (issuer.token(header: ["kid": #""x""#]), .unknownKey),
       (issuer.token(header: ["typ": ""]), .type), (issuer.token(header: ["typ": #""JWT""#]), .type),
       (issuer.token(header: ["typ": #""dpop+jwt""#]), .type),
@@ -58,7 +59,8 @@ import Testing
       (issuer.token(["iss": #""\#(Issuer.name)/""#]), .issuer), (issuer.token(["iss": ""]), .claims),
       (issuer.token(["aud": #""https://other.example.org""#]), .audience), (issuer.token(["aud": "[]"]), .audience),
       (issuer.token(["aud": ""]), .claims), (issuer.token(["aud": #"["a",1]"#]), .claims),
-      (issuer.token(["sub": ""]), .claims), (issuer.token(["sub": #""""#]), .claims), (issuer.token(["sub": "1"]), .claims),
+      (issuer.token(["sub": ""]), .claims), (issuer.token(["sub": #""""#]), .claims),
+      (issuer.token(["sub": "1"]), .claims),
       (issuer.token(["client_id": ""]), .claims), (issuer.token(["jti": ""]), .claims),
       (issuer.token(["iat": ""]), .claims), (issuer.token(["exp": ""]), .claims),
       (issuer.token(["exp": #""\#(now + 600)""#]), .claims), (issuer.token(["exp": "1e300"]), .claims),
@@ -123,9 +125,11 @@ import Testing
     let feed = FeedSettings(clientID: "api", clientSecret: Secret("s"))
     let cases: [(VerifierFault, (inout VerifierConfiguration) -> Void)] = [
       (.badIssuer("http://id.example.org"), { $0.issuer = "http://id.example.org" }),
-      (.badIssuer("x"), { $0.issuer = "x" }), (.noAudience, { $0.audiences = [] }), (.noAudience, { $0.audiences = [""] }),
+      (.badIssuer("x"), { $0.issuer = "x" }), (.noAudience, { $0.audiences = [] }),
+      (.noAudience, { $0.audiences = [""] }),
       (.noAlgorithm, { $0.algorithms = [] }), (.badKeys, { $0.keys = .fixed("{}") }),
-      (.badKeys, { $0.algorithms = [.rs256] }), (.badURL("http://a.example.org"), { $0.keys = .url("http://a.example.org") }),
+      (.badKeys, { $0.algorithms = [.rs256] }),
+      (.badURL("http://a.example.org"), { $0.keys = .url("http://a.example.org") }),
       (
         .badURL("http://a.example.org"),
         {

@@ -25,7 +25,8 @@ struct VerifierSpeed {
       group, "memory of 1,000,000 revoked sessions", memory.growth, "MB", target: .atMost(64),
       note: "growth of resident memory, peak included, in a process of its own")
     report.add(
-      group, "new revoked sessions", memory.rate, "/s", target: .atLeast(10_000), note: "parsed and stored, from 0 to 1,000,000")
+      group, "new revoked sessions", memory.rate, "/s", target: .atLeast(10_000),
+      note: "parsed and stored, from 0 to 1,000,000")
     try await revocation(into: &report)
   }
 
@@ -64,7 +65,8 @@ struct VerifierSpeed {
       let share = times.bare.median / times.whole.median * 100
       report.add(
         group, "verification", share, "%", target: .atLeast(80),
-        note: "of the rate of the bare ES256 check: \(times.whole.median.figure) µs and \(times.bare.median.figure) µs, every"
+        note:
+          "of the rate of the bare ES256 check: \(times.whole.median.figure) µs and \(times.bare.median.figure) µs, every"
           + " token another one, 100,000 revoked sessions")
     }
   }
@@ -143,7 +145,8 @@ struct VerifierSpeed {
         }
         let sorted = times.sorted()
         report.add(
-          group, isOther ? "revoked elsewhere → refused, p99" : "revoked → refused, p99", sorted[sorted.count * 99 / 100],
+          group, isOther ? "revoked elsewhere → refused, p99" : "revoked → refused, p99",
+          sorted[sorted.count * 99 / 100],
           "ms", target: .atMost(1000),
           note: "\(verifiers) verifiers, \(rounds) sessions; median \(times.median.figure) ms"
             + (isOther ? "; ended by another process on the store" : ""))

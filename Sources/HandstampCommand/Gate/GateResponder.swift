@@ -106,7 +106,8 @@ struct GateResponder: HTTPResponder {
     _ status: HTTPResponse.Status, _ code: String, _ title: String, detail: String? = nil
   ) -> Response {
     let detail = detail.map { #","detail":"# + JSONString.quoted($0) } ?? ""
-    let body = #"{"type":"urn:handstamp:problem:\#(code)","title":"\#(title)","status":\#(status.code)\#(detail),"code":"\#(code)"}"#
+    let body =
+      #"{"type":"urn:handstamp:problem:\#(code)","title":"\#(title)","status":\#(status.code)\#(detail),"code":"\#(code)"}"#
     var response = json(status, body)
     response.headers[.contentType] = "application/problem+json"
     return response

@@ -39,7 +39,8 @@ struct GateSettings: Sendable {
     let issuer = try values.required(.issuer)
     address = try values.read(.listen) { GateSettings.address($0) } ?? .loopback(host: "127.0.0.1", port: 8089)
     let url = try values.required(.publicURL)
-    guard let parsed = WebURL(url), parsed.path == "/", parsed.query == nil, !url.hasSuffix("/"), !url.contains("#") else {
+    guard let parsed = WebURL(url), parsed.path == "/", parsed.query == nil, !url.hasSuffix("/"), !url.contains("#")
+    else {
       throw values.refusal(.publicURL)
     }
     publicURL = url
@@ -171,7 +172,9 @@ private struct Values {
       throw Refusal(
         .usage, "\(place(.clientSecret)) and \(place(.clientSecretFile)) are both given", hint: "use one of them")
     case (let text?, nil):
-      guard !text.text.isEmpty else { throw Refusal(.usage, "\(text.place) is empty", hint: GateSetting.clientSecret.hint) }
+      guard !text.text.isEmpty else {
+        throw Refusal(.usage, "\(text.place) is empty", hint: GateSetting.clientSecret.hint)
+      }
       return Secret(text.text)
     case (nil, let file?): return try SecretFile.firstLine(of: file.text, for: file.place, code: .usage)
     case (nil, nil):

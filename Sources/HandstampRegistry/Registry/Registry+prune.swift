@@ -14,7 +14,8 @@ extension Registry {
     let heard = Registry.revocationHorizon(now: now, life: try await longestTokenLife(now: now))
     return try await reading { () throws(RegistryStoreError) in
       let retention = Retention(
-        eventsBefore: min(before, heard), endedBefore: before, auditBefore: now.advanced(by: .zero - limits.auditRetention),
+        eventsBefore: min(before, heard), endedBefore: before,
+        auditBefore: now.advanced(by: .zero - limits.auditRetention),
         now: now)
       return try await store.prune(retention, limit: limit)
     }

@@ -16,7 +16,9 @@ struct RevocationCursor: Sendable, Hashable, CustomStringConvertible {
   init(_ stored: StoredEvent) {
     id = stored.id
     let event = stored.event
-    let parts = [event.kind.rawValue, event.account.rawValue, event.session?.rawValue ?? "", "\(event.at.milliseconds)"]
+    let parts = [
+      event.kind.rawValue, event.account.rawValue, event.session?.rawValue ?? "", "\(event.at.milliseconds)",
+    ]
     let hash = SHA256.hash(data: Array(parts.joined(separator: "\n").utf8))
     description = "\(stored.id)-\(Base64URL.encode(Array(hash.prefix(12))))"
   }

@@ -32,7 +32,9 @@ struct KeyCache: Sendable {
   /// Decides about a token, before any fetch.
   func decision(for name: Name, at uptime: Duration) -> Decision {
     let mayFetch = triedAt.map { uptime - $0 >= policy.pause } ?? true
-    guard let age = usableAge(at: uptime), let key = keys[name] else { return mayFetch ? .fetch : settled(name, at: uptime) }
+    guard let age = usableAge(at: uptime), let key = keys[name] else {
+      return mayFetch ? .fetch : settled(name, at: uptime)
+    }
     if age <= life || !mayFetch { return .use(key, isStale: false) }
     // A key may have been removed: tokens do not wait for that word at once, but not for long either.
     return age <= life * 2 ? .use(key, isStale: true) : .fetch

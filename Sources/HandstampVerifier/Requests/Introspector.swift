@@ -26,7 +26,8 @@ struct Introspector: Sendable {
           HeaderField("Content-Type", "application/x-www-form-urlencoded"),
         ], body: Array("token=\(PercentEncoding.encode(token))".utf8), timeout: .seconds(5),
         maximumResponseSize: 64 << 10))
-    guard let answer, answer.status == 200, let json = JSONValue(answer.body), case .bool(let isActive)? = json["active"]
+    guard let answer, answer.status == 200, let json = JSONValue(answer.body),
+      case .bool(let isActive)? = json["active"]
     else { throw .unavailable(.introspection) }
     guard isActive else { throw .sessionEnded }
     guard json["sub"]?.string == identity.subject, json["jti"]?.string ?? identity.tokenID == identity.tokenID else {

@@ -62,7 +62,8 @@ extension Processes {
           let bad = try await send(proxy + "/things", [("Authorization", "Bearer \(session.access)x")])
           #expect(bad.status == 401)
           #expect(bad.header("WWW-Authenticate") == #"Bearer error="invalid_token", DPoP algs="ES256""#)
-          _ = try await send("POST", rig.server + "/v1/sign-out", [token, ("Content-Type", "application/json")], body: "{}")
+          _ = try await send(
+            "POST", rig.server + "/v1/sign-out", [token, ("Content-Type", "application/json")], body: "{}")
           #expect(await Rig.eventually { (try? await send(proxy + "/things", [token]))?.status == 401 })
         }
         // Caddy passes the whole answer on.
@@ -81,7 +82,9 @@ extension Processes {
     @Test func `checks proofs of possession against what the client asked the proxy for`() async throws {
       try await GateRig.run { rig in
         let key = JWSPrivateKey.es256()
-        func proof(_ method: String, _ url: String, nonce: String? = nil, token: String? = nil) throws -> (String, String) {
+        func proof(_ method: String, _ url: String, nonce: String? = nil, token: String? = nil) throws -> (
+          String, String
+        ) {
           let jwk = String(decoding: JWK(key.publicKey).json, as: UTF8.self)
           let header = Base64URL.encode(Array(#"{"typ":"dpop+jwt","alg":"ES256","jwk":\#(jwk)}"#.utf8))
           var claims = #"{"htm":"\#(method)","htu":"\#(url)","iat":\#(Int(Date().timeIntervalSince1970))"#
@@ -148,10 +151,13 @@ extension Processes {
             ["gate"] + all.flatMap { [$0.key, $0.value] }, home: folder, variables: variables)
         }
         let cases: [([String: String?], String, String)] = [
-          (["--issuer": nil], "missing --issuer", "https"), (["--issuer": "http://id.example.org"], "--issuer", "https"),
+          (["--issuer": nil], "missing --issuer", "https"),
+          (["--issuer": "http://id.example.org"], "--issuer", "https"),
           (["--headers": nil], "missing --headers", "nginx"), (["--headers": "x"], "--headers", "nginx"),
-          (["--public-url": nil], "--public-url", "https"), (["--public-url": "https://a.example.org/b"], "--public-url", "https"),
-          (["--listen": "0.0.0.0:80"], "--listen", "127.0.0.1"), (["--listen": "relative.sock"], "--listen", "127.0.0.1"),
+          (["--public-url": nil], "--public-url", "https"),
+          (["--public-url": "https://a.example.org/b"], "--public-url", "https"),
+          (["--listen": "0.0.0.0:80"], "--listen", "127.0.0.1"),
+          (["--listen": "relative.sock"], "--listen", "127.0.0.1"),
           (["--listen": "127.0.0.1:99999"], "--listen", "127.0.0.1"), (["--feed": "maybe"], "--feed", "yes or no"),
           (["--feed": "yes"], "--client-id", "introspects"), (["--client-id": "api"], "--client-id", "--feed yes"),
           (["--feed": "yes", "--client-id": "api"], "secret", "--client-secret-file"),

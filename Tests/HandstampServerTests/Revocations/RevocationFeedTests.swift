@@ -87,7 +87,8 @@ import Testing
         events: (0..<count).flatMap { number in
           [
             RegistryEvent(
-              kind: .sessionRevoked, account: account, session: SessionID("\(prefix)\(number)"), reason: .revoked, at: time),
+              kind: .sessionRevoked, account: account, session: SessionID("\(prefix)\(number)"), reason: .revoked,
+              at: time),
             RegistryEvent(kind: .sessionEstablished, account: account, session: SessionID("new"), at: time),
           ]
         })
@@ -157,8 +158,10 @@ import Testing
       for (headers, status, code) in [
         ([:], 401, "invalid_client"), (["Authorization": "Bearer x"], 401, "invalid_client"),
         (["Authorization": "Basic ?"], 401, "invalid_client"),
-        (TestServer.basic("api", "wrong"), 401, "invalid_client"), (TestServer.basic("nobody", "x"), 401, "invalid_client"),
-        (TestServer.basic("app", ""), 401, "invalid_client"), (TestServer.basic("site", TestServer.secret), 403, "not_offered"),
+        (TestServer.basic("api", "wrong"), 401, "invalid_client"),
+        (TestServer.basic("nobody", "x"), 401, "invalid_client"),
+        (TestServer.basic("app", ""), 401, "invalid_client"),
+        (TestServer.basic("site", TestServer.secret), 403, "not_offered"),
       ] {
         let answer = try await test.client.get("/v1/revocations", headers: headers)
         #expect(answer.status == status)
@@ -194,7 +197,9 @@ import Testing
       _ = try await feed.next()
       return Unchecked(feed)
     }
-    while try await feed.value.next() != nil {}
+    var last = try await feed.value.next()
+    while last != nil { last = try await feed.value.next() }
+    #expect(last == nil)
   }
 }
 #endif

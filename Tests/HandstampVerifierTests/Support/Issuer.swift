@@ -41,7 +41,8 @@ struct Issuer: Sendable {
   }
 
   private static func object(_ members: [String: String]) -> String {
-    "{" + members.filter { !$0.value.isEmpty }.sorted { $0.key < $1.key }.map { #""\#($0.key)":\#($0.value)"# }
+    "{"
+      + members.filter { !$0.value.isEmpty }.sorted { $0.key < $1.key }.map { #""\#($0.key)":\#($0.value)"# }
       .joined(separator: ",") + "}"
   }
 
