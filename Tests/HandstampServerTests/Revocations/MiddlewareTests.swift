@@ -26,7 +26,7 @@ import Testing
         keys: .url(test.client.base + "/.well-known/jwks.json"),
         feed: FeedSettings(
           clientID: "api", clientSecret: Secret(TestServer.secret), url: test.client.base + "/v1/revocations",
-          whenLost: .refuse))
+          whenLost: .refuse, silence: .seconds(240)))
       configuration.clock = VerifierClock(now: { test.clock.now }, uptime: VerifierClock.system.uptime)
       let verifier = try TokenVerifier(configuration)
       let router = Router(context: BasicIdentityContext.self)

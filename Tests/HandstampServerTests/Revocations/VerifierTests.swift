@@ -23,7 +23,7 @@ import Testing
         keys: .url(test.client.base + "/.well-known/jwks.json"), firstPartyClients: ["handstamp"],
         feed: FeedSettings(
           clientID: "api", clientSecret: Secret(TestServer.secret), url: test.client.base + "/v1/revocations",
-          whenLost: policy, introspectionURL: test.client.base + "/oauth/introspect"))
+          whenLost: policy, silence: .seconds(240), introspectionURL: test.client.base + "/oauth/introspect"))
       configuration.clock = VerifierClock(now: { test.clock.now }, uptime: VerifierClock.system.uptime)
       let transport = AsyncHTTPTransport()
       let verifier = try TokenVerifier(configuration, transport: transport)
