@@ -55,12 +55,23 @@ let package = Package(
     .library(name: "HandstampAsyncHTTP", targets: ["HandstampAsyncHTTP"]),
     .library(name: "HandstampWebSocket", targets: ["HandstampWebSocket"]),
     .library(name: "HandstampLoopback", targets: ["HandstampLoopback"]),
+    .library(name: "HandstampVerifier", targets: ["HandstampVerifier"]),
+    .library(name: "HandstampHummingbird", targets: ["HandstampHummingbird"]),
     .executable(name: "handstamp", targets: ["HandstampCommand"]),
   ],
   // All are off by default. A package that only traits need is not fetched without them. Trait names are compilation conditions.
   traits: [
     .trait(name: "Data", description: "HandstampData: one SQLite database per account (GRDB)"),
-    .trait(name: "Server", description: "HandstampServer: the session server (Hummingbird, libargon2)"),
+    .trait(
+      name: "Server", description: "HandstampServer: the session server (Hummingbird, libargon2)",
+      enabledTraits: ["JOSE"]),
+    .trait(
+      name: "Verifier", description: "HandstampVerifier: verifies access tokens in other services (AsyncHTTPClient)",
+      enabledTraits: ["JOSE", "AsyncHTTPClient"]),
+    .trait(
+      name: "Middleware", description: "HandstampHummingbird: the verifier as a middleware (Hummingbird)",
+      enabledTraits: ["Verifier"]),
+    .trait(name: "JOSE", description: "signed tokens and keys as JSON: enabled by the traits that need it"),
     .trait(name: "SQLite", description: "HandstampSQLite: the server's sessions in one SQLite file (GRDB)"),
     .trait(
       name: "PostgreSQL", description: "HandstampPostgres: the server's sessions in PostgreSQL (libpq at run time)"),
@@ -69,7 +80,9 @@ let package = Package(
     .trait(name: "LoopbackRedirect", description: "HandstampLoopback: OAuth redirects to a loopback port (SwiftNIO)"),
     .trait(
       name: "Programs", description: "the program handstamp; in this repository also the benchmark and server tests",
-      enabledTraits: ["Server", "SQLite", "PostgreSQL", "AsyncHTTPClient", "LoopbackRedirect", "WebSocket"]),
+      enabledTraits: [
+        "Server", "SQLite", "PostgreSQL", "AsyncHTTPClient", "LoopbackRedirect", "WebSocket", "Middleware",
+      ]),
     .trait(name: "OpenCombine", description: "tests of HandstampUI's ObservableObject adapter on Linux"),
     .trait(
       name: "Exploration",
@@ -168,13 +181,26 @@ let package = Package(
     // Signed tokens and keys as JSON; seen by no app.
     .target(
       name: "HandstampJOSE",
-      dependencies: ["HandstampSupport", crypto] + products("_CryptoExtras", of: "swift-crypto", with: "Server"),
+      dependencies: ["HandstampModel", "HandstampSupport", crypto]
+        + products("_CryptoExtras", of: "swift-crypto", with: "JOSE"),
+      swiftSettings: strict),
+    .target(
+      name: "HandstampVerifier",
+      dependencies: [
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampJOSE", "HandstampAsyncHTTP", crypto,
+      ]
+        + products("Logging", of: "swift-log", with: "Verifier"),
+      swiftSettings: strict),
+    .target(
+      name: "HandstampHummingbird",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVerifier"]
+        + hummingbird("Middleware") + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Middleware"),
       swiftSettings: strict),
     .target(
       name: "HandstampServer",
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", crypto,
-        .target(name: "HandstampJOSE", condition: .when(traits: ["Server"])),
+        .target(name: "HandstampJOSE", condition: .when(traits: ["JOSE"])),
         // Without the condition every app would be told to install libargon2.
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
         .target(name: "CHandstampCurl", condition: .when(traits: ["Server"])),
@@ -212,8 +238,7 @@ let package = Package(
         "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampVaults",
         "HandstampRegistry",
         "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
-        "HandstampAsyncHTTP", "HandstampLoopback",
-        crypto,
+        "HandstampAsyncHTTP", "HandstampLoopback", "HandstampVerifier", crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Programs")
         + products("Configuration", of: "swift-configuration", with: "Programs")
@@ -226,8 +251,8 @@ let package = Package(
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampVaults", "HandstampRegistry",
         "HandstampTesting",
-        "HandstampJOSE", "HandstampServer",
-        "HandstampSQLite",
+        "HandstampJOSE", "HandstampServer", "HandstampVerifier",
+        "HandstampSQLite", "HandstampAsyncHTTP", crypto,
       ] + hummingbird("Programs")
         + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
         + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
@@ -355,7 +380,8 @@ let package = Package(
     .testTarget(
       name: "HandstampServerTests",
       dependencies: [
-        "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP", "HandstampCore", "HandstampJOSE", "HandstampModel",
+        "HandstampVerifier", "HandstampHummingbird", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP",
+        "HandstampCore", "HandstampJOSE", "HandstampModel",
         "HandstampSupport",
         "HandstampRegistry",
         "HandstampTesting", crypto,
@@ -366,6 +392,12 @@ let package = Package(
         + products("NIOSSL", of: "swift-nio-ssl", with: "Programs")
         + nio("NIOEmbedded", "NIOHTTP1", with: "Programs"),
       exclude: ["Independent"], swiftSettings: strict),
+    .testTarget(
+      name: "HandstampVerifierTests",
+      dependencies: [
+        "HandstampVerifier", "HandstampCore", "HandstampJOSE", "HandstampModel", "HandstampSupport", crypto,
+      ],
+      swiftSettings: strict),
     .testTarget(
       name: "ClientServerTests",
       dependencies: [
@@ -388,10 +420,10 @@ let package = Package(
     .testTarget(
       name: "HandstampCommandTests",
       dependencies: [
-        "HandstampCommand", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
-        "HandstampAsyncHTTP", "HandstampCore",
+        "HandstampCommand", "HandstampJOSE", "HandstampServer", "HandstampSQLite", "HandstampPostgres",
+        "HandstampStorage", "HandstampAsyncHTTP", "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
-        "HandstampVaults", "HandstampRegistry", "HandstampTesting",
+        "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs"),
       swiftSettings: strict),
   ]

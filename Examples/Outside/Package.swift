@@ -4,7 +4,10 @@ import PackageDescription
 // A third-party package that depends on Handstamp by URL and version, and forwards its own traits. `make outside` uses
 // a clone.
 let url = Context.environment["HANDSTAMP_URL"] ?? "https://github.com/example/handstamp"
-let traits = ["AsyncHTTPClient", "Data", "LoopbackRedirect", "PostgreSQL", "Programs", "SQLite", "Server", "WebSocket"]
+let traits = [
+  "AsyncHTTPClient", "Data", "LoopbackRedirect", "Middleware", "PostgreSQL", "Programs", "SQLite", "Server", "Verifier",
+  "WebSocket",
+]
 
 func handstamp(_ product: String) -> Target.Dependency { .product(name: product, package: "handstamp") }
 func handstamp(_ product: String, with trait: String) -> Target.Dependency {

@@ -19,11 +19,14 @@ struct Bench: AsyncParsableCommand {
   @Flag(help: "print JSON instead of a table") var json = false
   @Option(help: ArgumentHelp("measure only this part; repeatable", valueName: "part")) var only: [Part] = []
 
+  @Option(help: .hidden) var memoryOfRevocations: Int?
+
   enum Part: String, CaseIterable, ExpressibleByArgument {
-    case tokens, waiters, observers, accounts, vault, command, server, flood
+    case tokens, waiters, observers, accounts, vault, command, server, flood, verifier
   }
 
   func run() async throws {
+    if let memoryOfRevocations { return try await RevocationMemory.report(memoryOfRevocations) }
     let folder = try TemporaryFolder()
     defer { folder.remove() }
     var report = Report(folder: folder.path)
@@ -47,6 +50,7 @@ struct Bench: AsyncParsableCommand {
     case .vault: try await VaultSpeed(folder: folder.path + "/vault").measure(into: &report)
     case .command: try await ColdStart(folder: folder.path).measure(into: &report)
     case .server: try await ServerSpeed(folder: folder.path + "/server").measure(into: &report)
+    case .verifier: try await VerifierSpeed(folder: folder.path + "/verifier").measure(into: &report)
     case .flood: try await FloodSpeed(folder: folder.path + "/flood").measure(into: &report)
     }
   }

@@ -34,7 +34,8 @@ struct HandstampTool: AsyncParsableCommand {
     subcommands: [
       Signup.self, Login.self, Accounts.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self,
       CredentialHelper.self, Watch.self,
-      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Serve.self, Admin.self,
+      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Serve.self, Gate.self,
+      Admin.self,
       Tour.self,
     ])
 

@@ -1,4 +1,4 @@
-#if Server
+#if JOSE
 import HandstampSupport
 
 /// A signed object in compact serialization (RFC 7515 section 7.1), not yet verified. Its payload is given out only for a key
@@ -7,7 +7,7 @@ package struct CompactJWS: Sendable {
   /// Maximum length, in bytes; longer input is refused unread.
   package static let longest = 8192
 
-  private let header: ArraySlice<UInt8>
+  private let encodedHeader: ArraySlice<UInt8>
   private let payload: ArraySlice<UInt8>
   /// Header and payload with the dot between them.
   private let signed: ArraySlice<UInt8>
@@ -20,7 +20,7 @@ package struct CompactJWS: Sendable {
     guard let first = text.firstIndex(of: dot), let last = text.lastIndex(of: dot), first < last,
       !text[(first + 1)..<last].contains(dot), let signature = Base64URL.decode(Array(text[(last + 1)...]))
     else { return nil }
-    header = text[..<first]
+    encodedHeader = text[..<first]
     payload = text[(first + 1)..<last]
     signed = text[..<last]
     self.signature = signature
@@ -28,24 +28,32 @@ package struct CompactJWS: Sendable {
 
   /// The ID of the key that the header names, to look it up. Nothing is verified yet. `nil` if there is none, or if the header is
   /// one that ``payload(signedBy:)`` refuses.
-  package var keyID: String? { JWSHeader(header)?.keyID }
+  package var keyID: String? { header?.keyID }
+
+  /// The header, to look up its key. Nothing is verified yet. `nil` for one that ``payload(signedBy:)`` refuses.
+  package var header: JWSHeader? { JWSHeader(encodedHeader) }
 
   /// Returns header and payload, if the header names the algorithm of `key` and no key of its own, and `key` signed the object.
   package func payload(signedBy key: JWSPublicKey) -> (header: JWSHeader, payload: [UInt8])? {
-    guard let header = JWSHeader(header), header.algorithm == key.algorithm, let payload = verified(by: key) else {
-      return nil
-    }
+    guard let header, let payload = payload(under: header, signedBy: key) else { return nil }
     return (header, payload)
+  }
+
+  /// Returns the payload, if the algorithm of the header is that of `key`, and `key` signed the object.
+  ///
+  /// - Parameter header: this object's ``header``, so that it is parsed only once.
+  package func payload(under header: JWSHeader, signedBy key: JWSPublicKey) -> [UInt8]? {
+    header.algorithm == key.algorithm ? verified(by: key) : nil
   }
 
   /// Returns the payload, if the encoded header is `known`, byte for byte, and `key` signed the object. For a header that this
   /// program has written for that key itself; it is not parsed.
   package func payload(under known: [UInt8], signedBy key: JWSPublicKey) -> [UInt8]? {
-    header.elementsEqual(known) ? verified(by: key) : nil
+    encodedHeader.elementsEqual(known) ? verified(by: key) : nil
   }
 
   /// Returns whether the encoded header is `known`, byte for byte.
-  package func hasHeader(_ known: [UInt8]) -> Bool { header.elementsEqual(known) }
+  package func hasHeader(_ known: [UInt8]) -> Bool { encodedHeader.elementsEqual(known) }
 
   /// Returns the payload, if the object is of that type and was signed by the key in its header: it proves possession of that key
   /// and nothing else (RFC 9449 section 4.2).
@@ -54,7 +62,8 @@ package struct CompactJWS: Sendable {
   package func payload(
     provingPossessionAs type: String, with algorithms: Set<JWSAlgorithm>
   ) -> (key: JWSPublicKey, payload: [UInt8])? {
-    guard let header = JWSHeader(header, hasKey: true), header.type == type, algorithms.contains(header.algorithm),
+    guard let header = JWSHeader(encodedHeader, hasKey: true), header.type == type,
+      algorithms.contains(header.algorithm),
       let key = header.key, let payload = verified(by: key)
     else { return nil }
     return (key, payload)

@@ -1,4 +1,4 @@
-#if Server
+#if JOSE
 import HandstampSupport
 
 /// Reads one JSON text, byte by byte.

@@ -1,4 +1,4 @@
-#if Server
+#if JOSE
 import HandstampSupport
 
 /// JSON text (RFC 8259), read strictly, because two parsers must never read a signed text differently: repeated names, other

@@ -1,4 +1,4 @@
-#if Server
+#if JOSE
 import HandstampSupport
 
 /// A public key for signatures as a JSON Web Key (RFC 7517).
@@ -83,6 +83,25 @@ package struct JWKSet: Sendable, Hashable {
   package init?(_ bytes: [UInt8]) {
     guard bytes.count <= JWKSet.longest, let members = JSONValue(bytes)?["keys"]?.array else { return nil }
     keys = Array(members.lazy.compactMap(JWK.init).prefix(JWKSet.mostKeys))
+  }
+
+  /// The lifetime of a set in a cache that asked for none.
+  package static let usualLife = Duration.seconds(3600)
+
+  /// Returns the cache lifetime from the `Cache-Control` of an answer (RFC 9111 section 5.2.2): zero if it must not be kept, and
+  /// ``usualLife`` if it does not say. The caller sets limits to it.
+  package static func life(cacheControl field: String?) -> Duration {
+    guard let field else { return usualLife }
+    var life = usualLife
+    for directive in field.lowercased().split(separator: ",") {
+      let directive = directive.filter { $0 != " " && $0 != "\t" && $0 != "\"" }
+      if directive == "no-store" || directive == "no-cache" { return .zero }
+      if directive.hasPrefix("max-age=") {
+        // Very large numbers are capped.
+        life = Int64(directive.dropFirst(8)).map { .seconds(min(max($0, 0), 1 << 32)) } ?? .zero
+      }
+    }
+    return life
   }
 
   package var json: [UInt8] {

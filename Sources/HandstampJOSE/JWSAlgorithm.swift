@@ -1,4 +1,4 @@
-#if Server
+#if JOSE
 /// A signature algorithm (RFC 7518 section 3.1). There are only these two: every key belongs to one of them, and a signature
 /// counts only if its header names the algorithm of the key. So `none`, HMAC with a public key as the secret, and whatever else
 /// a header may say, cannot be expressed.

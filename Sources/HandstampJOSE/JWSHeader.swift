@@ -1,4 +1,4 @@
-#if Server
+#if JOSE
 import HandstampSupport
 
 /// The header of a signed object (RFC 7515 section 4).

@@ -1,4 +1,4 @@
-#if Server
+#if JOSE
 package import Crypto
 import HandstampSupport
 import _CryptoExtras

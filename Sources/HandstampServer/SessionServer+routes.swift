@@ -82,6 +82,12 @@ extension SessionServer {
       heartbeat: configuration.heartbeat, longest: configuration.accessTokenLife,
       limits: configuration.eventStreams
     ).addRoutes(to: api)
+    RevocationsController(
+      registry: registry,
+      authentication: ClientAuthentication(clients: clients, limits: limits, bodyLimit: configuration.bodyLimit),
+      hub: hub, metrics: metrics, clock: clock, life: configuration.accessTokenLife,
+      interval: min(configuration.heartbeat, RevocationStream.interval), limit: configuration.eventStreams.verifiers
+    ).addRoutes(to: api)
   }
 
   private func addOAuthRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {

@@ -113,6 +113,14 @@ public struct SessionServer: Sendable {
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
     openAPI = FixedDocument(openAPIOf: configuration)
     appConfig = try FixedDocument(appConfig: configuration.appConfig)
+    // Before the first token of that life.
+    try await noteTokenLife()
+  }
+
+  /// Notes how long the tokens of this server live, for the verifiers of all servers on the store.
+  func noteTokenLife() async throws(RegistryError) {
+    try await registry.noteTokenLife(
+      configuration.accessTokenLife, every: configuration.sweepInterval * 2, now: clock.now)
   }
 
   /// Returns the clock of a starting server, after correcting what a wrong clock has written to the registry.

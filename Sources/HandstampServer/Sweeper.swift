@@ -43,6 +43,7 @@ struct Sweeper: Service, CustomStringConvertible {
       // Other servers on the store learn of it within a second; do not end any session before then.
       if try await server.checkClock() { return }
       try await server.registry.noteKeyUse(now: server.now())
+      try await server.noteTokenLife()
       while true {
         let outcome = try await server.registry.expire(now: server.now(), limit: Sweeper.batch)
         for account in Set(outcome.ended.map(\.account)) { server.hub.announce(account) }

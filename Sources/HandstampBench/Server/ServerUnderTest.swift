@@ -13,14 +13,16 @@ struct ServerUnderTest: Sendable {
 
   /// Runs the server on loopback during `body`.
   static func run<Value>(
-    in folder: String, hashing: Argon2Parameters = .forTests, _ body: (ServerUnderTest) async throws -> Value
+    in folder: String, hashing: Argon2Parameters = .forTests, clients: [ConfiguredClient] = [],
+    _ body: (ServerUnderTest) async throws -> Value
   ) async throws -> Value {
     let (store, keys) = try ServerFolder(path: folder).open()
     var logger = Logger(label: "handstamp.bench")
     logger.logLevel = .error
     let registry = Registry(store: store, mint: TokenMint(keys.master))
     let server = try await SessionServer(
-      configuration: ServerConfiguration(passwordHashing: hashing, limits: .none, logger: logger), registry: registry,
+      configuration: ServerConfiguration(clients: clients, passwordHashing: hashing, limits: .none, logger: logger),
+      registry: registry,
       keys: SigningKeys())
     let running = try await server.start()
     let result: Result<Value, any Error>

@@ -18,4 +18,29 @@ extension Registry {
   public func lastEventID() async throws(RegistryError) -> EventID {
     try await reading { () throws(RegistryStoreError) in try await store.lastEventID() }
   }
+
+  /// Returns the event with that ID; `nil` if there never was one, or it was deleted.
+  public func event(_ id: EventID) async throws(RegistryError) -> StoredEvent? {
+    let (before, isOver) = id.rawValue.subtractingReportingOverflow(1)
+    guard !isOver else { return nil }
+    return try await events(after: EventID(rawValue: before), limit: 1).first { $0.id == id }
+  }
+
+  /// Returns an ID after which all events later than `time` are, found with some ten reads.
+  ///
+  /// Events are in the order of their commits. Those of servers whose clocks differ, or of one whose clock was corrected, may be
+  /// out of the order of time; pass a time that is earlier by as much.
+  public func eventID(before time: UnixTime) async throws(RegistryError) -> EventID {
+    // All events up to `low` are too early; after `high`, all are later.
+    var (low, high) = (Int64(0), try await lastEventID().rawValue)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if let next = try await events(after: EventID(rawValue: middle), limit: 1).first, next.event.at <= time {
+        low = min(next.id.rawValue, high)
+      } else {
+        high = middle
+      }
+    }
+    return EventID(rawValue: low)
+  }
 }

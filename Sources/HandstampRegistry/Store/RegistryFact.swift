@@ -18,6 +18,8 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case masterKey = "master_key"
     /// The keys of a running server, see ``NodeKeys``.
     case nodeKeys = "node_keys"
+    /// How long access tokens of a server live, see ``Registry/longestTokenLife(now:)``.
+    case tokenLife = "token_life"
   }
 
   public let id: FactID

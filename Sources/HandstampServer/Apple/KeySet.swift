@@ -11,8 +11,6 @@ actor KeySet {
   static let pause = Duration.seconds(30)
   /// The limits of the cache lifetime, whatever the provider says.
   static let lives: ClosedRange<Duration> = .seconds(60)...(.seconds(86_400))
-  /// The cache lifetime if the provider does not specify one.
-  static let usualLife = Duration.seconds(3600)
   /// How long keys may be used after their cache lifetime while no new ones are available.
   static let grace = Duration.seconds(3600)
 
@@ -101,19 +99,9 @@ actor KeySet {
     return keys.isEmpty ? nil : keys
   }
 
-  /// Returns the cache lifetime from `Cache-Control` (RFC 9111 section 5.2.2), within ``lives``.
+  /// Returns the cache lifetime from `Cache-Control`, within ``lives``.
   static func life(_ field: String?) -> Duration {
-    guard let field else { return usualLife }
-    var life = usualLife
-    for directive in field.lowercased().split(separator: ",") {
-      let directive = directive.filter { $0 != " " && $0 != "\t" && $0 != "\"" }
-      if directive == "no-store" || directive == "no-cache" { return lives.lowerBound }
-      if directive.hasPrefix("max-age=") {
-        // Very large numbers are capped.
-        life = Int64(directive.dropFirst(8)).map { .seconds(min(max($0, 0), 1 << 32)) } ?? lives.lowerBound
-      }
-    }
-    return min(max(life, lives.lowerBound), lives.upperBound)
+    min(max(JWKSet.life(cacheControl: field), lives.lowerBound), lives.upperBound)
   }
 }
 #endif

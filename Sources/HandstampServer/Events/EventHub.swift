@@ -22,6 +22,8 @@ final class EventHub: Sendable {
     var bells: [AccountID: [UInt64: Member]] = [:]
     /// Those that listen to all accounts.
     var general: [UInt64: Doorbell] = [:]
+    /// How many of these are verifiers.
+    var verifiers = 0
 
     var all: [Doorbell] { bells.values.flatMap(\.values).map(\.bell) + general.values }
 
@@ -96,6 +98,40 @@ final class EventHub: Sendable {
   }
 
   func unsubscribe(_ number: UInt64) { members.withLock { $0.general[number] = nil } }
+
+  /// The place of a verifier, until it leaves or is released.
+  final class VerifierPlace: Sendable {
+    let bell: Doorbell
+    private let number: UInt64
+    private let hub: EventHub
+
+    fileprivate init(_ bell: Doorbell, _ number: UInt64, _ hub: EventHub) {
+      self.bell = bell
+      self.number = number
+      self.hub = hub
+    }
+
+    func leave() {
+      hub.members.withLock { if $0.general.removeValue(forKey: number) != nil { $0.verifiers -= 1 } }
+    }
+
+    deinit { leave() }
+  }
+
+  /// Returns a place for the stream of a verifier, which hears of all accounts.
+  func verifierPlace(within limit: Int) throws(Refusal) -> VerifierPlace {
+    let bell = Doorbell()
+    let number = members.withLock { members -> UInt64? in
+      guard members.verifiers < limit else { return nil }
+      members.verifiers += 1
+      members.next += 1
+      members.general[members.next] = bell
+      if members.stopped { bell.ring(.over) }
+      return members.next
+    }
+    guard let number else { throw .all }
+    return VerifierPlace(bell, number, self)
+  }
 
   /// Notifies the streams of `account`. Call it after every commit with events; ``EventRelay`` covers other processes.
   func announce(_ account: AccountID) {

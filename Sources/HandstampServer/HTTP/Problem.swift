@@ -87,6 +87,13 @@ extension Problem {
     .tooManyRequests, "too_many_streams", "Too many event streams are open", detail: "Close one, or try again later.",
     retryAfter: 30)
 
+  /// Does not reveal whether the ID or the secret of an OAuth client is wrong.
+  static let invalidClient: Problem = {
+    var problem = Problem(.unauthorized, "invalid_client", "The client's credentials are not valid")
+    problem.headers[.wwwAuthenticate] = "Basic realm=\"oauth\""
+    return problem
+  }()
+
   static let wrongCredentials: Problem = {
     var problem = Problem(.unauthorized, "wrong_credentials", "The email address or the password is wrong")
     problem.headers[.wwwAuthenticate] = "Bearer"

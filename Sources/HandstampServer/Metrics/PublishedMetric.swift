@@ -62,6 +62,9 @@ struct PublishedMetric: Sendable {
     },
     PublishedMetric("refused_streams_total", "Event streams refused because too many were open.") { $0.refusedStreams },
     PublishedMetric("events_sent_total", "Events written to streams.") { $0.eventsSent },
+    PublishedMetric("open_feeds", "Open revocation feeds of verifiers.") { $0.openFeeds },
+    PublishedMetric("refused_feeds_total", "Revocation feeds refused because too many were open.") { $0.refusedFeeds },
+    PublishedMetric("revocations_sent_total", "Ended sessions written to revocation feeds.") { $0.revocationsSent },
     PublishedMetric("connections_total", "Connections accepted.") { $0.connections },
     PublishedMetric("open_connections", "Open connections.") { $0.openConnections },
     PublishedMetric("closed_idle_connections_total", "Idle connections closed for new ones.") {

@@ -59,6 +59,12 @@ public final class ServerMetrics: Sendable {
     public var refusedStreams = 0
     /// Events written to streams.
     public var eventsSent = 0
+    /// Revocation feeds of verifiers currently open.
+    public var openFeeds = 0
+    /// Revocation feeds refused because too many were open.
+    public var refusedFeeds = 0
+    /// Ended sessions written to revocation feeds.
+    public var revocationsSent = 0
     /// Connections accepted.
     public var connections = 0
     /// Connections currently open.

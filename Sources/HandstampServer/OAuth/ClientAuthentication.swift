@@ -33,6 +33,19 @@ struct ClientAuthentication: Sendable {
     }
   }
 
+  /// Returns the confidential client whose credentials are in the `Authorization` field, for requests without a form.
+  func confidentialClient(
+    _ request: Request, _ context: some SessionRequestContext
+  ) throws -> ConfiguredClient {
+    if let field = request.headers[.authorization], field.lowercased().hasPrefix("basic "),
+      let (id, secret) = ClientAuthentication.basic(field), let secret, let client = clients[id], client.has(secret)
+    {
+      return client
+    }
+    try limits.take(.clientFailures, from: limits.client(of: request, context))
+    throw Problem.invalidClient
+  }
+
   /// Returns the client that sends `form`: a confidential client sends its secret, by one method; a public client sends only
   /// its ID.
   private func caller(of request: Request, _ form: FormBody) throws(OAuthError) -> Caller {

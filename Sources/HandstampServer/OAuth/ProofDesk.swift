@@ -34,6 +34,10 @@ final class ProofDesk: Sendable {
   static let algorithm = "ES256"
   /// Maximum difference between a proof's time and the server's.
   static let tolerance = Duration.seconds(300)
+  /// How long a proof can be valid at most: made for a time in the future, and until it is as far in the past.
+  static let life = tolerance * 2 + .seconds(1)
+  /// How many used proofs of a key are remembered.
+  static let perKey = 128
   /// Length of a nonce's span, in seconds. A nonce is valid in the span in which it was made, and in the next one.
   private static let span: Int64 = 300
 
@@ -45,7 +49,7 @@ final class ProofDesk: Sendable {
   /// - Parameter former: a desk whose memory of used proofs continues in this one.
   init(address: String, keys: SigningKeys, continuing former: ProofDesk? = nil) {
     self.address = address
-    used = former?.used ?? Locked(ProofMemory())
+    used = former?.used ?? Locked(ProofMemory(life: ProofDesk.life, perKey: ProofDesk.perKey))
     key = SymmetricKey(data: keys.derived("handstamp dpop nonce"))
   }
 
@@ -60,16 +64,11 @@ final class ProofDesk: Sendable {
       guard token == nil else { throw .invalid }
       return nil
     }
-    guard fields.count == 1, let proof = SignedProof(fields[0]) else { throw .invalid }
-    guard proof.method == request.method.rawValue, isThis(proof.target, request.uri.path), !proof.id.isEmpty,
-      proof.id.utf8.count <= 256
-    else { throw .invalid }
-    if let token {
-      guard proof.tokenHash == Base64URL.encode(SHA256.hash(data: Array(token.utf8))) else { throw .invalid }
-    }
-    guard abs(proof.madeAt) < 1e12 else { throw .invalid }
+    guard fields.count == 1, let proof = PossessionProof(fields[0]) else { throw .invalid }
+    guard proof.isFor(request.method.rawValue, address + request.uri.path) else { throw .invalid }
+    guard token.map({ proof.isBound(to: $0) }) ?? true else { throw .invalid }
     // While the server's clock is doubted, the client's clock may agree with either time.
-    let madeAt = UnixTime(milliseconds: Int64(proof.madeAt * 1000))
+    let madeAt = proof.madeAt
     guard ProofDesk.isNear(madeAt, now) || ProofDesk.isNear(madeAt, time.wall) else { throw .invalid }
     guard let nonce = proof.nonce, isGood(nonce, at: now) else { throw .wantsNonce(self.nonce(at: now)) }
     let valid = Proof(thumbprint: proof.thumbprint, id: proof.id)
@@ -98,36 +97,6 @@ final class ProofDesk: Sendable {
   private func isGood(_ nonce: String, at now: UnixTime) -> Bool {
     let span = now.seconds / ProofDesk.span
     return [span, span - 1].contains { Secret(self.nonce(ofSpan: $0)) == Secret(nonce) }
-  }
-
-  /// Returns whether an address is the server's public address with this path. Ignores query and fragment.
-  private func isThis(_ uri: String, _ path: String) -> Bool {
-    guard let named = WebURL(uri), let own = WebURL(address + path) else { return false }
-    return named.origin == own.origin && named.path == own.path
-  }
-}
-
-/// A proof whose signature is valid for the key in it.
-private struct SignedProof {
-  /// The only algorithm, as in the metadata.
-  private static let algorithms: Set<JWSAlgorithm> = [.es256]
-
-  let thumbprint: String
-  let method, target, id: String
-  let madeAt: Double
-  let tokenHash, nonce: String?
-
-  init?(_ text: String) {
-    guard let token = CompactJWS(Array(text.utf8)),
-      let proven = token.payload(provingPossessionAs: "dpop+jwt", with: SignedProof.algorithms),
-      let claims = JSONValue(proven.payload), let method = claims["htm"]?.string, let target = claims["htu"]?.string,
-      let madeAt = claims["iat"]?.number, let id = claims["jti"]?.string
-    else { return nil }
-    let (hash, nonce) = (claims["ath"], claims["nonce"])
-    guard hash == nil || hash?.string != nil, nonce == nil || nonce?.string != nil else { return nil }
-    (self.method, self.target, self.id, self.madeAt) = (method, target, id, madeAt)
-    (tokenHash, self.nonce) = (hash?.string, nonce?.string)
-    thumbprint = proven.key.thumbprint
   }
 }
 #endif

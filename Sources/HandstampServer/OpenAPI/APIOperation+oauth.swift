@@ -56,6 +56,20 @@ extension APIOperation {
               ]))
         ]),
       APIOperation(
+        method: .get, path: "/v1/revocations", tag: "oauth",
+        summary: "The sessions that have ended, as server-sent events, for verifiers of access tokens.",
+        access: .client,
+        parameters: [
+          [
+            "name": "Last-Event-ID", "in": "header", "required": false,
+            "schema": S.string("The ID of the last event received."),
+          ]
+        ],
+        answers: [
+          APIAnswer(status: 200, content: .other(type: "text/event-stream")), .problem(401, "invalid_client"),
+          .problem(403, "not_offered"),
+        ]),
+      APIOperation(
         method: .post, path: "/oauth/device_authorization", tag: "oauth",
         summary: "Begin a sign-in on another device (RFC 8628).", access: .client,
         body: form([:], ["scope": S.string(), "resource": S.string()]),

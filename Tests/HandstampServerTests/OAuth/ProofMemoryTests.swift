@@ -1,5 +1,6 @@
 #if Programs
 import HandstampCore
+import HandstampJOSE
 import Testing
 
 @testable import HandstampServer
@@ -8,7 +9,9 @@ import Testing
   /// A memory whose mutating calls can be expectations.
   private final class Memory {
     private var memory: ProofMemory
-    init(capacity: Int = 1000) { memory = ProofMemory(capacity: capacity) }
+    init(capacity: Int = 1000) {
+      memory = ProofMemory(life: ProofDesk.life, perKey: ProofDesk.perKey, capacity: capacity)
+    }
 
     func contains(_ id: String, of key: String) -> Bool { memory.contains(id, of: key) }
     func insert(_ id: String, of key: String, at seconds: Int64) -> Bool {
@@ -33,7 +36,7 @@ import Testing
   @Test func `forgets a key's own oldest proofs, and no other key's`() {
     let memory = Memory()
     #expect(memory.insert("0", of: "quiet", at: 0))
-    for number in 0..<ProofMemory.perKey { #expect(memory.insert("\(number)", of: "busy", at: 0)) }
+    for number in 0..<ProofDesk.perKey { #expect(memory.insert("\(number)", of: "busy", at: 0)) }
     #expect(memory.contains("0", of: "busy"))
     #expect(memory.insert("more", of: "busy", at: 0))
     #expect(!memory.contains("0", of: "busy"))

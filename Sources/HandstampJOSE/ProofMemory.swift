@@ -1,18 +1,13 @@
-#if Server
+#if JOSE
 import Crypto
-import HandstampCore
+package import HandstampModel
 
 /// The proofs of possession that were used, so that each works once (RFC 9449 section 11.1).
 ///
-/// It forgets rather than refuses: a key's oldest proofs after ``perKey`` newer ones, the keys not used for longest after
+/// It forgets rather than refuses: a key's oldest proofs after `perKey` newer ones, the keys not used for longest after
 /// `capacity` proofs in all, and every proof once its time has passed. So a client can only push out its own proofs, as long
 /// as it has few keys.
-struct ProofMemory: Sendable {
-  /// How many proofs of a key are remembered.
-  static let perKey = 128
-  /// How long a proof can be valid at most: made for a time in the future, and until it is as far in the past.
-  private static let life = ProofDesk.tolerance * 2 + .seconds(1)
-
+package struct ProofMemory: Sendable {
   /// The last proofs of one key, in a ring.
   private struct Ring: Sendable {
     private var proofs: [UInt64] = []
@@ -22,17 +17,21 @@ struct ProofMemory: Sendable {
     func contains(_ proof: UInt64) -> Bool { proofs.contains(proof) }
 
     /// Returns whether it has one more than before.
-    mutating func add(_ proof: UInt64) -> Bool {
-      guard proofs.count == perKey else {
+    mutating func add(_ proof: UInt64, capacity: Int) -> Bool {
+      guard proofs.count >= capacity else {
         proofs.append(proof)
         return true
       }
       proofs[oldest] = proof
-      oldest = (oldest + 1) % perKey
+      oldest = (oldest + 1) % proofs.count
       return false
     }
   }
 
+  /// How long a proof can be valid at most, from the first use of it.
+  private let life: Duration
+  /// How many proofs of a key are remembered.
+  private let perKey: Int
   /// How many proofs are remembered in all, at least; at most twice as many.
   private let capacity: Int
   // Two generations instead of an order of all keys: nothing is ever sorted or searched.
@@ -42,16 +41,20 @@ struct ProofMemory: Sendable {
   private var count = 0
   private var began = UnixTime(seconds: 0)
 
-  init(capacity: Int = 100_000) { self.capacity = capacity }
+  package init(life: Duration, perKey: Int, capacity: Int = 100_000) {
+    self.life = life
+    self.perKey = max(1, perKey)
+    self.capacity = capacity
+  }
 
   /// Returns whether a proof was used and is remembered.
-  func contains(_ id: String, of key: String) -> Bool {
+  package func contains(_ id: String, of key: String) -> Bool {
     (young[key] ?? old[key])?.contains(ProofMemory.digest(id)) ?? false
   }
 
   /// Remembers a proof. Returns `false` if it already was.
-  mutating func insert(_ id: String, of key: String, at now: UnixTime) -> Bool {
-    if count >= capacity || now.since(began) >= ProofMemory.life {
+  package mutating func insert(_ id: String, of key: String, at now: UnixTime) -> Bool {
+    if count >= capacity || now.since(began) >= life {
       (old, young, count, began) = (young, [:], 0, now)
     }
     if young[key] == nil, let ring = old.removeValue(forKey: key) {
@@ -60,7 +63,7 @@ struct ProofMemory: Sendable {
     }
     let digest = ProofMemory.digest(id)
     guard young[key]?.contains(digest) != true else { return false }
-    if young[key, default: Ring()].add(digest) { count += 1 }
+    if young[key, default: Ring()].add(digest, capacity: perKey) { count += 1 }
     return true
   }
 

@@ -1,0 +1,134 @@
+#if Programs
+import ArgumentParser
+import Foundation
+import HandstampCore
+import HandstampServer
+import HandstampSupport
+import HandstampVerifier
+import Hummingbird
+import Logging
+import NIOCore
+import ServiceLifecycle
+import UnixSignals
+
+/// `handstamp gate`.
+struct Gate: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "let a proxy ask whether to admit a request",
+    discussion: """
+      verifies access tokens for a service in any language: a proxy asks /verify before it passes a request on, and gets 200
+      with Handstamp-Subject, -Session, -Client and -Scope, or the answer for the client; /verify?scope=read asks for a scope
+
+      prints its address on stdout once it accepts connections, and logs to stderr; on SIGTERM or SIGINT it stops
+
+      every setting can be given as a flag or as an environment variable (HANDSTAMP_GATE_PUBLIC_URL for --public-url)
+
+      it listens on this machine only, and believes what the proxy says of the request: the proxy has to set the header
+      fields named by --headers itself, so that no client can
+      """)
+
+  @Option(help: GateSetting.issuer.help) var issuer: String?
+  @Option(help: GateSetting.audience.help) var audience: String?
+  @Option(help: GateSetting.listen.help) var listen: String?
+  @Option(help: GateSetting.publicURL.help) var publicURL: String?
+  @Option(help: GateSetting.headers.help) var headers: String?
+  @Option(help: GateSetting.keys.help) var keys: String?
+  @Option(help: GateSetting.feed.help) var feed: String?
+  @Option(help: GateSetting.clientID.help) var clientID: String?
+  @Option(help: GateSetting.clientSecretFile.help) var clientSecretFile: String?
+  @Option(help: GateSetting.whenLost.help) var whenLost: String?
+  @Option(help: GateSetting.algorithms.help) var algorithms: String?
+  @Option(help: GateSetting.leeway.help) var leeway: String?
+  @Option(help: GateSetting.firstPartyClients.help) var firstPartyClients: String?
+  @Option(help: GateSetting.requireProofs.help) var requireProofs: String?
+  @Option(help: GateSetting.logLevel.help) var logLevel: String?
+
+  private var flags: [GateSetting: String] {
+    [
+      .issuer: issuer, .audience: audience, .listen: listen, .publicURL: publicURL, .headers: headers, .keys: keys,
+      .feed: feed, .clientID: clientID, .clientSecretFile: clientSecretFile, .whenLost: whenLost,
+      .algorithms: algorithms, .leeway: leeway, .firstPartyClients: firstPartyClients, .requireProofs: requireProofs,
+      .logLevel: logLevel,
+    ].compactMapValues { $0 }
+  }
+
+  func run() async throws {
+    let settings = try GateSettings(flags: flags, environment: ProcessInfo.processInfo.environment)
+    let logger = ServerLog(level: settings.logLevel).logger
+    let verifier = try settings.makeVerifier(logger)
+    let address: BindAddress
+    let name: String
+    switch settings.address {
+    case .loopback(let host, let port):
+      address = .hostname(host, port: port)
+      name = host.contains(":") ? "[\(host)]" : host
+    case .unixSocket(let path):
+      try Gate.makeRoom(for: path)
+      // For the owner and the group, to which the proxy has to belong.
+      umask(0o117)
+      address = .unixDomainSocket(path: path)
+      name = path
+    }
+    // Its own words about starting and stopping are those of every service.
+    var quiet = logger
+    quiet.logLevel = max(.warning, settings.logLevel)
+    let app = Application(
+      responder: GateResponder(verifier: verifier, publicURL: settings.publicURL, headers: settings.headers),
+      server: .sturdyHTTP1(configuration: .init(idleTimeout: .seconds(120))),
+      configuration: ApplicationConfiguration(address: address),
+      onServerRunning: { channel in
+        let port = channel.localAddress?.port
+        Terminal.out(port.map { "http://\(name):\($0)" } ?? name)
+      }, logger: quiet)
+    let group = ServiceGroup(
+      configuration: ServiceGroupConfiguration(
+        services: [FollowedFeed(verifier: verifier), app], gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet))
+    do { try await group.run() } catch let error as IOError {
+      throw Refusal(
+        .configuration, "cannot listen on \(name): \(String(cString: strerror(error.errnoCode)))",
+        hint: GateSetting.listen.hint)
+    }
+    if case .unixSocket(let path) = settings.address { unlink(path) }
+  }
+
+  /// Removes a socket that a former process has left.
+  private static func makeRoom(for path: String) throws(Refusal) {
+    guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return }
+    guard facts[.type] as? FileAttributeType == .typeSocket else {
+      throw Refusal(.configuration, "\(path) exists, and is no socket", hint: GateSetting.listen.hint)
+    }
+    guard !isInUse(path) else {
+      throw Refusal(.configuration, "another process listens on \(path)", hint: "stop it, or use another path")
+    }
+    unlink(path)
+  }
+
+  private static func isInUse(_ path: String) -> Bool {
+    #if canImport(Darwin)
+    let descriptor = socket(AF_UNIX, SOCK_STREAM, 0)
+    #else
+    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    #endif
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+    return withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+      }
+    }
+  }
+}
+
+/// The verifier's feed, as long as the gate is open.
+private struct FollowedFeed: Service, CustomStringConvertible {
+  let verifier: TokenVerifier
+  var description: String { "FollowedFeed" }
+
+  func run() async throws {
+    await cancelWhenGracefulShutdown { await verifier.run() }
+  }
+}
+#endif

@@ -1,0 +1,130 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampSupport
+import HandstampVerifier
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+
+/// Answers a proxy's question whether to admit a request.
+///
+/// `/verify` is answered 200 with the identity in header fields, or with what the client shall get: 401, 403 or 503 with
+/// problem+json. `?scope=` names the scopes that are needed, and may be repeated: it is in the proxy's configuration, out of the
+/// client's reach. `/health` tells the state of the feed.
+struct GateResponder: HTTPResponder {
+  /// The longest original URI, in bytes.
+  private static let longest = 16 << 10
+
+  let verifier: TokenVerifier
+  let publicURL: String
+  let headers: GateSettings.Headers
+
+  @concurrent func respond(to request: Hummingbird.Request, context: BasicRequestContext) async throws -> Response {
+    switch request.uri.path {
+    case "/verify": await verify(request, context.logger)
+    case "/health": health()
+    default: GateResponder.problem(.notFound, "not_found", "Not found")
+    }
+  }
+
+  private func verify(_ request: Hummingbird.Request, _ logger: Logger) async -> Response {
+    guard let path = only(headers.uri, request), let method = only(headers.method, request), path.hasPrefix("/"),
+      path.utf8.count <= GateResponder.longest, !method.isEmpty
+    else {
+      logger.warning(
+        "The proxy does not say what the client asked for",
+        metadata: ["handstamp.headers": "\(headers.uri), \(headers.method)"])
+      return GateResponder.problem(
+        .internalServerError, "internal", "The gate is not set up correctly",
+        detail: "The proxy must send \(headers.uri) and \(headers.method).")
+    }
+    let scopes = request.uri.queryParameters.getAll("scope").flatMap { $0.split(separator: " ").map(String.init) }
+    let access = AccessRequest(
+      method: method, url: publicURL + path, authorization: request.headers[values: .authorization],
+      proofs: request.headers[values: .proof])
+    do throws(RefusedRequest) {
+      return admission(try await verifier.authenticate(access, requiring: scopes))
+    } catch {
+      logger.debug("Request refused", metadata: ["handstamp.cause": "\(error.cause)"])
+      var fields = HTTPFields()
+      for field in error.answer.headers {
+        if let name = HTTPField.Name(field.name) { fields.append(HTTPField(name: name, value: field.value)) }
+      }
+      return Response(
+        status: .init(code: error.answer.status), headers: fields,
+        body: .init(byteBuffer: ByteBuffer(bytes: error.answer.body)))
+    }
+  }
+
+  /// All fields are there in any case, so that a proxy that copies them replaces what a client may have sent.
+  private func admission(_ identity: TokenIdentity) -> Response {
+    var fields: HTTPFields = [.cacheControl: "no-store"]
+    fields[.subject] = GateResponder.escaped(identity.subject)
+    fields[.session] = GateResponder.escaped(identity.sessionID ?? "")
+    fields[.client] = GateResponder.escaped(identity.clientID)
+    fields[.scopes] = identity.scopes.map(GateResponder.escaped).joined(separator: " ")
+    return Response(status: .ok, headers: fields)
+  }
+
+  private func health() -> Response {
+    guard let status = verifier.feedStatus else {
+      return GateResponder.json(.ok, #"{"status":"ok","feed":"off"}"#)
+    }
+    let since = status.completeUntil.map { #","complete_until":"\#($0)""# } ?? ""
+    let fault = status.isLive ? nil : status.lastFault
+    let cause = fault.map { #","cause":"# + JSONString.quoted($0) } ?? ""
+    return GateResponder.json(
+      status.isLive ? .ok : .serviceUnavailable,
+      #"{"status":"\#(status.isLive ? "ok" : "feed_lost")","feed":"\#(status.isLive ? "live" : "lost")","sessions":\#(status.sessions)\#(since)\#(cause)}"#
+    )
+  }
+
+  /// The value of a field that must be there once.
+  private func only(_ name: String, _ request: Hummingbird.Request) -> String? {
+    guard let name = HTTPField.Name(name), case let values = request.headers[values: name], values.count == 1 else {
+      return nil
+    }
+    return values[0]
+  }
+
+  /// Visible ASCII stays, except `%`; everything else is percent-encoded (RFC 3986 section 2.1).
+  static func escaped(_ text: String) -> String {
+    var escaped: [UInt8] = []
+    for byte in text.utf8 {
+      if (0x21...0x7E).contains(byte), byte != UInt8(ascii: "%") {
+        escaped.append(byte)
+      } else {
+        PercentEncoding.escape(byte, into: &escaped)
+      }
+    }
+    return String(decoding: escaped, as: UTF8.self)
+  }
+
+  private static func problem(
+    _ status: HTTPResponse.Status, _ code: String, _ title: String, detail: String? = nil
+  ) -> Response {
+    let detail = detail.map { #","detail":"# + JSONString.quoted($0) } ?? ""
+    let body =
+      #"{"type":"urn:handstamp:problem:\#(code)","title":"\#(title)","status":\#(status.code)\#(detail),"code":"\#(code)"}"#
+    var response = json(status, body)
+    response.headers[.contentType] = "application/problem+json"
+    return response
+  }
+
+  private static func json(_ status: HTTPResponse.Status, _ text: String) -> Response {
+    Response(
+      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+      body: .init(byteBuffer: ByteBuffer(string: text)))
+  }
+}
+
+extension HTTPField.Name {
+  fileprivate static let proof = Self("DPoP")!
+  fileprivate static let subject = Self("Handstamp-Subject")!
+  fileprivate static let session = Self("Handstamp-Session")!
+  fileprivate static let client = Self("Handstamp-Client")!
+  fileprivate static let scopes = Self("Handstamp-Scope")!
+}
+#endif

@@ -1,0 +1,67 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HTTPTypes
+import Hummingbird
+import Logging
+
+/// The feed of ended sessions, for services that verify access tokens by themselves.
+struct RevocationsController: Sendable {
+  let registry: Registry
+  let authentication: ClientAuthentication
+  let hub: EventHub
+  let metrics: ServerMetrics
+  let clock: ServerClock
+  /// Lifetime of this server's own access tokens.
+  let life: Duration
+  /// Time between two confirmations.
+  let interval: Duration
+  /// Maximum number of feeds.
+  let limit: Int
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    routes.get("/v1/revocations", use: revocations)
+  }
+
+  /// `GET /v1/revocations`: streams the sessions that have ended, those first whose access tokens may be valid still, or those
+  /// after `Last-Event-ID`. For clients that may introspect every token.
+  @concurrent func revocations(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let client = try authentication.confidentialClient(request, context)
+    guard client.introspects else { throw Problem.notOffered("This client may not follow ended sessions") }
+    let place = try place()
+    let channel = context.channel
+    let stream = RevocationStream(
+      registry: registry, clock: clock, life: life, interval: interval,
+      start: try await RevocationCursor.start(
+        after: request.headers[.lastEventID], in: registry, now: clock.now, life: life),
+      place: place, eventLoop: channel.eventLoop, metrics: metrics, abort: { channel.close(promise: nil) })
+    let logger = context.logger
+    let exchange = (context as? ServerContext)?.exchange
+    return Response(
+      status: .ok,
+      headers: [
+        .contentType: "text/event-stream", .cacheControl: "no-store", .connection: "close", .xAccelBuffering: "no",
+      ],
+      body: .init { writer in
+        do {
+          if let exchange {
+            try await stream.run(&writer, watching: exchange)
+          } else {
+            try await request.body.consumeWithCancellationOnInboundClose { _ in try await stream.run(&writer) }
+          }
+        } catch is RegistryError {
+          // The verifier notices the silence at once, because the stream ends.
+          logger.error("Revocation feed ended, store unavailable")
+        }
+        try await writer.finish(nil)
+      })
+  }
+
+  private func place() throws(Problem) -> EventHub.VerifierPlace {
+    do throws(EventHub.Refusal) { return try hub.verifierPlace(within: limit) } catch {
+      metrics.update { $0.refusedFeeds += 1 }
+      throw .tooManyStreams
+    }
+  }
+}
+#endif

@@ -1,0 +1,38 @@
+#if Verifier
+import HandstampCore
+import HandstampJOSE
+import HandstampSupport
+
+/// Asks the server whether a token is active (RFC 7662), while the feed is lost.
+struct Introspector: Sendable {
+  private let url: String
+  private let authorization: Secret
+  private let transport: any Transport
+
+  init(url: String, settings: FeedSettings, transport: any Transport) {
+    self.url = url
+    authorization = BasicCredentials.field(settings.clientID, settings.clientSecret)
+    self.transport = transport
+  }
+
+  /// - Throws: `sessionEnded` if the server says that a token which is valid by itself is not active;
+  ///   `unavailable` unless it says that this very token is.
+  func requireActive(_ token: String, _ identity: TokenIdentity) async throws(AccessRefusal) {
+    let answer = try? await transport.send(
+      TransportRequest(
+        method: "POST", url: url,
+        headers: [
+          HeaderField("Authorization", authorization.withExposed { $0 }), HeaderField("Accept", "application/json"),
+          HeaderField("Content-Type", "application/x-www-form-urlencoded"),
+        ], body: Array("token=\(PercentEncoding.encode(token))".utf8), timeout: .seconds(5),
+        maximumResponseSize: 64 << 10))
+    guard let answer, answer.status == 200, let json = JSONValue(answer.body),
+      case .bool(let isActive)? = json["active"]
+    else { throw .unavailable(.introspection) }
+    guard isActive else { throw .sessionEnded }
+    guard json["sub"]?.string == identity.subject, json["jti"]?.string ?? identity.tokenID == identity.tokenID else {
+      throw .unavailable(.introspection)
+    }
+  }
+}
+#endif

@@ -1,0 +1,159 @@
+#if Verifier
+public import HandstampAsyncHTTP
+public import HandstampCore
+import HandstampJOSE
+
+/// Verifies access tokens of one issuer (RFC 9068) without asking it: by its keys, and by the sessions that it says have ended.
+///
+/// ```swift
+/// let verifier = try TokenVerifier(
+///   VerifierConfiguration(issuer: "https://id.example.org", audiences: ["https://api.example.org"]))
+/// let identity = try await verifier.verify(token)
+/// ```
+///
+/// With ``VerifierConfiguration/feed``, ``run()`` has to run for as long as the verifier is used. Any number of tasks may verify at
+/// once.
+public final class TokenVerifier: Sendable {
+  public let configuration: VerifierConfiguration
+  private let rules: TokenRules
+  private let keys: KeyFetcher
+  private let feed: FeedReader?
+  private let introspector: Introspector?
+  private let proofs: ProofCheck
+
+  /// - Parameter transport: sends the verifier's own requests: for keys, the feed, and introspection.
+  /// - Throws: ``VerifierFault``.
+  public init(
+    _ configuration: VerifierConfiguration, transport: any Transport = AsyncHTTPTransport.shared
+  ) throws(VerifierFault) {
+    try configuration.check()
+    self.configuration = configuration
+    let algorithms = Set(configuration.algorithms.map(\.jws))
+    if case .fixed(let text) = configuration.keys {
+      guard let set = JWKSet(Array(text.utf8)), set.keys.contains(where: { algorithms.contains($0.key.algorithm) })
+      else { throw .badKeys }
+    }
+    rules = TokenRules(
+      issuer: configuration.issuer, audiences: configuration.audiences, algorithms: algorithms,
+      leeway: configuration.leeway, firstPartyClients: configuration.firstPartyClients)
+    let clock = configuration.clock
+    keys = KeyFetcher(
+      source: configuration.keys, issuer: configuration.issuer, policy: configuration.keyPolicy, transport: transport,
+      clock: clock)
+    feed = configuration.feed.map {
+      FeedReader(
+        url: configuration.feedURL($0), settings: $0, transport: transport, clock: clock, leeway: configuration.leeway,
+        logger: configuration.logger)
+    }
+    introspector = configuration.feed.flatMap {
+      guard $0.whenLost.last == .introspect else { return nil }
+      return Introspector(url: configuration.introspectionURL($0), settings: $0, transport: transport)
+    }
+    proofs = ProofCheck(life: configuration.proofLife, leeway: configuration.leeway)
+  }
+
+  /// Follows the feed until the task is cancelled; without a feed, it only waits for that.
+  ///
+  /// It never fails: a lost feed is connected again, see ``feedStatus``.
+  public func run() async {
+    if let feed {
+      await feed.run()
+    } else {
+      for await _ in AsyncStream(Void.self, { _ in }) {}
+    }
+  }
+
+  /// The state of the feed; `nil` without one.
+  public var feedStatus: FeedStatus? { feed?.status }
+
+  /// Verifies a bearer token.
+  ///
+  /// A token that is bound to a key is refused: it counts only with a proof, see ``authenticate(_:requiring:)``.
+  ///
+  /// - Parameter scopes: the scopes that it must have been granted, all of them.
+  public func verify(_ token: String, requiring scopes: [String] = []) async throws(AccessRefusal) -> TokenIdentity {
+    let identity = try await claims(of: Array(token.utf8))
+    guard identity.keyThumbprint == nil, !configuration.requiresProofs else { throw .tokenInvalid(.scheme) }
+    return try await admitted(identity, token: token, requiring: scopes)
+  }
+
+  /// Verifies the token of a request, and the proof of possession that it may need (RFC 9449 section 7).
+  ///
+  /// - Parameter scopes: the scopes that the token must have been granted, all of them.
+  /// - Throws: ``RefusedRequest``, with the response to send.
+  public func authenticate(
+    _ request: AccessRequest, requiring scopes: [String] = []
+  ) async throws(RefusedRequest) -> TokenIdentity {
+    let (scheme, token): (TokenScheme, Substring)
+    do throws(AccessRefusal) { (scheme, token) = try request.token() } catch {
+      throw RefusedRequest(error, request.scheme)
+    }
+    do throws(AccessRefusal) {
+      let identity = try await claims(of: Array(token.utf8))
+      try checkProof(of: request, token, identity, scheme)
+      return try await admitted(identity, token: String(token), requiring: scopes)
+    } catch { throw RefusedRequest(error, scheme) }
+  }
+
+  /// The claims of a genuine token. Bad tokens cost at most one signature check.
+  private func claims(of token: [UInt8]) async throws(AccessRefusal) -> TokenIdentity {
+    guard let jws = CompactJWS(token), let header = jws.header else { throw .tokenInvalid(.malformed) }
+    try rules.check(header)
+    let key = try await keys.key(KeyCache.Name(id: header.keyID, algorithm: header.algorithm))
+    guard let payload = jws.payload(under: header, signedBy: key) else { throw .tokenInvalid(.signature) }
+    return try rules.identity(in: payload, at: configuration.clock.now())
+  }
+
+  private func checkProof(
+    of request: AccessRequest, _ token: Substring, _ identity: TokenIdentity, _ scheme: TokenScheme
+  ) throws(AccessRefusal) {
+    guard let thumbprint = identity.keyThumbprint else {
+      guard scheme == .bearer, !configuration.requiresProofs else { throw .tokenInvalid(.scheme) }
+      return
+    }
+    guard scheme == .dpop else { throw .tokenInvalid(.scheme) }
+    try proofs.check(request, token: token, thumbprint: thumbprint, at: configuration.clock.now())
+  }
+
+  /// The identity, if its session has not ended and its scopes suffice.
+  private func admitted(
+    _ identity: TokenIdentity, token: String, requiring scopes: [String]
+  ) async throws(AccessRefusal) -> TokenIdentity {
+    var identity = identity
+    identity.assurance = try await assurance(of: identity, token: token)
+    guard identity.has(scopes: scopes) else { throw .insufficientScope(scopes) }
+    return identity
+  }
+
+  private func assurance(of identity: TokenIdentity, token: String) async throws(AccessRefusal) -> SessionAssurance {
+    guard let feed, let settings = configuration.feed else { return .expiryOnly }
+    // Its end could not be noticed.
+    guard let session = identity.sessionID else { throw .tokenInvalid(.claims) }
+    let (hasEnded, standing) = feed.answer(for: session)
+    if hasEnded { throw .sessionEnded }
+    let since: UnixTime?
+    switch standing {
+    case .live: return .live
+    case .incomplete: since = nil
+    case .lost(let lostAt):
+      let age = configuration.clock.uptime() - lostAt
+      let then = configuration.clock.now().advanced(by: .zero - age)
+      // The silence after which a feed counts as lost is part of the time.
+      if age <= settings.whenLost.tolerance { return .stale(since: then) }
+      since = then
+    }
+    guard let introspector else { throw .unavailable(.revocations(since: since)) }
+    try await introspector.requireActive(token, identity)
+    return .introspected
+  }
+}
+
+extension VerifierConfiguration.Algorithm {
+  var jws: JWSAlgorithm {
+    switch self {
+    case .es256: .es256
+    case .rs256: .rs256
+    }
+  }
+}
+#endif

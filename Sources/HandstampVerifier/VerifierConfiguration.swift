@@ -1,0 +1,105 @@
+#if Verifier
+import HandstampCore
+import HandstampSupport
+public import Logging
+
+/// Which access tokens a ``TokenVerifier`` accepts, and what it asks its issuer for.
+public struct VerifierConfiguration: Sendable {
+  /// An accepted signature algorithm (RFC 7518 section 3.1). A key has one algorithm: a header cannot choose another.
+  public enum Algorithm: String, Sendable, Hashable, CaseIterable {
+    case es256 = "ES256"
+    case rs256 = "RS256"
+  }
+
+  /// The `iss` of every token: the server's public URL, byte for byte.
+  public var issuer: String
+  /// The `aud` values that stand for this API; a token needs one of them. A Handstamp server's own tokens have its issuer.
+  public var audiences: Set<String>
+  /// Where the keys are. Default: `/.well-known/jwks.json` of the issuer, as at a Handstamp server.
+  public var keys: KeySource
+  public var keyPolicy: KeyPolicy
+  /// Default: both. RFC 9068 section 2.1 demands RS256 of issuers; a Handstamp server signs with ES256 unless told otherwise.
+  public var algorithms: Set<Algorithm>
+  /// How far the issuer's clock and this machine's may differ. A token is accepted so much longer. Default 10 s, at most 5 min.
+  public var leeway: Duration
+  /// The clients whose tokens need no scope if they have none: the issuer's own apps. Default: none.
+  public var firstPartyClients: Set<String>
+  /// How long a proof of possession may be used after it was made, at most 5 min. Default 60 s, and ``leeway``.
+  public var proofLife: Duration
+  /// Whether tokens that are bound to no key are refused. Default `false`.
+  public var requiresProofs: Bool
+  /// The feed of ended sessions; `nil` for issuers without one: tokens are then valid until they expire.
+  public var feed: FeedSettings?
+  public var logger: Logger
+  /// The clocks, which tests replace.
+  var clock = VerifierClock.system
+
+  public init(
+    issuer: String, audiences: Set<String>, keys: KeySource? = nil, keyPolicy: KeyPolicy = KeyPolicy(),
+    algorithms: Set<Algorithm> = Set(Algorithm.allCases), leeway: Duration = .seconds(10),
+    firstPartyClients: Set<String> = [], proofLife: Duration = .seconds(60), requiresProofs: Bool = false,
+    feed: FeedSettings? = nil, logger: Logger = Logger(label: "handstamp.verifier")
+  ) {
+    self.issuer = issuer
+    self.audiences = audiences
+    self.keys = keys ?? .url(issuer + "/.well-known/jwks.json")
+    self.keyPolicy = keyPolicy
+    self.algorithms = algorithms
+    self.leeway = min(max(.zero, leeway), .seconds(300))
+    self.firstPartyClients = firstPartyClients
+    self.proofLife = min(max(.seconds(1), proofLife), .seconds(300))
+    self.requiresProofs = requiresProofs
+    self.feed = feed
+    self.logger = logger
+  }
+
+  /// - Throws: ``VerifierFault`` for what could never verify a token, or would send a secret in the clear.
+  func check() throws(VerifierFault) {
+    guard let issuer = Origin(issuer), issuer.isTrustworthy else { throw .badIssuer(self.issuer) }
+    guard !audiences.isEmpty, !audiences.contains("") else { throw .noAudience }
+    guard !algorithms.isEmpty else { throw .noAlgorithm }
+    switch keys {
+    case .url(let url): try VerifierConfiguration.requireTrustworthy(url)
+    case .metadata, .fixed: break
+    }
+    guard let feed else { return }
+    guard !feed.clientID.isEmpty else { throw .noClient }
+    try VerifierConfiguration.requireTrustworthy(feedURL(feed))
+    try VerifierConfiguration.requireTrustworthy(introspectionURL(feed))
+  }
+
+  private static func requireTrustworthy(_ url: String) throws(VerifierFault) {
+    guard Origin(url)?.isTrustworthy == true else { throw .badURL(url) }
+  }
+
+  func feedURL(_ feed: FeedSettings) -> String { feed.url ?? issuer + "/v1/revocations" }
+  func introspectionURL(_ feed: FeedSettings) -> String { feed.introspectionURL ?? issuer + "/oauth/introspect" }
+}
+
+/// An error in the configuration of a verifier.
+public enum VerifierFault: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The issuer is no `https` URL, and none of this machine.
+  case badIssuer(String)
+  /// An address is no `https` URL, and none of this machine.
+  case badURL(String)
+  /// No audience is accepted: every token would be refused.
+  case noAudience
+  /// No algorithm is accepted.
+  case noAlgorithm
+  /// The fixed keys are no JWK Set with a key of an accepted algorithm.
+  case badKeys
+  /// The feed has no client ID.
+  case noClient
+
+  public var description: String {
+    switch self {
+    case .badIssuer(let url): "not an https URL of an issuer: \(url)"
+    case .badURL(let url): "not an https URL: \(url)"
+    case .noAudience: "no audience is accepted"
+    case .noAlgorithm: "no algorithm is accepted"
+    case .badKeys: "the keys are not a JWK Set with a key of an accepted algorithm"
+    case .noClient: "the revocation feed needs a client ID"
+    }
+  }
+}
+#endif

@@ -1,0 +1,104 @@
+#if Programs
+import Crypto
+import HandstampAsyncHTTP
+import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+import Testing
+
+@testable import HandstampServer
+@testable import HandstampVerifier
+
+/// A verifier and a server, over a socket.
+@Suite(.timeLimit(.minutes(5))) struct `A verifier of the server's tokens` {
+  private static func run(
+    whenLost policy: LostFeedPolicy = .refuse, body: (TestServer, TokenVerifier) async throws -> Void
+  ) async throws {
+    let clients = try TestServer.clients()
+    try await TestServer.run {
+      $0.clients = clients
+    } body: { test async throws in
+      var configuration = VerifierConfiguration(
+        issuer: "https://id.example.org", audiences: ["https://id.example.org"],
+        keys: .url(test.client.base + "/.well-known/jwks.json"), firstPartyClients: ["handstamp"],
+        feed: FeedSettings(
+          clientID: "api", clientSecret: Secret(TestServer.secret), url: test.client.base + "/v1/revocations",
+          whenLost: policy, silence: .seconds(240), introspectionURL: test.client.base + "/oauth/introspect"))
+      configuration.clock = VerifierClock(now: { test.clock.now }, uptime: VerifierClock.system.uptime)
+      let transport = AsyncHTTPTransport()
+      let verifier = try TokenVerifier(configuration, transport: transport)
+      let running = Task { await verifier.run() }
+      #expect(await eventually { verifier.feedStatus?.isLive == true })
+      do { try await body(test, verifier) } catch {
+        running.cancel()
+        throw error
+      }
+      running.cancel()
+      await running.value
+      await transport.shutdown()
+    }
+  }
+
+  private func refusal(_ verifier: TokenVerifier, _ token: String) async -> AccessRefusal? {
+    do throws(AccessRefusal) {
+      _ = try await verifier.verify(token)
+      return nil
+    } catch { return error }
+  }
+
+  @Test func `admits them until their session ends, however it ends`() async throws {
+    try await Self.run { test, verifier async throws in
+      let phone = try await test.signUp(device: "phone")
+      let identity = try await verifier.verify(phone.access, requiring: ["anything"])
+      #expect(identity.subject == phone.account)
+      #expect(identity.sessionID == phone.id)
+      #expect(identity.assurance == .live)
+      #expect(identity.hasAllScopes)
+      #expect(identity.authenticatedAt != nil)
+      let laptop = try await test.signIn(device: "laptop")
+      #expect(await refusal(verifier, laptop.access) == nil)
+      // Revoked, replaced, signed out, copied.
+      _ = try await test.client.send("DELETE", "/v1/sessions/\(laptop.id)", token: phone.access)
+      #expect(await eventually { await refusal(verifier, laptop.access) == .sessionEnded })
+      _ = try await test.signIn(device: "phone")
+      #expect(await eventually { await refusal(verifier, phone.access) == .sessionEnded })
+      let tablet = try await test.signIn(device: "tablet")
+      _ = try await test.refresh(tablet.refresh, key: .fresh)
+      _ = try await test.refresh(tablet.refresh, key: .fresh)
+      #expect(await eventually { await refusal(verifier, tablet.access) == .sessionEnded })
+      let last = try await test.signIn(device: "last")
+      _ = try await test.client.post("/oauth/revoke", form: "token=\(last.handle)")
+      #expect(await eventually { await refusal(verifier, last.access) == .sessionEnded })
+      let watch = try await test.signIn(device: "watch")
+      test.clock.advance(by: .seconds(611))
+      guard case .tokenExpired? = await refusal(verifier, watch.access) else {
+        Issue.record("an expired token is not refused as one")
+        return
+      }
+    }
+  }
+
+  @Test func `knows an old end after it was away, and asks while the feed is lost`() async throws {
+    try await Self.run(whenLost: .introspect) { test, verifier async throws in
+      let phone = try await test.signUp(device: "phone")
+      let laptop = try await test.signIn(device: "laptop")
+      #expect(await refusal(verifier, laptop.access) == nil)
+      // The store fails, and with it the feed; introspection cannot answer either.
+      test.store.fail(.all)
+      #expect(await eventually { test.metrics.openFeeds == 0 })
+      test.store.fail(.none)
+      _ = try await test.client.send("DELETE", "/v1/sessions/\(laptop.id)", token: phone.access)
+      #expect(await eventually { await refusal(verifier, laptop.access) == .sessionEnded })
+      #expect(await refusal(verifier, phone.access) == nil)
+    }
+  }
+
+  @Test func `follows a rotation of keys`() async throws {
+    try await Self.run { test, verifier async throws in
+      let phone = try await test.signUp(device: "phone")
+      #expect(await refusal(verifier, phone.access) == nil)
+      #expect(await refusal(verifier, String(phone.access.dropLast(4)) + "AAAA") == .tokenInvalid(.signature))
+    }
+  }
+}
+#endif
