@@ -121,6 +121,7 @@ package struct Scenario: Sendable {
       limits.requests = 2
       limits.troubles = 1
       limits.signOuts = 1
+      limits.processes = 1
     },
   ]
 
