@@ -16,7 +16,7 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case probe
     /// That a master key was the current one of a server, and until when, see ``Registry/lastUse(of:)``.
     case masterKey = "master_key"
-    /// The keys of a running server, see ``NodeKeys``.
+    /// The issuer and the signing keys of a running server, which those on one store have in common.
     case nodeKeys = "node_keys"
     /// How long access tokens of a server live, see ``Registry/longestTokenLife(now:)``.
     case tokenLife = "token_life"
