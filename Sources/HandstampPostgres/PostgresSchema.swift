@@ -131,7 +131,7 @@ enum PostgresSchema {
     ) WITH (fillfactor = 10)
     """,
     // The last numbers of the two logs. A transaction takes its numbers right before it commits, and holds the row until then, so
-    // numbers become visible in their order and without gaps: whoever has seen a number has seen all before it. A sequence
+    // numbers become visible in their order and without gaps: a reader that has seen a number has seen all before it. A sequence
     // gives numbers to transactions that commit later, or never.
     """
     CREATE TABLE handstamp.counter (

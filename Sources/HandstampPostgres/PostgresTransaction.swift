@@ -10,7 +10,7 @@ import HandstampSupport
 /// A transaction has two parts. The first makes the changes, and its answers tell whether each was possible. The second
 /// appends to the logs, and commits. If the connection is lost during the first, nothing took place. If it is lost during the second, the
 /// outcome is unknown, and is settled by reading: the first part has put a number into the row of this writer, which stays
-/// locked until the transaction is over. So whoever reads that row with a lock knows.
+/// locked until the transaction is over. So a reader that locks that row knows.
 struct PostgresTransaction {
   let lane: PostgresLane
   let writer: PostgresWriter

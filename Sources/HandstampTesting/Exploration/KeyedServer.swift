@@ -111,7 +111,7 @@ package struct KeyedServer: Sendable, Hashable {
     switch commit {
     case .acknowledged:
       store(new)
-      // Whoever waits for this commit has waited for those before it.
+      // A node that waits for this commit has waited for those before it.
       acknowledged = nil
     case .unknownDone:
       acknowledged = acknowledged ?? row
