@@ -6,7 +6,7 @@ import HandstampStorage
 enum Libpq {
   static let library: HSPostgres? = handstamp_libpq()?.pointee
 
-  /// The library, or the reason why there is none.
+  /// - Throws: what to install if it was not found.
   static func required() throws(RegistryOpenError) -> HSPostgres {
     guard let library else {
       throw .refused(

@@ -9,7 +9,7 @@ import HandstampSupport
 /// Each session is one row, updated in place. A refresh is one statement, and refreshes that wait at the same time share a
 /// commit. Every commit is as durable as the database makes it before it is acknowledged. Servers tell each other of new events by `NOTIFY`.
 ///
-/// A write whose connection is lost is settled by reading at a server that takes writes. While there is none, calls throw
+/// A write whose connection is lost is settled by reading at a server that takes writes. Without such a server, calls throw
 /// ``RegistryStoreError/unavailable(_:)``, and work again as soon as there is one.
 public final class PostgresRegistryStore: ServerStore {
   let pool: PostgresPool

@@ -20,7 +20,7 @@ import Testing
     return nodes
   }
 
-  @Test func `see events in one order without gaps, whoever stores them`() async throws {
+  @Test func `see events in one order without gaps, from every node`() async throws {
     let stores = try await nodes(3)
     _ = try await stores[0].write([.createAccount(Samples.account)], events: [])
     let last = EventID(rawValue: 300)

@@ -76,7 +76,7 @@ import Testing
     #expect(list.count == 1)
   }
 
-  @Test func `has room for its capacity, and says when there is none`() {
+  @Test func `has room for its capacity, and says when that is used up`() {
     let list = List(capacity: 1000)
     for number in 0..<1000 { #expect(list.insert(RevocationList.Key("\(number)"), until: 100)) }
     #expect(!list.insert(RevocationList.Key("more"), until: 100))

@@ -114,7 +114,7 @@ import Testing
       try await verifier.verify(issuer.token(["scope": ""]), requiring: ["read"])
     }
     _ = try await verifier.verify(issuer.token(["scope": "", "client_id": #""own""#]), requiring: ["read"])
-    // A scope that is there counts, whoever the client is.
+    // A scope that is there counts, for every client.
     await #expect(throws: AccessRefusal.insufficientScope(["admin"])) {
       try await verifier.verify(issuer.token(["client_id": #""own""#]), requiring: ["admin"])
     }

@@ -159,7 +159,7 @@ import Testing
         ([:], 401, "invalid_client"), (["Authorization": "Bearer x"], 401, "invalid_client"),
         (["Authorization": "Basic ?"], 401, "invalid_client"),
         (TestServer.basic("api", "wrong"), 401, "invalid_client"),
-        (TestServer.basic("nobody", "x"), 401, "invalid_client"),
+        (TestServer.basic("unknown", "x"), 401, "invalid_client"),
         (TestServer.basic("app", ""), 401, "invalid_client"),
         (TestServer.basic("site", TestServer.secret), 403, "not_offered"),
       ] {
