@@ -37,27 +37,7 @@ struct EventsController: Sendable {
       eventLoop: channel.eventLoop, metrics: journal.metrics,
       abort: { channel.close(promise: nil) },
       read: { [registry] in try await registry.events(after: $0, of: session.account) })
-    let logger = context.logger
-    let exchange = (context as? ServerContext)?.exchange
-    return Response(
-      status: .ok,
-      // The connection cannot be reused: its inbound side was consumed while watching for the client to disconnect.
-      headers: [
-        .contentType: "text/event-stream", .cacheControl: "no-store", .connection: "close", .xAccelBuffering: "no",
-      ],
-      body: .init { writer in
-        do {
-          if let exchange {
-            try await stream.run(&writer, watching: exchange)
-          } else {
-            try await request.body.consumeWithCancellationOnInboundClose { _ in try await stream.run(&writer) }
-          }
-        } catch is RegistryError {
-          // The client reconnects with its last event ID.
-          logger.error("Event stream ended, store unavailable")
-        }
-        try await writer.finish(nil)
-      })
+    return .events(from: stream, to: request, context, lost: "Event stream ended, store unavailable")
   }
 
   private func place(for session: AuthenticatedSession) throws(Problem) -> EventHub.Place {

@@ -35,26 +35,7 @@ struct RevocationsController: Sendable {
       start: try await RevocationCursor.start(
         after: request.headers[.lastEventID], in: registry, now: clock.now, life: life),
       place: place, eventLoop: channel.eventLoop, metrics: metrics, abort: { channel.close(promise: nil) })
-    let logger = context.logger
-    let exchange = (context as? ServerContext)?.exchange
-    return Response(
-      status: .ok,
-      headers: [
-        .contentType: "text/event-stream", .cacheControl: "no-store", .connection: "close", .xAccelBuffering: "no",
-      ],
-      body: .init { writer in
-        do {
-          if let exchange {
-            try await stream.run(&writer, watching: exchange)
-          } else {
-            try await request.body.consumeWithCancellationOnInboundClose { _ in try await stream.run(&writer) }
-          }
-        } catch is RegistryError {
-          // The verifier notices the silence at once, because the stream ends.
-          logger.error("Revocation feed ended, store unavailable")
-        }
-        try await writer.finish(nil)
-      })
+    return .events(from: stream, to: request, context, lost: "Revocation feed ended, store unavailable")
   }
 
   private func place() throws(Problem) -> EventHub.VerifierPlace {

@@ -7,7 +7,7 @@ import ServiceLifecycle
 
 /// An open stream of server-sent events (WHATWG HTML section 9.2): an account's events after a cursor, in the store's order.
 /// It ends when its token expires, right after the event that its own session has ended, and when the server shuts down.
-struct EventStream: Sendable {
+struct EventStream: EventSource {
   let session: AuthenticatedSession
   /// The ID of the last event that the reader has.
   let cursor: EventID
@@ -30,7 +30,7 @@ struct EventStream: Sendable {
   /// several times the memory.
   ///
   /// - Parameter exchange: tells when the reader disconnects; `nil` if the caller cancels the stream then.
-  @concurrent func run(_ writer: inout any ResponseBodyWriter, watching exchange: Exchange? = nil) async throws {
+  @concurrent func run(_ writer: inout any ResponseBodyWriter, watching exchange: Exchange?) async throws {
     let bell = place.bell
     exchange?.whenInputClosed { bell.ring(.over) }
     metrics.update { $0.openStreams += 1 }

@@ -8,7 +8,7 @@ import ServiceLifecycle
 
 /// An open feed of ended sessions, as server-sent events. `revocations` has sessions, and until when tokens of theirs may be valid.
 /// `verification` says that the verifier has everything up to a time: it follows a successful read of the store, and nothing else.
-struct RevocationStream: Sendable {
+struct RevocationStream: EventSource {
   /// Time between two confirmations, unless the heartbeat is shorter.
   static let interval = Duration.seconds(2)
   /// Maximum length of a stream: a client that the operator has removed does not keep its own for longer.
@@ -33,7 +33,7 @@ struct RevocationStream: Sendable {
   /// Writes until the reader disconnects, the store fails, or the time is over.
   ///
   /// - Parameter exchange: tells when the reader disconnects; `nil` if the caller cancels the stream then.
-  @concurrent func run(_ writer: inout any ResponseBodyWriter, watching exchange: Exchange? = nil) async throws {
+  @concurrent func run(_ writer: inout any ResponseBodyWriter, watching exchange: Exchange?) async throws {
     let bell = place.bell
     exchange?.whenInputClosed { bell.ring(.over) }
     metrics.update { $0.openFeeds += 1 }
