@@ -18,40 +18,46 @@ public final class AsyncHTTPTransport: Transport {
   private let kept: Client
   /// Uses each connection for a single request.
   private let single: Client
+  /// Has a connection for every stream: streams stay open, and would leave none for requests.
+  private let streams: Client
 
   /// - Parameter connectTimeout: The time limit for connecting, 10 s by default. A request's own timeout applies as
   ///   well.
   public init(connectTimeout: Duration = .seconds(10)) {
     kept = Client(connectTimeout: connectTimeout)
     single = Client(connectTimeout: connectTimeout)
+    streams = Client(connectTimeout: connectTimeout, connectionsPerHost: .max)
   }
 
   /// Closes all connections. Requests in flight and later requests fail.
   public func shutdown() async {
     await kept.shutdown()
     await single.shutdown()
+    await streams.shutdown()
   }
 
   @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
     let deadline = ContinuousClock.now + request.timeout
-    let response = try await head(of: request)
+    let response = try await head(of: request, from: request.mayReuseConnection ? kept : single)
     let body = try await response.collected(upTo: request.maximumResponseSize, by: deadline)
     return TransportResponse(status: Int(response.status.code), headers: response.fields, body: body)
   }
 
   @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
-    let response = try await head(of: request)
+    let response = try await head(of: request, from: streams)
     let chunks = Chunks(response.body, of: self)
     // Pulled by the reader, so that a slow reader slows down the sender and a cancelled reader ends the request.
     let body = AsyncThrowingStream<[UInt8], any Error> { try await chunks.next() }
     return TransportStream(status: Int(response.status.code), headers: response.fields, body: body)
   }
 
-  private func head(of request: TransportRequest) async throws(TransportError) -> HTTPClientResponse {
+  private func head(
+    of request: TransportRequest, from client: Client
+  ) async throws(TransportError) -> HTTPClientResponse {
     var outgoing = try HTTPClientRequest(request)
     // Closes the connection after the response, so that the next request does not reuse it.
     if !request.mayReuseConnection { outgoing.headers.replaceOrAdd(name: "Connection", value: "close") }
-    let client = try (request.mayReuseConnection ? kept : single).started()
+    let client = try client.started()
     do {
       return try await client.execute(outgoing, timeout: TimeAmount(request.timeout))
     } catch {
@@ -69,8 +75,12 @@ private final class Client: Sendable {
   }
   private let state = Locked(State.idle)
   private let connectTimeout: Duration
+  /// How many connections to one host there may be; `nil` for AsyncHTTPClient's own limit.
+  private let connectionsPerHost: Int?
 
-  init(connectTimeout: Duration) { self.connectTimeout = connectTimeout }
+  init(connectTimeout: Duration, connectionsPerHost: Int? = nil) {
+    (self.connectTimeout, self.connectionsPerHost) = (connectTimeout, connectionsPerHost)
+  }
 
   deinit {
     // The client must be shut down before it is deallocated.
@@ -104,6 +114,9 @@ private final class Client: Sendable {
     var configuration = HTTPClient.Configuration(
       redirectConfiguration: .disallow, timeout: .init(connect: TimeAmount(connectTimeout)), decompression: .disabled)
     configuration.connectionPool.retryConnectionEstablishment = false
+    if let connectionsPerHost {
+      configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionsPerHost
+    }
     return configuration
   }
 }

@@ -29,6 +29,24 @@ import Testing
     await gone.wait()
   }
 
+  @Test func `sends requests, however many streams are open`() async throws {
+    let server = try LoopbackServer { connection in
+      connection.write("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n.")
+      guard connection.path == "/stream" else { return }
+      while !connection.hasGone(within: .milliseconds(50)) {}
+    }
+    var streams: [TransportStream] = []
+    for _ in 0..<20 {
+      streams.append(try await transport.open(TransportRequest(method: "GET", url: server.url + "/stream")))
+    }
+    for mayReuse in [true, false] {
+      let answer = try await transport.send(
+        TransportRequest(method: "GET", url: server.url + "/answer", mayReuseConnection: mayReuse))
+      #expect(answer.status == 200)
+    }
+    #expect(streams.allSatisfy { $0.status == 200 })
+  }
+
   @Test func `survives many concurrent responses that are a byte too large`() async throws {
     let server = try LoopbackServer { connection in
       let isChunked = connection.path == "/chunked"

@@ -63,11 +63,15 @@ public final class URLSessionTransport: Transport {
   }
 
   @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    // A session of its own: one session has few connections to a host, and streams would leave none for requests.
+    let receiver = Receiver()
+    let session = URLSessionTransport.session(for: receiver)
+    defer { session.finishTasksAndInvalidate() }
     let task = session.dataTask(with: try urlRequest(request, isStream: true))
     let (heads, head) = AsyncStream.makeStream(of: Result<HTTPHead, TransportError>.self)
     let (body, chunks) = AsyncThrowingStream.makeStream(of: [UInt8].self)
     receiver.expect(task, .stream(head, chunks))
-    chunks.onTermination = { [receiver] _ in
+    chunks.onTermination = { _ in
       // Only a reader that leaves needs a cancellation; asynchronously, because this may run inside a callback.
       guard receiver.forget(task) else { return }
       DispatchQueue.global().async { task.cancel() }

@@ -116,6 +116,24 @@ import Testing
     }
   }
 
+  @Test func `sends requests, however many streams are open`() async throws {
+    try await Echo.run { base, _ in
+      var streams: [TransportStream] = []
+      for number in 0..<40 {
+        streams.append(
+          try await transport.open(
+            TransportRequest(method: "GET", url: base + "/endless", mayReuseConnection: number.isMultiple(of: 2))))
+      }
+      for mayReuse in [true, false] {
+        let answer = try await transport.send(
+          TransportRequest(method: "GET", url: base + "/echo", mayReuseConnection: mayReuse))
+        #expect(answer.status == 200)
+      }
+      await transport.shutdown()
+      #expect(streams.allSatisfy { $0.status == 200 })
+    }
+  }
+
   @Test func `fails after shutdown`() async throws {
     try await Echo.run { base, _ in
       _ = try await transport.send(TransportRequest(method: "GET", url: base + "/echo"))
