@@ -1,5 +1,6 @@
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A secret` {
@@ -63,6 +64,24 @@ import Testing
   @Test(arguments: ["-x", "AQI=", "+w", "A", "AQIDB", "AQ ID", "é"])
   func `accepts one text form per value`(text: String) {
     #expect(Base64URL.decode(text) == nil)
+  }
+
+  @Test func `decodes 128 bits as it decodes an array`() {
+    func decode(_ text: [UInt8]) -> [UInt8]? {
+      text.withUnsafeBufferPointer { Base64URL.decode128($0) }.map { high, low in
+        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Array($0) }
+      }
+    }
+    var generator = SplitMix64(state: 7)
+    for _ in 0..<500 {
+      let bytes = (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) }
+      let text = Array(Base64URL.encode(bytes).utf8)
+      #expect(decode(text) == bytes)
+      var changed = text
+      changed[Int.random(in: 0..<22, using: &generator)] = .random(in: 0...255, using: &generator)
+      #expect(decode(changed) == Base64URL.decode(changed))
+    }
+    for count in 0..<64 where count != 22 { #expect(decode(Array(repeating: 65, count: count)) == nil) }
   }
 }
 

@@ -76,6 +76,20 @@ import Testing
     #expect(list.count == 1)
   }
 
+  @Test func `tells IDs apart that differ in one character, whatever they are made of`() {
+    let list = List(capacity: 10)
+    let ids = [
+      "AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ", "BAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAB",
+      "AAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAA=", "", "ä",
+    ]
+    for (count, id) in ids.enumerated() {
+      #expect(!list.contains(id))
+      #expect(list.insert(RevocationList.Key(id), until: 100))
+      #expect(list.contains(id))
+      #expect(list.count == count + 1)
+    }
+  }
+
   @Test func `has room for its capacity, and says when that is used up`() {
     let list = List(capacity: 1000)
     for number in 0..<1000 { #expect(list.insert(RevocationList.Key("\(number)"), until: 100)) }

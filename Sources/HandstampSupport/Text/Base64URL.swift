@@ -67,4 +67,21 @@ package enum Base64URL {
     }
     return held < 6 && bits == 0 ? bytes : nil
   }
+
+  /// Decodes 16 bytes without an array; `nil` for any other text. They are two numbers, the most significant byte first.
+  package static func decode128(_ text: UnsafeBufferPointer<UInt8>) -> (high: UInt64, low: UInt64)? {
+    guard text.count == 22 else { return nil }
+    let values = values
+    var (high, low): (UInt64, UInt64) = (0, 0)
+    var all: UInt8 = 0
+    for character in text[0..<21] {
+      let value = values[Int(character)]
+      all |= value
+      (high, low) = (high << 6 | low >> 58, low << 6 | UInt64(value))
+    }
+    // Of the last digit, two bits belong to the bytes.
+    let last = values[Int(text[21])]
+    guard all | last < 64, last & 0b1111 == 0 else { return nil }
+    return (high << 2 | low >> 62, low << 2 | UInt64(last >> 4))
+  }
 }

@@ -4,11 +4,12 @@ import HandstampSupport
 
 /// The sessions that have ended while tokens of theirs may still be valid, each with the time when they are over.
 ///
-/// Sorted by a hash of the session's ID, in pages of at most ``RevocationList/pageSize``. A new session is put into its page; a full
+/// Sorted by the session's ID, in pages of at most ``RevocationList/pageSize``. A new session is put into its page; a full
 /// page is split in two. So nothing larger than a page is ever moved or copied, and there is no peak while the list grows: a
 /// session takes 20 bytes, 29 in all with the free places of pages. Pages that expiry has emptied are joined again.
 package struct RevocationList: Sendable {
-  /// A session: 128 bits of the SHA-256 of its ID, so that IDs of any length take the same place.
+  /// A session: the 128 bits that its ID encodes, as IDs of Handstamp do; of any other ID, as many bits of its SHA-256. So IDs of any
+  /// length take the same place.
   package struct Key: Hashable, Comparable, Sendable {
     let high: UInt64
     let low: UInt64
@@ -16,6 +17,7 @@ package struct RevocationList: Sendable {
     package init(_ session: String) {
       var session = session
       self = session.withUTF8 { bytes in
+        if let (high, low) = Base64URL.decode128(bytes) { return Key(high: high, low: low) }
         var hash = SHA256()
         hash.update(bufferPointer: UnsafeRawBufferPointer(bytes))
         return hash.finalize().withUnsafeBytes { digest in

@@ -77,6 +77,25 @@ import Testing
     }
   }
 
+  @Test func `begins again at a database that was restored, although it has an event of that number`() async throws {
+    var cursor = ""
+    let clock = TestClock()
+    try await Self.run(clock: clock) { test async throws in
+      try await signOut(try await test.signUp(device: "phone"), test)
+      let feed = try await FeedStream(test)
+      cursor = try #require(try await feed.complete()?.id)
+    }
+    // The same numbers, for other sessions.
+    try await Self.run(clock: clock) { test async throws in
+      let phone = try await test.signUp(device: "phone")
+      try await signOut(phone, test)
+      let feed = try await FeedStream(test, after: cursor)
+      let all = try #require(try await feed.complete())
+      #expect(all.id?.split(separator: "-").first == cursor.split(separator: "-").first)
+      #expect(Set(all.sessions.keys) == [phone.id])
+    }
+  }
+
   /// More events than are read at once, most of them of other kinds, and some too old.
   @Test func `has thousands of sessions, in blocks`() async throws {
     let (store, clock) = (FaultyStore(), TestClock())

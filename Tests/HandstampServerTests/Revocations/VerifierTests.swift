@@ -93,12 +93,66 @@ import Testing
     }
   }
 
-  @Test func `follows a rotation of keys`() async throws {
+  @Test func `refuses a signature that is not the issuer's`() async throws {
     try await Self.run { test, verifier async throws in
       let phone = try await test.signUp(device: "phone")
       #expect(await refusal(verifier, phone.access) == nil)
       #expect(await refusal(verifier, String(phone.access.dropLast(4)) + "AAAA") == .tokenInvalid(.signature))
     }
+  }
+
+  /// The issuer restarts with a new key, and its tokens of the former one are still there; then that key is retired.
+  @Test func `follows a rotation of keys`() async throws {
+    let former = SigningKeys()
+    let both = former.rotated()
+    let uptime = Locked(Duration.seconds(1000))
+    let issuer = MovingServer()
+    var configuration = VerifierConfiguration(
+      issuer: "https://id.example.org", audiences: ["https://id.example.org"], firstPartyClients: ["handstamp"])
+    configuration.clock = VerifierClock(now: VerifierClock.system.now, uptime: { uptime.withLock { $0 } })
+    let verifier = try TokenVerifier(configuration, transport: issuer)
+    var (first, second) = ("", "")
+    try await TestServer.run(keys: former) { test async throws in
+      issuer.move(to: test.client.base)
+      first = try await test.signUp().access
+      #expect(await refusal(verifier, first) == nil)
+    }
+    try await TestServer.run(keys: both) { test async throws in
+      issuer.move(to: test.client.base)
+      second = try await test.signUp().access
+      uptime.withLock { $0 += .seconds(11) }
+      #expect(await refusal(verifier, second) == nil)
+      #expect(await refusal(verifier, first) == nil)
+    }
+    let only = try #require(both.without(former.currentID))
+    try await TestServer.run(keys: only) { test async throws in
+      issuer.move(to: test.client.base)
+      // The verifier asks again when the keys' time is over.
+      uptime.withLock { $0 += .seconds(8000) }
+      #expect(await refusal(verifier, second) == nil)
+      #expect(await refusal(verifier, first) == .tokenInvalid(.unknownKey))
+    }
+  }
+}
+
+/// Sends requests for the issuer's public address to where it is now.
+private struct MovingServer: Transport {
+  private let base = Locked("")
+  private let transport = AsyncHTTPTransport()
+
+  func move(to base: String) { self.base.withLock { $0 = base } }
+
+  private func moved(_ request: TransportRequest) -> TransportRequest {
+    var request = request
+    request.url = base.withLock { $0 } + request.url.dropFirst("https://id.example.org".count)
+    return request
+  }
+
+  func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    try await transport.send(moved(request))
+  }
+  func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    try await transport.open(moved(request))
   }
 }
 #endif
