@@ -12,7 +12,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help schemathesis attack-short cluster cluster-short deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
+.PHONY: help schemathesis attack-short cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -156,6 +156,10 @@ cluster: test-deps ## three nodes on PostgreSQL with a standby, behind a proxy: 
 cluster-short: test-deps ## those faults that take little time
 	@$(SWIFT) build $(BUILD) --product handstamp
 	@/usr/bin/python3 scripts/cluster $(DEBUG)/handstamp short
+
+capacity: test-deps ## measures nodes on PostgreSQL with SESSIONS="10000 1000000" (release; needs wrk)
+	@$(SWIFT) build $(BUILD) -c release --product handstamp
+	@/usr/bin/python3 scripts/capacity $(RELEASE)/handstamp $(SESSIONS)
 
 bench: release ## runs the benchmarks (release)
 	@$(RELEASE)/HandstampBench

@@ -39,7 +39,7 @@ class Server:
     def start(self, **settings):
         self.settings = settings or self.settings
         every = dict(listen_addresses=",".join(self.hosts), unix_socket_directories=self.folder, port=self.port, max_connections=150,
-                     shared_buffers="64MB", **self.settings)
+                     shared_buffers="64MB") | self.settings
         options = sum((["-c", f"{name}={value}"] for name, value in every.items()), [])
         log = open(self.folder + "/log", "a")
         self.process = subprocess.Popen([*OWNER, f"{PROGRAMS}/postgres", "-D", self.data, *options], cwd="/", stdout=log, stderr=log)

@@ -97,7 +97,7 @@ struct VerifierSpeed {
     try await ServerUnderTest.run(in: folder, clients: [client]) { server in
       let issuer = "http://localhost"
       let keys = String(decoding: JWKSet([JWK(key.publicKey)]).json, as: UTF8.self)
-      // One each, as if they were processes of their own: AsyncHTTPClient opens at most eight connections to a host.
+      // One each, as if they were processes of their own.
       let transports = (0..<verifiers).map { _ in AsyncHTTPTransport() }
       let all = try transports.map { transport in
         try TokenVerifier(

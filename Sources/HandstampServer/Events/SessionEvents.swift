@@ -9,6 +9,9 @@ import Logging
 /// An event is read from the store after its commit, wherever it was made, so none is lost or invented. A program that keeps
 /// the last ``StoredEvent/id`` continues there after a restart, as long as ``RegistryLimits/retention`` reaches. While the
 /// store cannot be read, the sequence waits. It ends when the server shuts down or the task is cancelled.
+///
+/// A store that was restored from an older copy gives the same IDs to other events. The sequence goes on with those that come after
+/// it has noticed; a program that continues with an ID from before the restore may miss some.
 public struct SessionEvents: AsyncSequence, Sendable {
   public typealias Element = StoredEvent
   public typealias Failure = Never
@@ -49,6 +52,8 @@ public struct SessionEvents: AsyncSequence, Sendable {
         }
         do throws(RegistryError) {
           pending = try await registry.events(after: position)[...]
+          // An older copy of the store has taken its place, and gives the same IDs to other events.
+          if pending.isEmpty { position = Swift.min(position, try await registry.lastEventID()) }
         } catch {
           logger.error("Events cannot be read", metadata: ["handstamp.cause": "\(error)"])
           try? await Task.sleep(for: .seconds(1))

@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
+import HandstampSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `Accounts of the app` {
@@ -159,6 +160,26 @@ import Testing
 
       await app.shutDown()
       #expect(await iterator.next() == nil)
+    }
+  }
+
+  @Test func `go on at a store that was restored, and no longer has the last one`() async throws {
+    try await TestServer.run { test async throws in
+      let events = try await test.server.events(after: EventID(rawValue: 1000))
+      let found = Locked<StoredEvent?>(nil)
+      let reader = Task {
+        var iterator = events.makeAsyncIterator()
+        let event = await iterator.next()
+        found.withLock { $0 = event }
+      }
+      // Those from before the reader has looked are not for it.
+      var number = 0
+      while found.withLock({ $0 }) == nil {
+        _ = try await test.signUp("person\(number)@example.org")
+        number += 1
+      }
+      await reader.value
+      #expect(found.withLock { $0 }.map { $0.id < EventID(rawValue: 1000) } == true)
     }
   }
 
