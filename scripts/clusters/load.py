@@ -123,8 +123,10 @@ class Load:
         with session.lock:
             if session.is_ended:
                 return
-            session.is_ending = True
+            is_repeated, session.is_ending = session.is_ending, True
             answer = client.sign_out(session.access)
+            if answer and answer[0] == 401 and not is_repeated:
+                self.wrong("a session had ended before its client signed out")
             # A repeated sign-out finds the session ended.
             if self.is_good(answer, 204) or answer and answer[0] == 401:
                 session.is_ended = True
@@ -149,12 +151,13 @@ class Load:
             while not self.stopping.is_set():
                 if len(self.sessions) < 4000:
                     self.sign_in(client)
-                session = self.pick()
-                if session and random.random() < 0.5:
-                    self.end(client, session)
-                unfinished = [one for one in self.sessions[-200:] if one.is_ending and not one.is_ended]
+                # During an outage no further ends begin, or no session would be left to ask for.
+                unfinished = [one for one in self.sessions if one.is_ending and not one.is_ended]
                 for one in unfinished[:3]:
                     self.end(client, one)
+                session = self.pick()
+                if session and not unfinished and random.random() < 0.5:
+                    self.end(client, session)
                 time.sleep(0.005)
 
         for body, number in ((refresh, refreshers), (sign, signers)):
@@ -188,6 +191,8 @@ class Load:
         with self.lock:
             live = [one for one in self.sessions if not one.is_ending]
             ended = list(self.ended)
+        if len(live) < 10:
+            self.wrong(f"only {len(live)} sessions are left to ask for")
         for session in random.sample(live, min(len(live), sample)):
             client = random.choice(clients)
             for _ in range(20):
