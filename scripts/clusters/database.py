@@ -72,9 +72,10 @@ class Server:
 
 
 class Pair:
-    """A primary whose commits wait for a standby."""
+    """A primary whose commits wait for a standby, or do not if it is asynchronous."""
 
-    def __init__(self, folder, ports, hosts):
+    def __init__(self, folder, ports, hosts, is_synchronous=True):
+        self.is_synchronous = is_synchronous
         self.primary, self.standby = (Server(f"{folder}/{name}", port, hosts) for name, port in zip(("one", "two"), ports))
         self.primary.make()
         self.primary.start()
@@ -83,18 +84,26 @@ class Pair:
         self.standby.start()
         self.primary.kill()
         # Not in its file, which the standby has, too.
-        self.primary.start(synchronous_commit="on", synchronous_standby_names="*")
+        self.primary.start(synchronous_commit="on", synchronous_standby_names=self.names)
         self.wait_for_standby(self.primary)
 
+    @property
+    def names(self):
+        """The standbys that commits wait for."""
+        return "*" if self.is_synchronous else ""
+
     def wait_for_standby(self, primary):
-        end = time.monotonic() + 60
-        while primary.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'", "postgres") != "1":
+        end, state = time.monotonic() + 60, "sync" if self.is_synchronous else "async"
+        while primary.sql(f"SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = '{state}'", "postgres") != "1":
             if time.monotonic() > end:
                 raise RuntimeError("the standby does not follow")
             time.sleep(0.05)
 
     def fail_over(self):
-        """The primary is lost, the standby takes its place, and a new standby its own. Returns how long it took."""
+        """The standby falls behind for a moment, the primary is lost, and the standby takes its place. Returns how long that took."""
+        for pid in self.primary.sql("SELECT pid FROM pg_stat_replication", "postgres").split():
+            os.kill(int(pid), signal.SIGSTOP)
+        time.sleep(1)
         self.primary.kill()
         began = time.monotonic()
         self.standby.promote()
@@ -106,7 +115,7 @@ class Pair:
         shutil.rmtree(self.standby.data)
         self.standby.copy(self.primary)
         self.standby.start()
-        self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'", "postgres")
+        self.primary.sql(f"ALTER SYSTEM SET synchronous_standby_names = '{self.names}'", "postgres")
         self.primary.sql("SELECT pg_reload_conf()", "postgres")
         self.wait_for_standby(self.primary)
 
