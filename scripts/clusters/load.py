@@ -1,7 +1,9 @@
 """Honest clients, who sign in, refresh and sign out, and thieves. They write down what was acknowledged."""
-import base64, http.client, json, os, random, threading, time, urllib.parse
+import base64, collections, http.client, json, os, random, threading, time, urllib.parse
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+# A moment: its time, the sessions that had begun, the tokens of those that lived, and the number of ends.
+Mark = collections.namedtuple("Mark", "at sessions tokens ends")
 
 
 def key():
@@ -11,7 +13,9 @@ def key():
 class Session:
     """One session, as its client has it."""
 
-    def __init__(self, answer):
+    def __init__(self, answer, asked):
+        # When its sign-in was sent.
+        self.asked = asked
         self.id, self.token, self.access, self.pending = answer["session_id"], answer["refresh_token"], answer["access_token"], None
         # Set once an end was asked for, and once it was acknowledged.
         self.is_ending = self.is_ended = False
@@ -55,6 +59,15 @@ class Client:
     def sign_out(self, access):
         return self.send("POST", "/v1/sign-out", "{}", {"Authorization": "Bearer " + access, "Content-Type": "application/json"})
 
+    def events(self, access, after=None):
+        """An event stream that is open, and what closes it."""
+        connection = http.client.HTTPConnection(*self.place, timeout=self.timeout)
+        headers = {"Authorization": "Bearer " + access, "Accept": "text/event-stream"}
+        connection.request("GET", "/v1/events", None, headers | ({"Last-Event-ID": str(after)} if after else {}))
+        response = connection.getresponse()
+        response.readline()
+        return response, connection.close
+
 
 class Load:
     """The load on a cluster, and the record of it."""
@@ -84,10 +97,11 @@ class Load:
             self.violations.append(text)
 
     def sign_in(self, client):
+        asked = time.time()
         answer = client.guest()
         if not self.is_good(answer, 201):
             return None
-        session = Session(json.loads(answer[1]))
+        session = Session(json.loads(answer[1]), asked)
         with self.lock:
             self.sessions.append(session)
         self.count("sign_ins")
@@ -123,8 +137,10 @@ class Load:
         with session.lock:
             if session.is_ended:
                 return
-            session.is_ending = True
+            is_repeated, session.is_ending = session.is_ending, True
             answer = client.sign_out(session.access)
+            if answer and answer[0] == 401 and not is_repeated:
+                self.wrong("a session had ended before its client signed out")
             # A repeated sign-out finds the session ended.
             if self.is_good(answer, 204) or answer and answer[0] == 401:
                 session.is_ended = True
@@ -149,12 +165,13 @@ class Load:
             while not self.stopping.is_set():
                 if len(self.sessions) < 4000:
                     self.sign_in(client)
-                session = self.pick()
-                if session and random.random() < 0.5:
-                    self.end(client, session)
-                unfinished = [one for one in self.sessions[-200:] if one.is_ending and not one.is_ended]
+                # During an outage no further ends begin, or no session would be left to ask for.
+                unfinished = [one for one in self.sessions if one.is_ending and not one.is_ended]
                 for one in unfinished[:3]:
                     self.end(client, one)
+                session = self.pick()
+                if session and not unfinished and random.random() < 0.5:
+                    self.end(client, session)
                 time.sleep(0.005)
 
         for body, number in ((refresh, refreshers), (sign, signers)):
@@ -188,6 +205,8 @@ class Load:
         with self.lock:
             live = [one for one in self.sessions if not one.is_ending]
             ended = list(self.ended)
+        if len(live) < 5:
+            self.wrong(f"only {len(live)} sessions are left to ask for")
         for session in random.sample(live, min(len(live), sample)):
             client = random.choice(clients)
             for _ in range(20):
@@ -207,6 +226,41 @@ class Load:
             if answer == None or answer[0] != 400:
                 self.wrong(f"an ended session is refreshed: {answer and answer[0]}")
         self.thief(clients)
+
+    def mark(self):
+        """What a restore of the database to this moment has to bring back."""
+        with self.lock:
+            return Mark(time.time(), set(self.sessions), {one: one.token for one in self.sessions if not one.is_ending}, len(self.ended))
+
+    def audit_restored(self, nodes, mark):
+        """Sign-ins since the mark are lost, and nothing else is. Returns how many, and how many ends and thefts it found."""
+        clients, lost = [Client(node.host, node.port) for node in nodes], []
+        for session in [one for one in self.sessions if one not in mark.sessions]:
+            client = random.choice(clients)
+            answer = client.refresh(session.token, session.pending or key())
+            # One that was asked for before the mark may be there.
+            if session.asked > mark.at and (answer == None or answer[0] != 400 or client.me(session.access)[0] != 401):
+                self.wrong(f"a session that began after the time of the restore is alive: {answer}")
+            lost.append(session)
+        with self.lock:
+            self.sessions = [one for one in self.sessions if one in mark.sessions]
+        copies = [(one, token) for one, token in mark.tokens.items() if not one.is_ending and one.token != token]
+        # The others are left for the audit.
+        thefts = [self.late_thief(clients, *copy) for copy in random.sample(copies, min(len(copies) // 3, 20))]
+        self.audit(nodes, sample=len(mark.sessions) + len(self.ended))
+        return len(lost), sum(one in mark.sessions for one in self.ended[mark.ends:]), f"{sum(thefts)} of {len(thefts)}"
+
+    def late_thief(self, clients, owner, copied):
+        """A copied token is used that the restored database has as the current one; its owner has newer ones. The two do not both go on.
+        Returns whether the theft was found: after several lost rotations the copy is only refused."""
+        owner.is_ending = True
+        answers = [clients[0].refresh(copied, key()), clients[1].refresh(owner.token, owner.pending or key())]
+        if answers[0] and answers[0][0] == 200:
+            answers.append(clients[2].refresh(json.loads(answers[0][1])["refresh_token"], key()))
+        is_found = any(answer and answer[0] == 400 and b"misused" in answer[1] for answer in answers)
+        if answers[-1 if len(answers) == 3 else 0][0] != 400 or not is_found and answers[1][0] != 200:
+            self.wrong(f"a thief goes on after the restore, or its victim does not: {[answer and answer[0] for answer in answers]}")
+        return is_found
 
     def thief(self, clients):
         """A copied token is presented at another node, after its owner has used it."""

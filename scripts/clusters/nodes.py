@@ -80,6 +80,14 @@ class Node:
             raise RuntimeError("admin copy: " + result.stderr)
         return {table["name"]: table["count"] for table in json.loads(result.stdout)["tables"]}
 
+    def restore(self):
+        """Ends again what this node had ended, in a database that was restored. Returns the number of sessions."""
+        result = subprocess.run([PROGRAM, "admin", "database", "restore", "--data", self.folder, "--database", self.database, "--json"],
+                                capture_output=True, text=True)
+        if result.returncode:
+            raise RuntimeError("admin database restore: " + result.stderr)
+        return json.loads(result.stdout)["endedAgain"]
+
     def take_keys(self, other):
         """The keys of another node, as an operator copies them."""
         os.makedirs(self.folder, mode=0o700)
