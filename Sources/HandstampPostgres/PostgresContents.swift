@@ -21,6 +21,7 @@ final class PostgresContents: Sendable {
     var trouble: String?
     var isClosed = false
     var endedAgain: Int
+    var replacements = 0
   }
 
   private let address: PostgresAddress
@@ -38,6 +39,8 @@ final class PostgresContents: Sendable {
   }
 
   var endedAgain: Int { state.withLock { $0.endedAgain } }
+  /// Counted before anything else is read from a new copy.
+  var replacements: Int { state.withLock { $0.replacements } }
 
   /// Refuses while the contents of the database are doubted.
   func requireSound() throws(RegistryStoreError) {
@@ -85,8 +88,10 @@ final class PostgresContents: Sendable {
   /// Ends again what this node has ended, as often as that takes.
   func recover() {
     let isFirst = state.withLock { state in
-      defer { state.trouble = state.trouble ?? PostgresContents.replaced }
-      return state.trouble == nil
+      guard state.trouble == nil else { return false }
+      state.trouble = PostgresContents.replaced
+      state.replacements += 1
+      return true
     }
     guard isFirst else { return }
     let lane = PostgresLane(address, PostgresOutage(), named: "recovery")

@@ -20,6 +20,7 @@ public final class PostgresRegistryStore: ServerStore {
   private let writers = Locked<[ObjectIdentifier: PostgresWriter]>([:])
 
   public var endedAgain: Int { contents.endedAgain }
+  public var replacements: Int { contents.replacements }
   public let unreadableEnds: Int
   /// Whether a pooler such as PgBouncer is between this server and the database. Then this server asks for new events several
   /// times a second, because it cannot be told.

@@ -216,6 +216,7 @@ import Testing
     let row = try await eventually { try? await store.session(ended.id) }
     #expect(row?.end == end)
     #expect(store.endedAgain == 1)
+    #expect(store.replacements == 1)
     #expect(try await store.clockNote()?.at == Samples.start)
     store.release()
   }

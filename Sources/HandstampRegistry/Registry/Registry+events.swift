@@ -14,6 +14,9 @@ extension Registry {
   /// Begins to listen for events of other servers, see ``RegistryStore/news()``.
   public func news() -> StoreNews? { store.news() }
 
+  /// How often another copy of the store has taken its place, see ``RegistryStore/replacements``.
+  public var replacements: Int { store.replacements }
+
   /// Returns the ID of the newest event, or ``EventID/zero`` if there has never been one.
   public func lastEventID() async throws(RegistryError) -> EventID {
     try await reading { () throws(RegistryStoreError) in try await store.lastEventID() }

@@ -72,10 +72,15 @@ public protocol RegistryStore: Sendable {
   /// Begins to listen for events that other servers store. `nil` if the store does not tell of them, as by default: then servers
   /// look for new events twice a second.
   func news() -> StoreNews?
+
+  /// How often another copy of the contents has taken their place since the store was opened, as a restored one does: the IDs of
+  /// events then belong to others. Default: never.
+  var replacements: Int { get }
 }
 
 extension RegistryStore {
   public func news() -> StoreNews? { nil }
+  public var replacements: Int { 0 }
 }
 
 /// One part of a write. The stored revision is the one that the case specifies, not the one in the row or record.

@@ -32,6 +32,7 @@ struct RevocationsController: Sendable {
     let channel = context.channel
     let stream = RevocationStream(
       registry: registry, clock: clock, life: life, interval: interval,
+      replacements: registry.replacements,
       start: try await RevocationCursor.start(
         after: request.headers[.lastEventID], in: registry, now: clock.now, life: life),
       place: place, eventLoop: channel.eventLoop, metrics: metrics, abort: { channel.close(promise: nil) })

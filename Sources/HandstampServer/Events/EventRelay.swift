@@ -34,8 +34,15 @@ struct EventRelay: Service, CustomStringConvertible {
         }
         bell.ring(.news)
         var last: EventID?
+        var replacements = server.registry.replacements
         for await _ in bell.bells {
           _ = bell.take()
+          // The numbers of a copy belong to other events, and may be smaller or larger than those before.
+          let before = exchange(&replacements, with: server.registry.replacements)
+          if before != replacements {
+            server.hub.endStreams()
+            last = nil
+          }
           last = await relay(after: last)
         }
         group.cancelAll()
@@ -61,7 +68,7 @@ struct EventRelay: Service, CustomStringConvertible {
       newest = end.id
       if events.count < EventRelay.batch { return newest }
     }
-    // Numbers are smaller than before in an older copy of the store that took its place.
+    // A store that does not count its replacements: numbers are smaller than before.
     if let last = try? await server.registry.lastEventID(), last < newest {
       server.hub.endStreams()
       return last

@@ -23,6 +23,8 @@ struct RevocationStream: EventSource {
   /// Lifetime of this server's own access tokens.
   let life: Duration
   let interval: Duration
+  /// Those of the store before `start` was read.
+  let replacements: Int
   let start: RevocationCursor.Start
   let place: EventHub.VerifierPlace
   let eventLoop: any EventLoop
@@ -76,9 +78,9 @@ struct RevocationStream: EventSource {
         if let block = try await block(of: events, cursor) { try await writer.write(block) }
         if events.count < RevocationStream.page { break }
       }
+      // Another copy of the database has taken its place: the verifier has to start from the beginning.
+      if try await registry.lastEventID() < last || registry.replacements != replacements { return }
       guard rings.contains(.heartbeat) else { continue }
-      // The database was replaced by an older one: the verifier has to start from the beginning.
-      if try await registry.lastEventID() < last { return }
       var json = JSONText()
       json.add("at_ms", time.milliseconds)
       try await writer.write(event("verification", cursor, json.finished))

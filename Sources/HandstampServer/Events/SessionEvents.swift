@@ -19,10 +19,13 @@ public struct SessionEvents: AsyncSequence, Sendable {
   let registry: Registry
   let hub: EventHub
   let start: EventID
+  /// Those of the store when `start` was read.
+  let replacements: Int
   let logger: Logger
 
   public func makeAsyncIterator() -> Iterator {
-    Iterator(registry: registry, subscription: Subscription(hub), position: start, logger: logger)
+    Iterator(
+      registry: registry, subscription: Subscription(hub), position: start, replacements: replacements, logger: logger)
   }
 
   public struct Iterator: AsyncIteratorProtocol {
@@ -32,15 +35,19 @@ public struct SessionEvents: AsyncSequence, Sendable {
     private let subscription: Subscription
     private var bells: AsyncStream<Void>.Iterator
     private var position: EventID
+    private var replacements: Int
     private var pending: ArraySlice<StoredEvent> = []
     private var isOver = false
     private let logger: Logger
 
-    fileprivate init(registry: Registry, subscription: Subscription, position: EventID, logger: Logger) {
+    fileprivate init(
+      registry: Registry, subscription: Subscription, position: EventID, replacements: Int, logger: Logger
+    ) {
       self.registry = registry
       self.subscription = subscription
       bells = subscription.bell.bells.makeAsyncIterator()
       self.position = position
+      self.replacements = replacements
       self.logger = logger
     }
 
@@ -51,8 +58,10 @@ public struct SessionEvents: AsyncSequence, Sendable {
           return event
         }
         do throws(RegistryError) {
+          // Another copy of the store has taken its place, and gives the same IDs to other events.
+          let before = exchange(&replacements, with: registry.replacements)
+          if before != replacements { position = try await registry.lastEventID() }
           pending = try await registry.events(after: position)[...]
-          // An older copy of the store has taken its place, and gives the same IDs to other events.
           if pending.isEmpty { position = Swift.min(position, try await registry.lastEventID()) }
         } catch {
           logger.error("Events cannot be read", metadata: ["handstamp.cause": "\(error)"])
@@ -88,9 +97,11 @@ extension SessionServer {
   ///
   /// Events of other servers on the same store arrive within a second if ``services`` run.
   public func events(after id: EventID? = nil) async throws(RegistryError) -> SessionEvents {
+    let replacements = registry.replacements
     let start: EventID
     if let id { start = id } else { start = try await registry.lastEventID() }
-    return SessionEvents(registry: registry, hub: hub, start: start, logger: configuration.logger)
+    return SessionEvents(
+      registry: registry, hub: hub, start: start, replacements: replacements, logger: configuration.logger)
   }
 }
 #endif

@@ -208,6 +208,19 @@ import Testing
     }
   }
 
+  @Test func `ends when another copy of the store has taken its place`() async throws {
+    try await Self.run { test async throws in
+      let phone = try await test.signUp(device: "phone")
+      let feed = try await FeedStream(test)
+      #expect(try await feed.complete()?.sessions == [:])
+      test.store.replace()
+      while let event = try await feed.next() { #expect(event.name == "verification") }
+      try await signOut(phone, test)
+      let next = try await FeedStream(test)
+      #expect(try await next.complete()?.sessions.count == 1)
+    }
+  }
+
   @Test func `ends when the server stops`() async throws {
     let feed = try await TestServer.run {
       $0.clients = (try? TestServer.clients()) ?? []

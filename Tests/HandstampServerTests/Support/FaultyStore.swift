@@ -10,6 +10,12 @@ final class FaultyStore: StoreDecorator {
 
   let base = MemoryRegistryStore()
   private let state = Locked(Fault.none)
+  private let copies = Locked(0)
+
+  var replacements: Int { copies.withLock { $0 } }
+
+  /// As if a restored copy had taken its place.
+  func replace() { copies.withLock { $0 += 1 } }
 
   func fail(_ fault: Fault) { state.withLock { $0 = fault } }
 

@@ -146,6 +146,21 @@ import Testing
     }
   }
 
+  @Test func `closes when another copy of the store has taken its place, whatever its IDs`() async throws {
+    try await TestServer.run { test in
+      let phone = try await test.signUp(device: "phone")
+      let feed = try await WireStream(test.client, token: phone.access)
+      _ = try await feed.next()
+      test.store.replace()
+      #expect(try await feed.next() == nil)
+      let laptop = try await test.signIn(device: "laptop")
+      let next = try await WireStream(test.client, token: phone.access)
+      _ = try await next.next()
+      _ = try await test.client.send("DELETE", "/v1/sessions/\(laptop.id)", token: phone.access)
+      #expect(try await next.next()?.name == "session-revoked")
+    }
+  }
+
   @Test func `closes when the server stops, without delaying it`() async throws {
     let feeds = try await TestServer.run { test in
       let phone = try await test.signUp()
