@@ -107,6 +107,7 @@ struct AdminDatabase: AsyncParsableCommand {
           .usage, "a PostgreSQL database is restored with PostgreSQL's own tools",
           hint: "restore it, then run this command without a folder")
       }
+      let hasLog = PrivateFile.exists(data.path + "/ends.log")
       let count = try await data.open { store, _ throws(Refusal) in
         try await store.audit(.restored)
         return store.store.endedAgain
@@ -114,6 +115,10 @@ struct AdminDatabase: AsyncParsableCommand {
       if output.json { return Answer(restored: "postgresql", endedAgain: count).writeLine() }
       Terminal.say(
         "ended \(count) session(s) again that this node had ended; run it with the data folder of each other node")
+      guard !hasLog else { return }
+      Terminal.say(
+        "this folder had no ends.log: sessions that a node with it has ended are live again; to end all: handstamp admin"
+          + " sessions end --everyone")
     }
   }
 
