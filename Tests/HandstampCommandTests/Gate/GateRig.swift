@@ -159,7 +159,7 @@ struct GateRig: Sendable {
     func check(_ uri: String) -> String {
       """
       route {
-        request_header -Handstamp-*
+        request_header -Handstamp*
         forward_auth \(gate.dropFirst("http://".count)) {
           uri \(uri)
           copy_headers Handstamp-Subject Handstamp-Session Handstamp-Client Handstamp-Scope
@@ -206,7 +206,12 @@ private struct Service: HTTPResponder {
 
   @concurrent func respond(to request: Hummingbird.Request, context: BasicRequestContext) async throws -> Response {
     let names = ["Subject", "Session", "Client", "Scope"].compactMap { HTTPField.Name("Handstamp-" + $0) }
-    let text = names.map { request.headers[values: $0].joined(separator: "&") }.joined(separator: "|")
+    var text = names.map { request.headers[values: $0].joined(separator: "&") }.joined(separator: "|")
+    // For CGI and WSGI these are the same fields.
+    text += request.headers.map(\.name.canonicalName).filter {
+      $0.hasPrefix("handstamp_") || $0.hasPrefix("handstamp.")
+    }
+    .joined()
     return Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: text)))
   }
 }

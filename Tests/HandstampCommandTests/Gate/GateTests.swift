@@ -52,9 +52,10 @@ extension Processes {
           #expect(text(try await send(proxy + "/things?a=b", [token])) == identity)
           #expect(text(try await send("POST", proxy + "/things", [token], body: "x")) == identity)
           // What a client claims to be is replaced, with and without a token, in any spelling.
-          let claims = ["Handstamp-Subject", "handstamp-session", "HANDSTAMP-CLIENT", "Handstamp-Scope"].map {
-            ($0, "admin")
-          }
+          let claims = [
+            "Handstamp-Subject", "handstamp-session", "HANDSTAMP-CLIENT", "Handstamp-Scope", "Handstamp_Subject",
+            "handstamp.session",
+          ].map { ($0, "admin") }
           #expect(text(try await send(proxy + "/things", [token] + claims)) == identity)
           let none = try await send(proxy + "/things", claims)
           #expect(none.status == 401)
