@@ -63,7 +63,8 @@ public struct PostgresAddress: Sendable, CustomStringConvertible {
   private static let invalid = RegistryOpenError.refused(
     "the address of the database is not valid",
     hint:
-      "use one as psql takes it, such as postgresql://db.example.org/handstamp, and percent-encode what is special in a password"
+      "use one as psql takes it, such as postgresql://db.example.org/handstamp, and percent-encode what is special in a password;"
+      + " for SQLite leave --database out"
   )
 
   private static func list(_ text: String?) -> [String] {
@@ -111,15 +112,23 @@ extension PostgresAddress {
       switch true {
       case has("28P01"), has("28000"), has("no password supplied"):
         "check user and password; a password is best kept in a file, see PGPASSFILE in the manual of PostgreSQL"
-      case has("3D000"): "create it: createdb \(database ?? "handstamp")"
+      case has("3D000"):
+        "create it: createdb --encoding=UTF8 --template=template0 -O USER \(PostgresAddress.quoted(database ?? "handstamp"))"
       case has("read-only"), has("hot standby"), has("25006"):
-        "name the primary, too: postgresql://one.example.org,two.example.org/handstamp"
+        "if this is a standby, name the primary, too: postgresql://one.example.org,two.example.org/handstamp; if it is the primary,"
+          + " set default_transaction_read_only = off"
       case has("certificate"), has("SSL"), has("ssl"):
         "check sslmode and sslrootcert of the address, and the dates and the name of the server's certificate"
       case has("53300"): "raise max_connections, or use fewer --database-connections"
       default: "check host and port, and that PostgreSQL runs there"
       }
     return .refused("cannot connect to \(self): \(why)", hint: hint)
+  }
+
+  /// As a word of a shell.
+  private static func quoted(_ name: String) -> String {
+    let isPlain = !name.isEmpty && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) }
+    return isPlain ? name : "'" + name.replacingOccurrences(of: "'", with: "'\\''") + "'"
   }
 
   /// The words of libpq on one line, without codes and places in the source of PostgreSQL.

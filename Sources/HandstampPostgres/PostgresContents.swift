@@ -121,7 +121,7 @@ final class PostgresContents: Sendable {
     // Before what is read, so that a further change is noticed.
     let identity = try opening.identity()
     try opening.prepared(migrating: false) { connection, found throws(RegistryOpenError) in
-      guard case .bound = found else { throw .databaseEmpty(path: address.description) }
+      guard case .bound = found else { throw .tablesMissing(path: address.description) }
       try opening.bind(connection, found, to: keys)
     }
     let again = try opening.endAgain(try ends.read().ends, writer: PostgresWriter())

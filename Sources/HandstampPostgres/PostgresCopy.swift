@@ -58,7 +58,10 @@ package struct PostgresCopy: CopiedStore {
         for answer in try connection.run(statements, until: .now + .seconds(600)) { results.append(try answer.get()) }
         return results
       }
-    } catch { throw address.refusal(error) }
+    } catch {
+      if case .refused("23505", _) = error { throw StoreCopy.stale }
+      throw address.refusal(error)
+    }
   }
 }
 

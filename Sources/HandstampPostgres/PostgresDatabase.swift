@@ -56,7 +56,7 @@ public struct PostgresDatabase: Sendable {
           guard let keys = known else { throw .keyFileMissing(path: keyFile.path) }
           var isUsed = isGiven
           if !isUsed { isUsed = try isInUse() }
-          if case .empty = found, isUsed { throw .databaseEmpty(path: address.description) }
+          if case .empty = found, isUsed { throw .tablesMissing(path: address.description) }
           try opening.bind(connection, found, to: keys)
           return keys
         }
@@ -76,7 +76,7 @@ public struct PostgresDatabase: Sendable {
       guard let known else { throw .keyFileMissing(path: keyFile.path) }
       let opening = PostgresOpening(lane: lane, address: address)
       let isPooled = try opening.checkServer()
-      guard case .bound = try opening.found() else { throw .databaseEmpty(path: address.description) }
+      guard case .bound = try opening.found() else { throw .tablesMissing(path: address.description) }
       try opening.prepared(migrating: false) { connection, found throws(RegistryOpenError) in
         try opening.bind(connection, found, to: known)
       }

@@ -58,7 +58,9 @@ struct PostgresOpening {
     guard isReadOnly == 0 else {
       throw .refused(
         "\(path) can only be read: it is a standby, or its transactions are read-only",
-        hint: "name the primary, too: postgresql://one.example.org,two.example.org/handstamp")
+        hint:
+          "if it is a standby, name the primary, too: postgresql://one.example.org,two.example.org/handstamp; if not, set"
+          + " default_transaction_read_only = off")
     }
     // A sign-out that was confirmed and is forgotten again would let a signed-out person stay in.
     guard commit != "off", sync == "on" else {
@@ -229,7 +231,7 @@ struct PostgresOpening {
         guard case .integer(let isHere)? = present[0].value(at: 0), case .integer(let isLeft)? = present[0].value(at: 1)
         else { throw .unavailable("\(path) does not answer like PostgreSQL") }
         if isHere == 1 {
-          guard case .bound(let id, let state) = try found(connection) else { throw .databaseEmpty(path: path) }
+          guard case .bound(let id, let state) = try found(connection) else { throw .tablesMissing(path: path) }
           try check(id, instance)
           try PostgresOpening.requireServing(state, path)
           guard isLeft == 0 else {
@@ -243,7 +245,7 @@ struct PostgresOpening {
             "UPDATE handstamp.instance SET state = 'moving:' || replace(gen_random_uuid()::text, '-', '')", connection)
           _ = try result("ALTER SCHEMA handstamp RENAME TO \(PostgresSchema.left)", connection)
         }
-        guard isHere == 1 || isLeft == 1 else { throw .databaseEmpty(path: path) }
+        guard isHere == 1 || isLeft == 1 else { throw .tablesMissing(path: path) }
         let row = try result("SELECT id, state FROM \(PostgresSchema.left).instance", connection)
         guard row.count == 1, case .text(let id)? = row[0].value(at: 0), case .text(let state)? = row[0].value(at: 1),
           let colon = state.firstIndex(of: ":")
@@ -387,7 +389,10 @@ struct PostgresOpening {
       lane.disconnect()
       if case .refused("42501", let message) = error {
         throw .refused(
-          "\(path): \(message)", hint: "let the user create the schema: GRANT CREATE ON DATABASE … TO …")
+          "\(path): \(message)",
+          hint:
+            "let the user create the schema: GRANT CREATE ON DATABASE … TO …; or connect as the user who owns the schema handstamp"
+        )
       }
       if case .refused("42P01", _) = error {
         throw .refused("the schema handstamp of \(path) is not complete", hint: "restore a backup of the database")

@@ -71,6 +71,8 @@ package struct SQLiteCopy: CopiedStore {
   private func access<Value>(_ body: (Database) throws -> Value) throws(RegistryOpenError) -> Value {
     do { return try queue.writeWithoutTransaction(body) } catch let error as UnreadableRow {
       throw .unavailable("\(error)")
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+      throw StoreCopy.stale
     } catch { throw .unavailable("\(RegistryStoreError.trouble(error))") }
   }
 
@@ -91,13 +93,31 @@ extension ServerFolder: MovedStore {
   /// Where a copy is until it is complete.
   private func draftPath(_ mark: CopyMark) -> String { "\(databasePath).copying-\(mark.text)" }
 
+  /// Refuses a folder whose sessions are elsewhere: an empty database in their place would sign everyone out.
+  func requireNotMoved() throws(RegistryOpenError) {
+    guard !PrivateFile.exists(databasePath) else { return }
+    guard !PrivateFile.exists(movedPath) else {
+      throw .refused(
+        "the sessions of \(path) were moved to another database",
+        hint: "name it with --database; if the copy was interrupted, run it again")
+    }
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    guard !names.contains(where: { "\(path)/\($0)".hasPrefix("\(databasePath).copying-") }) else {
+      throw .refused(
+        "the copy of the sessions to \(path) is not complete",
+        hint: "run the same handstamp admin copy again, or start on the database that it copies")
+    }
+  }
+
   package func moving(
     keys: ServerKeys?,
     _ body: (
       any CopiedStore, ServerKeys, CopyMark, _ complete: () throws(RegistryOpenError) -> Void
     ) throws(RegistryOpenError) -> Void
   ) throws(RegistryOpenError) {
-    guard PrivateFile.exists(path) else { throw .databaseMissing(path: databasePath) }
+    guard PrivateFile.exists(path) else {
+      throw .refused("there is no folder \(path)", hint: "name the data folder of the server whose sessions move")
+    }
     // A server that starts waits for this.
     try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
       var known = keys

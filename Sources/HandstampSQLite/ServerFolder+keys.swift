@@ -11,6 +11,7 @@ extension ServerFolder {
   public func openExisting(
     keys: ServerKeys? = nil
   ) throws(RegistryOpenError) -> (store: SQLiteRegistryStore, keys: ServerKeys) {
+    try requireNotMoved()
     guard PrivateFile.exists(databasePath) else { throw .databaseMissing(path: databasePath) }
     return try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
       var known = keys

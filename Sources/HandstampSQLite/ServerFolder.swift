@@ -67,7 +67,8 @@ public struct ServerFolder: Sendable {
   func store(
     _ keys: ServerKeys, creating: Bool, migrating: Bool = true
   ) throws(RegistryOpenError) -> SQLiteRegistryStore {
-    try SQLiteRegistryStore(
+    try requireNotMoved()
+    return try SQLiteRegistryStore(
       path: databasePath, keys: keys, creating: creating, migrating: migrating, clockFile: path + "/clock",
       endLog: endLogPath, patience: patience)
   }

@@ -6,6 +6,8 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
   case databaseMissing(path: String)
   /// The keys were in use, but the database is empty: it was emptied, recreated, or copied without its `-wal` file.
   case databaseEmpty(path: String)
+  /// The keys were in use, but the PostgreSQL database has no tables: its sessions are elsewhere.
+  case tablesMissing(path: String)
   /// The log of ended sessions belongs to another server, or is not such a log.
   case endLogForeign(path: String)
   /// The key file is not valid, or a newer version wrote it.
@@ -29,9 +31,13 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
   public var hint: String {
     switch self {
     case .keyFileMissing(let path): "restore the key file to \(path) from the backup that belongs to the database"
-    case .databaseMissing(let path): "restore the database to \(path), or move the key file away to start over"
+    case .databaseMissing(let path):
+      "if the sessions are in PostgreSQL, name it with --database; else restore the database to \(path), or, to start without any"
+        + " session, move the key file away"
     case .databaseEmpty(let path):
       "restore the database to \(path), with \(path)-wal if the backup has it, or move database and key file away to start over"
+    case .tablesMissing(let path):
+      "move the sessions there first: handstamp admin copy --from … --to \(path); or restore a backup of it"
     case .endLogForeign(let path):
       "restore this server's own log to \(path), or move it away: sessions that ended after the last backup then count as live"
     case .keyFileInvalid(let path, _): "restore the key file to \(path), or run the version that wrote it"
@@ -52,6 +58,7 @@ extension RegistryOpenError: CustomStringConvertible {
     case .keyFileMissing(let path): "the key file \(path) is missing"
     case .databaseMissing(let path): "the database \(path) is missing"
     case .databaseEmpty(let path): "the database \(path) is empty, and its keys were in use"
+    case .tablesMissing(let path): "the database \(path) is empty, and the keys were in use"
     case .endLogForeign(let path): "\(path) is not this server's log of ended sessions"
     case .keyFileInvalid(let path, let why): "the key file \(path) is not valid: \(why)"
     case .keyFileOpenToOthers(let path): "others can read the key file \(path)"

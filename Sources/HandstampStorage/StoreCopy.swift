@@ -138,6 +138,11 @@ package struct StoreCopy {
     return summaries
   }
 
+  /// The target has a row already that its key does not tell of.
+  package static let stale = RegistryOpenError.refused(
+    "the source has changed since the copy began",
+    hint: "empty the target, and copy again: DROP SCHEMA handstamp CASCADE, or delete registry.sqlite.copying-*")
+
   private func differs(_ table: String) -> RegistryOpenError {
     .refused(
       "source and target differ in the table \(table)",

@@ -70,7 +70,11 @@ import Testing
       counts == [
         "key_check": 1, "account": 1, "session": 2500, "ticket": 1, "fact": 1, "clock": 1, "event": 1, "audit": 1,
       ])
-    #expect(throws: RegistryOpenError.databaseMissing(path: server.databasePath)) { try server.open() }
+    let moved = try #require(#expect(throws: RegistryOpenError.self) { try server.open() })
+    #expect(moved.hint.contains("--database"))
+    // Nor may an empty one take its place.
+    let keys = try #require(try server.keyFile.load())
+    #expect(throws: moved) { try server.createDatabase(keys: keys) }
     let store = try await database.node(folder.path).open().store
     #expect(try await store.session(Samples.session(7).id)?.pushToken == Secret("push"))
     let next = try await store.write([], events: [Samples.established(Samples.session(1))])
@@ -108,9 +112,8 @@ import Testing
       CREATE TRIGGER refusal BEFORE UPDATE ON handstamp.instance FOR EACH ROW EXECUTE FUNCTION refuse()
       """)
     await #expect(throws: RegistryOpenError.self) { try await moveBack(to: other) }
-    #expect(throws: RegistryOpenError.databaseMissing(path: other.path + "/registry.sqlite")) {
-      try ServerFolder(path: other.path).openExisting()
-    }
+    let unfinished = #expect(throws: RegistryOpenError.self) { try ServerFolder(path: other.path).openExisting() }
+    #expect(unfinished?.hint.contains("run the same handstamp admin copy again") == true)
     let store = try await database.node(folder.path).open().store
     #expect(try await store.counts().liveSessions == 2500)
     store.release()
@@ -147,6 +150,19 @@ import Testing
     }
     // The source is as it was.
     #expect(try await server.open().store.session(first.id)?.end == end)
+  }
+
+  @Test func `that was interrupted, from a server that has noted the time since, says what to do`() async throws {
+    try await fill()
+    await #expect(throws: RegistryOpenError.unavailable("interrupted")) { try await move(failingAfter: 8) }
+    let store = try server.open().store
+    let note = try #require(try await store.clockNote())
+    _ = try await store.write(
+      [.noteClock(ClockNote(at: note.at, revision: note.revision + 1), expecting: note.revision)], events: [])
+    try store.close()
+    await #expect(throws: StoreCopy.stale) { try await move() }
+    try database.sql("DROP SCHEMA handstamp CASCADE")
+    #expect(try await move().first { $0.table == "session" }?.count == 2500)
   }
 
   @Test func `to a database that is not empty is refused`() async throws {

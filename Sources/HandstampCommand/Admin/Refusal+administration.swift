@@ -55,7 +55,9 @@ extension Refusal {
   /// Describes a folder that cannot be opened.
   init(_ error: RegistryOpenError) {
     var hint = error.hint
-    if case .databaseMissing = error { hint = "name the data folder of a server with --data, or start the server once" }
+    if case .databaseMissing = error {
+      hint = "name the data folder of a server with --data, and its database with --database if that is PostgreSQL"
+    }
     self.init(.failure, plain("\(error)"), hint: plain(hint))
   }
 

@@ -20,7 +20,7 @@ struct Serve: AsyncParsableCommand {
       of the --config file (port), in this order of precedence; --check prints them and where they come from; on SIGHUP the
       server reads the file again and takes over what can change while it runs
 
-      with --database, any number of servers share the sessions; each needs the keys.json and signing.pem of the first one
+      with --database, any number of servers share the sessions; each needs the keys.json and signing.pem of the first server
 
       back up with handstamp admin database backup, and restore with handstamp admin database restore
 

@@ -12,6 +12,7 @@ extension ServeSettings {
       var hint = error.hint
       if keys != nil, case .databaseMissing = error { hint = ServeSettings.firstStart }
       if keys != nil, case .databaseEmpty = error { hint = ServeSettings.firstStart }
+      if keys != nil, case .tablesMissing = error { hint = ServeSettings.firstStart }
       throw Refusal(.failure, plain("\(error)"), hint: plain(hint))
     }
   }
