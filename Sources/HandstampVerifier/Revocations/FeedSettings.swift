@@ -49,9 +49,9 @@ public struct LostFeedPolicy: Sendable, Hashable {
   public let tolerance: Duration
   public let last: Last
 
-  /// Refuses all tokens at once.
+  /// Refuses all tokens as soon as the feed is lost: after ``FeedSettings/silence`` without a word from the server.
   public static let refuse = LostFeedPolicy(tolerance: .zero, last: .refuse)
-  /// Asks the server about each token at once.
+  /// Asks the server about each token as soon as the feed is lost.
   public static let introspect = LostFeedPolicy(tolerance: .zero, last: .introspect)
 
   /// Accepts tokens for a while, whose session had not ended when the feed was lost.
