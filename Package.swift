@@ -97,6 +97,7 @@ let package = Package(
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+    .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -196,10 +197,15 @@ let package = Package(
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVerifier"]
         + hummingbird("Middleware") + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Middleware"),
       swiftSettings: strict),
+    // The pages for browsers: templates and texts, seen by no app.
+    .target(
+      name: "HandstampPages",
+      dependencies: ["HandstampSupport"] + products("Mustache", of: "swift-mustache", with: "Server"),
+      resources: [.embedInCode("Templates")], swiftSettings: strict),
     .target(
       name: "HandstampServer",
       dependencies: [
-        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", crypto,
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampPages", crypto,
         .target(name: "HandstampJOSE", condition: .when(traits: ["JOSE"])),
         // Without the condition every app would be told to install libargon2.
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
@@ -380,7 +386,8 @@ let package = Package(
     .testTarget(
       name: "HandstampServerTests",
       dependencies: [
-        "HandstampVerifier", "HandstampHummingbird", "HandstampServer", "HandstampSQLite", "HandstampAsyncHTTP",
+        "HandstampVerifier", "HandstampHummingbird", "HandstampPages", "HandstampServer", "HandstampSQLite",
+        "HandstampAsyncHTTP",
         "HandstampCore", "HandstampJOSE", "HandstampModel",
         "HandstampSupport",
         "HandstampRegistry",

@@ -101,6 +101,16 @@ extension RegistryChange {
             "SELECT revision FROM handstamp.account WHERE id = $1 FOR SHARE", [.text(id.rawValue)]),
           expectation: .revision(revision))
       ]
+    case .expectSession(let id):
+      guard let session = SessionBytes(id) else { throw .notFound }
+      // Shared: several writes may rely on the same session, and none may end it until they are over.
+      return [
+        PostgresStep(
+          statement: PostgresStatement(
+            "SELECT 1::bigint FROM handstamp.session WHERE id = $1 AND ended_at IS NULL FOR SHARE",
+            [.bytes(session.bytes)]),
+          expectation: .current(.finding(session)))
+      ]
     case .createOneTimeToken(let record): return [try .inserting(record, into: "ticket")]
     case .redeemOneTimeToken(let id):
       return [
@@ -192,14 +202,14 @@ extension PostgresStep {
       statement: PostgresStatement(
         """
         UPDATE handstamp.account SET email = $1, email_typed = $2, identity = $3, username = $4, password_hash = $5,
-          credentials_changed_at = $6, closed_at = $7, revision = revision + 1
-        WHERE id = $8 AND revision = $9
+          credentials_changed_at = $6, closed_at = $7, email_confirmed_at = $8, revision = revision + 1
+        WHERE id = $9 AND revision = $10
         """,
         [
           .text(record.email?.normalized), .text(record.email?.typed), .text(record.identity?.key),
           .text(record.username), PostgresValue(StoredValue(record.passwordHash)),
           .integer(record.credentialsChangedAt?.milliseconds), .integer(record.closedAt?.milliseconds),
-          .text(record.id.rawValue), .integer(expecting),
+          .integer(record.emailConfirmedAt?.milliseconds), .text(record.id.rawValue), .integer(expecting),
         ]),
       expectation: .current(.finding(record.id)))
   }

@@ -6,7 +6,7 @@ import HandstampStorage
 /// released migration is never changed.
 enum PostgresSchema {
   /// The statements of each version, the first one first.
-  static let migrations = [first]
+  static let migrations = [first, second]
   static var version: Int64 { Int64(migrations.count) }
 
   /// Held by the node that migrates the tables, or binds them to keys ("handstam" in ASCII).
@@ -17,6 +17,12 @@ enum PostgresSchema {
   static let left = "handstamp_left"
   /// Where nodes tell each other that there are events.
   static let channel = "handstamp_event"
+
+  /// Adds the browser that a client's session depends on, and when an account's address was confirmed.
+  private static let second = [
+    "ALTER TABLE handstamp.session ADD COLUMN browser text COLLATE \"C\"",
+    "ALTER TABLE handstamp.account ADD COLUMN email_confirmed_at bigint",
+  ]
 
   /// Texts compare by their bytes. Times and durations are milliseconds.
   private static let first = [

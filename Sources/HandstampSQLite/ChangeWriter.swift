@@ -28,6 +28,12 @@ struct ChangeWriter {
         try db.cachedStatement(sql: "SELECT revision FROM account WHERE id = ?"), arguments: [id.rawValue])
       guard let stored else { throw RegistryStoreError.notFound }
       guard stored == revision else { throw RegistryStoreError.conflict }
+    case .expectSession(let id):
+      guard let session = SessionBytes(id) else { throw RegistryStoreError.notFound }
+      let live = try Int64.fetchOne(
+        try db.cachedStatement(sql: "SELECT 1 FROM session WHERE id = ? AND ended_at IS NULL"),
+        arguments: [Data(session.bytes)])
+      if live == nil { throw try refusal(session) }
     case .createOneTimeToken(let record): try insert(record, into: "ticket")
     case .redeemOneTimeToken(let id):
       try run("DELETE FROM ticket WHERE id = ?", [Data(id.bytes)])
@@ -228,12 +234,13 @@ struct ChangeWriter {
     try run(
       """
       UPDATE account SET email = ?, email_typed = ?, identity = ?, username = ?, password_hash = ?,
-        credentials_changed_at = ?, closed_at = ?, revision = revision + 1
+        credentials_changed_at = ?, closed_at = ?, email_confirmed_at = ?, revision = revision + 1
       WHERE id = ? AND revision = ?
       """,
       [
         record.email?.normalized, record.email?.typed, record.identity?.key, record.username,
         bytes(record.passwordHash), record.credentialsChangedAt?.milliseconds, record.closedAt?.milliseconds,
+        record.emailConfirmedAt?.milliseconds,
         record.id.rawValue, expecting,
       ])
     if db.changesCount == 1 { return }

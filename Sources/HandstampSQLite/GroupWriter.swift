@@ -153,7 +153,8 @@ extension RegistryChange {
     switch self {
     case .endSession(let id, _): SessionBytes(id)
     case .replaceSession(let row, _): row.end == nil ? nil : row.session
-    case .createSession, .createAccount, .replaceAccount, .expectAccount, .createOneTimeToken, .redeemOneTimeToken,
+    case .createSession, .createAccount, .replaceAccount, .expectAccount, .expectSession, .createOneTimeToken,
+      .redeemOneTimeToken,
       .voidOneTimeTokens, .createFact, .replaceFact, .putFact, .removeFact, .removeFacts, .eraseDevices, .audit,
       .noteClock, .moveTimes:
       nil

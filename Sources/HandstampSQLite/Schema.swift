@@ -24,6 +24,9 @@ enum Schema {
       try db.execute(sql: fifth)
       try composeAddresses(db)
     }
+    migrator.registerMigration("6") { db in
+      try db.execute(sql: sixth)
+    }
     return migrator
   }
 
@@ -174,6 +177,12 @@ enum Schema {
       address TEXT,
       details TEXT NOT NULL
     ) STRICT;
+    """
+
+  /// Adds the browser that a client's session depends on, and when an account's address was confirmed.
+  private static let sixth = """
+    ALTER TABLE session ADD COLUMN browser TEXT;
+    ALTER TABLE account ADD COLUMN email_confirmed_at INTEGER;
     """
 
   /// Brings the addresses of accounts into Unicode's normalization form C. If that is another account's address, both keep theirs.

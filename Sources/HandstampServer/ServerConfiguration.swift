@@ -36,7 +36,7 @@ public struct ServerConfiguration: Sendable {
   /// The sender of mails. `nil` uses `handstamp@` and the issuer's host.
   public var mailFrom: String?
   /// A template for links in mails, with `{token}` and optionally `{action}` (`confirm` or `reset`): an address of the
-  /// operator's app or page. If `nil`, mails contain a code to enter instead.
+  /// operator's app or page. If `nil`, they lead to the server's own pages.
   public var mailLink: String?
   /// Minimum time between two mails of one kind to one address. A request in between gets the same response, but sends no mail.
   public var mailInterval: Duration
@@ -50,7 +50,7 @@ public struct ServerConfiguration: Sendable {
   public var mailLease: Duration
   /// What accounts with an address are told of by mail. Default: everything.
   public var notices: Set<AccountNotice>
-  /// Where users see their devices, for mails: an address of the operator's app or page. `nil` names ``issuer``.
+  /// Where users see their devices, for mails: an address of the operator's app or page. `nil` names the server's own page.
   public var devicesLink: String?
   /// The operator's JSON object, which apps read at `GET /v1/app-config`.
   public var appConfig: String
@@ -82,6 +82,8 @@ public struct ServerConfiguration: Sendable {
   /// A connection without a request for this long is closed. Default 120 s.
   public var idleConnectionLimit: Duration
   public var eventStreams: EventStreamLimits
+  /// How the server's own pages look.
+  public var pages = PageSettings()
   /// How the server listens by itself.
   public var listener: ListenerOptions
   /// The proxies in front of the server, whose word about the address of a client counts. Default ``TrustedProxies/none``.

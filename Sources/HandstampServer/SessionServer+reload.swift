@@ -31,8 +31,8 @@ extension SessionServer {
     configuration.now = running.now
     configuration.uptime = running.uptime
     let server = try await SessionServer(
-      configuration: configuration, registry: registry, keys: keys, mailer: mailer, apple: apple, accounts: directory,
-      middlewares: middlewares, continuing: current)
+      configuration: configuration, registry: registry, keys: keys, mailer: mailer, apple: apple, transport: transport,
+      accounts: directory, middlewares: middlewares, continuing: current)
     latest.replace(by: server)
   }
 

@@ -29,14 +29,14 @@ extension SessionServer {
   public func protected<Context: SessionRequestContext>(
     _ routes: some RouterMethods<Context>, allowing scope: String? = nil
   ) -> RouterGroup<SignedInContext<Context>> {
-    routes.signedIn(by: authenticator, allowing: scope)
+    routes.signedIn(by: authenticator, allowing: scope.map { [$0] } ?? [])
   }
 
   /// The middleware behind ``protected(_:allowing:)``, for contexts and groups of an app's own.
   public func sessionMiddleware<Context: SessionRequestContext>(
     for context: Context.Type = Context.self, allowing scope: String? = nil
   ) -> SessionMiddleware<Context> {
-    SessionMiddleware(authenticator: authenticator, scope: scope)
+    SessionMiddleware(authenticator: authenticator, scopes: scope.map { [$0] } ?? [])
   }
 
   private var policy: PasswordPolicy {
@@ -47,7 +47,8 @@ extension SessionServer {
     let limit = configuration.bodyLimit
     let own = api.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
     DocumentsController(
-      registry: registry, keySet: keySet, appConfig: appConfig, openAPI: openAPI, limits: limits, readiness: readiness
+      registry: registry, keySet: keySet, metadata: serverMetadata, appConfig: appConfig, openAPI: openAPI,
+      limits: limits, readiness: readiness
     )
     .addRoutes(
       to: api)
@@ -77,6 +78,7 @@ extension SessionServer {
       administrators: configuration.administrators, administration: { administration(by: $0) },
       clients: configuration.clients, limits: limits, errors: errors, bodyLimit: limit
     ).addRoutes(to: api)
+    UserInfoController(registry: registry, authenticator: authenticator).addRoutes(to: api)
     EventsController(
       registry: registry, authenticator: authenticator, journal: journal, clock: clock,
       heartbeat: configuration.heartbeat, longest: configuration.accessTokenLife,
@@ -105,14 +107,42 @@ extension SessionServer {
     DeviceAuthorizationController(
       registry: registry, authentication: authentication, limits: limits, clock: clock, issuer: issuer
     ).addRoutes(to: routes)
+    PushedRequestController(registry: registry, authentication: authentication, limits: limits, clock: clock)
+      .addRoutes(to: routes)
   }
 
   private func addPages<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     let web = WebSessions(
-      registry: registry, accounts: accounts, limits: limits, clock: clock, errors: errors,
-      issuer: configuration.issuer, bodyLimit: configuration.bodyLimit)
-    AuthorizePageController(clients: clients, web: web).addRoutes(to: routes)
+      registry: registry, accounts: accounts, limits: limits, clock: clock, errors: errors, journal: journal,
+      pages: pages, isWholeSite: configuration.mountPath.isEmpty, bodyLimit: configuration.bodyLimit,
+      signUp: configuration.signUp, hasPasswordPages: directory == nil && mailer != nil)
+    AssetsController(pages: pages).addRoutes(to: routes)
+    AuthorizePageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
+    LogoutPageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
     DevicePageController(web: web, pacing: pacing).addRoutes(to: routes)
+    SignInPageController(web: web).addRoutes(to: routes)
+    let own = routes.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
+    PasswordPageController(web: web, outbox: outbox, passwords: passwords, policy: policy, metrics: metrics)
+      .addRoutes(to: own)
+    SignUpPageController(web: web, outbox: outbox, passwords: passwords, policy: policy).addRoutes(to: own)
+    addAccountPages(to: routes, own, AccountPages(web: web, reauthentication: reauthentication))
+  }
+
+  private func addAccountPages<Context: SessionRequestContext>(
+    to routes: some RouterMethods<Context>, _ own: some RouterMethods<Context>, _ pages: AccountPages
+  ) {
+    AccountPageController(pages: pages, outbox: outbox).addRoutes(to: routes, ownAccounts: own)
+    DevicesPageController(
+      pages: pages, heartbeat: configuration.heartbeat, streams: configuration.eventStreams
+    ).addRoutes(to: routes)
+    AppsPageController(pages: pages, clients: clients).addRoutes(to: routes)
+    ActivityPageController(pages: pages).addRoutes(to: routes)
+    SecurityPageController(
+      pages: pages, accounts: accounts, passwords: passwords, policy: policy, metrics: metrics
+    ).addRoutes(to: own)
+    DataPageController(
+      pages: pages, accounts: accounts, metrics: metrics, export: { try await administration(by: $1).export($0) }
+    ).addRoutes(to: own)
   }
 
   // The services that controllers share.
@@ -123,11 +153,13 @@ extension SessionServer {
     ErrorMiddleware(errors: errors, format: format, fields: AnswerFields(configuration), allowed: allowed)
   }
 
-  var errors: ErrorMapper { ErrorMapper(metrics: metrics, issuer: configuration.issuer) }
-  var journal: SessionJournal { SessionJournal(hub: hub, metrics: metrics) }
+  var errors: ErrorMapper { ErrorMapper(metrics: metrics, pages: pages) }
+  var journal: SessionJournal { SessionJournal(hub: hub, metrics: metrics, logouts: logoutDesk.bell) }
   /// `nil` also for accounts of an app, which this server cannot ask for a proof.
   private var reauthentication: Duration? { directory == nil ? configuration.reauthentication : nil }
-  private var responses: TokenResponses { TokenResponses(tokens: tokens, clients: clients, clock: clock) }
+  private var responses: TokenResponses {
+    TokenResponses(tokens: tokens, idTokens: idTokens, clients: clients, clock: clock)
+  }
   private var sessions: SessionIssuer {
     SessionIssuer(journal: journal, responses: responses, proofs: proofs, clock: clock)
   }
@@ -144,12 +176,18 @@ extension SessionServer {
       registry: registry, tokens: tokens, proofs: proofs, clients: clients, clock: clock, metrics: metrics,
       errors: errors)
   }
+  var logoutNotifier: LogoutNotifier {
+    LogoutNotifier(
+      desk: logoutDesk, registry: registry, clients: clients, tokens: idTokens, transport: transport, clock: clock,
+      metrics: metrics, errors: errors, logger: configuration.logger,
+      successor: { [latest] in latest.server?.logoutNotifier })
+  }
   var carrier: MailCarrier {
     MailCarrier(
       outbox: outbox, registry: registry, mailer: mailer,
       writer: MailWriter(
         sender: configuration.sender, link: configuration.mailLink, issuer: configuration.issuer,
-        devicesLink: configuration.devicesLink ?? configuration.issuer),
+        devicesLink: configuration.devicesLink ?? configuration.issuer + "/account/devices"),
       clock: clock, metrics: metrics, errors: errors, width: configuration.mailsAtOnce,
       lease: configuration.mailLease, interval: configuration.mailInterval, logger: configuration.logger,
       successor: { [latest] in latest.server?.carrier })

@@ -74,7 +74,7 @@ extension SessionServer {
     let listener = try listener(on: addresses, notifier: notifier, onReady: onReady)
     // Services shut down last to first: the streams end before the server waits for its connections.
     var configuration = ServiceGroupConfiguration(
-      services: others + [carrier, listener] + backgroundServices
+      services: others + [carrier, logoutNotifier, listener] + backgroundServices
         + [Farewell(readiness: readiness, delay: self.configuration.shutdownDelay)],
       gracefulShutdownSignals: signals,
       logger: self.configuration.logger)
@@ -136,7 +136,7 @@ extension SessionServer {
   /// What the server does besides answering requests: it sends mails, ends expired sessions, deletes
   /// old data, accepts a clock that jumped once it runs steadily, and announces events of other servers. Give them to the
   /// Hummingbird application that has the server's routes; ``run(host:port:stoppingOnSignals:onReady:)`` runs them itself.
-  public var services: [any Service] { [carrier] + backgroundServices }
+  public var services: [any Service] { [carrier, logoutNotifier] + backgroundServices }
 
   private var backgroundServices: [any Service] {
     [

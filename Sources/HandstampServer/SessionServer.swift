@@ -1,5 +1,5 @@
 #if Server
-import HandstampCore
+public import HandstampCore
 public import HandstampRegistry
 public import Hummingbird
 import Logging
@@ -14,6 +14,7 @@ public struct SessionServer: Sendable {
   public let metrics: ServerMetrics
   let clock: ServerClock
   let tokens: AccessTokens
+  let idTokens: IDTokens
   let passwords: PasswordPool
   let hub: EventHub
   let mailer: (any Mailer)?
@@ -25,12 +26,16 @@ public struct SessionServer: Sendable {
   let serverMetadata: FixedDocument
   let clients: ClientDirectory
   let pacing: Pacing
+  let logoutDesk: LogoutDesk
+  /// Sends requests to clients.
+  let transport: (any Transport)?
   let limits: RequestLimits
   let passwordGuard: PasswordGuard
   let proofs: ProofDesk
   let readiness: Readiness
   let appConfig: FixedDocument
   let openAPI: FixedDocument
+  let pages: PageWriter
   /// The server that answers requests, if the settings of this one were replaced.
   let latest: LatestServer
   let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
@@ -39,26 +44,28 @@ public struct SessionServer: Sendable {
   ///   - keys: the keys that sign access tokens.
   ///   - mailer: delivers mails. Without one, passwords cannot be reset.
   ///   - apple: settings for Sign in with Apple; `nil` disables it.
+  ///   - transport: tells clients that sessions have ended; required if one has a ``ConfiguredClient/backChannelLogoutURI``.
   ///   - accounts: the accounts of an app that keeps its own; `nil` keeps them in the registry.
   ///   - middlewares: see every request first and every response last, so that tests can delay or drop responses.
   /// - Throws: ``RegistryError`` if the registry cannot be read, ``AppConfigFault`` if the app configuration is not a JSON
   ///   object, ``MailSetUpFault`` if confirmed sign-up has no mailer or the sender of mails is not usable, ``ClientFault`` if
-  ///   two clients have the same ID or one needs an RSA key that `keys` lacks, ``MountPathFault`` for a bad mount path, and
+  ///   two clients have the same ID or one needs an RSA key that `keys` lacks, ``MountPathFault`` for a bad mount path,
+  ///   ``PageSettingsFault`` for pages that cannot be shown, and
   ///   ``AccountDirectoryFault`` for a setting that `accounts` does not support.
   public init(
     configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
-    apple: AppleSignIn? = nil, accounts: (any AccountDirectory)? = nil,
+    apple: AppleSignIn? = nil, transport: (any Transport)? = nil, accounts: (any AccountDirectory)? = nil,
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = []
   ) async throws {
     try await self.init(
-      configuration: configuration, registry: registry, keys: keys, mailer: mailer, apple: apple, accounts: accounts,
-      middlewares: middlewares, continuing: nil)
+      configuration: configuration, registry: registry, keys: keys, mailer: mailer, apple: apple, transport: transport,
+      accounts: accounts, middlewares: middlewares, continuing: nil)
   }
 
   /// - Parameter former: a running server, whose state continues in this one.
   init(
     configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)?,
-    apple: AppleSignIn?, accounts: (any AccountDirectory)?,
+    apple: AppleSignIn?, transport: (any Transport)?, accounts: (any AccountDirectory)?,
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>], continuing former: SessionServer?
   ) async throws {
     self.configuration = configuration
@@ -70,6 +77,9 @@ public struct SessionServer: Sendable {
     self.metrics = metrics
     latest = LatestServer()
     pacing = former?.pacing ?? Pacing()
+    logoutDesk = former?.logoutDesk ?? LogoutDesk()
+    self.transport = transport
+    idTokens = IDTokens(keys: keys, issuer: configuration.issuer)
     tokens = AccessTokens(
       keys: keys, issuer: configuration.issuer, audience: configuration.issuer, client: configuration.clientID,
       life: configuration.accessTokenLife)
@@ -103,6 +113,7 @@ public struct SessionServer: Sendable {
       ?? Outbox(registry: registry, clock: clock, jitter: configuration.mailJitter, hasMailer: mailer != nil)
     clients = try ClientDirectory(
       configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms)
+    if transport == nil, let party = clients.relyingParties.first { throw ClientFault.noTransport(party.id) }
     readiness =
       former?.readiness
       ?? Readiness(
@@ -112,6 +123,7 @@ public struct SessionServer: Sendable {
     serverMetadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
     openAPI = FixedDocument(openAPIOf: configuration)
+    pages = try PageWriter(configuration.pages, issuer: configuration.issuer, mountPath: configuration.mountPath)
     appConfig = try FixedDocument(appConfig: configuration.appConfig)
     // Before the first token of that life.
     try await noteTokenLife()

@@ -46,7 +46,7 @@ struct Sweeper: Service, CustomStringConvertible {
       try await server.noteTokenLife()
       while true {
         let outcome = try await server.registry.expire(now: server.now(), limit: Sweeper.batch)
-        for account in Set(outcome.ended.map(\.account)) { server.hub.announce(account) }
+        server.journal.expired(outcome)
         if outcome.ended.count < Sweeper.batch { break }
       }
       while case let count = try await server.registry.prune(now: server.now(), limit: Sweeper.batch),

@@ -25,7 +25,7 @@ extension SessionRow: StoredRecord {
   package static let columns = """
     id, account, device_id, device_name, platform, kind, counter, ring, created_at, rotated_at, last_seen_at, ended_at, \
     end_reason, absolute_expiry, idle_limit, expiry, dpop_thumbprint, push_token, \
-    client, scope, audience, authenticated_at, revision
+    client, scope, audience, authenticated_at, browser, revision
     """
 
   package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRow) {
@@ -49,9 +49,11 @@ extension SessionRow: StoredRecord {
       try columns.optionalText(), try columns.optionalText(), try columns.optionalText()
     )
     let authenticated = try columns.optionalTime()
+    let browser = try columns.optionalText().map { DeviceID($0) }
     self.init(
       session: session, account: account, device: device, kind: kind,
-      client: client.map { SessionClient(id: $0, scope: scope ?? "", audience: audience) }, counter: UInt64(counter),
+      client: client.map { SessionClient(id: $0, scope: scope ?? "", audience: audience, browser: browser) },
+      counter: UInt64(counter),
       ring: ring,
       createdAt: created, authenticatedAt: authenticated, rotatedAt: rotated, lastSeenAt: seen,
       end: endedAt.map { SessionEnd(at: $0, reason: reason ?? .rejected) }, absoluteExpiry: absolute,
@@ -66,7 +68,9 @@ extension SessionRow: StoredRecord {
       StoredValue(createdAt), StoredValue(rotatedAt), StoredValue(lastSeenAt), StoredValue(end?.at),
       StoredValue(end?.reason.rawValue), StoredValue(absoluteExpiry), StoredValue(idleLimit?.wholeMilliseconds),
       StoredValue(expiry), StoredValue(dpopThumbprint), StoredValue(pushToken), StoredValue(client?.id),
-      StoredValue(client?.scope), StoredValue(client?.audience), StoredValue(authenticatedAt), .integer(revision),
+      StoredValue(client?.scope), StoredValue(client?.audience), StoredValue(authenticatedAt),
+      StoredValue(client?.browser?.rawValue),
+      .integer(revision),
     ]
   }
 
@@ -79,7 +83,8 @@ extension SessionRow: StoredRecord {
 
 extension AccountRecord: StoredRecord {
   package static let columns = """
-    id, email, email_typed, identity, username, password_hash, created_at, credentials_changed_at, closed_at, revision
+    id, email, email_typed, identity, username, password_hash, created_at, credentials_changed_at, closed_at, \
+    email_confirmed_at, revision
     """
 
   package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRow) {
@@ -92,7 +97,8 @@ extension AccountRecord: StoredRecord {
       id: id, email: email.map { EmailAddress(stored: typed ?? $0, normalized: $0) }, identity: identity,
       username: try columns.text(), passwordHash: try columns.optionalBytes().map { Secret(bytes: $0) },
       createdAt: try columns.time(), credentialsChangedAt: try columns.optionalTime(),
-      closedAt: try columns.optionalTime(), revision: try columns.integer())
+      closedAt: try columns.optionalTime(), emailConfirmedAt: try columns.optionalTime(),
+      revision: try columns.integer())
   }
 
   package func storedValues() throws(RegistryStoreError) -> [StoredValue] {
@@ -101,7 +107,7 @@ extension AccountRecord: StoredRecord {
     return [
       .text(id.rawValue), StoredValue(email?.normalized), StoredValue(email?.typed), StoredValue(identity?.key),
       .text(username), StoredValue(passwordHash), StoredValue(createdAt), StoredValue(credentialsChangedAt),
-      StoredValue(closedAt), .integer(revision),
+      StoredValue(closedAt), StoredValue(emailConfirmedAt), .integer(revision),
     ]
   }
 }

@@ -21,12 +21,12 @@ import Testing
 
   @Test func `keeps nothing that signs in once it is open again`() async throws {
     let world = try await World()
-    let browser = try await world.registry.beginWebSession(of: world.ada, on: DeviceID("b"), now: start)
+    let browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("b"), now: start)
     let reset = try await world.registry.beginReset(of: world.ada, now: start)
     let grant = CodeGrant(
       client: "cli", clientName: "cli", redirectURI: "http://127.0.0.1/", challenge: String(repeating: "c", count: 43),
       scope: "")
-    let user = try #require(try await world.registry.webSession(browser.secret, now: start))
+    let user = try #require(try await world.registry.browserSession(browser.cookie, now: start))
     let code = try await world.registry.issueCode(grant, by: user, now: start)
     let device = try await world.registry.beginDevice(
       DeviceGrant(client: "tv", clientName: "tv", scope: ""), now: start)
@@ -35,7 +35,7 @@ import Testing
     _ = try await world.registry.closeAccount(world.ada, now: start)
     let closed = try #require(try await world.registry.account(world.ada.id))
     _ = try await world.registry.reopenAccount(closed, now: start)
-    #expect(try await world.registry.webSession(browser.secret, now: start) == nil)
+    #expect(try await world.registry.browserSession(browser.cookie, now: start) == nil)
     #expect(try await world.registry.account(resetBy: reset, now: start) == nil)
     #expect(try await world.registry.oneTimeToken(OneTimeTokenID(of: code.secret, purpose: .authorizationCode)) == nil)
     #expect(try await world.registry.redeemDevice(device.device.secret, client: "tv", now: start) == .invalid)

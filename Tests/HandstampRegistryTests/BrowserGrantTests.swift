@@ -9,14 +9,14 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct `What a browser was given` {
   private struct Given {
     let world: World
-    let browser: OneTimeToken
+    let browser: NewBrowserSession
     let code: OneTimeToken
     let device: OneTimeToken
 
     init(_ world: World) async throws {
       self.world = world
-      browser = try await world.registry.beginWebSession(of: world.ada, on: DeviceID("browser"), now: start)
-      let user = try #require(try await world.registry.webSession(browser.secret, now: start))
+      browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+      let user = try #require(try await world.registry.browserSession(browser.cookie, now: start))
       code = try await world.registry.issueCode(.sample, by: user, now: start)
       let codes = try await world.registry.beginDevice(
         DeviceGrant(client: "tv", clientName: "TV", scope: ""), now: start)
@@ -25,7 +25,7 @@ import Testing
     }
 
     func isSignedIn() async throws -> Bool {
-      try await world.registry.webSession(browser.secret, now: start) != nil
+      try await world.registry.browserSession(browser.cookie, now: start) != nil
     }
 
     /// Whether either code begins a session.
@@ -58,7 +58,7 @@ import Testing
       _ = try await registry.endAll(of: world.ada.id, except: kept.row.id, now: start)
     case .newPassword:
       _ = try await registry.setPassword(
-        of: world.ada, hash: Secret("new"), keeping: nil, endingOthers: false, now: start)
+        of: world.ada, hash: Secret("new"), keeping: nil, now: start)
     case .reset:
       let token = try await registry.beginReset(of: world.ada, now: start)
       _ = try await registry.resetPassword(with: token, hash: Secret("new"), now: start)
@@ -73,9 +73,9 @@ import Testing
     let world = try await World()
     let registry = world.registry
     for event in [Event.endAll, .elsewhere] {
-      let browser = try await registry.beginWebSession(
-        of: try #require(try await registry.account(world.ada.id)), on: DeviceID("browser"), now: start)
-      let user = try #require(try await registry.webSession(browser.secret, now: start))
+      let browser = try await registry.beginBrowserSession(
+        of: try #require(try await registry.account(world.ada.id)), on: .browser("browser"), now: start)
+      let user = try #require(try await registry.browserSession(browser.cookie, now: start))
       let codes = try await registry.beginDevice(DeviceGrant(client: "tv", clientName: "TV", scope: ""), now: start)
       if event == .endAll {
         _ = try await registry.endAll(of: world.ada.id, now: start)
@@ -89,7 +89,7 @@ import Testing
       #expect(isAnswered != true)
     }
     await #expect(throws: RegistryError.accountChanged) {
-      try await registry.beginWebSession(of: world.ada, on: DeviceID("browser"), now: start)
+      try await registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
     }
   }
 
@@ -183,8 +183,8 @@ import Testing
     let world = try await World()
     var registry = world.registry
     registry.notices = [.newDevice]
-    let browser = try await world.registry.beginWebSession(of: world.ada, on: DeviceID("browser"), now: start)
-    let user = try #require(try await registry.webSession(browser.secret, now: start))
+    let browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+    let user = try #require(try await registry.browserSession(browser.cookie, now: start))
     for number in 0..<3 {
       let now = start.advanced(by: .seconds(number))
       if isElsewhere {
@@ -199,7 +199,7 @@ import Testing
           CodeClaim.sample, now: now)
       }
     }
-    let sessions = try await registry.sessions(of: world.ada.id, now: start)
+    let sessions = try await registry.sessions(of: world.ada.id, now: start).filter { $0.client != nil }
     #expect(sessions.count == 3)
     // Its ID is public, so it must not be that of a known device.
     #expect(try await !registry.knows(DeviceID("client app"), of: world.ada.id, now: start))
@@ -211,12 +211,12 @@ import Testing
     var registry = world.registry
     registry.notices = [.newDevice]
     func begin() async throws -> SessionID {
-      let browser = try await registry.beginWebSession(of: world.ada, on: DeviceID("browser"), now: start)
-      let user = try #require(try await registry.webSession(browser.secret, now: start))
+      let browser = try await registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+      let user = try #require(try await registry.browserSession(browser.cookie, now: start))
       let code = try await registry.issueCode(
         .sample, by: user, now: start)
       let claim = CodeClaim.sample
-      guard case .signedIn(let new) = try await registry.redeemCode(code.secret, claim, now: start) else {
+      guard case .signedIn(let new, _) = try await registry.redeemCode(code.secret, claim, now: start) else {
         throw CancellationError()
       }
       return new.row.id
@@ -224,7 +224,7 @@ import Testing
     func mails() async throws -> Int {
       try await registry.store.facts(.mail, subject: world.ada.id.rawValue).count
     }
-    _ = try await world.registry.beginWebSession(of: world.ada, on: DeviceID("browser"), now: start)
+    _ = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
     let first = try await begin()
     _ = try await begin()
     #expect(try await mails() == 1)
@@ -247,6 +247,10 @@ extension CodeGrant {
 }
 
 extension CodeClaim {
-  fileprivate static let sample = CodeClaim(
+  static let sample = CodeClaim(
     client: "app", redirectURI: "app:/", verifier: Secret(String(repeating: "v", count: 43)))
+}
+
+extension DeviceInfo {
+  static func browser(_ id: String) -> DeviceInfo { DeviceInfo(id: DeviceID(id), name: "A browser", platform: "web") }
 }

@@ -141,7 +141,7 @@ import Testing
     let registry = try registry(store)
     let ada = try await registry.openAccount(
       email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, now: start)
-    _ = try await registry.beginWebSession(of: ada, on: DeviceID("browser"), now: start)
+    _ = try await registry.beginBrowserSession(of: ada, on: .browser("browser"), now: start)
     #expect(try await registry.knows(DeviceID("browser"), of: ada.id, now: start.advanced(by: day * 89)))
     #expect(try await !registry.knows(DeviceID(""), of: ada.id, now: start))
   }

@@ -32,8 +32,8 @@ private final class CountingStore: StoreDecorator {
   }
 
   private func claim(_ registry: Registry, now: UnixTime = start) async throws -> ClaimedMail? {
-    guard let fact = try await registry.dueMails(at: now, limit: 1).first else { return nil }
-    return try await registry.claim(fact, until: now.advanced(by: .seconds(120)), now: now)
+    guard let fact = try await registry.dueJobs(MailJob.self, at: now, limit: 1).first else { return nil }
+    return try await registry.claim(fact, as: MailJob.self, until: now.advanced(by: .seconds(120)), now: now)
   }
 
   @Test(arguments: [MailJob.Kind.reset, .signUp, .upgrade])
@@ -67,7 +67,7 @@ private final class CountingStore: StoreDecorator {
     let world = try await World()
     let registry = world.registry
     let address = try email("Eve@example.org")
-    func due(_ now: UnixTime) async throws -> Int { try await registry.dueMails(at: now, limit: 9).count }
+    func due(_ now: UnixTime) async throws -> Int { try await registry.dueJobs(MailJob.self, at: now, limit: 9).count }
     for _ in 0..<3 { try await post(.reset(address), registry, delay: .seconds(1)) }
     try await post(.reset(try email("EVE@example.org")), registry)
     try await post(.confirmation(address, username: "E"), registry, delay: .seconds(1))
@@ -99,10 +99,10 @@ private final class CountingStore: StoreDecorator {
     let world = try await World()
     let registry = world.registry
     try await post(.reset(try email("ada@example.org")), registry)
-    let fact = try #require(try await registry.dueMails(at: start, limit: 9).first)
+    let fact = try #require(try await registry.dueJobs(MailJob.self, at: start, limit: 9).first)
     let lease = after(.seconds(120))
     let claims = try await withThrowingTaskGroup(of: ClaimedMail?.self) { group in
-      for _ in 0..<8 { group.addTask { try await registry.claim(fact, until: lease, now: start) } }
+      for _ in 0..<8 { group.addTask { try await registry.claim(fact, as: MailJob.self, until: lease, now: start) } }
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(claims.count { $0 != nil } == 1)

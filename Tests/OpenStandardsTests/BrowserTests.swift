@@ -34,7 +34,7 @@ struct `The pages in a real browser` {
   private func expectSound(_ told: [String: [String]]) {
     #expect(told["console"] == nil, "a page violates its own policy")
     #expect(told["focus"] == ["email"])
-    #expect(told["alert"] == ["The email address or the password is wrong"])
+    #expect(told["alert"] == ["The email address or the password is wrong."])
     #expect(Set(told["cookie"] ?? []) == Set(cookies))
     #expect(told["kept"] == nil, "a cookie kept its value across the sign-in")
     #expect(told["seen by scripts"] == ["nothing"])
@@ -81,7 +81,7 @@ struct `The pages in a real browser` {
           for await code in codes {
             let lines = try await visit(code.address, OwnServer.password, code.userCode)
             told.set(lines)
-            if lines["page"]?.last != "Signed in" {
+            if lines["page"]?.last != "Your device is connected" {
               throw Program.Failed(description: "the browser did not finish: \(lines)")
             }
             return
@@ -94,7 +94,10 @@ struct `The pages in a real browser` {
       #expect(facts.profile?.name == "Ada")
       let lines = try await told.value()
       expectSound(lines)
-      #expect(lines["page"] == ["Sign in", "Sign in on a device", "Allow An app to access your account?", "Signed in"])
+      #expect(
+        lines["page"] == [
+          "Sign in", "Connect a device", "Allow An app to access your account?", "Your device is connected",
+        ])
     }
   }
 }

@@ -37,7 +37,7 @@ final class WebPerson: Sendable {
         "POST", address, action == "sign-in" ? signIn(csrf) : "csrf=\(csrf)&action=\(action)&user_code=\(code)")
       if let location = answer.header("Location") { answer = try await send("GET", location) }
     }
-    guard String(decoding: answer.body, as: UTF8.self).contains("Signed in") else {
+    guard String(decoding: answer.body, as: UTF8.self).contains("Your device is connected") else {
       throw Lost(description: "the device was not signed in")
     }
   }

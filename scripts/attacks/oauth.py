@@ -131,14 +131,14 @@ def kept_codes():
     server, tried = Server("--sign-up", "open", "--rate-limits", "none"), 0
     client = Client(server)
     mine = client.sign_up(OWNER, PASSWORD, "d-phone")
-    for path, fields in (("/v1/sessions/end-others", None), ("/v1/password", dict(current=PASSWORD, new="another long secret", end_others=False))):
+    for path, fields in (("/v1/sessions/end-others", None), ("/v1/password", dict(current=PASSWORD, new="another long secret", end_others=True))):
         browser = Browser(server)
         kept = code(browser, "web", OWNER, PASSWORD)
         device = client.form("/oauth/device_authorization", dict(client_id="cli")).json
         browser.load("GET", "/device")
         browser.submit("/device", action="look", user_code=device["user_code"])
         page = browser.submit("/device", action="allow", user_code=device["user_code"])
-        require(page.status == 200 and "Signed in" in page.text, f"the device is not allowed: {page.status}")
+        require(page.status == 200 and "Your device is connected" in page.text, f"the device is not allowed: {page.status}")
         ended = client.post(path, fields, Authorization=bearer(mine)) if fields else client.request("POST", path, None, {"Authorization": bearer(mine)})
         require(ended.status in (200, 204), f"{path}: {ended.status}")
         require('name="password"' in browser.load("GET", "/device").text, f"the browser is signed in after {path}")

@@ -6,20 +6,26 @@ import HandstampServer
 /// `handstamp admin clients`.
 struct AdminClients: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "clients", abstract: "list or check the OAuth clients in a file",
+    commandName: "clients", abstract: "list, check or add the OAuth clients in a file",
     discussion:
       "the file is that of serve --clients; the server reads it when it starts and when it is reloaded (kill -HUP)",
-    subcommands: [List.self, Check.self])
+    subcommands: [List.self, Check.self, Add.self])
 
   /// `--clients`.
   struct FileOptions: ParsableArguments {
     @Option(help: "JSON file with the clients (default: HANDSTAMP_SERVE_CLIENTS)") var clients: String?
 
-    func read() throws(Refusal) -> [ConfiguredClient] {
+    /// The path of the file.
+    func path() throws(Refusal) -> String {
       let environment = ProcessInfo.processInfo.environment
       guard let path = clients ?? environment[ServeSetting.prefix + "CLIENTS"], !path.isEmpty else {
         throw Refusal(.usage, "missing file with the clients", hint: "add --clients FILE, as for handstamp serve")
       }
+      return path
+    }
+
+    func read() throws(Refusal) -> [ConfiguredClient] {
+      let path = try path()
       let clients = try ClientFile.clients(at: path)
       let ids = clients.map(\.id)
       if let twice = ids.first(where: { id in ids.count { $0 == id } > 1 }) {
@@ -46,6 +52,9 @@ struct AdminClients: AsyncParsableCommand {
         var audiences: [String]
         var firstParty: Bool
         var accessTokenSigningAlg: String
+        var idTokenSigningAlg: String
+        var backChannelLogoutURI: String?
+        var postLogoutRedirectURIs: [String]
       }
       var schemaVersion = 1
       var clients: [Item]
@@ -57,7 +66,8 @@ struct AdminClients: AsyncParsableCommand {
           id: client.id, name: client.name, confidential: client.secretHash != nil,
           flows: client.flows.map(\.rawValue).sorted(), redirectURIs: client.redirectURIs, scopes: client.scopes,
           audiences: client.audiences, firstParty: client.isFirstParty,
-          accessTokenSigningAlg: client.accessTokenSigning.rawValue)
+          accessTokenSigningAlg: client.accessTokenSigning.rawValue, idTokenSigningAlg: client.idTokenSigning.rawValue,
+          backChannelLogoutURI: client.backChannelLogoutURI, postLogoutRedirectURIs: client.postLogoutRedirectURIs)
       }
       if output.json { return Answer(clients: items).writeLine() }
       let rows = items.map { item in

@@ -64,6 +64,12 @@ struct Serve: AsyncParsableCommand {
   @Option(help: ServeSetting.smtpCleartext.help) var smtpCleartext: String?
   @Option(help: ServeSetting.mailFrom.help) var mailFrom: String?
   @Option(help: ServeSetting.mailLink.help) var mailLink: String?
+  @Option(help: ServeSetting.browserIdleLimit.help) var browserIdleLimit: String?
+  @Option(help: ServeSetting.browserAbsoluteLimit.help) var browserAbsoluteLimit: String?
+  @Option(help: ServeSetting.siteName.help) var siteName: String?
+  @Option(help: ServeSetting.siteLogo.help) var siteLogo: String?
+  @Option(help: ServeSetting.accent.help) var accent: String?
+  @Option(help: ServeSetting.pages.help) var pages: String?
   @Option(help: ServeSetting.notices.help) var notices: String?
   @Option(help: ServeSetting.devicesLink.help) var devicesLink: String?
   @Option(help: ServeSetting.clients.help) var clients: String?
@@ -95,6 +101,8 @@ struct Serve: AsyncParsableCommand {
       .breachedPasswords: breachedPasswords, .rateLimits: rateLimits, .mailFolder: mailFolder, .sendmail: sendmail,
       .smtp: smtp, .smtpUser: smtpUser, .smtpPasswordFile: smtpPasswordFile, .smtpCertificates: smtpCertificates,
       .smtpCleartext: smtpCleartext,
+      .browserIdleLimit: browserIdleLimit, .browserAbsoluteLimit: browserAbsoluteLimit, .siteName: siteName,
+      .siteLogo: siteLogo, .accent: accent, .pages: pages,
       .mailFrom: mailFrom, .mailLink: mailLink, .notices: notices, .devicesLink: devicesLink, .clients: clients,
       .appConfig: appConfig,
       .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .keysFile: keysFile,

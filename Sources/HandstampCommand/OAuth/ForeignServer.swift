@@ -28,10 +28,8 @@ struct ForeignServer: Sendable {
 }
 
 extension ServerMetadata {
-  /// Whether the issuer is a Handstamp server: its metadata names two endpoints of Handstamp's API.
-  fileprivate var namesOwnAPI: Bool {
-    userInfoEndpoint == issuer + "/v1/me" && tokenEndpoint == issuer + "/oauth/token"
-  }
+  /// Whether the issuer is a Handstamp server: its metadata names the API.
+  fileprivate var namesOwnAPI: Bool { handstampAPI == issuer + "/v1" }
 }
 
 extension Client {

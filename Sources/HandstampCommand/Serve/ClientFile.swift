@@ -18,18 +18,33 @@ enum ClientFile {
     var firstParty: Bool?
     var introspects: Bool?
     var accessTokenSigningAlg: SigningKeys.Algorithm?
+    var idTokenSigningAlg: SigningKeys.Algorithm?
+    var backChannelLogoutURI: String?
+    var postLogoutRedirectURIs: [String]?
 
     static let names: Set<String> = [
       "id", "name", "secretSHA256", "redirectURIs", "flows", "scopes", "audiences", "firstParty", "introspects",
-      "accessTokenSigningAlg",
+      "accessTokenSigningAlg", "idTokenSigningAlg", "backChannelLogoutURI", "postLogoutRedirectURIs",
     ]
   }
 
   static func clients(at path: String) throws(Refusal) -> [ConfiguredClient] {
-    func refuse(_ words: String) -> Refusal { Refusal(.usage, "\(path): \(words)", hint: hint) }
     guard let content = FileManager.default.contents(atPath: path) else {
       throw Refusal(.usage, "--clients: cannot read \(path)", hint: hint)
     }
+    return try clients(in: content, of: path)
+  }
+
+  /// Refuses an entry that the server would refuse.
+  static func check(_ entry: [String: Any], of path: String) throws(Refusal) {
+    guard let content = try? JSONSerialization.data(withJSONObject: [entry]) else {
+      throw Refusal(.usage, "\(path): not a client", hint: hint)
+    }
+    _ = try clients(in: content, of: path)
+  }
+
+  private static func clients(in content: Data, of path: String) throws(Refusal) -> [ConfiguredClient] {
+    func refuse(_ words: String) -> Refusal { Refusal(.usage, "\(path): \(words)", hint: hint) }
     guard let objects = try? JSONSerialization.jsonObject(with: content) as? [[String: Any]],
       let entries = try? JSONDecoder().decode([Entry].self, from: content)
     else { throw refuse("not a list of clients") }
@@ -45,7 +60,9 @@ enum ClientFile {
             id: entry.id, name: entry.name, secretHash: try hash(entry), redirectURIs: entry.redirectURIs ?? [],
             flows: Set(entry.flows ?? [.code]), scopes: entry.scopes ?? [], audiences: entry.audiences ?? [],
             isFirstParty: entry.firstParty ?? false, introspects: entry.introspects ?? false,
-            accessTokenSigning: entry.accessTokenSigningAlg ?? .es256))
+            accessTokenSigning: entry.accessTokenSigningAlg ?? .es256,
+            idTokenSigning: entry.idTokenSigningAlg ?? .es256, backChannelLogoutURI: entry.backChannelLogoutURI,
+            postLogoutRedirectURIs: entry.postLogoutRedirectURIs ?? []))
       } catch {
         throw refuse(error.words)
       }
@@ -77,7 +94,8 @@ extension ClientFault {
     case .noRedirect(let id): "client \(id): the authorization code flow needs a redirect URI"
     case .noSecret(let id): "client \(id): introspects needs a secretSHA256"
     case .badScope(let id, let scope): "client \(id): invalid scope \"\(scope)\""
-    case .noIDTokens(let id): "client \(id): scope openid is not supported, because this server issues no ID tokens"
+    case .noOpenID(let id): "client \(id): backChannelLogoutURI needs the scope openid"
+    case .noTransport(let id): "client \(id): backChannelLogoutURI needs a transport"
     case .noSigningKey(let id): "client \(id): RS256 needs an RSA key, and the signing key file has none"
     case .twice(let id): "duplicate client \(id)"
     }

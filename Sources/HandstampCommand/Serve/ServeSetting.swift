@@ -17,6 +17,8 @@ enum ServeSetting: String, CaseIterable, Sendable {
   case accessTokenLife = "access-token-life"
   case idleLimit = "idle-limit"
   case absoluteLimit = "absolute-limit"
+  case browserIdleLimit = "browser-idle-limit"
+  case browserAbsoluteLimit = "browser-absolute-limit"
   case maxSessions = "max-sessions"
   case reauthenticateAfter = "reauthenticate-after"
   case retention
@@ -35,6 +37,9 @@ enum ServeSetting: String, CaseIterable, Sendable {
   case mailLink = "mail-link"
   case notices
   case devicesLink = "devices-link"
+  case siteName = "site-name"
+  case siteLogo = "site-logo"
+  case accent, pages
   case clients
   case appConfig = "app-config"
   case appleClientID = "apple-client-id"
@@ -151,6 +156,31 @@ extension ServeSetting {
       Facts(
         about: "lifetime of access tokens, at most 24h", fallback: "10m", hint: ServeSetting.durations,
         shape: .duration, isReloaded: true)
+    case .browserIdleLimit:
+      Facts(
+        about: "end a browser's session after this long without use", fallback: "14d", hint: ServeSetting.durations,
+        shape: .duration, isReloaded: true)
+    case .browserAbsoluteLimit:
+      Facts(
+        about: "end a browser's session this long after sign-in", fallback: "90d", hint: ServeSetting.durations,
+        shape: .duration, isReloaded: true)
+    case .siteName:
+      Facts(
+        about: "name of the service on its pages", fallback: "the issuer's host", hint: "use a short name",
+        isReloaded: true)
+    case .siteLogo:
+      Facts(
+        about: "image on the pages, in SVG, PNG, JPEG or WebP", fallback: "",
+        hint: "use a file that ends in .svg, .png, .jpg or .webp, of at most 256 KiB", isReloaded: true)
+    case .accent:
+      Facts(
+        about: "colour of buttons and links on the pages, such as #3355aa", fallback: "#3451d1",
+        hint: "use a colour written as # and six hexadecimal digits", isReloaded: true)
+    case .pages:
+      Facts(
+        about: "folder with templates and texts that replace those of the pages", fallback: "",
+        hint: "use a folder with files named like those of the server, such as sign_in.mustache or fr.json",
+        isReloaded: true)
     case .idleLimit:
       Facts(
         about: "end a session after this long without use", fallback: "90d", hint: ServeSetting.durations,
@@ -227,16 +257,17 @@ extension ServeSetting {
         hint: "use an address such as accounts@example.org", isReloaded: true)
     case .mailLink:
       Facts(
-        about: "template for links in mails, with {token} and {action}", fallback: "mails contain a code",
+        about: "template for links in mails, with {token} and {action}", fallback: "the server's own pages",
         hint: "use a URL of your app or page, such as https://app.example.org/{action}#{token}", isReloaded: true)
     case .notices:
       Facts(
-        about: "what accounts are told of by mail: new-device, password-changed, token-theft, all or none",
+        about:
+          "what accounts are told of by mail: new-device, password-changed, token-theft, email-change, all or none",
         fallback: "all",
         hint: "use all, none, or a list such as new-device,token-theft", shape: .list, isReloaded: true)
     case .devicesLink:
       Facts(
-        about: "address of the users' devices, for these mails", fallback: "the issuer",
+        about: "address of the users' devices, for these mails", fallback: "the server's own page",
         hint: "use an https URL of your app or page", isReloaded: true)
     case .clients:
       Facts(

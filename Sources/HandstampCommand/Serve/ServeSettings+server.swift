@@ -1,5 +1,6 @@
 #if Programs
 import Foundation
+import HandstampAsyncHTTP
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
@@ -44,6 +45,7 @@ extension ServeSettings {
       listener: ListenerOptions(tls: tls, allowsCleartext: allowsCleartext), trustedProxies: proxies,
       logger: logger, trustsClock: trustingClock)
     configuration.shutdownDelay = shutdownDelay
+    configuration.pages = pages
     return configuration
   }
 
@@ -61,7 +63,7 @@ extension ServeSettings {
     return try await ServeSettings.explained {
       try await SessionServer(
         configuration: configuration, registry: registry, keys: signing,
-        mailer: mailer, apple: apple)
+        mailer: mailer, apple: apple, transport: AsyncHTTPTransport())
     }
   }
 
@@ -101,6 +103,11 @@ extension ServeSettings {
       throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.appConfig.hint)
     } catch let fault as ClientFault {
       throw Refusal(.usage, fault.words, hint: ServeSetting.clients.hint)
+    } catch let fault as PageSettingsFault {
+      switch fault {
+      case .accent: throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.accent.hint)
+      case .file: throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.pages.hint)
+      }
     } catch is MailSetUpFault {
       throw Refusal(
         .usage, "cannot send mails from handstamp@ followed by the issuer's host", hint: ServeSetting.mailFrom.hint)

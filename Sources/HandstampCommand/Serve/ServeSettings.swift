@@ -29,6 +29,7 @@ struct ServeSettings: Sendable {
   let devicesLink: String?
   let administrators: [Administrator]
   let apple: AppleSignIn?
+  let pages: PageSettings
   let clients: [ConfiguredClient]
   let appConfig: String
   let rateLimits: ServerLimits
@@ -78,6 +79,7 @@ struct ServeSettings: Sendable {
       URLComponents(string: link)?.host != nil && link.unicodeScalars.allSatisfy { $0.value > 32 } ? link : nil
     }
     administrators = try values.administrators()
+    pages = try values.pages()
     apple = try values.apple()
     rateLimits = try values.choice(.rateLimits, of: ["standard": .standard, "none": .none]) ?? .standard
     metrics = try values.optional(.metricsAddress, "an address and a port") { ListeningAddress($0) }

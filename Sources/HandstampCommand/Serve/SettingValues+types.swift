@@ -123,7 +123,30 @@ extension SettingValues {
       idleLimit: try duration(.idleLimit, upTo: longest) ?? standard.idleLimit,
       retention: try duration(.retention, upTo: longest) ?? standard.retention,
       auditRetention: try duration(.auditRetention, upTo: longest) ?? standard.auditRetention,
-      maxSessions: try number(.maxSessions, in: 1...1_000_000))
+      maxSessions: try number(.maxSessions, in: 1...1_000_000),
+      browserAbsoluteLimit: try duration(.browserAbsoluteLimit, upTo: longest) ?? standard.browserAbsoluteLimit,
+      browserIdleLimit: try duration(.browserIdleLimit, upTo: longest) ?? standard.browserIdleLimit)
+  }
+
+  func pages() throws(Refusal) -> PageSettings {
+    PageSettings(
+      name: try optional(.siteName, "a name of 1 to 80 characters") { (1...80).contains($0.count) ? $0 : nil },
+      logo: try optional(.siteLogo, "an image that can be read", SettingValues.image),
+      accent: try optional(.accent, "a colour") { $0 },
+      folder: try optional(.pages, "a folder") { path in
+        var isFolder: ObjCBool = false
+        return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue ? path : nil
+      })
+  }
+
+  private static func image(_ path: String) -> PageSettings.Image? {
+    let types = [
+      "svg": "image/svg+xml", "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "webp": "image/webp",
+    ]
+    guard let type = types[URL(fileURLWithPath: path).pathExtension.lowercased()],
+      let content = FileManager.default.contents(atPath: path), (1...262_144).contains(content.count)
+    else { return nil }
+    return PageSettings.Image(bytes: Array(content), type: type)
   }
 
   func mailer(data: String) throws(Refusal) -> any Mailer {

@@ -1,5 +1,6 @@
 #if Programs
 import Foundation
+import HandstampAsyncHTTP
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
@@ -25,7 +26,8 @@ struct SettingsCheck {
       try await SessionServer(
         configuration: settings.configuration(
           logger: Logger(label: "handstamp.check") { _ in SwiftLogNoOpLogHandler() }),
-        registry: registry, keys: keys, mailer: settings.mailer, apple: settings.apple)
+        registry: registry, keys: keys, mailer: settings.mailer, apple: settings.apple,
+        transport: AsyncHTTPTransport())
     }
     if ListeningAddress.inherited(by: getpid(), environment: ProcessInfo.processInfo.environment).isEmpty {
       do throws(ListenFault) {

@@ -19,6 +19,8 @@ public struct ServerMetadata: Sendable, Hashable {
   public let userInfoEndpoint: String?
   /// The URL of the introspection endpoint (RFC 7662); `nil` if the server does not offer it.
   public let introspectionEndpoint: String?
+  /// The URL of Handstamp's own API, below which its paths are; `nil` for a server of another kind.
+  package let handstampAPI: String?
   /// The scopes that the server supports; `nil` if it does not list them.
   public let scopes: [String]?
   /// Whether every authorization response must name the issuer (RFC 9207).
@@ -58,6 +60,7 @@ public struct ServerMetadata: Sendable, Hashable {
     revocationEndpoint = try ServerMetadata.checked(document.revocation_endpoint)
     userInfoEndpoint = try ServerMetadata.checked(document.userinfo_endpoint)
     introspectionEndpoint = try ServerMetadata.checked(document.introspection_endpoint)
+    handstampAPI = try ServerMetadata.checked(document.handstamp_api)
     scopes = document.scopes_supported
     namesIssuerInAnswers = document.authorization_response_iss_parameter_supported ?? false
     let methods = document.token_endpoint_auth_methods_supported
@@ -95,6 +98,7 @@ public struct ServerMetadata: Sendable, Hashable {
     var revocation_endpoint: String?
     var userinfo_endpoint: String?
     var introspection_endpoint: String?
+    var handstamp_api: String?
     var scopes_supported: [String]?
     var authorization_response_iss_parameter_supported: Bool?
     var code_challenge_methods_supported: [String]?

@@ -5,6 +5,8 @@ public struct AccountRecord: Sendable, Hashable {
   public let id: AccountID
   /// `nil` for an account without an address, such as a guest account.
   public var email: EmailAddress?
+  /// When the owner last showed to read the mails to ``email``; `nil` if that was never shown.
+  public var emailConfirmedAt: UnixTime?
   /// The user's identity at another identity provider. Unique among accounts.
   public var identity: ExternalIdentity?
   /// The maximum length of a ``username``, in bytes.
@@ -15,7 +17,7 @@ public struct AccountRecord: Sendable, Hashable {
   /// The encoded hash of the password (`$argon2id$…`). `nil` if the account has no password.
   public var passwordHash: Secret?
   public let createdAt: UnixTime
-  /// When the password was last changed or reset; `nil` if it never was. Browsers that signed in before are signed out.
+  /// When the password was last changed or reset; `nil` if it never was.
   public var credentialsChangedAt: UnixTime?
   /// When the account was closed; `nil` while it is open. A closed account keeps its address, a deleted one has none.
   public var closedAt: UnixTime?
@@ -24,7 +26,8 @@ public struct AccountRecord: Sendable, Hashable {
 
   public init(
     id: AccountID, email: EmailAddress?, identity: ExternalIdentity? = nil, username: String, passwordHash: Secret?,
-    createdAt: UnixTime, credentialsChangedAt: UnixTime? = nil, closedAt: UnixTime? = nil, revision: Int64 = 0
+    createdAt: UnixTime, credentialsChangedAt: UnixTime? = nil, closedAt: UnixTime? = nil,
+    emailConfirmedAt: UnixTime? = nil, revision: Int64 = 0
   ) {
     self.id = id
     self.email = email
@@ -34,6 +37,7 @@ public struct AccountRecord: Sendable, Hashable {
     self.createdAt = createdAt
     self.credentialsChangedAt = credentialsChangedAt
     self.closedAt = closedAt
+    self.emailConfirmedAt = emailConfirmedAt
     self.revision = revision
   }
 

@@ -19,12 +19,20 @@ public struct CodeGrant: Sendable, Hashable {
   public var audience: String?
   /// The thumbprint that `dpop_jkt` named (RFC 9449 section 10).
   public var thumbprint: String?
+  /// What the ID token repeats, so that the client knows it for the answer to its request (OpenID Connect Core 1.0 section 3.1.2.1).
+  public var nonce: String?
   /// When the user who granted it had signed in.
   var authenticatedAt: UnixTime?
+  /// The browser in which it was granted.
+  var browser: DeviceID?
+  /// The session of that browser.
+  var session: SessionID?
+  /// When the session of that browser ends at the latest.
+  var absoluteExpiry: UnixTime?
 
   public init(
     client: String, clientName: String, redirectURI: String, challenge: String, scope: String, audience: String? = nil,
-    thumbprint: String? = nil
+    thumbprint: String? = nil, nonce: String? = nil
   ) {
     self.client = client
     self.clientName = clientName
@@ -33,11 +41,19 @@ public struct CodeGrant: Sendable, Hashable {
     self.scope = scope
     self.audience = audience
     self.thumbprint = thumbprint
+    self.nonce = nonce
+  }
+
+  /// Whether the client's session ends with that of the browser: an OpenID Connect client's does, unless it was allowed to stay
+  /// (OpenID Connect Back-Channel Logout 1.0 section 2.7).
+  var dependsOnBrowser: Bool {
+    let scopes = scope.split(separator: " ")
+    return scopes.contains("openid") && !scopes.contains("offline_access")
   }
 
   /// The grant of an authorization code, used or not.
   init?(_ record: OneTimeTokenRecord) {
-    guard let grant = GrantCoding.value(CodeGrant.self, record.payload) else { return nil }
+    guard let grant = PayloadCoding.value(CodeGrant.self, record.payload) else { return nil }
     self = grant
   }
 
@@ -74,7 +90,9 @@ public struct CodeClaim: Sendable, Hashable {
 
 /// The result of redeeming a code.
 public enum CodeOutcome: Sendable, Hashable {
-  case signedIn(NewSession)
+  ///
+  /// - Parameter nonce: that of the authorization request.
+  case signedIn(NewSession, nonce: String?)
   /// The code is unknown or expired, or the claim does not fit it. Nothing changed, whether the code was used or not.
   case invalid
   /// The client asks for more than the user granted. Nothing changed.
@@ -85,17 +103,24 @@ public enum CodeOutcome: Sendable, Hashable {
 }
 
 extension Registry {
-  /// Issues a code for the access that the user of a browser's session granted.
+  /// Issues a code for the access that the user of a browser's session granted, which is remembered.
   ///
-  /// - Throws: ``RegistryError/accountChanged`` if that session has ended, or the account has changed.
+  /// - Parameter pushed: the client's request, if it was sent beforehand: it is good for one code.
+  /// - Throws: ``RegistryError/accountChanged`` if that session has ended, or the account has changed, or the request was used.
   public func issueCode(
-    _ grant: CodeGrant, by user: WebSession, now: UnixTime
+    _ grant: CodeGrant, by user: BrowserSession, for pushed: PushedRequest? = nil, now: UnixTime
   ) async throws(RegistryError) -> OneTimeToken {
     var grant = grant
-    grant.authenticatedAt = user.begunAt
+    grant.authenticatedAt = user.authenticatedAt
+    grant.browser = user.row.device.id
+    grant.session = user.row.id
+    grant.absoluteExpiry = user.row.absoluteExpiry
+    let consent = try await consenting(to: grant, of: user.account.id, now: now)
     return try await issue(
-      .authorizationCode, subject: user.account.id.rawValue, account: user.account.id, payload: GrantCoding.text(grant),
-      lasting: CodeGrant.life, now: now, with: user.expectations)
+      .authorizationCode, subject: user.account.id.rawValue, account: user.account.id,
+      payload: PayloadCoding.text(grant),
+      lasting: CodeGrant.life, now: now,
+      with: user.expectations + (pushed.map { [.redeemOneTimeToken($0.id)] } ?? []) + [consent])
   }
 
   /// Redeems a code, which works once, and creates its session.
@@ -125,7 +150,14 @@ extension Registry {
       guard record.expiresAt > now, let grant = CodeGrant(record), grant.fits(claim),
         let id = record.account, let account = try await account(id), account.closedAt == nil
       else { return .invalid }
-      let client = SessionClient(id: grant.client, scope: grant.scope, audience: grant.audience)
+      var expectations: [RegistryChange] = []
+      if grant.dependsOnBrowser {
+        guard let id = grant.session, try await isLive(id, now: now) else { return .invalid }
+        expectations = [.expectSession(id)]
+      }
+      let client = SessionClient(
+        id: grant.client, scope: grant.scope, audience: grant.audience,
+        browser: grant.dependsOnBrowser ? grant.browser : nil)
       guard admits(client) else { return .notGranted }
       var source = source
       let session = SessionBytes(from: &source)
@@ -134,14 +166,16 @@ extension Registry {
         createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
       let origin = SessionOrigin(
         kind: .plain, client: client, thumbprint: claim.thumbprint, session: session,
-        authenticatedAt: grant.authenticatedAt)
+        authenticatedAt: grant.authenticatedAt,
+        latestExpiry: grant.dependsOnBrowser ? grant.absoluteExpiry : nil)
       do throws(RegistryError) {
         return .signedIn(
           try await createSession(
             for: account, device: DeviceInfo(client: grant.clientName, session), origin: origin,
-            with: [.redeemOneTimeToken(record.id), .createOneTimeToken(note)], now: now))
+            with: [.redeemOneTimeToken(record.id), .createOneTimeToken(note)] + expectations, now: now),
+          nonce: grant.nonce)
       } catch {
-        // The code was redeemed at the same time, or the account has changed: read again.
+        // The code was redeemed at the same time, the browser's session has ended, or the account has changed: read again.
         guard error == .oneTimeTokenInvalid || error == .accountChanged else { throw error }
       }
     }

@@ -88,7 +88,7 @@ extension Registry {
         var grant = grant
         grant.other = Base64URL.encode(other.bytes)
         return OneTimeTokenRecord(
-          id: id, purpose: purpose, subject: grant.client, payload: GrantCoding.text(grant), createdAt: now,
+          id: id, purpose: purpose, subject: grant.client, payload: PayloadCoding.text(grant), createdAt: now,
           expiresAt: now.advanced(by: DeviceGrant.life))
       }
       let changes: [RegistryChange] = [
@@ -108,7 +108,7 @@ extension Registry {
 
   /// Returns the request of the device that displays this code, or `nil` if there is none.
   public func device(showing code: UserCode, now: UnixTime) async throws(RegistryError) -> DeviceGrant? {
-    try await liveOneTimeToken(code.id, now: now).flatMap { GrantCoding.value(DeviceGrant.self, $0.payload) }
+    try await liveOneTimeToken(code.id, now: now).flatMap { PayloadCoding.value(DeviceGrant.self, $0.payload) }
   }
 
   /// Records the answer of the user of a browser's session, and invalidates the code. Returns `false` if no device displays it, or
@@ -116,20 +116,20 @@ extension Registry {
   ///
   /// - Throws: ``RegistryError/accountChanged`` if the account has changed.
   public func answerDevice(
-    showing code: UserCode, by user: WebSession, allows: Bool, now: UnixTime
+    showing code: UserCode, by user: BrowserSession, allows: Bool, now: UnixTime
   ) async throws(RegistryError) -> Bool {
     guard let shown = try await liveOneTimeToken(code.id, now: now),
-      let grant = GrantCoding.value(DeviceGrant.self, shown.payload),
+      let grant = PayloadCoding.value(DeviceGrant.self, shown.payload),
       let id = Base64URL.decode(grant.other).flatMap({ OneTimeTokenID($0) }),
       let waiting = try await liveOneTimeToken(id, now: now)
     else { return false }
     var answered = grant
     answered.isDenied = !allows
-    answered.authenticatedAt = user.begunAt
+    answered.authenticatedAt = user.authenticatedAt
     let record = OneTimeTokenRecord(
       id: id, purpose: .deviceCode, subject: allows ? user.account.id.rawValue : waiting.subject,
       account: allows ? user.account.id : nil,
-      payload: GrantCoding.text(answered), createdAt: waiting.createdAt, expiresAt: waiting.expiresAt)
+      payload: PayloadCoding.text(answered), createdAt: waiting.createdAt, expiresAt: waiting.expiresAt)
     do throws(RegistryStoreError) {
       _ = try await store.write(
         [.redeemOneTimeToken(shown.id), .redeemOneTimeToken(id), .createOneTimeToken(record)] + user.expectations,
@@ -154,7 +154,7 @@ extension Registry {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
     for _ in 0..<Registry.attempts {
       guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .deviceCode)),
-        let grant = GrantCoding.value(DeviceGrant.self, record.payload), grant.client == client
+        let grant = PayloadCoding.value(DeviceGrant.self, record.payload), grant.client == client
       else { return .invalid }
       guard record.expiresAt > now else { return .expired }
       let granted = SessionClient(id: client, scope: grant.scope, audience: grant.audience)

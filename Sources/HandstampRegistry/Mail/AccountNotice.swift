@@ -9,6 +9,8 @@ public enum AccountNotice: String, Sendable, Hashable, CaseIterable {
   case passwordChanged = "password-changed"
   /// A copied refresh token was noticed, and its session ended.
   case tokenTheft = "token-theft"
+  /// The address is to be changed, or was; both are told to the former one.
+  case emailChange = "email-change"
 }
 
 extension Registry {

@@ -1,7 +1,9 @@
 package import HandstampCore
 
 /// A mail that is still to be written. It holds no secret: the account is looked up, and a one-time token issued, when it is sent.
-package struct MailJob: Sendable, Hashable {
+package struct MailJob: StoredJob {
+  package static let kind = RegistryFact.Kind.mail
+
   package enum Kind: String, Sendable, Hashable, CaseIterable {
     /// The address wants to set a new password. It may have no account.
     case reset
@@ -12,11 +14,18 @@ package struct MailJob: Sendable, Hashable {
     case newDevice = "new-device"
     case passwordChanged = "password-changed"
     case tokenTheft = "token-theft"
+    /// An account wants the address instead of its own.
+    case emailChange = "email-change"
+    /// The owner of an account wants another address. It goes to the one that it has.
+    case emailChanging = "email-changing"
+    /// The address was that of an account.
+    case emailChanged = "email-changed"
 
     /// What an account is told of; `nil` for a mail that an address asked for.
     package var notice: AccountNotice? {
       switch self {
-      case .reset, .signUp, .upgrade: nil
+      case .reset, .signUp, .upgrade, .emailChange, .emailChanged: nil
+      case .emailChanging: .emailChange
       case .newDevice: .newDevice
       case .passwordChanged: .passwordChanged
       case .tokenTheft: .tokenTheft
@@ -31,10 +40,8 @@ package struct MailJob: Sendable, Hashable {
   package var account: AccountID?
   /// The display name of a new account, or that of the device that a notice is about.
   package var name = ""
-  /// How often it was claimed.
-  package fileprivate(set) var attempts = 0
-  /// Drawn by each claim, so that a worker whose lease has passed notices that another has the mail.
-  fileprivate var lease = ""
+  package var attempts = 0
+  package var lease = ""
 
   /// A mail that lets the address set a new password, if it has an account.
   package static func reset(_ email: EmailAddress) -> MailJob { MailJob(kind: .reset, email: email) }
@@ -52,6 +59,7 @@ package struct MailJob: Sendable, Hashable {
       case .newDevice: .newDevice
       case .passwordChanged: .passwordChanged
       case .tokenTheft: .tokenTheft
+      case .emailChange: .emailChanging
       }
     return MailJob(kind: kind, account: account, name: device)
   }
@@ -64,27 +72,21 @@ package struct MailJob: Sendable, Hashable {
   /// - Parameter key: tells it from others of its kind.
   func fact(subject: String = "", key: String, delay: Duration, now: UnixTime) -> RegistryFact {
     RegistryFact(
-      id: FactID(.mail, kind.rawValue, key), kind: .mail, subject: subject, payload: GrantCoding.text(self),
+      id: FactID(.mail, kind.rawValue, key), kind: .mail, subject: subject, payload: PayloadCoding.text(self),
       createdAt: now, dueAt: now.advanced(by: delay), expiresAt: now.advanced(by: MailJob.memory))
   }
 
-  func claimed(as lease: String) -> MailJob {
-    var job = self
-    job.attempts += 1
-    job.lease = lease
-    return job
-  }
 }
 
-extension MailJob: StoredGrant {
-  var fields: [String: String?] {
+extension MailJob {
+  package var fields: [String: String?] {
     [
       "kind": kind.rawValue, "email": email?.typed, "account": account?.rawValue, "name": name,
       "attempts": String(attempts), "lease": lease,
     ]
   }
 
-  init?(fields: [String: String]) {
+  package init?(fields: [String: String]) {
     guard let kind = fields["kind"].flatMap({ Kind(rawValue: $0) }),
       let attempts = fields["attempts"].flatMap({ Int($0) })
     else { return nil }
@@ -94,21 +96,16 @@ extension MailJob: StoredGrant {
   }
 }
 
-/// A mail that one worker may send until its lease passes.
-package struct ClaimedMail: Sendable, Hashable {
-  /// As it is stored.
-  var fact: RegistryFact
-  package let job: MailJob
-
-  /// When it was asked for.
-  package var createdAt: UnixTime { fact.createdAt }
-}
+package typealias ClaimedMail = ClaimedJob<MailJob>
 
 /// What a mail has to say, and to whom.
 package struct Letter: Sendable, Hashable {
   package enum Content: Sendable, Hashable {
     case reset(OneTimeToken)
     case confirmation(OneTimeToken)
+    case emailChange(OneTimeToken)
+    /// The address is no longer that of the account, but this one.
+    case emailChanged(String)
     /// The address that wants an account has one.
     case known
     /// Something happened to the account.

@@ -2,9 +2,6 @@ package import HandstampCore
 import HandstampSupport
 
 extension Registry {
-  /// When a mail of a kind that this version does not know is looked at again.
-  private static let deferral = Duration.seconds(3600)
-
   /// Stores a mail to be sent, unless one of this kind to this address waits, or was asked for within the interval that
   /// ``finish(_:interval:now:)`` was given.
   ///
@@ -13,27 +10,6 @@ extension Registry {
   {
     let fact = job.fact(key: email.normalized, delay: delay, now: now)
     try await updateFact(fact.id, now: now) { $0 ?? fact }
-  }
-
-  /// Returns at most `limit` mails to be sent at `now` or earlier, the most overdue first.
-  package func dueMails(at now: UnixTime, limit: Int) async throws(RegistryError) -> [RegistryFact] {
-    try await reading { () throws(RegistryStoreError) in try await store.dueFacts(.mail, at: now, limit: limit) }
-  }
-
-  /// Claims a mail until `lease`; then another worker may. Returns `nil` if another has it, or if this version does not know its
-  /// kind.
-  package func claim(_ fact: RegistryFact, until lease: UnixTime, now: UnixTime) async throws(RegistryError)
-    -> ClaimedMail?
-  {
-    var source = source
-    var next = fact
-    let job = GrantCoding.value(MailJob.self, fact.payload)?
-      .claimed(as: Base64URL.encode(randomBytes(9, from: &source)))
-    next.dueAt = job == nil ? now.advanced(by: Registry.deferral) : lease
-    if let job { next.payload = GrantCoding.text(job) }
-    guard try await replace(fact, by: next) else { return nil }
-    next.revision += 1
-    return job.map { ClaimedMail(fact: next, job: $0) }
   }
 
   /// Looks up the account, issues a one-time token if the mail needs one, and renews the lease.
@@ -77,7 +53,13 @@ extension Registry {
       guard let named, named.isGuest else { return (nil, []) }
       let (token, changes) = upgradeToken(for: named, address, job.name, now: now)
       return (Letter(to: address, content: .confirmation(token)), changes)
-    case .newDevice, .passwordChanged, .tokenTheft: return (nil, [])
+    case .emailChange:
+      guard account == nil else { return (Letter(to: address, content: .known), []) }
+      guard let named else { return (nil, []) }
+      let (token, changes) = emailChangeToken(for: named, address, now: now)
+      return (Letter(to: address, content: .emailChange(token)), changes)
+    case .emailChanged: return (Letter(to: address, content: .emailChanged(job.name)), [])
+    case .newDevice, .passwordChanged, .tokenTheft, .emailChanging: return (nil, [])
     }
   }
 
@@ -85,11 +67,6 @@ extension Registry {
   private func named(by job: MailJob) async throws(RegistryError) -> AccountRecord? {
     guard let id = job.account, let account = try await account(id), account.closedAt == nil else { return nil }
     return account
-  }
-
-  /// Has a mail sent later, because it could not be sent now.
-  package func postpone(_ mail: ClaimedMail, until later: UnixTime) async throws(RegistryError) {
-    _ = try await change(mail) { $0.dueAt = later }
   }
 
   /// Ends the work for a mail. What remains until `interval` has passed since it was asked for is that there was one.
@@ -100,40 +77,6 @@ extension Registry {
       fact.dueAt = nil
       // Not yet passed, also for an interval that has: a fact is deleted by its expiry.
       fact.expiresAt = max(end, now.advanced(by: .milliseconds(1)))
-    }
-  }
-
-  /// Changes a mail that is still claimed by the same worker. Returns `nil` if it is not.
-  private func change(
-    _ mail: ClaimedMail, with more: [RegistryChange] = [], _ change: (inout RegistryFact) -> Void
-  ) async throws(RegistryError) -> ClaimedMail? {
-    var mail = mail
-    for _ in 0..<Registry.attempts {
-      var next = mail.fact
-      change(&next)
-      if try await replace(mail.fact, by: next, with: more) {
-        next.revision += 1
-        return ClaimedMail(fact: next, job: mail.job)
-      }
-      // Another request for the same mail has written it again, without a change.
-      guard let stored = try await fact(mail.fact.id), stored.payload == mail.fact.payload else { return nil }
-      mail.fact = stored
-    }
-    throw Registry.contention
-  }
-
-  /// Returns `false` if the stored fact is no longer `fact`.
-  private func replace(
-    _ fact: RegistryFact, by next: RegistryFact, with more: [RegistryChange] = []
-  ) async throws(RegistryError) -> Bool {
-    do throws(RegistryStoreError) {
-      _ = try await store.write(more + [.replaceFact(next, expecting: fact.revision)], events: [])
-      return true
-    } catch {
-      switch error {
-      case .conflict, .notFound: return false
-      case .alreadyExists, .unavailable: throw RegistryError(error)
-      }
     }
   }
 }

@@ -11,6 +11,8 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
     case signUp = "sign_up"
     /// Turns a guest account into a full one, with the address that the mail was sent to.
     case upgrade
+    /// Changes the address of an account to the one that the mail was sent to.
+    case emailChange = "email_change"
     /// Records that a nonce was used, so that it is accepted only once.
     case nonce
     /// An authorization code (RFC 6749 section 4.1.2).
@@ -22,7 +24,9 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
     case deviceCode = "device_code"
     /// The code that the user types for a device.
     case userCode = "user_code"
-    /// A signed-in browser.
+    /// An authorization request that a client has sent beforehand (RFC 9126).
+    case pushedRequest = "pushed_request"
+    /// A signed-in browser, as earlier versions stored it.
     case webSession = "web_session"
   }
 

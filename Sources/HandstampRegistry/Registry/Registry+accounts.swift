@@ -73,7 +73,7 @@ extension Registry {
     if let kept, notices.contains(.passwordChanged) { device = try await session(kept, now: now)?.device.name ?? "" }
     let event = RegistryEvent(kind: .credentialChange, account: record.id, session: kept, at: now)
     return try await end(
-      .revoked, now: now,
+      .revoked, now: now, keeping: kept,
       with: [
         .replaceAccount(changed, expecting: record.revision),
         .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
@@ -109,8 +109,10 @@ extension Registry {
         .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
         .voidOneTimeTokens(.upgrade, subject: record.id.rawValue),
         .removeFacts(.device, subject: record.id.rawValue), .removeFacts(.client, subject: record.id.rawValue),
-        .removeFacts(.mail, subject: record.id.rawValue), audited(.accountDeleted, account: record.id, at: now),
-      ] + Registry.voidingGrants(of: record.id) + GuessSubject.forgetting(record),
+        .removeFacts(.mail, subject: record.id.rawValue), .removeFacts(.consent, subject: record.id.rawValue),
+        audited(.accountDeleted, account: record.id, at: now),
+      ] + Registry.voidingGrants(of: record.id) + Registry.forgettingEmailChange(of: record.id)
+        + GuessSubject.forgetting(record),
       finally: [.eraseDevices(of: record.id)],
       events: [event]
     ) { () throws(RegistryStoreError) in
@@ -124,7 +126,7 @@ extension Registry {
     var changed = record
     changed.closedAt = record.closedAt ?? now
     let event = RegistryEvent(kind: .accountDisabled, account: record.id, at: now)
-    let purposes: [OneTimeTokenRecord.Purpose] = [.passwordReset, .upgrade]
+    let purposes: [OneTimeTokenRecord.Purpose] = [.passwordReset, .upgrade, .emailChange]
     return try await end(
       .accountClosed, now: now,
       with: [.replaceAccount(changed, expecting: record.revision)]

@@ -43,7 +43,7 @@ extension Registry {
       changed.credentialsChangedAt = now
       do throws(RegistryError) {
         return try await end(
-          .revoked, now: now,
+          .revoked, now: now, keeping: kept,
           with: [
             .replaceAccount(changed, expecting: record.revision), audited(.passwordChanged, account: id, at: now),
           ] + Registry.voidingGrants(of: id),

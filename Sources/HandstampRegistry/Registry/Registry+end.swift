@@ -13,6 +13,17 @@ public struct EndOutcome: Sendable, Hashable {
   }
 }
 
+extension EndReason {
+  /// Whether the clients that a user signed in to with a browser end with the browser's session: not if it was merely unused, for
+  /// they may be in use, and not if the same browser signed in again.
+  fileprivate var reachesClients: Bool {
+    switch self {
+    case .expired, .idle, .replaced: false
+    case .signedOut, .revoked, .tokenReuseDetected, .accountClosed, .rejected, .erased: true
+    }
+  }
+}
+
 extension RegistryChange {
   fileprivate var replacesAccount: Bool { if case .replaceAccount = self { true } else { false } }
 }
@@ -56,8 +67,7 @@ extension Registry {
     }
   }
 
-  /// Ends all sessions of an account except `kept`, in one write, after those of browsers and the codes that they have allowed. If
-  /// any ended, the audit log gets an entry that names `kept`.
+  /// Ends all sessions of an account except `kept`, in one write, after the codes that browsers have allowed. If any ended, the audit log gets an entry that names `kept`.
   public func endAll(
     of account: AccountID, except kept: SessionID? = nil, reason: EndReason = .revoked, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
@@ -66,7 +76,7 @@ extension Registry {
       _ = try await store.write(Registry.voidingGrants(of: account), events: [])
     } catch { throw RegistryError(error) }
     let audit = audited(.sessionsEnded, account: account, session: kept, at: now)
-    return try await end(reason, now: now, finally: [audit]) { () throws(RegistryStoreError) in
+    return try await end(reason, now: now, keeping: kept, finally: [audit]) { () throws(RegistryStoreError) in
       try await store.sessions(of: account).filter { $0.id != kept }
     }
   }
@@ -124,7 +134,7 @@ extension Registry {
     try await change(id, of: account, now: now) { $0.pushToken = token }
   }
 
-  private func change(
+  func change(
     _ id: SessionID, of account: AccountID, now: UnixTime, _ change: (inout SessionRow) -> Void
   ) async throws(RegistryError) -> SessionRow {
     for _ in 0..<Registry.attempts {
@@ -140,22 +150,30 @@ extension Registry {
 
   /// Ends the sessions from `rows` that have not ended yet, in one write. One that had already expired gets that reason.
   ///
-  /// - Parameter onlyUnchanged: whether a concurrent write to a session makes the call read the rows and decide again. If
+  /// With the session of a browser end those of the clients that the user signed in to with it.
+  ///
+  /// - Parameters:
+  ///   - kept: a session that does not end with its browser.
+  ///   - onlyUnchanged: whether a concurrent write to a session makes the call read the rows and decide again. If
   ///   `false`, a client cannot keep a session alive by refreshing it constantly.
   func end(
-    _ reason: EndReason, now: UnixTime, with more: [RegistryChange] = [], finally last: [RegistryChange] = [],
+    _ reason: EndReason, now: UnixTime, keeping kept: SessionID? = nil, with more: [RegistryChange] = [],
+    finally last: [RegistryChange] = [],
     events moreEvents: [RegistryEvent] = [], onlyUnchanged: Bool = false,
     rows: () async throws(RegistryStoreError) -> [SessionRow]
   ) async throws(RegistryError) -> EndOutcome {
     for _ in 0..<Registry.attempts {
-      let found = try await reading(rows).filter { $0.end == nil }
+      let found = try await reading { () throws(RegistryStoreError) in
+        let rows = try await rows().filter { $0.end == nil }
+        return rows + (reason.reachesClients ? try await dependents(of: rows).filter { $0.id != kept } : [])
+      }
       guard !found.isEmpty || !more.isEmpty else { return .nothing }
       var (ended, changes): ([SessionRow], [RegistryChange]) = ([], [])
       for row in found {
         let end = SessionEnd(at: now, reason: row.over(at: now) ?? reason)
         let next = row.ended(end.reason, at: end.at)
         ended.append(next)
-        changes.append(onlyUnchanged ? .replaceSession(next, expecting: row.revision) : .endSession(row.id, end))
+        changes += onlyUnchanged ? replacingEnded(row, by: next) : ending(row, end)
         if reason != .accountClosed, let device = remembering(row, isOut: reason == .revoked) { changes.append(device) }
         if reason == .revoked, let client = row.client {
           changes.append(remembering(client, of: row.account, for: .zero, now: now))
@@ -176,12 +194,30 @@ extension Registry {
         }
         continue
       }
-      guard more.contains(where: \.replacesAccount) else { return outcome }
-      // Sessions that began between the look at the rows and the write, by what the account's record no longer allows. From now on
-      // none can begin so.
-      return outcome + (try await end(reason, now: now, finally: last, rows: rows))
+      // Sessions that began between the look at the rows and the write, by what the account's record no longer allows, or with a
+      // browser that is no longer signed in. From now on none can begin so.
+      if more.contains(where: \.replacesAccount) {
+        return outcome + (try await end(reason, now: now, keeping: kept, finally: last, rows: rows))
+      }
+      let browsers = reason.reachesClients ? ended.filter { $0.kind == .browser } : []
+      guard !browsers.isEmpty else { return outcome }
+      return outcome
+        + (try await end(reason, now: now) { () throws(RegistryStoreError) in
+          try await dependents(of: browsers).filter { $0.id != kept }
+        })
     }
     throw Registry.contention
+  }
+
+  /// The changes that end a session, whatever its revision.
+  func ending(_ row: SessionRow, _ end: SessionEnd) -> [RegistryChange] {
+    [.endSession(row.id, end)] + (LogoutJob.change(for: row, now: end.at).map { [$0] } ?? [])
+  }
+
+  /// The changes that end a session unless it has changed.
+  private func replacingEnded(_ row: SessionRow, by next: SessionRow) -> [RegistryChange] {
+    [.replaceSession(next, expecting: row.revision)]
+      + (next.end.flatMap { LogoutJob.change(for: row, now: $0.at) }.map { [$0] } ?? [])
   }
 
   private func stillHold(_ changes: [RegistryChange]) async throws(RegistryError) -> Bool {
@@ -199,6 +235,9 @@ extension Registry {
         if try await self.fact(fact.id)?.revision != expecting { return false }
       case .removeFact(let id, let expecting):
         if try await fact(id)?.revision != expecting { return false }
+      case .expectSession(let id):
+        let stored = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
+        if stored?.end != nil { return false }
       case .createSession, .replaceSession, .endSession, .createAccount, .createOneTimeToken, .voidOneTimeTokens,
         .createFact, .putFact, .removeFacts, .eraseDevices, .audit, .noteClock, .moveTimes:
         continue

@@ -17,9 +17,13 @@ extension Registry {
     return try await stored(token, [change])
   }
 
+  /// The payload of a token that only the owner of the account's address can know.
+  private static let mailed = "mailed"
+
   func resetToken(for account: AccountRecord, now: UnixTime) -> (OneTimeToken, RegistryChange) {
     token(
-      .passwordReset, subject: account.id.rawValue, account: account.id, lasting: OneTimeTokenLimits.reset, now: now)
+      .passwordReset, subject: account.id.rawValue, account: account.id, payload: Registry.mailed,
+      lasting: OneTimeTokenLimits.reset, now: now)
   }
 
   /// Redeems a password-reset token: sets the new password and ends every session, in one write.
@@ -31,7 +35,8 @@ extension Registry {
       guard let id = stored.account, let record = try await account(id), record.closedAt == nil else {
         throw .oneTimeTokenInvalid
       }
-      let changed = record.with(passwordHash: hash, at: now)
+      var changed = record.with(passwordHash: hash, at: now)
+      if stored.payload == Registry.mailed { changed.emailConfirmedAt = now }
       let event = RegistryEvent(kind: .credentialChange, account: id, at: now)
       do throws(RegistryError) {
         return try await end(
@@ -99,14 +104,20 @@ extension Registry {
   public func confirm(
     _ token: OneTimeToken, passwordHash hash: Secret, device: DeviceInfo, thumbprint: String? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
+    try await confirm(token, hash, device, SessionOrigin(thumbprint: thumbprint), now)
+  }
+
+  private func confirm(
+    _ token: OneTimeToken, _ hash: Secret, _ device: DeviceInfo, _ origin: SessionOrigin, _ now: UnixTime
+  ) async throws(RegistryError) -> NewSession {
     for _ in 0..<Registry.attempts {
       if let stored = try await find(token, .upgrade, now: now) {
         guard let id = stored.account, let guest = try await account(id), guest.isGuest, let email = stored.email
         else { throw .oneTimeTokenInvalid }
         do throws(RegistryError) {
           return try await upgrade(
-            guest, email: email, username: stored.username, passwordHash: hash, device: device,
-            thumbprint: thumbprint, now: now, using: stored.id)
+            guest, email: email, username: stored.username, passwordHash: hash, device: device, origin: origin,
+            now: now, using: stored.id)
         } catch {
           guard error == .accountChanged else { throw error }
           continue
@@ -114,11 +125,12 @@ extension Registry {
       }
       let stored = try await oneTimeToken(of: token, .signUp, now: now)
       guard let email = stored.email else { throw .oneTimeTokenInvalid }
-      let record = newAccount(email: email, username: stored.username, passwordHash: hash, now: now)
+      var record = newAccount(email: email, username: stored.username, passwordHash: hash, now: now)
+      record.emailConfirmedAt = now
       do throws(RegistryStoreError) {
         // The account goes first: a taken address is reported even if the token was just used.
         return try await begin(
-          record, device, SessionOrigin(thumbprint: thumbprint), replacing: [], now: now,
+          record, device, origin, replacing: [], now: now,
           with: [
             .redeemOneTimeToken(stored.id), .createAccount(record),
             .voidOneTimeTokens(.signUp, subject: stored.subject),
@@ -132,6 +144,13 @@ extension Registry {
       }
     }
     throw Registry.contention
+  }
+
+  /// Like ``confirm(_:passwordHash:device:thumbprint:now:)``, in a browser.
+  public func confirm(
+    _ token: OneTimeToken, passwordHash hash: Secret, on browser: DeviceInfo, now: UnixTime
+  ) async throws(RegistryError) -> NewBrowserSession {
+    browserSession(of: try await confirm(token, hash, browser, SessionOrigin(kind: .browser), now))
   }
 
   func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryError) -> OneTimeTokenRecord? {
@@ -197,8 +216,8 @@ extension Registry {
     return token
   }
 
-  /// The changes that void what browsers of an account have been given: their sessions, and codes that wait to be redeemed.
+  /// The changes that void the codes that browsers of an account have been given and that wait to be redeemed.
   static func voidingGrants(of account: AccountID) -> [RegistryChange] {
-    [.webSession, .authorizationCode, .deviceCode].map { .voidOneTimeTokens($0, subject: account.rawValue) }
+    [.authorizationCode, .deviceCode].map { .voidOneTimeTokens($0, subject: account.rawValue) }
   }
 }

@@ -88,11 +88,11 @@ extension Registry {
       return issue(next, successor, .fastForwarded(lost: lost))
     case .theft(let ended, let sign):
       // The theft is a fact, however often either party refreshes in the meantime.
-      let end = RegistryChange.endSession(row.id, SessionEnd(at: now, reason: .tokenReuseDetected))
+      let end = ending(row, SessionEnd(at: now, reason: .tokenReuseDetected))
       let notice = notice(.tokenTheft, of: row.account, device: row.device.name, now: now)
       let audit = audited(
         .theftDetected, account: row.account, session: row.id, details: #"{"sign":"\#(sign.rawValue)"}"#, at: now)
-      guard let events = try await write([end, audit] + notice, [.revoked(ended, at: now)]) else { return nil }
+      guard let events = try await write(end + [audit] + notice, [.revoked(ended, at: now)]) else { return nil }
       return .theft(ended, sign, events)
     case .again(let successor): return issue(row, successor, .repeated)
     case .superseded: return .superseded(row.id)

@@ -21,6 +21,8 @@ struct SessionOrigin: Sendable {
   var session: SessionBytes?
   /// When the user proved to be the account's owner; `nil` if that was just now.
   var authenticatedAt: UnixTime?
+  /// When it ends at the latest, besides the limits.
+  var latestExpiry: UnixTime?
   /// Whether it is on another device than the browser in which the user has allowed it.
   var isElsewhere = false
 }
@@ -44,7 +46,8 @@ extension Registry {
 
   /// Creates a session in one write, after `changes`.
   ///
-  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if a one-time token that `changes` uses no longer exists.
+  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if a one-time token that `changes` uses no longer exists, or a session that
+  ///   they expect has ended.
   func createSession(
     for account: AccountRecord, device: DeviceInfo, origin: SessionOrigin, with changes: [RegistryChange],
     now: UnixTime
@@ -67,6 +70,9 @@ extension Registry {
           for case .redeemOneTimeToken(let id) in changes {
             if try await oneTimeToken(id) == nil { throw .oneTimeTokenInvalid }
           }
+          for case .expectSession(let id) in changes {
+            if try await !isLive(id, now: now) { throw .oneTimeTokenInvalid }
+          }
           try await confirm(account)
         case .unavailable: throw RegistryError(error)
         }
@@ -88,7 +94,7 @@ extension Registry {
     for old in former {
       // A session that had already expired keeps that reason.
       let reason = old.over(at: now) ?? .replaced
-      changes.append(.endSession(old.id, SessionEnd(at: now, reason: reason)))
+      changes += ending(old, SessionEnd(at: now, reason: reason))
       if isRemembering, let device = remembering(old) { changes.append(device) }
       events.append(.revoked(old.ended(reason, at: now), at: now))
     }
@@ -129,10 +135,13 @@ extension Registry {
     _ account: AccountID, _ device: DeviceInfo, _ origin: SessionOrigin, _ now: UnixTime
   ) -> SessionRow {
     var source = source
+    let isBrowser = origin.kind == .browser
+    let absolute = (isBrowser ? limits.browserAbsoluteLimit : limits.absoluteLimit).map { now.advanced(by: $0) }
     return SessionRow(
       session: origin.session ?? SessionBytes(from: &source), account: account, device: device, kind: origin.kind,
       client: origin.client, createdAt: now, authenticatedAt: origin.authenticatedAt,
-      absoluteExpiry: limits.absoluteLimit.map { now.advanced(by: $0) }, idleLimit: limits.idleLimit,
+      absoluteExpiry: [absolute, origin.latestExpiry].compactMap(\.self).min(),
+      idleLimit: isBrowser ? limits.browserIdleLimit : limits.idleLimit,
       dpopThumbprint: origin.thumbprint)
   }
 }

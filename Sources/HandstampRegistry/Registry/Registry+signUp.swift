@@ -31,7 +31,17 @@ extension Registry {
   ///   already a full account. The guest's account and sessions are then unchanged.
   public func upgrade(
     _ guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, device: DeviceInfo,
-    thumbprint: String? = nil, now: UnixTime, using token: OneTimeTokenID? = nil
+    thumbprint: String? = nil, now: UnixTime
+  ) async throws(RegistryError) -> NewSession {
+    try await upgrade(
+      guest, email: email, username: username, passwordHash: passwordHash, device: device,
+      origin: SessionOrigin(thumbprint: thumbprint), now: now)
+  }
+
+  /// - Parameter token: the confirmation of the address, which the same write redeems.
+  func upgrade(
+    _ guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, device: DeviceInfo,
+    origin: SessionOrigin, now: UnixTime, using token: OneTimeTokenID? = nil
   ) async throws(RegistryError) -> NewSession {
     guard guest.closedAt == nil else { throw .accountClosed }
     guard guest.isGuest else { throw .notGuest }
@@ -40,6 +50,8 @@ extension Registry {
     full.username = username
     full.passwordHash = passwordHash
     full.credentialsChangedAt = now
+    // The token came by mail.
+    full.emailConfirmedAt = token == nil ? nil : now
     var changes: [RegistryChange] = token.map { [.redeemOneTimeToken($0)] } ?? []
     changes.append(.replaceAccount(full, expecting: guest.revision))
     changes.append(.voidOneTimeTokens(.upgrade, subject: guest.id.rawValue))
@@ -51,7 +63,7 @@ extension Registry {
       let former = try await liveSessions(of: guest.id)
       do throws(RegistryStoreError) {
         return try await begin(
-          full, device, SessionOrigin(thumbprint: thumbprint), replacing: former, isRemembering: false, now: now,
+          full, device, origin, replacing: former, isRemembering: false, now: now,
           with: changes, events: [event])
       } catch {
         switch error {

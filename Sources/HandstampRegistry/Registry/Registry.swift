@@ -69,6 +69,11 @@ public struct Registry: Sendable {
     return row
   }
 
+  /// Returns a session, ended or not; `nil` if there is none, or it was deleted.
+  public func storedSession(_ id: SessionID) async throws(RegistryError) -> SessionRow? {
+    try await reading { () throws(RegistryStoreError) in try await store.session(id) }
+  }
+
   /// Returns whether the session is live.
   public func isLive(_ id: SessionID, now: UnixTime) async throws(RegistryError) -> Bool {
     try await session(id, now: now) != nil

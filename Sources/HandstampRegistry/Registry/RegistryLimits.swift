@@ -4,6 +4,10 @@ public struct RegistryLimits: Sendable, Hashable {
   public var absoluteLimit: Duration?
   /// Time without use after which a session ends. `nil` disables the limit.
   public var idleLimit: Duration?
+  /// Time from the sign-in of a browser to the end of its session. `nil` disables the limit.
+  public var browserAbsoluteLimit: Duration?
+  /// Time without use after which the session of a browser ends. `nil` disables the limit.
+  public var browserIdleLimit: Duration?
   /// Maximum number of sessions per account, at least 1. One more ends the least recently seen one as `replaced`. Concurrent
   /// sign-ins may exceed it until the next sign-in. `nil` disables the limit.
   public var maxSessions: Int?
@@ -17,13 +21,16 @@ public struct RegistryLimits: Sendable, Hashable {
   public init(
     absoluteLimit: Duration? = .seconds(365 * 86_400), idleLimit: Duration? = .seconds(90 * 86_400),
     touchInterval: Duration = .seconds(60), retention: Duration = .seconds(30 * 86_400),
-    auditRetention: Duration = .seconds(365 * 86_400), maxSessions: Int? = nil
+    auditRetention: Duration = .seconds(365 * 86_400), maxSessions: Int? = nil,
+    browserAbsoluteLimit: Duration? = .seconds(90 * 86_400), browserIdleLimit: Duration? = .seconds(14 * 86_400)
   ) {
     self.absoluteLimit = absoluteLimit
     self.idleLimit = idleLimit
     self.touchInterval = touchInterval
     self.retention = max(.zero, retention)
     self.auditRetention = max(.zero, auditRetention)
+    self.browserAbsoluteLimit = browserAbsoluteLimit
+    self.browserIdleLimit = browserIdleLimit
     self.maxSessions = maxSessions.map { max(1, $0) }
   }
 

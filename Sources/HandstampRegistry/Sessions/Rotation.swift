@@ -69,6 +69,8 @@ public struct Rotation: Sendable, Hashable {
     case (.keyed, nil) where rules.servesKeyless: presented = .keyless(drawn)
     case (.keyed, nil): return .invalidRequest
     case (.plain, _): presented = .keyless(drawn)
+    // It has no token that could be refreshed.
+    case (.browser, _): return .invalidRequest
     }
     if let reason = row.over(at: now) { return .ended(reason) }
     if rules.comparesMark, token.counter > 0, case .known(let mark) = row.accepted(at: token.counter - 1),

@@ -6,6 +6,8 @@ public enum SessionKind: String, Sendable, Hashable, Codable, CaseIterable {
   case keyed
   /// The client does not support rotation keys, such as a third-party OAuth library.
   case plain
+  /// A browser, which has a cookie instead of tokens. It cannot be refreshed.
+  case browser
 }
 
 /// A device's description of itself at sign-in. It is not trusted: control characters are removed and long texts truncated.
@@ -46,12 +48,19 @@ public struct SessionClient: Sendable, Hashable {
   public let scope: String
   /// The API that its access tokens are for (RFC 8707). `nil` is the server's own API.
   public let audience: String?
+  /// The browser that the user signed in with: when its session is ended, so is this one. `nil` for a session that stands on its
+  /// own, as of a client with the scope `offline_access`.
+  public let browser: DeviceID?
 
-  public init(id: String, scope: String, audience: String? = nil) {
+  public init(id: String, scope: String, audience: String? = nil, browser: DeviceID? = nil) {
     self.id = id
     self.scope = scope
     self.audience = audience
+    self.browser = browser
   }
+
+  /// The words of ``scope``.
+  public var scopes: [String] { scope.split(separator: " ").map(String.init) }
 }
 
 /// One session as the server stores it: one row, updated in place, without any token.

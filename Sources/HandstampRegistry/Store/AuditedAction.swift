@@ -11,6 +11,7 @@ public struct AuditedAction: Sendable, Hashable {
     /// Everything that is stored about a person was given to an administrator.
     case accountExported = "account.exported"
     case passwordChanged = "password.changed"
+    case emailChanged = "email.changed"
     /// A new password was set with a one-time code.
     case passwordReset = "password.reset"
     /// An administrator was given a code that sets a new password.
@@ -24,6 +25,8 @@ public struct AuditedAction: Sendable, Hashable {
     case sessionsEnded = "sessions.ended"
     /// A copied refresh token was presented.
     case theftDetected = "session.theft_detected"
+    /// The owner no longer allows an OAuth client anything.
+    case consentWithdrawn = "consent.withdrawn"
     case keyAdded = "key.added"
     case keyUsed = "key.used"
     case keyRetired = "key.retired"

@@ -98,7 +98,7 @@ struct MemoryContents {
     case .audit: .audit(count: audit.count)
     case .noteClock: .clock(clock)
     case .moveTimes: .rows(sessions, oneTimeTokens, facts)
-    case .expectAccount: .nothing
+    case .expectAccount, .expectSession: .nothing
     }
   }
 
@@ -154,6 +154,9 @@ struct MemoryContents {
     case .expectAccount(let id, let revision):
       guard let stored = accounts[id] else { throw .notFound }
       guard stored.revision == revision else { throw .conflict }
+    case .expectSession(let id):
+      guard let stored = sessions[id] else { throw .notFound }
+      guard stored.end == nil else { throw .conflict }
     case .createOneTimeToken(let record):
       guard oneTimeTokens[record.id] == nil else { throw .alreadyExists }
       oneTimeTokens[record.id] = record

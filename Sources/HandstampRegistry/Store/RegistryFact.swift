@@ -10,6 +10,12 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case device
     /// An OAuth client that the owner of an account was told of.
     case client
+    /// What the owner of an account allows an OAuth client, see ``Consent``.
+    case consent
+    /// The address that the owner of an account wants instead, see ``EmailChange``.
+    case emailChange = "email_change"
+    /// A client that is still to be told that a session has ended.
+    case logout
     /// A mail that is still to be sent, or was asked for a moment ago.
     case mail
     /// That the store could be written, see ``Registry/checkWritable(now:)``.

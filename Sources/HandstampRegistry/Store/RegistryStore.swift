@@ -124,6 +124,9 @@ public enum RegistryChange: Sendable, Hashable {
   /// Changes nothing. Fails with `notFound` if the account does not exist, with `conflict` if its revision is not the expected
   /// one: a decision about an account holds only while the account is unchanged.
   case expectAccount(AccountID, revision: Int64)
+  /// Changes nothing. Fails with `notFound` if the session does not exist, with `conflict` if it was ended: what a session allows
+  /// holds only while it lasts.
+  case expectSession(SessionID)
   /// Replaces the clock note. Fails with `conflict` if the stored revision is not the expected one, or, if that is `nil`, if
   /// there is a note. Stored with revision `expecting + 1`, the first one with 0.
   case noteClock(ClockNote, expecting: Int64?)

@@ -2,10 +2,11 @@ import Crypto
 public import HandstampCore
 import HandstampSupport
 
-/// Issues and parses refresh tokens and revocation handles. Tokens are not stored: a token is genuine if its MAC is valid.
+/// Issues and parses refresh tokens, revocation handles and the cookies of browsers. Tokens are not stored: a token is genuine if its MAC is valid.
 ///
 ///     hst1.<kid>.<base64url( session(16) ‖ counter(varint) ‖ mark(8) ‖ mac(16) )>
 ///     hsr1.<kid>.<base64url( session(16) ‖ mac(16) )>
+///     hsb1.<kid>.<base64url( session(16) ‖ counter(varint) ‖ mac(16) )>
 ///
 /// The prefixes let secret scanners find leaked tokens. A MAC's key is HKDF-SHA-256 of the master key, with the prefix and the
 /// session as info, so that a handle is not a valid token, and a MAC is valid for one session only. Of all texts that would
@@ -16,6 +17,7 @@ public struct TokenMint: Sendable {
 
   private static let tokenPrefix = "hst1"
   private static let handlePrefix = "hsr1"
+  private static let cookiePrefix = "hsb1"
   private static let macSize = 16
 
   /// The keys that tokens are signed and checked with.
@@ -40,6 +42,26 @@ public struct TokenMint: Sendable {
     RevocationHandle(
       seal(
         session.bytes, prefix: TokenMint.handlePrefix, session: session, message: TokenMint.handleMessage(session)))
+  }
+
+  /// Returns the cookie of a browser's session.
+  ///
+  /// - Parameter counter: that of its row, which every further proof of the user increments: only the newest cookie counts.
+  public func browserCookie(for session: SessionBytes, counter: UInt64) -> Secret {
+    let body = session.bytes + Varint.encode(counter)
+    return seal(body, prefix: TokenMint.cookiePrefix, session: session, message: body)
+  }
+
+  /// Parses ``browserCookie(for:counter:)``.
+  func read(browserCookie cookie: Secret) -> TokenReading<BrowserClaims> {
+    guard let parts = parts(of: cookie, prefix: TokenMint.cookiePrefix),
+      (1...Varint.maxSize).contains(parts.body.count - SessionBytes.count),
+      let session = SessionBytes(parts.body.prefix(SessionBytes.count)),
+      let counter = Varint.decode(parts.body.dropFirst(SessionBytes.count))
+    else { return .forged }
+    return check(parts, prefix: TokenMint.cookiePrefix, session: session, message: parts.body) {
+      BrowserClaims(session: session, counter: counter)
+    }
   }
 
   /// Returns a name for a text, such as an address in a log, that only this server's key can connect with it.
@@ -103,6 +125,12 @@ public struct TokenMint: Sendable {
     let mac = Derivation.mac(of: message, extracted: key, purpose: prefix, session: session)
     return constantTimeEqual(mac, parts.mac) ? .genuine(claims()) : .forged
   }
+}
+
+/// What a browser's cookie names.
+struct BrowserClaims: Sendable, Hashable {
+  var session: SessionBytes
+  var counter: UInt64
 }
 
 /// Derived secrets, as sensitive as the master keys themselves. They are never printed.

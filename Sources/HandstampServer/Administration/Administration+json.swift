@@ -21,6 +21,7 @@ extension AccountRecord {
     json.add("created_at", createdAt.description)
     json.add("created_at_ms", createdAt.milliseconds)
     json.add("credentials_changed_at", ifPresent: credentialsChangedAt?.description)
+    json.add("email_confirmed_at", ifPresent: emailConfirmedAt?.description)
     json.add("closed_at", ifPresent: closedAt?.description)
     return json
   }

@@ -6,6 +6,7 @@ import Hummingbird
 struct DocumentsController: Sendable {
   let registry: Registry
   let keySet: FixedDocument
+  let metadata: FixedDocument
   let appConfig: FixedDocument
   let openAPI: FixedDocument
   let limits: RequestLimits
@@ -14,6 +15,8 @@ struct DocumentsController: Sendable {
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/v1/app-config") { request, _ in appConfig.response(to: request) }
     routes.get("/openapi.json") { request, _ in openAPI.response(to: request) }
+    // Below the issuer's path, unlike the metadata of RFC 8414 (OpenID Connect Discovery 1.0 section 4).
+    routes.get("/.well-known/openid-configuration") { request, _ in metadata.response(to: request) }
     routes.get("/.well-known/jwks.json") { request, _ in keySet.response(to: request) }
     routes.get("/health") { _, _ in Readiness.alive }
     routes.get("/ready") { _, _ in await readiness.response() }

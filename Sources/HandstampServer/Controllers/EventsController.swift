@@ -33,22 +33,12 @@ struct EventsController: Sendable {
     let channel = context.channel
     let stream = EventStream(
       session: session, cursor: try cursor(of: request, newest: newest),
-      life: min(session.tokenExpiresAt.since(clock.now), longest), heartbeat: heartbeat, place: try place(for: session),
+      life: min(session.tokenExpiresAt.since(clock.now), longest), heartbeat: heartbeat,
+      place: try journal.place(for: session, within: limits),
       eventLoop: channel.eventLoop, metrics: journal.metrics,
       abort: { channel.close(promise: nil) },
       read: { [registry] in try await registry.events(after: $0, of: session.account) })
     return .events(from: stream, to: request, context, lost: "Event stream ended, store unavailable")
-  }
-
-  private func place(for session: AuthenticatedSession) throws(Problem) -> EventHub.Place {
-    do throws(EventHub.Refusal) {
-      let (place, replaced) = try journal.hub.place(for: session.id, of: session.account, within: limits)
-      if replaced > 0 { journal.metrics.update { $0.replacedStreams += replaced } }
-      return place
-    } catch {
-      journal.metrics.update { $0.refusedStreams += 1 }
-      throw .tooManyStreams
-    }
   }
 
   /// Returns the start of a stream. An ID beyond the newest event, as after the store was rolled back, counts as the newest.

@@ -1,5 +1,7 @@
 #if Server
 import HTTPTypes
+import HandstampCore
+import HandstampPages
 import HandstampRegistry
 import Hummingbird
 import Logging
@@ -13,14 +15,13 @@ struct ErrorMapper: Sendable {
   enum Format: Sendable { case problem, oauth, page }
 
   let metrics: ServerMetrics
-  /// The server's public address, for pages.
-  let issuer: String
+  let pages: PageWriter
 
-  func response(to error: any Error, as format: Format, logger: Logger) -> Response {
+  func response(to error: any Error, of request: Request, as format: Format, logger: Logger) -> Response {
     switch format {
     case .problem: problem(for: error, logger: logger).response
     case .oauth: oauth(for: error, logger: logger).response
-    case .page: page(for: problem(for: error, logger: logger))
+    case .page: page(for: problem(for: error, logger: logger), request, logger)
     }
   }
 
@@ -80,8 +81,25 @@ struct ErrorMapper: Sendable {
     }
   }
 
-  private func page(for problem: Problem) -> Response {
-    var response = Page.error(problem.detail ?? problem.title, status: problem.status).response(of: issuer)
+  private func page(for problem: Problem, _ request: Request, _ logger: Logger) -> Response {
+    let reader = pages.reader(of: request)
+    let again = PageAction(text: "action.try_again", href: reader.here)
+    let home = PageAction(text: "action.to_account", href: pages.base + "/account", isPrimary: false)
+    var page: Page
+    switch (problem.status, problem.code) {
+    case (.notFound, _): page = .error("not_found", to: [home])
+    case (_, "form_expired"): page = .error("form_expired", to: [again])
+    case (.tooManyRequests, _):
+      let dates = PageDates(pages: pages, language: reader.language, now: UnixTime(milliseconds: 0))
+      page = .error("too_many", ["wait": .text(dates.wait(problem.retryAfter ?? 60))], to: [again])
+    case (.serviceUnavailable, _): page = .error("unavailable", to: [again])
+    case (_, _) where problem.status.kind == .clientError:
+      page = .error("request_invalid", reason: problem.detail ?? problem.title, to: [home])
+    case (_, _): page = .error("general", to: [again, home])
+    }
+    page.status = problem.status
+    if case .string(let id)? = logger[metadataKey: "hb.request.id"] { page.context["reference"] = .text(ifPresent: id) }
+    var response = pages.response(page, to: reader)
     for field in problem.headers { response.headers[field.name] = field.value }
     if let retryAfter = problem.retryAfter { response.headers[.retryAfter] = String(retryAfter) }
     return response

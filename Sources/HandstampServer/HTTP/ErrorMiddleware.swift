@@ -30,13 +30,21 @@ struct ErrorMiddleware<Context: RequestContext>: RouterMiddleware {
   }
 
   private func answer(to error: any Error, of request: Request, logger: Logger) -> Response {
-    if let error = error as? HTTPError, error.status == .notFound,
-      let methods = allowed?.methods(at: request.uri.path)
-    {
-      return Problem.methodNotAllowed(methods).response
+    if let allowed, let error = error as? HTTPError, error.status == .notFound {
+      if let methods = allowed.methods(at: request.uri.path) { return Problem.methodNotAllowed(methods).response }
+      if request.isFromBrowser {
+        // Not a route, for routers take paths that are not valid for the root.
+        if request.uri.path == "/" { return .seeOther(errors.pages.issuer + "/account") }
+        return errors.response(to: error, of: request, as: .page, logger: logger)
+      }
     }
-    return errors.response(to: error, as: format, logger: logger)
+    return errors.response(to: error, of: request, as: format, logger: logger)
   }
+}
+
+extension Request {
+  /// Whether a person may see the answer: programs do not ask for pages.
+  fileprivate var isFromBrowser: Bool { method == .get && headers[.accept]?.contains("text/html") == true }
 }
 
 /// The methods of each path (RFC 9110 section 15.5.6). Collects them like a router, without serving anything.

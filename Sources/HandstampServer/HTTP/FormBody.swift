@@ -42,6 +42,12 @@ struct FormBody {
   /// The values of `resource`, the only parameter that may be repeated (RFC 8707 section 2).
   var resources: [String] { fields.filter { $0.name == "resource" && !$0.value.isEmpty }.map(\.value) }
 
+  /// The fields as a form again, without those of `left`.
+  func encoded(leaving left: Set<String>) -> String {
+    fields.filter { !left.contains($0.name) }
+      .map { PercentEncoding.encode($0.name) + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
+  }
+
   private static func decoded(_ text: some Collection<UInt8>) throws(Fault) -> String {
     guard let bytes = PercentEncoding.decode(text, plusIsSpace: true), let string = String(utf8Bytes: bytes) else {
       throw .malformed

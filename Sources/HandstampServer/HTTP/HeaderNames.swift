@@ -3,6 +3,7 @@ import HTTPTypes
 
 /// Header fields that HTTPTypes does not name. The literals are valid field names; a test makes each.
 extension HTTPField.Name {
+  static let clearSiteData = Self("Clear-Site-Data")!
   static let crossOriginOpenerPolicy = Self("Cross-Origin-Opener-Policy")!
   static let dpop = Self("DPoP")!
   static let dpopNonce = Self("DPoP-Nonce")!

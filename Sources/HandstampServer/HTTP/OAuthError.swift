@@ -62,8 +62,8 @@ extension OAuthError {
 
 extension Response {
   /// A successful response of an OAuth endpoint, never cached (RFC 6749 section 5.1).
-  static func oauth(_ json: JSONText) -> Response {
-    Response(status: .ok, headers: oauthHeaders, body: .init(byteBuffer: json.buffer))
+  static func oauth(_ json: JSONText, status: HTTPResponse.Status = .ok) -> Response {
+    Response(status: status, headers: oauthHeaders, body: .init(byteBuffer: json.buffer))
   }
 
   fileprivate static let oauthHeaders: HTTPFields = [

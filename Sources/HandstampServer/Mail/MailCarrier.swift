@@ -1,17 +1,15 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Logging
 import ServiceLifecycle
 
-/// Sends the mails in the ``Outbox``, several at a time. A mail that it has claimed is another server's only after a while; so one is
-/// sent twice only if a server dies, or cannot write, between sending it and noting that.
+/// Sends the mails in the ``Outbox``, see ``JobWorker``.
 struct MailCarrier: Service, CustomStringConvertible {
   /// How often the store is looked at without a signal: for mails of other servers, and of those that died.
   private static let pollInterval = Duration.seconds(5)
-  /// The pause after the first failure, doubled after each further one.
-  static let firstPause = Duration.seconds(30)
-  static let longestPause = Duration.seconds(3600)
+  static let pause = JobPause(first: .seconds(30), longest: .seconds(3600))
   /// How long after the request for it a mail is still sent.
   static let patience = Duration.seconds(24 * 3600)
   /// How long a notice that was sent counts towards the most that an account gets.
@@ -42,62 +40,23 @@ struct MailCarrier: Service, CustomStringConvertible {
       try? await gracefulShutdown()
       return
     }
-    await outbox.withSignals { signals in
-      await withDiscardingTaskGroup { group in
-        await carry(with: mailer, at: signals, in: &group)
-      }
-    }
-  }
-
-  private func carry(
-    with mailer: any Mailer, at signals: AsyncStream<Outbox.Signal>, in group: inout DiscardingTaskGroup
-  ) async {
-    var running = 0
-    var tidiedAt: UnixTime?
-    var timer: Task<Void, Never>?
-    defer { timer?.cancel() }
-    for await signal in signals {
-      switch signal {
-      case .look: break
-      case .finished: running -= 1
-      }
-      guard !outbox.isStopping else { continue }
-      let waiters = outbox.takeWaiters()
-      if tidiedAt.map({ clock.now.since($0) >= .seconds(3600) }) ?? true {
-        tidiedAt = clock.now
-        await (successor()?.mailer ?? mailer).tidy(at: clock.read().wall)
-      }
-      var pause = MailCarrier.pollInterval
-      do throws(RegistryError) {
-        while running < width {
-          let now = clock.now
-          let soon = try await registry.dueMails(
-            at: now.advanced(by: MailCarrier.pollInterval), limit: width - running)
-          let due = soon.compactMap { fact in fact.dueAt.map { (fact, at: $0) } }
-          if let next = due.first?.at, next > now { pause = next.since(now) }
-          let ready = due.filter { $0.at <= now }
-          guard !ready.isEmpty else { break }
-          for (fact, _) in ready {
-            // Another server may have been faster.
-            guard let mail = try await registry.claim(fact, until: now.advanced(by: lease), now: now) else { continue }
-            running += 1
-            group.addTask {
-              let carrier = successor() ?? self
-              await carrier.deliver(mail, with: carrier.mailer ?? mailer)
-              outbox.signal(.finished)
-            }
-          }
+    let tidied = Locked<UnixTime?>(nil)
+    await JobWorker<MailJob>(
+      bell: outbox.bell, registry: registry, clock: clock, errors: errors, logger: logger,
+      interval: MailCarrier.pollInterval, width: width, lease: lease,
+      tidy: {
+        let now = clock.now
+        let isTime = tidied.withLock { last in
+          guard last.map({ now.since($0) >= .seconds(3600) }) ?? true else { return false }
+          last = now
+          return true
         }
-      } catch {
-        errors.report(error, logger: logger)
+        if isTime { await (successor()?.mailer ?? mailer).tidy(at: clock.read().wall) }
       }
-      timer?.cancel()
-      timer = Task { [outbox, pause] in
-        guard (try? await Task.sleep(for: pause)) != nil else { return }
-        outbox.signal(.look)
-      }
-      if running == 0 { for waiter in waiters { waiter.resume() } } else { outbox.keep(waiters) }
-    }
+    ) { mail in
+      let carrier = successor() ?? self
+      await carrier.deliver(mail, with: carrier.mailer ?? mailer)
+    }.run()
   }
 
   /// Looks up the account, and sends the mail if there is one to send.
@@ -120,7 +79,7 @@ struct MailCarrier: Service, CustomStringConvertible {
       metrics.update { $0.mailsSent += 1 }
     } catch {
       metrics.update { $0.mailsFailed += 1 }
-      let pause = MailCarrier.pause(after: mail.job.attempts)
+      let pause = MailCarrier.pause.after(attempts: mail.job.attempts)
       let next = clock.now.advanced(by: pause)
       guard !error.isPermanent, next.since(mail.createdAt) < MailCarrier.patience else {
         return try await giveUp(mail, error)
@@ -145,12 +104,6 @@ struct MailCarrier: Service, CustomStringConvertible {
     metadata["handstamp.cause"] = "\(fault.map { "\($0)" } ?? "too old")"
     logger.error("Mail could not be handed over, it is given up", metadata: metadata)
     try await finish(mail)
-  }
-
-  /// Exponential, and at random between half of that and the whole, so that many mails are not tried at once.
-  static func pause(after attempts: Int) -> Duration {
-    let pause = min(firstPause * (1 << min(max(attempts - 1, 0), 10)), longestPause)
-    return pause * Double.random(in: 0.5...1)
   }
 
   private func metadata(of mail: ClaimedMail) -> Logger.Metadata {

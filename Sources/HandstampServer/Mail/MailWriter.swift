@@ -28,6 +28,21 @@ struct MailWriter: Sendable {
         "Confirm your email address",
         text("create an account with this email address", token, action: "confirm", life: "24 hours")
       )
+    case .emailChange(let token):
+      (
+        "Confirm your new email address",
+        text("change the address of your account to this one", token, action: "email", life: "24 hours")
+      )
+    case .emailChanged(let email):
+      (
+        "Your email address was changed",
+        Secret(
+          """
+          The address of your account at \(issuer) is now \(MailWriter.masked(email)), and no longer this one.
+
+          If this wasn't you, write to the people who run \(issuer).
+          """)
+      )
     case .known:
       (
         "You already have an account",
@@ -71,6 +86,18 @@ struct MailWriter: Sendable {
           \(devicesLink)
           """)
       )
+    case .emailChange:
+      (
+        "Your email address is to be changed",
+        Secret(
+          """
+          Someone, probably you, asked \(issuer) on \(time) to change the address of your account. It changes when a link that was mailed to the new
+          address is followed.
+
+          If this was you, there is nothing to do here. If it wasn't, sign in, keep your address, and change your password:
+          \(devicesLink)
+          """)
+      )
     case .tokenTheft:
       (
         "A session of your account was ended",
@@ -87,6 +114,13 @@ struct MailWriter: Sendable {
     }
   }
 
+  /// An address that its owner recognizes, and others cannot use.
+  static func masked(_ email: String) -> String {
+    let parts = email.split(separator: "@", maxSplits: 1)
+    guard parts.count == 2 else { return "another one" }
+    return parts[0].prefix(1) + "…@" + parts[1]
+  }
+
   /// The name of a device, which may be a stranger's choice: a few words without anything that a mail program makes a link or
   /// a number to call of. `nil` if nothing is left.
   static func quoted(_ name: String) -> String? {
@@ -98,18 +132,29 @@ struct MailWriter: Sendable {
 
   private func text(_ purpose: String, _ token: OneTimeToken, action: String, life: String) -> Secret {
     token.secret.withExposed { code in
-      let address = link.map { template in
-        "Open this link. It works once and expires in \(life):\n\n"
-          + template.replacing("{action}", with: action).replacing("{token}", with: code)
-          + "\n\nOr enter this code in the app:\n\n"
-      }
-      return Secret(
+      Secret(
         """
         Someone, probably you, asked \(issuer) to \(purpose).
-        \(address ?? "Enter this code in the app. It works once and expires in \(life):\n\n")\(code)
+        Open this link. It works once and expires in \(life):
+
+        \(address(action, code))
+
+        Or enter this code in the app:
+
+        \(code)
 
         If this wasn't you, you can ignore this mail; nothing will change. Don't share this code with anyone.
         """)
+    }
+  }
+
+  /// Where a link leads: to the operator's page, or to the server's own.
+  private func address(_ action: String, _ code: String) -> String {
+    switch (action, link) {
+    case ("email", _): issuer + "/account/email/confirm?token=" + code
+    case (_, let link?): link.replacing("{action}", with: action).replacing("{token}", with: code)
+    case ("reset", nil): issuer + "/reset-password?token=" + code
+    case (_, nil): issuer + "/sign-up/confirm?token=" + code
     }
   }
 }

@@ -34,6 +34,13 @@ struct PublishedMetric: Sendable {
     PublishedMetric("mails_sent_total", "Mails handed over for delivery.") { $0.mailsSent },
     PublishedMetric("mails_failed_total", "Attempts to hand a mail over that failed.") { $0.mailsFailed },
     PublishedMetric("mails_abandoned_total", "Mails that were given up.") { $0.mailsAbandoned },
+    PublishedMetric("logouts_sent_total", "Clients told that a session has ended.") { $0.logoutsSent },
+    PublishedMetric("logouts_failed_total", "Attempts to tell a client of an ended session that failed.") {
+      $0.logoutsFailed
+    },
+    PublishedMetric("logouts_abandoned_total", "Ended sessions that a client could not be told of.") {
+      $0.logoutsAbandoned
+    },
     PublishedMetric("pruned_total", "Rows deleted after their retention.") { $0.pruned },
     PublishedMetric("refused_sign_ins_total", "Sign-ins with a wrong address or password.") { $0.refusedSignIns },
     PublishedMetric("guesses_stopped_total", "Passwords not checked, because too many were wrong.") {

@@ -23,6 +23,12 @@ public final class ServerMetrics: Sendable {
     public var mailsFailed = 0
     /// Mails that were given up.
     public var mailsAbandoned = 0
+    /// Clients told that a session has ended.
+    public var logoutsSent = 0
+    /// Attempts to tell a client that a session has ended that failed.
+    public var logoutsFailed = 0
+    /// Ended sessions that a client could not be told of.
+    public var logoutsAbandoned = 0
     /// Rows deleted after their retention.
     public var pruned = 0
     /// Sign-ins with a wrong address or password.

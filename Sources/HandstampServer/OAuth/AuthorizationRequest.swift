@@ -2,12 +2,12 @@
 import HandstampRegistry
 import HandstampSupport
 
-/// An app's authorization request (RFC 6749 section 4.1.1).
+/// A client's authorization request (RFC 6749 section 4.1.1, OpenID Connect Core 1.0 section 3.1.2.1).
 struct AuthorizationRequest: Sendable {
   enum Fault: Error, Sendable {
     /// Shown on a page: the client or its redirect URI is not known, so the browser must not be sent back.
     case page(String)
-    /// Reported to the app.
+    /// Reported to the client.
     case answer(redirect: String, state: String?, error: String, words: String)
   }
 
@@ -15,15 +15,33 @@ struct AuthorizationRequest: Sendable {
   let grant: CodeGrant
   let state: String?
   let signIn: SignInWish
+  /// What the client believes that the user will type as the address.
+  let loginHint: String?
+  /// An ID token of the user whom the client expects, not yet verified.
+  let idTokenHint: String?
 
+  /// Reads the request in an address.
   init(query: String, clients: ClientDirectory) throws(Fault) {
-    let fields: FormBody
-    do throws(FormBody.Fault) { fields = try FormBody(Array(query.utf8)) } catch {
-      throw .page("The app's request is not valid: a parameter is repeated or malformed.")
-    }
-    guard let id = fields["client_id"], let client = clients[id], client.flows.contains(.code) else {
+    let fields = try AuthorizationRequest.fields(query)
+    guard let id = fields["client_id"], let client = clients[id] else {
       throw .page("This app is not registered with this server.")
     }
+    try self.init(fields, of: client)
+  }
+
+  /// Reads a request that `client` has sent beforehand.
+  init(_ parameters: String, of client: ConfiguredClient) throws(Fault) {
+    try self.init(try AuthorizationRequest.fields(parameters), of: client)
+  }
+
+  private static func fields(_ query: String) throws(Fault) -> FormBody {
+    do throws(FormBody.Fault) { return try FormBody(Array(query.utf8)) } catch {
+      throw .page("The app's request is not valid: a parameter is repeated or malformed.")
+    }
+  }
+
+  private init(_ fields: FormBody, of client: ConfiguredClient) throws(Fault) {
+    guard client.flows.contains(.code) else { throw .page("This app is not registered with this server.") }
     // Only exact matches: a browser that is sent elsewhere takes the code there (RFC 9700 section 4.1).
     guard let redirect = fields["redirect_uri"], client.allows(redirect: redirect) else {
       throw .page("The app's return address is not registered with this server.")
@@ -34,7 +52,10 @@ struct AuthorizationRequest: Sendable {
     }
     guard fields["request"] == nil else { throw refuse("request_not_supported", "request objects are not supported") }
     guard fields["request_uri"] == nil else {
-      throw refuse("request_uri_not_supported", "request objects are not supported")
+      throw refuse("request_uri_not_supported", "only references from the pushed request endpoint are supported")
+    }
+    guard fields["registration"] == nil else {
+      throw refuse("registration_not_supported", "clients are registered by the operator")
     }
     guard let type = fields["response_type"] else { throw refuse("invalid_request", "response_type is missing") }
     guard type == "code" else { throw refuse("unsupported_response_type", "only response_type=code is supported") }
@@ -58,33 +79,33 @@ struct AuthorizationRequest: Sendable {
     do throws(SignInWish.Fault) { signIn = try SignInWish(fields) } catch {
       throw refuse("invalid_request", error.words)
     }
+    // It is stored with the code and repeated in the ID token.
+    guard fields["nonce"].map({ $0.utf8.count <= AuthorizationRequest.longestNonce }) ?? true else {
+      throw refuse("invalid_request", "the nonce is longer than \(AuthorizationRequest.longestNonce) bytes")
+    }
     self.client = client
     self.state = state
+    loginHint = fields["login_hint"]
+    idTokenHint = fields["id_token_hint"]
     grant = CodeGrant(
       client: client.id, clientName: client.name, redirectURI: redirect, challenge: challenge, scope: scope,
-      audience: resource, thumbprint: fields["dpop_jkt"])
+      audience: resource, thumbprint: fields["dpop_jkt"], nonce: fields["nonce"])
   }
+
+  private static let longestNonce = 512
 
   /// Returns the redirect URI with the response parameters, which always include the issuer (RFC 9207).
   static func answer(_ fields: [(String, String?)], to redirect: String, state: String?, issuer: String) -> String {
-    let all = fields + [("state", state), ("iss", issuer)]
-    let query = all.compactMap { name, value in value.map { escaped(name) + "=" + escaped($0) } }
-    return redirect + (redirect.contains("?") ? "&" : "?") + query.joined(separator: "&")
+    withQuery(redirect, fields + [("state", state), ("iss", issuer)])
   }
 
-  /// Percent-encodes everything but unreserved characters (RFC 3986 section 2.3).
-  private static func escaped(_ text: String) -> String {
-    var escaped = ""
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"):
-        escaped.unicodeScalars.append(Unicode.Scalar(byte))
-      default: escaped += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
-      }
+  /// Returns an address with further query parameters, those that are not `nil`.
+  static func withQuery(_ address: String, _ fields: [(String, String?)]) -> String {
+    let query = fields.compactMap { name, value in
+      value.map { PercentEncoding.encode(name) + "=" + PercentEncoding.encode($0) }
     }
-    return escaped
+    guard !query.isEmpty else { return address }
+    return address + (address.contains("?") ? "&" : "?") + query.joined(separator: "&")
   }
 }
 #endif

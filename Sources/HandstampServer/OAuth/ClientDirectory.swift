@@ -13,7 +13,9 @@ struct ClientDirectory: Sendable {
   ) throws(ClientFault) {
     var clients: [String: ConfiguredClient] = [:]
     for client in configured {
-      guard algorithms.contains(client.accessTokenSigning) else { throw .noSigningKey(client.id) }
+      guard algorithms.contains(client.accessTokenSigning), algorithms.contains(client.idTokenSigning) else {
+        throw .noSigningKey(client.id)
+      }
       guard client.id != ownID, clients.updateValue(client, forKey: client.id) == nil else { throw .twice(client.id) }
     }
     self.ownID = ownID
@@ -25,6 +27,11 @@ struct ClientDirectory: Sendable {
 
   /// Returns the algorithm that signs the access tokens of a client; `nil` is the server's own app.
   func signing(for id: String?) -> SigningKeys.Algorithm { id.flatMap { clients[$0] }?.accessTokenSigning ?? .es256 }
+
+  /// The clients that are told of ended sessions.
+  var relyingParties: [ConfiguredClient] {
+    clients.values.filter { $0.backChannelLogoutURI != nil }.sorted { $0.id < $1.id }
+  }
 
   /// Returns whether the tokens of a client have the rights of the server's own app.
   func isFirstParty(_ id: String) -> Bool { id == ownID || clients[id]?.isFirstParty == true }

@@ -1,7 +1,7 @@
 #if Server
 import Crypto
 import Foundation
-import HandstampCore
+public import HandstampCore
 import HandstampSupport
 
 /// An OAuth client (RFC 6749 section 2) that users can allow to access their accounts, as configured by the operator. There
@@ -25,7 +25,7 @@ public struct ConfiguredClient: Sendable, Hashable {
   /// matches any port (RFC 8252 section 7.3).
   public let redirectURIs: [String]
   public let flows: Set<Flow>
-  /// The scopes that it may request.
+  /// The scopes that it may request. With `openid` it gets ID tokens, with `offline_access` its sessions outlast the browser's.
   public let scopes: [String]
   /// The APIs that it may request tokens for (RFC 8707), besides this server's own.
   public let audiences: [String]
@@ -37,16 +37,24 @@ public struct ConfiguredClient: Sendable, Hashable {
   public let introspects: Bool
   /// The algorithm that signs its access tokens: ES256, unless the APIs that it calls know only RS256.
   public let accessTokenSigning: SigningKeys.Algorithm
+  /// The algorithm that signs its ID tokens and logout tokens: ES256, unless it knows only RS256.
+  public let idTokenSigning: SigningKeys.Algorithm
+  /// Where it hears that a session has ended (OpenID Connect Back-Channel Logout 1.0): an `https` URL, or `http` on this machine.
+  public let backChannelLogoutURI: String?
+  /// Where browsers may be sent after it has signed its user out (OpenID Connect RP-Initiated Logout 1.0), compared byte by byte.
+  public let postLogoutRedirectURIs: [String]
 
   /// - Throws: ``ClientFault`` if the configuration is invalid or unsafe.
   public init(
     id: String, name: String? = nil, secretHash: [UInt8]? = nil, redirectURIs: [String] = [],
     flows: Set<Flow> = [.code], scopes: [String] = [], audiences: [String] = [], isFirstParty: Bool = false,
-    introspects: Bool = false, accessTokenSigning: SigningKeys.Algorithm = .es256
+    introspects: Bool = false, accessTokenSigning: SigningKeys.Algorithm = .es256,
+    idTokenSigning: SigningKeys.Algorithm = .es256, backChannelLogoutURI: String? = nil,
+    postLogoutRedirectURIs: [String] = []
   ) throws(ClientFault) {
     guard !id.isEmpty, id.utf8.count <= 200, id.utf8.allSatisfy({ (33...126).contains($0) }) else { throw .badID }
     guard secretHash.map({ $0.count == 32 }) ?? true else { throw .badSecret(id) }
-    for uri in redirectURIs {
+    for uri in redirectURIs + postLogoutRedirectURIs {
       guard ConfiguredClient.isSafe(uri) else { throw .badRedirect(id, uri) }
     }
     guard !flows.contains(.code) || !redirectURIs.isEmpty else { throw .noRedirect(id) }
@@ -55,7 +63,12 @@ public struct ConfiguredClient: Sendable, Hashable {
       // RFC 6749 section 3.3.
       let isToken = !scope.isEmpty && scope.utf8.allSatisfy { (33...126).contains($0) && $0 != 34 && $0 != 92 }
       guard isToken else { throw .badScope(id, scope) }
-      guard scope != "openid" else { throw .noIDTokens(id) }
+    }
+    if let uri = backChannelLogoutURI {
+      guard scopes.contains("openid") else { throw .noOpenID(id) }
+      guard ConfiguredClient.isSafe(uri), let origin = Origin(uri), ["http", "https"].contains(origin.scheme) else {
+        throw .badRedirect(id, uri)
+      }
     }
     self.id = id
     self.name = name ?? id
@@ -67,17 +80,27 @@ public struct ConfiguredClient: Sendable, Hashable {
     self.isFirstParty = isFirstParty
     self.introspects = introspects
     self.accessTokenSigning = accessTokenSigning
+    self.idTokenSigning = idTokenSigning
+    self.backChannelLogoutURI = backChannelLogoutURI
+    self.postLogoutRedirectURIs = postLogoutRedirectURIs
   }
+
+  /// Whether it speaks OpenID Connect.
+  var isRelyingParty: Bool { scopes.contains("openid") }
 
   /// Returns whether `secret` is this client's secret.
   func has(_ secret: Secret) -> Bool {
     guard let secretHash else { return false }
-    let hash = secret.withExposedBytes { bytes in
+    return Secret(bytes: ConfiguredClient.hash(of: secret)) == Secret(bytes: secretHash)
+  }
+
+  /// Returns the ``secretHash`` of a secret, which must be random: it is not salted.
+  public static func hash(of secret: Secret) -> [UInt8] {
+    secret.withExposedBytes { bytes in
       var hash = SHA256()
       hash.update(bufferPointer: bytes)
       return Array(hash.finalize())
     }
-    return Secret(bytes: hash) == Secret(bytes: secretHash)
   }
 
   /// Returns whether a browser may be redirected to `uri`.
@@ -89,11 +112,22 @@ public struct ConfiguredClient: Sendable, Hashable {
     }
   }
 
-  /// Returns the scopes in `text` if the client may request all of them, or all of its scopes if `text` is `nil`.
+  /// The scopes of OpenID Connect, which clients request without knowing what a provider has (Core 1.0 sections 5.4 and 11).
+  private static let standardScopes: Set<String> = ["profile", "email", "address", "phone", "offline_access"]
+
+  /// Returns the scopes in `text` if the client may request all of them, or all of its scopes if `text` is `nil`. Standard ones that
+  /// a relying party may not request are left out, as the response tells.
   func granted(_ text: String?) -> String? {
     guard let text else { return scopes.joined(separator: " ") }
-    let asked = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+    var asked = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+    if isRelyingParty { asked.removeAll { !scopes.contains($0) && ConfiguredClient.standardScopes.contains($0) } }
     return asked.allSatisfy { scopes.contains($0) } ? asked.joined(separator: " ") : nil
+  }
+
+  /// Whether a redirect there reaches this client and no other program, so that what the user allowed before need not be asked again
+  /// (RFC 8252 section 8.6): the client has a secret, or the address is a web server's.
+  func isCertain(at redirect: String) -> Bool {
+    secretHash != nil || (Origin(redirect).map { $0.scheme == "https" } ?? false)
   }
 
   /// Returns the `http` URI of a loopback address without its port; `nil` for any other, and for one without a port.
@@ -133,9 +167,11 @@ public enum ClientFault: Error, Sendable, Hashable {
   /// A client that introspects all tokens requires a secret.
   case noSecret(String)
   case badScope(String, String)
-  /// The scope `openid` is configured, but this server issues no ID tokens, and the client would expect one.
-  case noIDTokens(String)
-  /// The client asks for access tokens with RS256, and the server has no RSA key. See ``SigningKeys/withRSAKey()``.
+  /// The client is to be told of ended sessions, but lacks the scope `openid`, without which it has no ID token.
+  case noOpenID(String)
+  /// A client is to be told of ended sessions, and the server has no transport to do it.
+  case noTransport(String)
+  /// The client asks for tokens with RS256, and the server has no RSA key. See ``SigningKeys/withRSAKey()``.
   case noSigningKey(String)
   /// Two clients have this ID, or it is the ID of the server's own app.
   case twice(String)

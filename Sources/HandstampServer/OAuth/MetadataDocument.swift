@@ -2,18 +2,22 @@
 import Foundation
 
 extension FixedDocument {
-  /// The authorization server metadata (RFC 8414 section 2). There is no registered parameter for the algorithms of access tokens;
+  /// The metadata of the authorization server and OpenID provider (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3). There is no registered parameter for the algorithms of access tokens;
   /// the name is like those of other tokens.
   init(metadataOf configuration: ServerConfiguration, algorithms: [SigningKeys.Algorithm]) {
     let issuer = configuration.issuer
-    var json = JSONText(reserving: 1024)
+    var json = JSONText(reserving: 3072)
     json.add("issuer", issuer)
     json.add("authorization_endpoint", issuer + "/oauth/authorize")
     json.add("token_endpoint", issuer + "/oauth/token")
     json.add("device_authorization_endpoint", issuer + "/oauth/device_authorization")
     json.add("revocation_endpoint", issuer + "/oauth/revoke")
     json.add("introspection_endpoint", issuer + "/oauth/introspect")
-    json.add("userinfo_endpoint", issuer + "/v1/me")
+    json.add("userinfo_endpoint", issuer + "/oauth/userinfo")
+    json.add("pushed_authorization_request_endpoint", issuer + "/oauth/par")
+    json.add("end_session_endpoint", issuer + "/oauth/logout")
+    // No registered parameter: clients of Handstamp know by it that the server is one of their own.
+    json.add("handstamp_api", issuer + "/v1")
     json.add("jwks_uri", issuer + "/.well-known/jwks.json")
     json.add("response_types_supported", ["code"])
     json.add("response_modes_supported", ["query"])
@@ -30,6 +34,16 @@ extension FixedDocument {
     json.add("authorization_response_iss_parameter_supported", true)
     json.add("dpop_signing_alg_values_supported", [ProofDesk.algorithm])
     json.add("access_token_signing_alg_values_supported", algorithms.map(\.rawValue))
+    json.add("subject_types_supported", ["public"])
+    json.add("id_token_signing_alg_values_supported", algorithms.map(\.rawValue))
+    json.add(
+      "claims_supported",
+      ["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "sid", "at_hash", "name", "email", "email_verified"])
+    json.add("claims_parameter_supported", false)
+    json.add("request_parameter_supported", false)
+    json.add("request_uri_parameter_supported", false)
+    json.add("backchannel_logout_supported", true)
+    json.add("backchannel_logout_session_supported", true)
     let scopes = Set(configuration.clients.flatMap(\.scopes)).sorted()
     if !scopes.isEmpty { json.add("scopes_supported", scopes) }
     self.init(json.finished, cacheControl: "public, max-age=300")

@@ -4,16 +4,15 @@ import HandstampRegistry
 
 /// The sign-in that an app asks for: the parameters `prompt` and `max_age` of an authorization request (OpenID Connect Core 1.0
 /// section 3.1.2.1).
-///
-/// The page that follows a sign-in asks for consent every time, names the account and offers to use another. So `consent` and
-/// `select_account` are always met.
 struct SignInWish: Sendable, Hashable {
   enum Prompt: String, Sendable, CaseIterable {
     /// No page may be shown.
     case none
     /// The user signs in again.
     case login
+    /// The user is asked, even if the answer is remembered.
     case consent
+    /// The user is shown the account, and may use another.
     case selectAccount = "select_account"
   }
 
@@ -48,22 +47,44 @@ struct SignInWish: Sendable, Hashable {
   /// Whether the app wants an answer without a page (`prompt=none`).
   var isSilent: Bool { prompts.contains(.none) }
 
+  /// Whether the user has to see a page, whatever was allowed before.
+  var wantsPage: Bool { prompts.contains(.consent) || prompts.contains(.selectAccount) }
+
   /// Returns whether a browser's sign-in is recent enough.
-  func isMet(by session: WebSession, at now: UnixTime) -> Bool {
+  ///
+  /// - Parameter isForThis: whether it was made for this very request.
+  func isMet(by session: BrowserSession, isForThis: Bool, at now: UnixTime) -> Bool {
+    if isForThis { return true }
     guard !prompts.contains(.login) else { return false }
-    return maxAge.map { $0 > .zero && now.since(session.begunAt) <= $0 } ?? true
+    return maxAge.map { $0 > .zero && now.since(session.authenticatedAt) <= $0 } ?? true
+  }
+}
+
+/// Shows that a browser's sign-in was made for the request in an address, which may ask for a new one: the browser comes back to that
+/// address after it, with this in its query. Otherwise the page would ask again, and `max_age=1` would leave the user a second.
+struct FreshSignIn: Sendable {
+  private static let name = "signed_in"
+  let mint: TokenMint
+
+  /// Returns the query with the proof that `session` was begun for it.
+  func proven(_ query: String, by session: BrowserSession) -> String {
+    let bare = FreshSignIn.bare(query)
+    return bare + (bare.isEmpty ? "" : "&") + FreshSignIn.name + "=" + proof(bare, session)
   }
 
-  /// Returns the query of a request without the wish for a sign-in, which has just been met. Otherwise the page would ask again,
-  /// and `max_age=1` would leave the user a second to consent.
-  static func met(in query: String) -> String {
-    query.split(separator: "&").compactMap { part in
-      guard let field = try? FormBody(Array(part.utf8)) else { return String(part) }
-      if field["max_age"] != nil { return nil }
-      guard let prompt = field["prompt"] else { return String(part) }
-      let rest = prompt.split(separator: " ").filter { $0 != Prompt.login.rawValue }
-      return rest.isEmpty ? nil : "prompt=" + rest.joined(separator: "%20")
-    }.joined(separator: "&")
+  func isProven(_ query: String, by session: BrowserSession) -> Bool {
+    guard let given = (try? FormBody(Array(query.utf8)))?[FreshSignIn.name] else { return false }
+    return Secret(given) == Secret(proof(FreshSignIn.bare(query), session))
+  }
+
+  /// The query without a proof.
+  private static func bare(_ query: String) -> String {
+    query.split(separator: "&").filter { !$0.hasPrefix(name + "=") }.joined(separator: "&")
+  }
+
+  /// A further proof of the user counts for its own request alone, for it increments the counter.
+  private func proof(_ query: String, _ session: BrowserSession) -> String {
+    mint.pseudonym(of: "signed in \(session.row.id) \(session.row.counter) \(query)")
   }
 }
 #endif

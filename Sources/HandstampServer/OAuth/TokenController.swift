@@ -65,6 +65,7 @@ struct TokenController: Sendable {
     case .ended(_, let reason): throw OAuthError("invalid_grant", reason: reason)
     case .theft(let row, let sign, _):
       journal.changed(row.account)
+      journal.logouts.signal(.look)
       metrics.update { $0.thefts += 1 }
       logger.warning(
         "Copied refresh token detected, session ended",
@@ -110,7 +111,7 @@ struct TokenController: Sendable {
     let wish = try TokenWish(form, of: client, at: issuer)
     let outcome = try await registry.redeemCode(Secret(code), claim, now: clock.now) { wish.narrowed($0) != nil }
     switch outcome {
-    case .signedIn(let new): return try began(new, wish, proof, logger)
+    case .signedIn(let new, let nonce): return try began(new, wish, proof, nonce: nonce, logger)
     case .invalid: throw OAuthError("invalid_grant")
     case .notGranted: throw wish.refusal
     case .replayed(let outcome):
@@ -146,11 +147,11 @@ struct TokenController: Sendable {
 
   /// Answers with the session that a code began. If two requests had one proof, either session is bound to its key.
   private func began(
-    _ new: NewSession, _ wish: TokenWish, _ proof: ProofDesk.Proof?, _ logger: Logger
+    _ new: NewSession, _ wish: TokenWish, _ proof: ProofDesk.Proof?, nonce: String? = nil, _ logger: Logger
   ) throws -> Response {
     if let proof { proofs.use(proof, at: clock.now) }
     journal.began(new, logger: logger)
-    return .oauth(try responses.signedIn(new, for: wish.narrowed(new.row.client) ?? nil))
+    return .oauth(try responses.signedIn(new, for: wish.narrowed(new.row.client) ?? nil, nonce: nonce))
   }
 }
 #endif

@@ -70,6 +70,28 @@ extension APIOperation {
           .problem(403, "not_offered"),
         ]),
       APIOperation(
+        method: .post, path: "/oauth/par", tag: "oauth",
+        summary: "Send an authorization request beforehand (RFC 9126).",
+        access: .client,
+        body: form(
+          [
+            "response_type": S.choice(["code"]), "redirect_uri": S.string(), "code_challenge": S.string(),
+            "code_challenge_method": S.choice(["S256"]),
+          ],
+          ["scope": S.string(), "state": S.string(), "nonce": S.string(), "prompt": S.string(), "resource": S.string()]),
+        answers: [
+          APIAnswer(
+            status: 201, content: .json(S.object(["request_uri": S.string(), "expires_in": S.integer]))),
+          .oauth(400, "unauthorized_client", "invalid_scope", "invalid_target", "unsupported_response_type"),
+        ]),
+      APIOperation(
+        method: .get, path: "/oauth/userinfo", tag: "oauth",
+        summary: "Claims about the user (OpenID Connect Core 5.3).",
+        access: .session, answers: [.ok(S.named("UserInfo"))]),
+      APIOperation(
+        method: .post, path: "/oauth/userinfo", tag: "oauth", summary: "The same, for clients that prefer POST.",
+        access: .session, answers: [.ok(S.named("UserInfo"))]),
+      APIOperation(
         method: .post, path: "/oauth/device_authorization", tag: "oauth",
         summary: "Begin a sign-in on another device (RFC 8628).", access: .client,
         body: form([:], ["scope": S.string(), "resource": S.string()]),
@@ -84,38 +106,6 @@ extension APIOperation {
   }
 
   private static let deviceCode = "urn:ietf:params:oauth:grant-type:device_code"
-
-  /// Pages for browsers.
-  static var pages: [APIOperation] {
-    let query = [
-      "response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method", "scope", "state",
-      "prompt",
-      "max_age", "resource",
-    ].map { ["name": $0, "in": "query", "required": false, "schema": S.string()] as APIObject }
-    let form = APIBody.form(
-      S.object(
-        [
-          "action": S.choice(["sign-in", "sign-out", "allow", "deny", "look"]), "csrf": S.secret,
-          "email": S.string(), "password": S.secret, "user_code": S.string(),
-        ], optional: ["action", "csrf", "email", "password", "user_code"]))
-    let seen: [APIAnswer] = [
-      .page(), .page(400), .page(403), .page(413), .page(415), .page(429), .page(503), .redirect,
-    ]
-    return [
-      APIOperation(
-        method: .get, path: "/oauth/authorize", tag: "pages",
-        summary: "Sign in, and allow an app access (RFC 6749 section 4.1; PKCE with S256 is required).",
-        parameters: query, answers: seen),
-      APIOperation(
-        method: .post, path: "/oauth/authorize", tag: "pages", summary: "The forms of that page.", parameters: query,
-        body: form, answers: seen),
-      APIOperation(
-        method: .get, path: "/device", tag: "pages", summary: "Enter the code of another device.",
-        parameters: [["name": "user_code", "in": "query", "required": false, "schema": S.string()]], answers: seen),
-      APIOperation(
-        method: .post, path: "/device", tag: "pages", summary: "The forms of that page.", body: form, answers: seen),
-    ]
-  }
 
   /// Documents that anyone may read.
   ///
@@ -134,6 +124,8 @@ extension APIOperation {
       document("/v1/app-config", "The operator's configuration of apps."),
       document("/.well-known/jwks.json", "The keys of access tokens (RFC 7517)."),
       document(metadata, "The authorization server metadata (RFC 8414)."),
+      document(
+        "/.well-known/openid-configuration", "The same document, for clients of OpenID Connect (Discovery 1.0)."),
       document("/openapi.json", "This document."),
       document("/health", "Whether the process answers.", S.status("ok")),
       APIOperation(
@@ -148,7 +140,4 @@ extension APIOperation {
   }
 }
 
-extension APIAnswer {
-  fileprivate static let redirect = APIAnswer(status: 303, content: .none)
-}
 #endif

@@ -64,12 +64,15 @@ enum APISchema {
           "refresh_token": secret, "session_id": string(), "revocation_handle": secret, "profile": named("Profile"),
           "scope": string(),
         ], optional: ["scope"]),
+      "UserInfo": object(
+        ["sub": string(), "name": string(), "email": string(), "email_verified": boolean],
+        optional: ["name", "email", "email_verified"]),
       "Tokens": object(
         [
           "access_token": secret, "token_type": choice(["Bearer", "DPoP"]), "expires_in": integer,
           "refresh_token": secret, "session_id": string(), "scope": string(), "revocation_handle": secret,
-          "profile": named("Profile"),
-        ], optional: ["scope", "revocation_handle", "profile"]),
+          "profile": named("Profile"), "id_token": secret,
+        ], optional: ["scope", "revocation_handle", "profile", "id_token"]),
       "SignedInDevice": object(
         [
           "id": string(), "current": boolean,

@@ -1,11 +1,15 @@
 #if Server
 import HandstampCore
+import HandstampPages
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
-/// `/oauth/authorize`: a user allows or denies an app access to the account (RFC 6749 section 4.1).
+/// `/oauth/authorize`: a user allows or denies an app access to the account (RFC 6749 section 4.1, OpenID Connect Core 1.0 section
+/// 3.1.2).
 struct AuthorizePageController: Sendable {
   let clients: ClientDirectory
+  let idTokens: IDTokens
   let web: WebSessions
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
@@ -13,90 +17,142 @@ struct AuthorizePageController: Sendable {
     routes.post("/oauth/authorize", use: answer)
   }
 
+  /// A request of a client, and the browser that carries it.
+  private struct Ask {
+    var request: AuthorizationRequest
+    /// The request, if the client sent it beforehand.
+    var pushed: PushedRequest?
+    var visit: Visit
+    /// The session in which the user may answer it; `nil` if the user has to sign in.
+    var user: BrowserSession?
+  }
+
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request)
-    let asked: AuthorizationRequest
-    do throws(AuthorizationRequest.Fault) { asked = try authorization(request) } catch {
-      return response(to: error, visit)
+    let visit = try await web.visit(request, context.logger)
+    let ask: Ask
+    do { ask = try await self.ask(request, visit) } catch let fault as AuthorizationRequest.Fault {
+      return response(to: fault, visit)
     }
-    let account = account(for: asked, visit)
-    guard !asked.signIn.isSilent else { return refusal(of: asked, account) }
-    guard let account else { return web.signInPage(visit) }
-    return consentPage(asked, account, visit)
+    let wish = ask.request.signIn
+    guard let user = ask.user else {
+      return wish.isSilent ? refuseSilently(ask) : web.signInPage(visit, .init(asked: ask.request))
+    }
+    if !wish.wantsPage, try await isAllowed(ask.request, by: user) { return try await allow(ask, by: user) }
+    guard !wish.isSilent else { return refuseSilently(ask) }
+    return consentPage(ask.request, user.account, visit)
   }
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request)
-    let asked: AuthorizationRequest
-    do throws(AuthorizationRequest.Fault) { asked = try authorization(request) } catch {
-      return response(to: error, visit)
+    let visit = try await web.visit(request, context.logger)
+    let ask: Ask
+    do { ask = try await self.ask(request, visit) } catch let fault as AuthorizationRequest.Fault {
+      return response(to: fault, visit)
     }
-    let account = account(for: asked, visit)
-    guard !asked.signIn.isSilent else { return refusal(of: asked, account) }
+    guard !ask.request.signIn.isSilent else { return refuseSilently(ask) }
     // The same page again: its address holds the app's request.
     let (here, query) = (web.issuer + "/oauth/authorize?", request.uri.query ?? "")
-    switch visit.form?["action"] {
+    switch visit.action {
     case "sign-in":
-      return try await web.signIn(by: visit, backTo: here + SignInWish.met(in: query), request, context)
-    case "sign-out": return try await web.signOut(by: visit, backTo: here + query)
-    case "allow":
-      guard account != nil, let user = visit.web else { return web.signInPage(visit) }
-      let code: OneTimeToken
-      do throws(RegistryError) {
-        code = try await web.registry.issueCode(asked.grant, by: user, now: web.clock.now)
-      } catch {
-        guard error == .accountChanged else { throw error }
-        return web.signInPage(visit)
+      return try await web.signIn(by: visit, .init(asked: ask.request), request, context) { session in
+        here + fresh.proven(query, by: session)
       }
-      return back([("code", code.secret.withExposed { $0 })], asked.grant.redirectURI, asked.state)
-    case "deny":
-      return back([("error", "access_denied")], asked.grant.redirectURI, asked.state)
-    default: return web.errorPage("This form is not valid. Go back, reload the page, and try again.", visit)
+    case "sign-out": return try await web.signOut(by: visit, backTo: here + query, context.logger)
+    case "allow":
+      guard let user = ask.user else { return web.signInPage(visit, .init(asked: ask.request)) }
+      return try await allow(ask, by: user)
+    case "deny": return refuse(ask, "access_denied", "the user did not allow it")
+    default: return web.unknownAction(visit)
     }
   }
 
-  /// Returns the signed-in account; `nil` if the user has to sign in for this request.
-  private func account(for asked: AuthorizationRequest, _ visit: Visit) -> AccountRecord? {
-    guard let session = visit.web, asked.signIn.isMet(by: session, at: web.clock.now) else { return nil }
-    return session.account
-  }
+  private var fresh: FreshSignIn { FreshSignIn(mint: web.registry.mint) }
 
-  /// The answer to `prompt=none`: a code is never issued without a page, since consent is not remembered.
-  private func refusal(of asked: AuthorizationRequest, _ account: AccountRecord?) -> Response {
-    let (error, words) =
-      account == nil
-      ? ("login_required", "the user must sign in") : ("consent_required", "the user must be asked for consent")
-    return back([("error", error), ("error_description", words)], asked.grant.redirectURI, asked.state)
-  }
-
-  private func authorization(_ request: Request) throws(AuthorizationRequest.Fault) -> AuthorizationRequest {
-    try AuthorizationRequest(query: request.uri.query ?? "", clients: clients)
-  }
-
-  private func response(to fault: AuthorizationRequest.Fault, _ visit: Visit) -> Response {
-    switch fault {
-    case .page(let words): web.errorPage(words, visit)
-    case .answer(let redirect, let state, let error, let words):
-      back([("error", error), ("error_description", words)], redirect, state)
+  /// Reads the client's request from the address, or from where the client has sent it.
+  private func ask(_ request: Request, _ visit: Visit) async throws -> Ask {
+    let query = request.uri.query ?? ""
+    let (asked, pushed) = try await authorization(query)
+    var user = visit.web
+    if let session = user {
+      let isForThis = fresh.isProven(query, by: session)
+      if !asked.signIn.isMet(by: session, isForThis: isForThis, at: web.clock.now) { user = nil }
     }
+    // A hint that cannot be read is no hint (OpenID Connect Core 1.0 section 3.1.2.1).
+    if let hint = asked.idTokenHint.flatMap(idTokens.hint), let account = user?.account.id, hint.account != account {
+      user = nil
+    }
+    return Ask(request: asked, pushed: pushed, visit: visit, user: user)
+  }
+
+  private func authorization(_ query: String) async throws -> (AuthorizationRequest, PushedRequest?) {
+    guard let fields = try? FormBody(Array(query.utf8)),
+      let reference = fields["request_uri"].flatMap(PushedReference.secret)
+    else { return (try AuthorizationRequest(query: query, clients: clients), nil) }
+    guard let pushed = try await web.registry.pushedRequest(reference, now: web.clock.now),
+      pushed.client == fields["client_id"], let client = clients[pushed.client]
+    else {
+      throw AuthorizationRequest.Fault.page("The app's request has expired. Go back to the app, and try again.")
+    }
+    return (try AuthorizationRequest(pushed.parameters, of: client), pushed)
+  }
+
+  /// Returns whether the user has allowed the client all of this before, and the answer surely reaches it.
+  private func isAllowed(_ asked: AuthorizationRequest, by user: BrowserSession) async throws -> Bool {
+    guard asked.client.isCertain(at: asked.grant.redirectURI) else { return false }
+    let consent = try await web.registry.consent(of: user.account.id, to: asked.client.id, now: web.clock.now)
+    return consent?.covers(asked.grant.scope.split(separator: " ").map(String.init)) ?? false
+  }
+
+  private func allow(_ ask: Ask, by user: BrowserSession) async throws -> Response {
+    do throws(RegistryError) {
+      let code = try await web.registry.issueCode(ask.request.grant, by: user, for: ask.pushed, now: web.clock.now)
+      return back([("code", code.secret.withExposed { $0 })], ask.request)
+    } catch {
+      guard error == .accountChanged else { throw error }
+      var ask = ask
+      ask.user = nil
+      return ask.request.signIn.isSilent ? refuseSilently(ask) : web.signInPage(ask.visit, .init(asked: ask.request))
+    }
+  }
+
+  /// The answer to `prompt=none` if there is something to ask.
+  private func refuseSilently(_ ask: Ask) -> Response {
+    ask.user == nil
+      ? refuse(ask, "login_required", "the user must sign in")
+      : refuse(ask, "consent_required", "the user must be asked for consent")
+  }
+
+  private func refuse(_ ask: Ask, _ error: String, _ words: String) -> Response {
+    back([("error", error), ("error_description", words)], ask.request)
+  }
+
+  private func back(_ fields: [(String, String?)], _ asked: AuthorizationRequest) -> Response {
+    back(fields, asked.grant.redirectURI, asked.state)
   }
 
   private func back(_ fields: [(String, String?)], _ redirect: String, _ state: String?) -> Response {
     .seeOther(AuthorizationRequest.answer(fields, to: redirect, state: state, issuer: web.issuer))
   }
 
+  private func response(to fault: AuthorizationRequest.Fault, _ visit: Visit) -> Response {
+    switch fault {
+    case .page(let words): web.invalidRequest(words, visit)
+    case .answer(let redirect, let state, let error, let words):
+      back([("error", error), ("error_description", words)], redirect, state)
+    }
+  }
+
   private func consentPage(_ asked: AuthorizationRequest, _ account: AccountRecord, _ visit: Visit) -> Response {
-    Page(
-      title: "Allow \(asked.client.name) to access your account?",
-      content: """
-        <p>\(asked.client.name) wants to access your account <strong>\(account.shownName)</strong>.</p>\
-        \(Page.scopes(asked.grant.scope))\
-        <form method="post">\(visit.field)<button name="action" value="allow">Allow</button>\
-        <button name="action" value="deny">Don’t allow</button>\
-        <button name="action" value="sign-out">Use a different account</button></form>
-        """,
-      cookies: visit.cookies, leadsTo: asked.grant.redirectURI
-    ).response(of: web.issuer)
+    let app: PageContext = ["name": .text(asked.client.name)]
+    var page = Page(
+      name: "consent", title: PageText("consent.title", ["app": .object(app)]), leadsTo: asked.grant.redirectURI)
+    let origin = Origin(asked.grant.redirectURI)
+    let isHere = !asked.client.isCertain(at: asked.grant.redirectURI)
+    page.context = [
+      "app": .object(app), "person": account.person,
+      "scopes": web.pages.scopes(asked.grant.scope, of: account, in: visit.place.language),
+      "leads_to": isHere ? nil : origin.map { .text($0.host) }, "on_this_computer": .flag(if: isHere),
+    ]
+    return web.show(page, visit)
   }
 }
 #endif

@@ -1,5 +1,6 @@
 #if Server
 import HandstampCore
+import HandstampPages
 import HandstampRegistry
 import Hummingbird
 import Logging
@@ -15,77 +16,81 @@ struct DevicePageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request)
-    guard visit.account != nil else { return web.signInPage(visit) }
-    let typed = (try? FormBody(Array((request.uri.query ?? "").utf8)))?["user_code"] ?? ""
-    return codePage(visit, typed: typed)
+    let visit = try await web.visit(request, context.logger)
+    guard let user = visit.web else { return web.signInPage(visit) }
+    guard let typed = visit.query?["user_code"] else { return codePage(user.account, visit) }
+    // The address that the device shows has the code: one step less.
+    return try await look(at: typed, user, visit, context.logger)
   }
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request)
+    let visit = try await web.visit(request, context.logger)
     let here = web.issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
-    let action = visit.form?["action"]
-    if action == "sign-in" { return try await web.signIn(by: visit, backTo: here, request, context) }
-    if action == "sign-out" { return try await web.signOut(by: visit, backTo: here) }
+    if visit.action == "sign-in" { return try await web.signIn(by: visit, .init(), request, context) { _ in here } }
+    if visit.action == "sign-out" { return try await web.signOut(by: visit, backTo: here, context.logger) }
     guard let user = visit.web else { return web.signInPage(visit) }
-    let account = user.account
-    let now = web.clock.now
     let typed = visit.form?["user_code"] ?? ""
-    guard pacing.mayGuess(account.id, now: now) else {
-      context.logger.warning("Too many device codes tried", metadata: ["handstamp.account": "\(account.id)"])
-      return web.errorPage(
-        "Too many attempts. Wait ten minutes, then start again on the device.", visit, status: .tooManyRequests)
-    }
-    let wrong = "That code is invalid or has expired."
-    guard let code = UserCode(typed: typed), let grant = try await web.registry.device(showing: code, now: now) else {
-      return codePage(visit, typed: typed, words: wrong)
-    }
-    pacing.forgive(account.id)
-    switch action {
-    case "look": return devicePage(grant, code, account, visit)
+    switch visit.action {
+    case "look": return try await look(at: typed, user, visit, context.logger)
     case "allow", "deny":
-      let allows = action == "allow"
-      guard try await web.registry.answerDevice(showing: code, by: user, allows: allows, now: now) else {
-        return codePage(visit, typed: typed, words: wrong)
+      guard let (code, _) = try await grant(typed, user, context.logger) else {
+        return codePage(user.account, visit, typed: typed, isWrong: true)
       }
-      return Page(
-        title: allows ? "Signed in" : "Not signed in",
-        content: "<p>You can now return to your device.</p>", cookies: visit.cookies
-      ).response(of: web.issuer)
-    default: return web.errorPage("This form is not valid. Go back, reload the page, and try again.", visit)
+      let allows = visit.action == "allow"
+      guard try await web.registry.answerDevice(showing: code, by: user, allows: allows, now: web.clock.now) else {
+        return codePage(user.account, visit, typed: typed, isWrong: true)
+      }
+      return web.show(
+        .message(
+          allows ? "device_allowed" : "device_denied", icon: allows ? "check" : "info",
+          to: [PageAction(text: "action.to_account", href: web.pages.base + "/account", isPrimary: false)]), visit)
+    default: return web.unknownAction(visit)
     }
   }
 
-  private func codePage(_ visit: Visit, typed: String, words: String? = nil) -> Response {
-    let error: HTML = words.map { "<p class=\"error\" role=\"alert\">\($0)</p>" } ?? ""
-    return Page(
-      title: "Sign in on a device",
-      content: """
-        \(error)<form method="post">\(visit.field)<label for="user_code">Code shown on the device</label>\
-        <input id="user_code" class="code" name="user_code" value="\(String(typed.prefix(32)))" autocomplete="off" \
-        autocapitalize="characters" spellcheck="false" required autofocus>\
-        <button name="action" value="look">Continue</button>\
-        <button name="action" value="sign-out" formnovalidate>Use a different account</button></form>
-        """,
-      cookies: visit.cookies
-    ).response(of: web.issuer)
+  /// Returns the request of the device that shows the code; `nil` if none does.
+  ///
+  /// - Throws: ``Problem`` after too many wrong codes.
+  private func grant(
+    _ typed: String, _ user: BrowserSession, _ logger: Logger
+  ) async throws -> (UserCode, DeviceGrant)? {
+    let (account, now) = (user.account.id, web.clock.now)
+    guard pacing.mayGuess(account, now: now) else {
+      logger.warning("Too many device codes tried", metadata: ["handstamp.account": "\(account)"])
+      throw Problem(
+        .tooManyRequests, "rate_limited", "Too many attempts", retryAfter: Int(Pacing.window.components.seconds))
+    }
+    guard let code = UserCode(typed: typed), let grant = try await web.registry.device(showing: code, now: now) else {
+      return nil
+    }
+    pacing.forgive(account)
+    return (code, grant)
   }
 
-  private func devicePage(
-    _ grant: DeviceGrant, _ code: UserCode, _ account: AccountRecord, _ visit: Visit
+  private func look(
+    at typed: String, _ user: BrowserSession, _ visit: Visit, _ logger: Logger
+  ) async throws -> Response {
+    guard let (code, grant) = try await grant(typed, user, logger) else {
+      return codePage(user.account, visit, typed: typed, isWrong: true)
+    }
+    let app: PageContext = ["name": .text(grant.clientName)]
+    var page = Page(name: "device_allow", title: PageText("device_allow.title", ["app": .object(app)]))
+    page.context = [
+      "app": .object(app), "person": user.account.person, "user_code": .text(code.text),
+      "scopes": web.pages.scopes(grant.scope, of: user.account, in: visit.place.language),
+    ]
+    return web.show(page, visit)
+  }
+
+  private func codePage(
+    _ account: AccountRecord, _ visit: Visit, typed: String? = nil, isWrong: Bool = false
   ) -> Response {
-    Page(
-      title: "Allow \(grant.clientName) to access your account?",
-      content: """
-        <p>The device showing the code <span class="code">\(code.text)</span> wants to access your account \
-        <strong>\(account.shownName)</strong>. Continue only if you have this device in front of you. If someone sent you \
-        this code, don’t allow it.</p>\(Page.scopes(grant.scope))\
-        <form method="post">\(visit.field)<input type="hidden" name="user_code" value="\(code.text)">\
-        <button name="action" value="allow">Allow</button><button name="action" value="deny">Don’t allow</button>\
-        <button name="action" value="sign-out">Use a different account</button></form>
-        """,
-      cookies: visit.cookies
-    ).response(of: web.issuer)
+    var page = Page(name: "device_code", title: "device_code.title")
+    page.context = [
+      "person": account.person, "user_code": .text(ifPresent: typed.map { String($0.prefix(32)) }),
+    ]
+    if isWrong { page.errors["user_code"] = "field_error.user_code" }
+    return web.show(page, visit)
   }
 }
 #endif

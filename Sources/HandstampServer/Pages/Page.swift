@@ -1,65 +1,116 @@
 #if Server
-import Crypto
-import Foundation
+import HandstampPages
+import HandstampSupport
 import HTTPTypes
 import Hummingbird
-import NIOCore
 
-/// One of the server's own pages, without scripts, images or external resources.
-struct Page {
-  var title: String
-  var content: HTML
+/// A text of the pages: its key, and the values in it.
+struct PageText: Sendable, Hashable, ExpressibleByStringLiteral {
+  var key: String
+  var values: PageContext = [:]
+
+  init(_ key: String, _ values: PageContext = [:]) {
+    self.key = key
+    self.values = values
+  }
+  init(stringLiteral key: String) { self.key = key }
+}
+
+/// One of the server's own pages.
+struct Page: Sendable {
+  /// The template.
+  var name: String
+  var title: PageText
+  var context: PageContext = [:]
   var status = HTTPResponse.Status.ok
   var cookies: [Cookie] = []
   /// A further allowed target of the page's form: browsers apply `form-action` to the redirect after the form, too.
   var leadsTo: String?
+  /// Texts of the context, by name.
+  var texts: [String: PageText] = [:]
+  /// Texts beside fields, by the names of these.
+  var errors: [String: PageText] = [:]
+  /// What is said above the page's content.
+  var notice: PageNotice?
+  /// The ways on from a message.
+  var actions: [PageAction] = []
+  /// Its section in the navigation of the account; `nil` for a page without.
+  var section: AccountSection?
+}
 
-  private static let style = """
-    body{font:16px/1.5 system-ui,sans-serif;max-width:24rem;margin:3rem auto;padding:0 1rem;color:#111;background:#fff}
-    label{display:block;margin:1rem 0 .25rem}input{font:inherit;width:100%;box-sizing:border-box;padding:.5rem}
-    button{font:inherit;margin:1rem .5rem 0 0;padding:.5rem 1rem}.code{font:1.5rem ui-monospace,monospace}
-    .error{color:#a00000}@media(prefers-color-scheme:dark){body{color:#eee;background:#111}.error{color:#ff9090}}
-    """
-  private static let styleHash = Data(SHA256.hash(data: Array(style.utf8))).base64EncodedString()
+/// What a page says first.
+struct PageNotice: Sendable, Hashable {
+  enum Kind: String, Sendable { case good, note, warning }
+  var kind: Kind
+  var text: PageText
 
-  /// - Parameter issuer: the server's public address. If it is `https`, HSTS is enabled.
-  func response(of issuer: String) -> Response {
-    let html: HTML = """
-      <!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">\
-      <title>\(title)</title><style>\(HTML(stringLiteral: Page.style))</style></head>\
-      <body><main><h1>\(title)</h1>\(content)</main></body></html>
+  static func good(_ text: PageText) -> PageNotice { PageNotice(kind: .good, text: text) }
+  static func warning(_ text: PageText) -> PageNotice { PageNotice(kind: .warning, text: text) }
 
-      """
-    var headers: HTTPFields = [
-      .contentType: "text/html; charset=utf-8", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
-      .contentSecurityPolicy:
-        "default-src 'none'; style-src 'sha256-\(Page.styleHash)'; base-uri 'none'; frame-ancestors 'none'; "
-        + "form-action 'self'" + (leadsTo.flatMap(Page.source).map { " " + $0 } ?? ""),
-    ]
-    // Not `no-referrer`: browsers would then not send the origin of a form.
-    headers[.referrerPolicy] = "same-origin"
-    headers[.xFrameOptions] = "DENY"
-    headers[.crossOriginOpenerPolicy] = "same-origin"
-    for cookie in cookies { headers.append(HTTPField(name: .setCookie, value: cookie.field)) }
-    return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(string: html.text)))
+  /// The name of its symbol.
+  var icon: String {
+    switch kind {
+    case .good: "check"
+    case .note: "info"
+    case .warning: "warning"
+    }
+  }
+}
+
+/// A section of the account's pages.
+enum AccountSection: String, Sendable {
+  case profile, email, security, devices, apps, activity, data
+}
+
+/// A link that leads on from a message.
+struct PageAction: Sendable {
+  var text: PageText
+  var href: String
+  var isPrimary = true
+}
+
+extension Page {
+  /// A page that says what was done.
+  static func message(
+    _ name: String, _ values: PageContext = [:], icon: String = "check", detail: PageText? = nil,
+    to actions: [PageAction]
+  ) -> Page {
+    var page = Page(name: "message", title: PageText("message.\(name).title", values))
+    page.context["icon"] = .text(icon)
+    page.texts["text"] = PageText("message.\(name).text", values)
+    page.texts["detail"] = detail
+    page.actions = actions
+    return page
   }
 
-  /// Returns the origin of an address, or an app's custom scheme, as a source expression (CSP Level 3, section 2.3.1).
-  private static func source(_ address: String) -> String? {
-    guard let parts = URLComponents(string: address), let scheme = parts.scheme else { return nil }
-    guard ["http", "https"].contains(scheme.lowercased()), let host = parts.host else { return scheme + ":" }
-    return "\(scheme)://\(host)" + (parts.port.map { ":\($0)" } ?? "")
+  /// A page that says what is wrong, and how to go on.
+  ///
+  /// - Parameter reason: what the developer of a client needs to know, in English.
+  static func error(
+    _ name: String, _ values: PageContext = [:], reason: String? = nil, status: HTTPResponse.Status = .badRequest,
+    to actions: [PageAction] = []
+  ) -> Page {
+    var page = Page(name: "error", title: PageText("error.\(name).title", values), status: status)
+    page.context["reason"] = .text(ifPresent: reason)
+    page.texts["text"] = PageText("error.\(name).text", values)
+    page.actions = actions
+    return page
   }
 }
 
 /// A host-only cookie (RFC 6265bis section 4.1.3.2).
 struct Cookie: Sendable {
-  /// The web session of this browser.
+  /// The session of this browser.
   static let session = "__Host-handstamp-session"
   /// Recognizes a browser that an account was used in.
   static let device = "__Host-handstamp-device"
   /// Ties a form to the browser that it was shown in.
   static let form = "__Host-handstamp-form"
+  /// The language that its user has chosen.
+  static let language = "__Host-handstamp-language"
+
+  /// The life of a cookie without an end of its own: browsers keep it for at most 400 days (RFC 6265bis section 5.5).
+  static let longest: Int64 = 400 * 86_400
 
   var name: String
   /// `nil` deletes the cookie.
@@ -75,10 +126,15 @@ struct Cookie: Sendable {
 extension Request {
   /// Returns the value of a cookie, or `nil` if it is missing, or present twice: one of the two may have been planted.
   func cookie(_ name: String) -> String? {
-    let values = headers[values: .cookie].flatMap { $0.split(separator: ";") }
-      .map { $0.trimmingCharacters(in: .whitespaces) }
-      .filter { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.count + 1)) }
-    return values.count == 1 && !(values[0].isEmpty) ? values[0] : nil
+    var values: [Substring] = []
+    for field in headers[values: .cookie] {
+      for pair in field.split(separator: ";") {
+        let pair = pair.drop { $0 == " " }
+        if pair.hasPrefix(name + "=") { values.append(pair.dropFirst(name.count + 1)) }
+      }
+    }
+    guard values.count == 1, let value = values.first, !value.isEmpty else { return nil }
+    return String(value)
   }
 }
 #endif

@@ -3,6 +3,7 @@ import Foundation
 import HandstampSupport
 import HTTPTypes
 import HandstampCore
+import HandstampPages
 import HandstampRegistry
 import Hummingbird
 import Logging
@@ -14,37 +15,61 @@ struct WebSessions: Sendable {
   let limits: RequestLimits
   let clock: ServerClock
   let errors: ErrorMapper
-  let issuer: String
+  let journal: SessionJournal
+  let pages: PageWriter
+  /// Whether the server has its origin to itself.
+  let isWholeSite: Bool
   /// Maximum size of a form, in bytes.
   let bodyLimit: Int
+  /// What people without an account may do.
+  let signUp: ServerConfiguration.SignUp
+  /// Whether accounts are the server's own, and mail is set up: only then the pages for passwords work.
+  let hasPasswordPages: Bool
+
+  var issuer: String { pages.issuer }
+  var formLimit: Int { min(bodyLimit, 16_384) }
 
   /// Reads a browser's request. A session ID that this server did not issue is ignored and never adopted.
   ///
   /// - Throws: ``Problem`` for a form from another site, or from a browser that it was not shown in.
-  func visit(_ request: Request) async throws -> Visit {
+  func visit(_ request: Request, _ logger: Logger) async throws -> Visit {
+    guard request.method == .post else { return try await visit(request, form: nil, logger) }
+    let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: formLimit)
+    return try await visit(request, form: try FormBody(body.readableBytesView), logger)
+  }
+
+  /// - Parameter form: the submitted form; `nil` unless the request is a POST.
+  func visit(_ request: Request, form: FormBody?, _ logger: Logger) async throws -> Visit {
     let session = request.cookie(Cookie.session).map { Secret($0) }
     let known = request.cookie(Cookie.form).flatMap { $0.utf8.count == 22 ? $0 : nil }
-    var web: WebSession?
-    if let session { web = try await registry.webSession(session, now: clock.now) }
+    var web: BrowserSession?
+    if let session { web = try await registry.browserSession(session, now: clock.now) }
+    if let web { try await seen(web, logger) }
     let device = request.cookie(Cookie.device).flatMap { $0.utf8.count == 22 ? $0 : nil }
     var visit = Visit(
       web: web, session: session, device: device ?? WebSessions.drawn(),
-      formCookie: known ?? WebSessions.drawn(), isFormCookieNew: known == nil)
-    guard request.method == .post else { return visit }
-    let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: min(bodyLimit, 16_384))
-    let form = try FormBody(body.readableBytesView)
+      name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
+      formCookie: known ?? WebSessions.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
+      query: try? FormBody(Array((request.uri.query ?? "").utf8)))
+    guard let form else { return visit }
     guard isFromHere(request), known != nil, let token = form["csrf"], Secret(token) == Secret(visit.token) else {
-      throw Problem(
-        .forbidden, "form_expired", "This form has expired", detail: "Go back, reload the page, and try again."
-      )
+      throw Problem.formExpired
     }
     visit.form = form
     return visit
   }
 
+  /// Updates when the session was last seen.
+  private func seen(_ web: BrowserSession, _ logger: Logger) async throws {
+    // If this update fails, a later request makes it.
+    do throws(RegistryError) { try await registry.touch(web.row, now: clock.now) } catch {
+      errors.report(error, logger: logger)
+    }
+  }
+
   /// Returns whether a form comes from this server, according to the browser's headers. Without them only the CSRF token
   /// decides.
-  private func isFromHere(_ request: Request) -> Bool {
+  func isFromHere(_ request: Request) -> Bool {
     if let site = request.headers[.secFetchSite], !["same-origin", "none"].contains(site) { return false }
     guard let origin = request.headers[.origin] else { return true }
     return origin == Origin(issuer)?.text
@@ -55,82 +80,172 @@ struct WebSessions: Sendable {
     return Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
   }
 
-  /// Signs in with the form of ``signInPage(_:words:status:)`` and redirects to `target`.
+  /// Shows a page to the browser.
+  func show(_ page: Page, _ visit: Visit) -> Response {
+    var page = page
+    page.cookies += visit.cookies
+    return pages.response(page, to: visit.reader)
+  }
+
+  /// The times on a page.
+  func dates(_ visit: Visit) -> PageDates { PageDates(pages: pages, language: visit.place.language, now: clock.now) }
+
+  // MARK: Sign-in
+
+  /// What a sign-in is for.
+  struct Purpose: Sendable {
+    /// The client that asked for it.
+    var asked: AuthorizationRequest?
+    /// Whether the signed-in user is asked to prove it again, and where the user goes instead.
+    var cancel: String?
+    /// The page of this server that the user comes from, as in `?next=`.
+    var next: String?
+  }
+
+  func signInPage(
+    _ visit: Visit, _ purpose: Purpose = Purpose(), email: String? = nil, error: PageText? = nil,
+    notice: PageNotice? = nil, status: HTTPResponse.Status = .ok
+  ) -> Response {
+    let confirms = purpose.cancel != nil && visit.account != nil
+    var page = Page(
+      name: "sign_in", title: confirms ? "sign_in.title_confirm" : "sign_in.title", status: status, notice: notice)
+    let known =
+      confirms ? visit.account?.email?.typed : email ?? purpose.asked?.loginHint ?? visit.account?.email?.typed
+    page.context = [
+      "focus_email": .flag(if: !confirms && known == nil),
+      "email": .text(ifPresent: known.map { String($0.prefix(EmailAddress.maxLength)) }),
+      "app": purpose.asked.map { .object(["name": .text($0.client.name)]) },
+      "confirm": .flag(if: confirms), "cancel": .text(ifPresent: purpose.cancel),
+      "can_sign_up": .flag(if: !confirms && signUp != .closed && hasPasswordPages),
+      "can_reset": .flag(if: hasPasswordPages),
+      "next": purpose.next.map { .text("?next=" + PercentEncoding.encode($0)) },
+    ]
+    if let error { page.errors["password"] = error }
+    return show(page, visit)
+  }
+
+  /// Signs in with the form of ``signInPage(_:_:email:error:notice:status:)`` and redirects to `target`.
   func signIn(
-    by visit: Visit, backTo target: String, _ request: Request, _ context: some SessionRequestContext
+    by visit: Visit, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
+    backTo target: (BrowserSession) -> String
   ) async throws -> Response {
-    let logger = context.logger
-    let browser = DeviceID("browser " + visit.device)
-    guard let form = visit.form, let email = EmailAddress(composed: form["email"] ?? ""),
-      let password = form["password"],
+    let confirms = purpose.cancel != nil && visit.account != nil
+    let typed = confirms ? visit.account?.email?.typed ?? "" : visit.form?["email"] ?? ""
+    let wrong: PageText = confirms ? "field_error.password_wrong" : "field_error.sign_in_wrong"
+    guard let email = EmailAddress(composed: typed), let password = visit.form?["password"],
       (try? PasswordPolicy.check(attempt: Secret(password))) != nil
-    else { return signInPage(visit, words: "The email address or the password is wrong") }
+    else { return signInPage(visit, purpose, email: typed, error: wrong) }
     let account: AccountRecord
     do {
       account = try await accounts.account(
         PasswordAttempt(
-          email: email, password: Secret(password), device: browser, client: limits.client(of: request, context),
-          logger: logger))
+          email: email, password: Secret(password), device: visit.browser.id,
+          client: limits.client(of: request, context), logger: context.logger))
     } catch {
-      let problem = errors.problem(for: error, logger: logger)
-      return signInPage(
-        visit, words: problem.title, status: problem.status == .unauthorized ? .ok : problem.status)
+      let problem = errors.problem(for: error, logger: context.logger)
+      guard problem.status != .unauthorized else { return signInPage(visit, purpose, email: typed, error: wrong) }
+      return signInPage(visit, purpose, email: typed, notice: notice(of: problem, visit), status: problem.status)
     }
-    // End this browser's previous session: the ID changes with every sign-in.
-    if let former = visit.session { try await registry.endWebSession(former) }
-    let secret = try await registry.beginWebSession(of: account, on: browser, now: clock.now)
-    return .seeOther(
+    return try await signedIn(to: account, visit, context.logger, backTo: target)
+  }
+
+  /// What a page says when something cannot be done now.
+  func notice(of problem: Problem, _ visit: Visit) -> PageNotice {
+    switch problem.status {
+    case .tooManyRequests:
+      let wait = dates(visit).wait(problem.retryAfter ?? 60)
+      return .warning(PageText("sign_in.too_many", ["wait": .text(wait)]))
+    case .forbidden: return .warning("sign_in.disabled")
+    default: return .warning("error.unavailable.text")
+    }
+  }
+
+  /// Signs the browser in and redirects to `target`.
+  func signedIn(
+    to account: AccountRecord, _ visit: Visit, _ logger: Logger, backTo target: (BrowserSession) -> String
+  ) async throws -> Response {
+    let new = try await session(of: account, visit, logger)
+    return began(new, visit, to: target(new.session))
+  }
+
+  /// Gives the browser the cookies of a session, and redirects to `target`.
+  func began(_ new: NewBrowserSession, _ visit: Visit, to target: String) -> Response {
+    .seeOther(
       target,
       [
         Cookie(
-          name: Cookie.session, value: secret.secret.withExposed { $0 },
-          life: WebSessionLimits.life.components.seconds),
+          name: Cookie.session, value: new.cookie.withExposed { $0 },
+          life: registry.limits.browserAbsoluteLimit?.components.seconds ?? Cookie.longest),
         Cookie(name: Cookie.device, value: visit.device, life: Registry.deviceMemory.components.seconds),
         Cookie(name: Cookie.form, value: nil),
       ])
   }
 
+  /// Begins a session of the browser, or renews the one that it has: the cookie changes with every sign-in.
+  private func session(
+    of account: AccountRecord, _ visit: Visit, _ logger: Logger
+  ) async throws -> NewBrowserSession {
+    let now = clock.now
+    if let former = visit.web {
+      if former.account.id == account.id { return try await registry.reauthenticated(former, now: now) }
+      try await end(former.row.id, of: former.account.id, logger)
+    }
+    let new = try await registry.beginBrowserSession(of: account, on: visit.browser, now: now)
+    journal.began(new, logger: logger)
+    return new
+  }
+
+  // MARK: Sign-out
+
   /// Signs this browser out and redirects to `target`.
-  func signOut(by visit: Visit, backTo target: String) async throws -> Response {
-    if let former = visit.session { try await registry.endWebSession(former) }
-    return .seeOther(target, [Cookie(name: Cookie.session, value: nil), Cookie(name: Cookie.form, value: nil)])
+  func signOut(by visit: Visit, backTo target: String, _ logger: Logger) async throws -> Response {
+    if let former = visit.web { try await end(former.row.id, of: former.account.id, logger) }
+    var response = Response.seeOther(
+      target, [Cookie(name: Cookie.session, value: nil), Cookie(name: Cookie.form, value: nil)])
+    response.headers[.clearSiteData] = clearedData
+    return response
   }
 
-  func signInPage(
-    _ visit: Visit, words: String? = nil, status: HTTPResponse.Status = .ok
-  ) -> Response {
-    let error: HTML = words.map { "<p class=\"error\" role=\"alert\">\($0)</p>" } ?? ""
-    return Page(
-      title: "Sign in",
-      content: """
-        \(error)<form method="post">\(visit.field)\
-        <label for="email">Email address</label>\
-        <input id="email" name="email" type="email" autocomplete="username" required autofocus>\
-        <label for="password">Password</label>\
-        <input id="password" name="password" type="password" autocomplete="current-password" required>\
-        <button name="action" value="sign-in">Sign in</button></form>
-        """,
-      status: status, cookies: visit.cookies
-    ).response(of: issuer)
+  /// Ends a session of the browser's user.
+  func end(_ session: SessionID, of account: AccountID, _ logger: Logger) async throws {
+    do throws(RegistryError) {
+      journal.ended(
+        try await registry.end(session, of: account, reason: .signedOut, now: clock.now), logger: logger)
+    } catch {
+      // It was deleted in the meantime.
+      guard error == .notFound else { throw error }
+    }
   }
 
-  func errorPage(_ words: String, _ visit: Visit, status: HTTPResponse.Status = .badRequest) -> Response {
-    Page.error(words, status: status, cookies: visit.cookies).response(of: issuer)
+  /// What a browser forgets when it is signed out (W3C Clear Site Data section 3.1). Not its cookies: the one that recognizes the
+  /// browser stays, and those of other sites below the same domain are theirs. In an app, the storage is the app's.
+  private var clearedData: String { isWholeSite ? "\"cache\", \"storage\"" : "\"cache\"" }
+
+  // MARK: Errors
+
+  /// - Throws: ``Problem/notFound`` if the server cannot send mails.
+  func requireMail() throws(Problem) {
+    guard hasPasswordPages else { throw .notFound }
+  }
+
+  /// Says that a form has no button of this name.
+  func unknownAction(_ visit: Visit) -> Response {
+    show(
+      .error("form_expired", to: [PageAction(text: "action.try_again", href: visit.place.here)]), visit)
+  }
+
+  /// Says that a client's request cannot be answered.
+  func invalidRequest(_ reason: String, _ visit: Visit) -> Response {
+    show(
+      .error(
+        "request_invalid", reason: reason,
+        to: [PageAction(text: "action.to_account", href: pages.base + "/account", isPrimary: false)]), visit)
   }
 }
 
-extension Page {
-  static func error(
-    _ words: String, status: HTTPResponse.Status = .badRequest, cookies: [Cookie] = []
-  ) -> Page {
-    Page(title: "Something went wrong", content: "<p>\(words)</p>", status: status, cookies: cookies)
-  }
-
-  /// The requested scopes, as a list.
-  static func scopes(_ scope: String) -> HTML {
-    let names = scope.split(separator: " ").map { HTML("<li>\(String($0))</li>") }
-    return names.isEmpty ? "" : "<p>It will be able to access:</p><ul>\(HTML.joined(names))</ul>"
-  }
+extension Problem {
+  static let formExpired = Problem(
+    .forbidden, "form_expired", "This form has expired", detail: "Go back, reload the page, and try again.")
 }
 
 extension Response {
@@ -140,10 +255,5 @@ extension Response {
     for cookie in cookies { headers.append(HTTPField(name: .setCookie, value: cookie.field)) }
     return Response(status: .seeOther, headers: headers)
   }
-}
-
-extension AccountRecord {
-  /// The name of the account as shown to its owner.
-  var shownName: String { email?.typed ?? username }
 }
 #endif

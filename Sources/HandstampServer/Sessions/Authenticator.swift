@@ -18,9 +18,9 @@ struct Authenticator: Sendable {
   /// Returns the session of a request if its token is valid and its session is live *now*: the signature alone would admit a
   /// revoked session until its token expires.
   ///
-  /// - Parameter scope: the scope that admits another client's token; `nil` admits none.
+  /// - Parameter allowed: the scopes of which one admits another client's token; without any, none is admitted.
   func session(
-    of request: Request, allowing scope: String? = nil, logger: Logger
+    of request: Request, allowing allowed: [String] = [], logger: Logger
   ) async throws -> AuthenticatedSession {
     let (token, scheme) = try Authenticator.token(in: request)
     let time = clock.read()
@@ -34,7 +34,7 @@ struct Authenticator: Sendable {
     try await requireLive(claims, scheme, at: time.now, logger: logger)
     let scopes = clients.isFirstParty(claims.client) ? nil : claims.scope?.split(separator: " ").map(String.init) ?? []
     if let scopes {
-      guard let scope, scopes.contains(scope) else { throw Problem.insufficientScope(scheme, scope) }
+      guard allowed.contains(where: scopes.contains) else { throw Problem.insufficientScope(scheme, allowed.first) }
     }
     return AuthenticatedSession(
       account: claims.account, id: claims.session, scopes: scopes, tokenExpiresAt: claims.expiresAt,

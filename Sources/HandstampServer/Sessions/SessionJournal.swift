@@ -7,6 +7,8 @@ import Logging
 struct SessionJournal: Sendable {
   let hub: EventHub
   let metrics: ServerMetrics
+  /// Wakes the ``LogoutNotifier``.
+  let logouts: JobBell
 
   /// - Parameter isNewAccount: whether the account was created with the session.
   func began(_ new: NewSession, isNewAccount: Bool = false, logger: Logger) {
@@ -22,10 +24,19 @@ struct SessionJournal: Sendable {
     logger.info(isNewAccount ? "Account created" : "Signed in", metadata: metadata)
   }
 
+  /// Call it after a sign-in in a browser.
+  func began(_ new: NewBrowserSession, logger: Logger) {
+    hub.announce(new.session.account.id)
+    metrics.update { $0.signIns += 1 }
+    logger.info(
+      "Signed in",
+      metadata: ["handstamp.account": "\(new.session.account.id)", "handstamp.session": "\(new.session.row.id)"])
+  }
+
   /// Call it after every end. Returns how many sessions ended.
   @discardableResult
   func ended(_ outcome: EndOutcome, logger: Logger) -> Int {
-    for account in Set(outcome.ended.map(\.account)) { hub.announce(account) }
+    expired(outcome)
     metrics.update { $0.revocations += outcome.ended.count }
     for row in outcome.ended {
       logger.info(
@@ -33,6 +44,26 @@ struct SessionJournal: Sendable {
         metadata: ["handstamp.session": "\(row.id)", "handstamp.reason": "\(row.end?.reason.rawValue ?? "")"])
     }
     return outcome.ended.count
+  }
+
+  /// Returns a place for a stream of a session's account.
+  func place(
+    for session: AuthenticatedSession, within limits: EventStreamLimits
+  ) throws(Problem) -> EventHub.Place {
+    do throws(EventHub.Refusal) {
+      let (place, replaced) = try hub.place(for: session.id, of: session.account, within: limits)
+      if replaced > 0 { metrics.update { $0.replacedStreams += replaced } }
+      return place
+    } catch {
+      metrics.update { $0.refusedStreams += 1 }
+      throw .tooManyStreams
+    }
+  }
+
+  /// Tells of sessions that have expired.
+  func expired(_ outcome: EndOutcome) {
+    for account in Set(outcome.ended.map(\.account)) { hub.announce(account) }
+    if outcome.ended.contains(where: { $0.client != nil }) { logouts.signal(.look) }
   }
 
   /// Wakes the event streams of an account whose password or existence has changed.

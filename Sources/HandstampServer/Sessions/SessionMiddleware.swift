@@ -5,15 +5,15 @@ public import Hummingbird
 /// answered 401, or 403 if the token's scopes are not sufficient, as problem+json (RFC 6750, RFC 9457).
 public struct SessionMiddleware<Context: SessionRequestContext>: RouterMiddleware {
   let authenticator: Authenticator
-  /// The scope that admits another client's token; `nil` admits only those of the server's own app.
-  let scope: String?
+  /// The scopes of which one admits another client's token; without any, only those of the server's own app are admitted.
+  let scopes: [String]
 
   public func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
     var context = context
     do {
-      context.session = try await authenticator.session(of: request, allowing: scope, logger: context.logger)
+      context.session = try await authenticator.session(of: request, allowing: scopes, logger: context.logger)
     } catch {
       // Mapped here, because an app's own routes have no error middleware of this server.
       throw authenticator.errors.problem(for: error, logger: context.logger)
@@ -25,9 +25,9 @@ public struct SessionMiddleware<Context: SessionRequestContext>: RouterMiddlewar
 extension RouterMethods where Context: SessionRequestContext {
   /// Returns a group whose routes require a session, which is in their context.
   func signedIn(
-    _ path: RouterPath = "", by authenticator: Authenticator, allowing scope: String? = nil
+    _ path: RouterPath = "", by authenticator: Authenticator, allowing scopes: [String] = []
   ) -> RouterGroup<SignedInContext<Context>> {
-    group(path).add(middleware: SessionMiddleware(authenticator: authenticator, scope: scope))
+    group(path).add(middleware: SessionMiddleware(authenticator: authenticator, scopes: scopes))
       .group(context: SignedInContext<Context>.self)
   }
 }

@@ -5,14 +5,19 @@ import HandstampRegistry
 /// Writes the tokens of a session into responses.
 struct TokenResponses: Sendable {
   let tokens: AccessTokens
+  let idTokens: IDTokens
   let clients: ClientDirectory
   let clock: ServerClock
 
   /// Returns the response to a sign-in.
   ///
-  /// - Parameter client: the narrowed grant of its access token, if it is less than the session's.
-  func signedIn(_ new: NewSession, for client: SessionClient? = nil) throws(RegistryError) -> JSONText {
-    var json = try refreshed(new.row, new.refreshToken, for: client)
+  /// - Parameters:
+  ///   - client: the narrowed grant of its access token, if it is less than the session's.
+  ///   - nonce: that of the authorization request.
+  func signedIn(
+    _ new: NewSession, for client: SessionClient? = nil, nonce: String? = nil
+  ) throws(RegistryError) -> JSONText {
+    var json = try refreshed(new.row, new.refreshToken, for: client, nonce: nonce)
     json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
     json.add("profile", new.account.profile)
     return json
@@ -24,10 +29,11 @@ struct TokenResponses: Sendable {
   /// - Throws: ``RegistryError/unavailable(_:)`` if the token cannot be signed. The session or the rotation is stored; a
   ///   retried refresh with the same token and key gets the same successor.
   func refreshed(
-    _ row: SessionRow, _ refreshToken: RefreshToken, for client: SessionClient? = nil
+    _ row: SessionRow, _ refreshToken: RefreshToken, for client: SessionClient? = nil, nonce: String? = nil
   ) throws(RegistryError) -> JSONText {
     let client = client ?? row.client
-    var json = try accessToken(of: row, for: client, authenticatedAt: row.authenticatedAt)
+    var json = try accessToken(
+      of: row, for: client, authenticatedAt: row.authenticatedAt, hasIDToken: true, nonce: nonce)
     json.add("refresh_token", refreshToken.secret.withExposed { $0 })
     json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
     json.add("session_id", row.id.rawValue)
@@ -41,14 +47,20 @@ struct TokenResponses: Sendable {
   }
 
   private func accessToken(
-    of row: SessionRow, for client: SessionClient?, authenticatedAt: UnixTime
+    of row: SessionRow, for client: SessionClient?, authenticatedAt: UnixTime, hasIDToken: Bool = false,
+    nonce: String? = nil
   ) throws(RegistryError) -> JSONText {
     let access: AccessTokens.Minted
+    var identity: String?
+    let now = clock.read().forTokens
     do {
       access = try tokens.mint(
         account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint,
-        authenticatedAt: authenticatedAt, at: clock.read().forTokens, until: row.absoluteExpiry,
+        authenticatedAt: authenticatedAt, at: now, until: row.absoluteExpiry,
         signedWith: clients.signing(for: client?.id))
+      if hasIDToken, let client, client.scopes.contains("openid"), let party = clients[client.id] {
+        identity = try idTokens.identity(row, of: party, nonce: nonce, accessToken: access.text, at: now)
+      }
     } catch {
       throw .unavailable("signing failed: \(type(of: error))")
     }
@@ -56,6 +68,7 @@ struct TokenResponses: Sendable {
     json.add("access_token", access.text)
     json.add("token_type", row.dpopThumbprint == nil ? "Bearer" : "DPoP")
     json.add("expires_in", access.life)
+    json.add("id_token", ifPresent: identity)
     return json
   }
 }

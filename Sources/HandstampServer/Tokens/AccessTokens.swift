@@ -6,9 +6,6 @@ import HandstampSupport
 
 /// Issues and verifies access tokens: JWT as profiled by RFC 9068, signed with ES256, or with RS256 if
 /// the client asks for it.
-///
-/// A header is accepted only if it is, byte for byte, one that this server writes. That rules out `none`, keys inside the header,
-/// and alternative spellings of a token.
 struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   /// The claims of a genuine token.
   struct Claims: Sendable, Hashable {
@@ -35,20 +32,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     case expired
   }
 
-  /// A key and the encoded header of the tokens that it signs.
-  private struct Signer: Sendable {
-    let key: JWSPrivateKey
-    let header: [UInt8]
-
-    init(_ key: JWSPrivateKey) {
-      self.key = key
-      header = CompactJWS.header(for: key.publicKey, type: "at+jwt")
-    }
-  }
-
-  private let signers: [Signer]
-  /// The newest of each algorithm.
-  private let current: [JWSAlgorithm: Signer]
+  private let signers: TokenSigners
   private let issuer: String
   private let audience: String
   private let client: String
@@ -56,8 +40,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   let life: Duration
 
   init(keys: SigningKeys, issuer: String, audience: String, client: String, life: Duration) {
-    signers = keys.keys.map(Signer.init)
-    current = Dictionary(signers.map { ($0.key.algorithm, $0) }) { newest, _ in newest }
+    signers = TokenSigners(keys, type: "at+jwt")
     self.issuer = issuer
     self.audience = audience
     self.client = client
@@ -78,7 +61,6 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     authenticatedAt: UnixTime? = nil, at now: UnixTime, until limit: UnixTime? = nil,
     signedWith algorithm: SigningKeys.Algorithm = .es256
   ) throws -> Minted {
-    guard let signer = current[algorithm.jws] else { throw JWSPrivateKey.Fault() }
     let left = limit.map { max(.seconds(1), $0.since(now)) } ?? life
     let life = min(life, left)
     var random = SystemRandomNumberGenerator()
@@ -101,8 +83,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     payload.add("exp", (now.advanced(by: life).milliseconds + 999) / 1000)
     payload.add("jti", Base64URL.encode(id))
     payload.add("sid", session.rawValue)
-    let token = try CompactJWS.signed(payload.finished, under: signer.header, by: signer.key)
-    return Minted(text: String(decoding: token, as: UTF8.self), life: life.components.seconds)
+    return Minted(text: try signers.token(payload, signedWith: algorithm), life: life.components.seconds)
   }
 
   /// Verifies a token for this server's own API.
@@ -110,13 +91,11 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     verify(token, at: now, audience: audience)
   }
 
-  /// Returns the claims of `token` if it is genuine and valid at `now`. The signature is verified before the payload is parsed.
+  /// Returns the claims of `token` if it is genuine and valid at `now`.
   ///
   /// - Parameter audience: the required audience; `nil` accepts any.
   func verify(_ token: Substring, at now: UnixTime, audience: String?) -> Result<Claims, Fault> {
-    guard let token = CompactJWS(Array(token.utf8)), let signer = signers.first(where: { token.hasHeader($0.header) }),
-      let payload = token.payload(under: signer.header, signedBy: signer.key.publicKey),
-      let claims = JSONValue(payload).flatMap(Payload.init),
+    guard let claims = signers.claims(of: token).flatMap(Payload.init),
       claims.iss == issuer, audience == nil || claims.aud == audience
     else { return .failure(.invalid) }
     let end = UnixTime(seconds: claims.exp)

@@ -26,6 +26,7 @@ public func checkRegistryStore<S: RegistryStore>(
   try await check.anEndNeedsNoRevision()
   try await check.addressesAreTakenOnce()
   try await check.accountsMustBeWhatWasChecked()
+  try await check.sessionsMustBeLive()
   try await check.identitiesAreTakenOnce()
   try await check.oneTimeTokensAreUsedOnce()
   try await check.everyFieldOfAOneTimeTokenComesBack()

@@ -91,7 +91,7 @@ enum RegistrySamples {
         dpopThumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I", pushToken: Secret("push '; -- 📱")),
       SessionRow(
         session: bytes(3), account: ada, device: session(3).device, kind: .keyed,
-        client: SessionClient(id: "app", scope: ""), counter: 2,
+        client: SessionClient(id: "app", scope: "", browser: DeviceID("browser '; --")), counter: 2,
         ring: ring(.known(.zero), .known(KeyMark(rawValue: .max))), createdAt: UnixTime(milliseconds: -1),
         lastSeenAt: UnixTime(milliseconds: 0), absoluteExpiry: UnixTime(milliseconds: .max)),
     ]

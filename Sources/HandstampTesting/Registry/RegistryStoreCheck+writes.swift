@@ -50,6 +50,23 @@ extension RegistryStoreCheck {
     try expect(account?.revision == 1, "checking an account does not change it", found: account as Any)
   }
 
+  func sessionsMustBeLive() async throws {
+    let (store, other) = try await pair(with: Samples.ada)
+    let (row, dependent) = (Samples.session(1), RegistryChange.createSession(Samples.session(2)))
+    try await expect(
+      .notFound, "the expected session must exist", from: store, writing: [.expectSession(row.id), dependent])
+    _ = try await other.write([.createSession(row)], events: [])
+    _ = try await store.write([.expectSession(row.id), dependent], events: [])
+    let seen = try await other.session(row.id)
+    try expect(seen == row, "checking a session does not change it", found: seen as Any)
+    _ = try await other.write([.endSession(row.id, SessionEnd(at: Samples.start, reason: .signedOut))], events: [])
+    try await expect(
+      .conflict, "what an ended session would allow fails", from: store,
+      writing: [.createSession(Samples.session(3)), .expectSession(row.id)])
+    let none = try await other.session(Samples.session(3).id)
+    try expect(none == nil, "what an ended session would allow leaves nothing", found: none as Any)
+  }
+
   func writesAreWholeOrNothing() async throws {
     let (store, other) = try await pair(with: Samples.ada, Samples.bob)
     _ = try await store.write([.createSession(Samples.session(1))], events: [Samples.event(0)])

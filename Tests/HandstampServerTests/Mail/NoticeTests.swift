@@ -21,7 +21,7 @@ import Testing
 
   /// Returns the subjects of all mails so far, and what follows in their text.
   private func subjects(_ post: Post, _ test: TestServer) async -> [String] {
-    await test.server.outbox.idle()
+    await test.server.outbox.bell.idle()
     return post.all.map(\.subject)
   }
 

@@ -39,7 +39,7 @@ import Testing
       let page = try await browser.get(OAuthApp().page(changing: ["redirect_uri": redirect]))
       #expect(page.status == 400)
       #expect(page.location == nil)
-      #expect(page.title == "Something went wrong")
+      #expect(page.title == "This sign-in can’t continue")
     }
   }
 
@@ -82,9 +82,14 @@ import Testing
       let path = OAuthApp().page()
       let page = try await browser.signIn(at: path)
       #expect(page.title == "Allow Ada&#39;s &lt;App&gt; to access your account?")
-      #expect(page.text.contains("<li>read</li>"))
+      #expect(page.text.contains("Use “read”"))
+      #expect(page.text.contains("See your name"))
       let no = try await browser.press("deny", on: page, at: path)
-      #expect(no.fields == ["error": "access_denied", "state": "s t&a=te", "iss": "https://id.example.org"])
+      #expect(
+        no.fields == [
+          "error": "access_denied", "error_description": "the user did not allow it", "state": "s t&a=te",
+          "iss": "https://id.example.org",
+        ])
       let yes = try await browser.press("allow", on: page, at: path)
       #expect(Set(yes.fields.keys) == ["code", "state", "iss"])
       #expect(yes.header("cache-control") == "no-store")

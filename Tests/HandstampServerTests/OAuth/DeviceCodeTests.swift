@@ -49,7 +49,7 @@ import Testing
       let device = try await Device(test)
       #expect(try await device.ask().json["error"] == "authorization_pending")
       let page = try await device.answer("allow", typed: " " + device.userCode.lowercased().replacing("-", with: " "))
-      #expect(page.title == "Signed in")
+      #expect(page.title == "Your device is connected")
       let answer = try await device.ask()
       let session = try TestServer.Session(answer)
       #expect(answer.json["scope"] == "profile")
@@ -77,7 +77,7 @@ import Testing
   @Test func `learns of a denial`() async throws {
     try await TestServer.runOAuth { test in
       let device = try await Device(test)
-      #expect(try await device.answer("deny").title == "Not signed in")
+      #expect(try await device.answer("deny").title == "Your device was not connected")
       #expect(try await device.ask().json["error"] == "access_denied")
       // The code is used: nobody can change that answer.
       #expect(try await device.answer("allow").text.contains("invalid or has expired"))

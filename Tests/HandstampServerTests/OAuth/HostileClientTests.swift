@@ -59,9 +59,15 @@ import Testing
     }
   }
 
-  @Test func `cannot be configured with the openid scope, as there are no ID tokens`() throws {
-    #expect(throws: ClientFault.noIDTokens("app")) {
-      try ConfiguredClient(id: "app", flows: [.device], scopes: ["profile", "openid"])
+  @Test func `cannot be told of ended sessions without the openid scope, or at an unsafe address`() throws {
+    #expect(throws: ClientFault.noOpenID("app")) {
+      try ConfiguredClient(
+        id: "app", flows: [.device], scopes: ["profile"], backChannelLogoutURI: "https://app.example.org/logout")
+    }
+    for uri in ["http://app.example.org/logout", "org.example.app:/logout", "https://app.example.org/#a", "logout"] {
+      #expect(throws: ClientFault.badRedirect("app", uri)) {
+        try ConfiguredClient(id: "app", flows: [.device], scopes: ["openid"], backChannelLogoutURI: uri)
+      }
     }
   }
 

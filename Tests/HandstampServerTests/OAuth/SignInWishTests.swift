@@ -63,7 +63,7 @@ import Testing
       let path = path(wish)
       let page = try await browser.get(path)
       #expect(page.title.hasPrefix("Allow "))
-      #expect(page.text.contains("Use a different account"))
+      #expect(page.text.contains("Use another account"))
       #expect(try await browser.press("allow", on: page, at: path).fields["code"] != nil)
     }
   }

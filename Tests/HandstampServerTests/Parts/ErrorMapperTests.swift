@@ -12,10 +12,18 @@ import Testing
   private struct Unforeseen: Error { let text = "select * from secrets" }
 
   private let logs = LogCapture()
-  private let errors = ErrorMapper(metrics: ServerMetrics(), issuer: "https://id.example.org")
+  private let errors: ErrorMapper
+
+  init() throws {
+    let pages = try PageWriter(PageSettings(), issuer: "https://id.example.org", mountPath: "")
+    errors = ErrorMapper(metrics: ServerMetrics(), pages: pages)
+  }
 
   private func answer(_ error: any Error, _ format: ErrorMapper.Format) -> Response {
-    errors.response(to: error, as: format, logger: logs.logger)
+    let request = Request(
+      head: HTTPRequest(method: .get, scheme: "https", authority: "id.example.org", path: "/device"),
+      body: RequestBody(buffer: ByteBuffer()))
+    return errors.response(to: error, of: request, as: format, logger: logs.logger)
   }
 
   /// An OAuth client ends its session at `invalid_grant`.

@@ -26,7 +26,9 @@ final class Browser {
       return Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
     }
     var title: String {
-      text.components(separatedBy: "<title>").last?.components(separatedBy: "</title>").first ?? ""
+      let title = text.components(separatedBy: "<title>").last?.components(separatedBy: "</title>").first ?? ""
+      // Without the name of the site.
+      return title.components(separatedBy: " · ").first ?? ""
     }
     /// The CSRF token in the page's form.
     var csrf: String? {
@@ -44,7 +46,9 @@ final class Browser {
 
   init(_ base: String) { self.base = base }
 
-  func get(_ path: String) async throws -> Sight { try await send("GET", path) }
+  func get(_ path: String, headers: [String: String] = [:]) async throws -> Sight {
+    try await send("GET", path, headers: headers)
+  }
 
   func post(
     _ path: String, _ fields: [(String, String)], headers: [String: String] = [:]
@@ -129,7 +133,8 @@ struct OAuthApp {
     let path = page()
     var sight = try await browser.get(path)
     if sight.title == "Sign in" { sight = try await browser.signIn(at: path) }
-    let back = try await browser.press("allow", on: sight, at: path)
+    // What was allowed before is not asked for again.
+    let back = sight.status == 303 ? sight : try await browser.press("allow", on: sight, at: path)
     struct NoCode: Error { var status: Int }
     guard let code = back.fields["code"] else { throw NoCode(status: back.status) }
     return code

@@ -40,7 +40,7 @@ struct TestServer: Sendable {
   static func run<Value>(
     limits: RegistryLimits = RegistryLimits(), clock: TestClock = TestClock(), store: FaultyStore = FaultyStore(),
     middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>] = [], mailer: (any Mailer)? = nil,
-    apple: AppleSignIn? = nil, keys: SigningKeys = SigningKeys(),
+    apple: AppleSignIn? = nil, transport: (any Transport)? = nil, keys: SigningKeys = SigningKeys(),
     _ configure: (inout ServerConfiguration) -> Void = { _ in },
     body: (TestServer) async throws -> Value
   ) async throws -> Value {
@@ -54,7 +54,7 @@ struct TestServer: Sendable {
     let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
     let server = try await SessionServer(
       configuration: configuration, registry: Registry(store: store, mint: mint, limits: limits), keys: keys,
-      mailer: mailer, apple: apple, middlewares: middlewares)
+      mailer: mailer, apple: apple, transport: transport, middlewares: middlewares)
     let running = try await server.start()
     let test = TestServer(
       server: server, client: WireClient(base: running.url), clock: clock, keys: keys, store: store, mint: mint,

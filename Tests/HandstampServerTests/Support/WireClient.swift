@@ -86,9 +86,13 @@ final class WireStream {
   private let reading: Task<Void, Never>
   private var held = ""
 
-  init(_ client: WireClient, token: String, after last: String? = nil) async throws {
-    var request = HTTPClientRequest(url: client.base + "/v1/events")
-    request.headers.add(name: "Authorization", value: "Bearer \(token)")
+  convenience init(_ client: WireClient, token: String, after last: String? = nil) async throws {
+    try await self.init(client, path: "/v1/events", headers: ["Authorization": "Bearer \(token)"], after: last)
+  }
+
+  init(_ client: WireClient, path: String, headers: [String: String], after last: String? = nil) async throws {
+    var request = HTTPClientRequest(url: client.base + path)
+    for (name, value) in headers { request.headers.add(name: name, value: value) }
     request.headers.add(name: "Accept", value: "text/event-stream")
     if let last { request.headers.add(name: "Last-Event-ID", value: last) }
     let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))

@@ -27,14 +27,16 @@ def tell(kind, text):
 
 def shown(title):
     WebDriverWait(driver, 60).until(lambda _: driver.title.startswith(title))
-    tell("page", driver.title)
+    tell("page", driver.title.split(" · ")[0])
     # Policy violations appear in the console.
     for entry in driver.get_log("browser"):
         tell("console", entry["message"])
 
 
 def sign_in(word):
-    driver.find_element(By.ID, "email").send_keys("ada@example.org")
+    email = driver.find_element(By.ID, "email")
+    email.clear()
+    email.send_keys("ada@example.org")
     driver.find_element(By.ID, "password").send_keys(word, Keys.ENTER)
 
 
@@ -46,10 +48,10 @@ try:
     before = {cookie["name"]: cookie["value"] for cookie in driver.get_cookies()}
     sign_in("not the password")
     WebDriverWait(driver, 60).until(lambda _: driver.find_elements(By.CSS_SELECTOR, "[role=alert]"))
-    tell("alert", driver.find_element(By.CSS_SELECTOR, "[role=alert]").text)
+    tell("alert", driver.find_element(By.CSS_SELECTOR, "#password-error").text)
     sign_in(password)
     if code:
-        shown("Sign in on a device")
+        shown("Connect a device")
         driver.find_element(By.ID, "user_code").send_keys(code, Keys.ENTER)
     shown("Allow")
     for cookie in sorted(driver.get_cookies(), key=lambda cookie: cookie["name"]):
@@ -60,7 +62,7 @@ try:
     tell("seen by scripts", driver.execute_script("return document.cookie") or "nothing")
     driver.find_element(By.CSS_SELECTOR, "button[value=allow]").click()
     if code:
-        shown("Signed in")
+        shown("Your device is connected")
     else:
         WebDriverWait(driver, 20).until(lambda _: not driver.current_url.startswith(page.split("/oauth/")[0]))
         tell("at", driver.current_url.split("?")[0])

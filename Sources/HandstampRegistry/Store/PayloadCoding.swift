@@ -1,27 +1,27 @@
 import HandstampCore
 import HandstampSupport
 
-/// A grant as the payload of a one-time token, or a mail as that of a fact: form-encoded, with its fields sorted by name.
-protocol StoredGrant {
+/// What the payload of a one-time token or a fact says: form-encoded, with its fields sorted by name.
+package protocol StoredPayload {
   var fields: [String: String?] { get }
   init?(fields: [String: String])
 }
 
-enum GrantCoding {
-  static func text(_ grant: some StoredGrant) -> String {
-    let fields = grant.fields.compactMapValues { $0 }.sorted { $0.key < $1.key }
+enum PayloadCoding {
+  static func text(_ payload: some StoredPayload) -> String {
+    let fields = payload.fields.compactMapValues { $0 }.sorted { $0.key < $1.key }
     return String(decoding: FormBody(fields.map { ($0.key, Secret($0.value)) }).bytes, as: UTF8.self)
   }
 
-  /// Returns `nil` if the text is not a valid grant, such as one that a newer version wrote.
-  static func value<TokenResponse: StoredGrant>(_ type: TokenResponse.Type, _ text: String) -> TokenResponse? {
+  /// Returns `nil` if the text is not a valid payload, such as one that a newer version wrote.
+  static func value<Payload: StoredPayload>(_ type: Payload.Type, _ text: String) -> Payload? {
     var fields: [String: String] = [:]
     for part in text.split(separator: "&") {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard pair.count == 2, let value = decoded(pair[1]) else { return nil }
       fields[String(pair[0])] = value
     }
-    return TokenResponse(fields: fields)
+    return Payload(fields: fields)
   }
 
   private static func decoded(_ text: Substring) -> String? {
@@ -29,34 +29,39 @@ enum GrantCoding {
   }
 }
 
-extension CodeGrant: StoredGrant {
-  var fields: [String: String?] {
+extension CodeGrant: StoredPayload {
+  package var fields: [String: String?] {
     [
       "client": client, "name": clientName, "redirect": redirectURI, "challenge": challenge, "scope": scope,
       "audience": audience, "thumbprint": thumbprint, "authenticated": authenticatedAt.map { String($0.milliseconds) },
+      "nonce": nonce, "browser": browser?.rawValue, "session": session?.rawValue,
+      "until": absoluteExpiry.map { String($0.milliseconds) },
     ]
   }
 
-  init?(fields: [String: String]) {
+  package init?(fields: [String: String]) {
     guard let client = fields["client"], let name = fields["name"], let redirect = fields["redirect"],
       let challenge = fields["challenge"], let scope = fields["scope"]
     else { return nil }
     self.init(
       client: client, clientName: name, redirectURI: redirect, challenge: challenge, scope: scope,
-      audience: fields["audience"], thumbprint: fields["thumbprint"])
+      audience: fields["audience"], thumbprint: fields["thumbprint"], nonce: fields["nonce"])
     authenticatedAt = fields.time("authenticated")
+    browser = fields["browser"].map { DeviceID($0) }
+    session = fields["session"].map { SessionID($0) }
+    absoluteExpiry = fields.time("until")
   }
 }
 
-extension DeviceGrant: StoredGrant {
-  var fields: [String: String?] {
+extension DeviceGrant: StoredPayload {
+  package var fields: [String: String?] {
     [
       "client": client, "name": clientName, "scope": scope, "audience": audience, "other": other,
       "denied": isDenied ? "1" : nil, "authenticated": authenticatedAt.map { String($0.milliseconds) },
     ]
   }
 
-  init?(fields: [String: String]) {
+  package init?(fields: [String: String]) {
     guard let client = fields["client"], let name = fields["name"], let scope = fields["scope"],
       let other = fields["other"]
     else { return nil }

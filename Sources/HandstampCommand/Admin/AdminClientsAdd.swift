@@ -1,0 +1,89 @@
+#if Programs
+import ArgumentParser
+import Foundation
+import HandstampCore
+import HandstampServer
+import HandstampSupport
+
+extension AdminClients {
+  /// `handstamp admin clients add`: a new client with a new secret. Only its hash is written; the secret is shown once.
+  struct Add: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "add a client to the file, and show its secret once",
+      discussion:
+        "the file is created if it is missing; a running server reads it when it is reloaded (kill -HUP)")
+
+    @Argument(help: "client ID") var id: String
+    @OptionGroup var file: FileOptions
+    @OptionGroup var output: OutputOptions
+    @Option(help: "name shown to users (default: the ID)") var name: String?
+    @Option(name: .customLong("redirect-uri"), help: "where browsers return; may be repeated") var redirectURIs:
+      [String] = []
+    @Option(name: .customLong("scope"), help: "scope that it may request; may be repeated") var scopes: [String] = [
+      "openid", "profile", "email",
+    ]
+    @Option(name: .customLong("backchannel-logout-uri"), help: "where it is told of ended sessions") var logoutURI:
+      String?
+    @Option(name: .customLong("post-logout-redirect-uri"), help: "where browsers go after a sign-out; may be repeated")
+    var postLogoutURIs: [String] = []
+    @Option(help: "algorithm of its ID tokens: ES256 or RS256") var idTokenAlg = "ES256"
+    @Flag(help: "no secret: an app or a command that its users have") var isPublic = false
+    @Flag(help: "sign in on another device, with a code") var device = false
+
+    struct Answer: Document {
+      var schemaVersion = 1
+      var id: String
+      /// `nil` for a public client.
+      var secret: String?
+    }
+
+    func run() async throws {
+      let path = try file.path()
+      let isThere = FileManager.default.fileExists(atPath: path)
+      let known = isThere ? try file.read() : []
+      guard !known.contains(where: { $0.id == id }) else {
+        throw Refusal(
+          .usage, "\(path) has a client \(id) already", hint: "choose another ID, or edit the file")
+      }
+      var random = SystemRandomNumberGenerator()
+      let secret =
+        isPublic ? nil : Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+      let entry = entry(secret: secret)
+      // As the server will read it.
+      try ClientFile.check(entry, of: path)
+      var entries: [[String: Any]] = []
+      if isThere, let content = FileManager.default.contents(atPath: path) {
+        entries = try JSONSerialization.jsonObject(with: content) as? [[String: Any]] ?? []
+      }
+      let json = try JSONSerialization.data(
+        withJSONObject: entries + [entry], options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
+      do throws(SystemError) { try AtomicFile.replace(path, with: Array(json) + [UInt8(ascii: "\n")]) } catch {
+        throw Refusal(.failure, "\(path) cannot be written: \(error.reason)", hint: "check the folder's permissions")
+      }
+      if output.json { return Answer(id: id, secret: secret).writeLine() }
+      Terminal.out(id)
+      if let secret {
+        Terminal.out(secret)
+        Terminal.say("the secret is not stored and not shown again")
+      }
+      Terminal.say("a running server knows the client after: kill -HUP PID")
+    }
+
+    private func entry(secret: String?) -> [String: Any] {
+      var entry: [String: Any] = [
+        "id": id, "redirectURIs": redirectURIs, "scopes": scopes,
+        "flows": (redirectURIs.isEmpty ? [] : ["authorization_code"]) + (device ? ["device_code"] : []),
+      ]
+      entry["name"] = name
+      if let secret {
+        let hash = ConfiguredClient.hash(of: Secret(secret))
+        entry["secretSHA256"] = hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+      }
+      entry["backChannelLogoutURI"] = logoutURI
+      if !postLogoutURIs.isEmpty { entry["postLogoutRedirectURIs"] = postLogoutURIs }
+      if idTokenAlg != "ES256" { entry["idTokenSigningAlg"] = idTokenAlg }
+      return entry
+    }
+  }
+}
+#endif

@@ -1,0 +1,113 @@
+#if Server
+import Foundation
+import Mustache
+
+/// The templates and texts of the pages, in every language: those of this package, or an operator's in their place.
+///
+/// A page is rendered with its context, and then into the `layout`, with the result as `content`. In a template, `{{> name}}` is
+/// another template of the folder, and `{{> page.word}}` a text of the language: names of texts have a dot, those of templates none.
+package struct PageLibrary: Sendable {
+  /// Texts, which `LANGUAGE.json` has by key. Each is a template itself.
+  private struct Language: Sendable {
+    let pages: MustacheLibrary
+    /// The same texts, for values of a context: without escapes, which the template makes.
+    let texts: MustacheLibrary
+  }
+
+  private let byCode: [String: Language]
+  /// The codes of the languages, such as `de`, English first.
+  package let languages: [String]
+  /// The style sheet and the script.
+  package let style: String
+  package let script: String
+  /// The symbol of the service, in SVG, unless the operator has another one.
+  package let icon: String
+
+  /// - Parameter folder: files that replace those of the same name, and further languages; `nil` for none.
+  package init(folder: String? = nil) throws(PageFault) {
+    var files = PageLibrary.builtIn
+    if let folder { files.merge(try PageLibrary.files(in: folder)) { $1 } }
+    style = files["pages.css"] ?? ""
+    script = files["pages.js"] ?? ""
+    icon = files["icon.svg"] ?? ""
+    var templates: [String: MustacheTemplate] = [:]
+    for (name, text) in files where name.hasSuffix(".mustache") {
+      templates[String(name.dropLast(".mustache".count))] = try PageLibrary.template(text, of: name)
+    }
+    let english = try PageLibrary.texts(files["en.json"] ?? "{}", of: "en.json")
+    var byCode: [String: Language] = [:]
+    for (name, text) in files where name.hasSuffix(".json") {
+      // A text that a language lacks is English.
+      let texts = english.merging(try PageLibrary.texts(text, of: name)) { $1 }
+      var (partials, plain) = (templates, [String: MustacheTemplate]())
+      for (key, text) in texts {
+        partials[key] = try PageLibrary.template(text, of: "\(name): \(key)")
+        plain[key] = try PageLibrary.template("{{% CONTENT_TYPE:TEXT}}" + text, of: "\(name): \(key)")
+      }
+      byCode[String(name.dropLast(".json".count))] = Language(
+        pages: MustacheLibrary(templates: partials), texts: MustacheLibrary(templates: plain))
+    }
+    self.byCode = byCode
+    languages = ["en"] + byCode.keys.filter { $0 != "en" }.sorted()
+  }
+
+  /// Returns a whole page.
+  package func page(_ name: String, _ context: PageContext, in language: String) -> String {
+    var rendered = context.rendered
+    let pages = library(language).pages
+    rendered["content"] = pages.render(rendered, withTemplate: name) ?? ""
+    return pages.render(rendered, withTemplate: "layout") ?? ""
+  }
+
+  /// Returns one template without the layout.
+  package func fragment(_ name: String, _ context: PageContext, in language: String) -> String {
+    library(language).pages.render(context.rendered, withTemplate: name) ?? ""
+  }
+
+  /// Returns a text without escapes, for a value of a context; `nil` if there is none with that key.
+  package func text(_ key: String, _ values: PageContext = [:], in language: String) -> String? {
+    library(language).texts.render(values.rendered, withTemplate: key)
+  }
+
+  private func library(_ code: String) -> Language {
+    // English is built in.
+    byCode[code] ?? byCode["en"]
+      ?? Language(pages: MustacheLibrary(templates: [:]), texts: MustacheLibrary(templates: [:]))
+  }
+
+  private static func template(_ text: String, of name: String) throws(PageFault) -> MustacheTemplate {
+    do { return try MustacheTemplate(string: text) } catch { throw PageFault(file: name, words: "\(error)") }
+  }
+
+  private static func texts(_ json: String, of name: String) throws(PageFault) -> [String: String] {
+    guard let texts = try? JSONDecoder().decode([String: String].self, from: Data(json.utf8)) else {
+      throw PageFault(file: name, words: "not a JSON object of texts")
+    }
+    if let key = texts.keys.first(where: { !$0.contains(".") }) {
+      throw PageFault(file: name, words: "the key \(key) has no dot")
+    }
+    return texts
+  }
+
+  private static func files(in folder: String) throws(PageFault) -> [String: String] {
+    guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
+      throw PageFault(file: folder, words: "not a folder that can be read")
+    }
+    var files: [String: String] = [:]
+    for name in names where [".mustache", ".json", ".css", ".js", ".svg"].contains(where: name.hasSuffix) {
+      guard let data = FileManager.default.contents(atPath: folder + "/" + name),
+        let text = String(data: data, encoding: .utf8)
+      else { throw PageFault(file: name, words: "not a text that can be read") }
+      files[name] = text
+    }
+    return files
+  }
+}
+
+/// A file of the pages that cannot be used.
+package struct PageFault: Error, Sendable, Hashable, CustomStringConvertible {
+  package let file: String
+  package let words: String
+  package var description: String { "\(file): \(words)" }
+}
+#endif

@@ -1,0 +1,88 @@
+public import HandstampCore
+import HandstampSupport
+
+/// What the owner of an account allows an OAuth client, until it is withdrawn.
+public struct Consent: Sendable, Hashable {
+  /// How long after it was last used a consent is remembered.
+  public static let memory = Duration.seconds(400 * 86_400)
+
+  public let client: String
+  /// The client's name when the user was last asked.
+  public let name: String
+  /// Everything that was ever allowed, in the order of the requests.
+  public let scopes: [String]
+  /// When the user first allowed it.
+  public let givenAt: UnixTime
+
+  /// Returns whether the user has allowed all of these scopes.
+  public func covers(_ scopes: [String]) -> Bool { scopes.allSatisfy { self.scopes.contains($0) } }
+}
+
+extension Consent: StoredPayload {
+  package var fields: [String: String?] {
+    [
+      "client": client, "name": name, "scope": scopes.joined(separator: " "), "given": String(givenAt.milliseconds),
+    ]
+  }
+
+  package init?(fields: [String: String]) {
+    guard let client = fields["client"], let name = fields["name"], let scope = fields["scope"],
+      let given = fields["given"].flatMap({ Int64($0) })
+    else { return nil }
+    self.init(
+      client: client, name: name, scopes: scope.split(separator: " ").map(String.init),
+      givenAt: UnixTime(milliseconds: given))
+  }
+}
+
+extension Registry {
+  /// Returns what the account's owner allows a client; `nil` if the user was never asked, or the consent was withdrawn.
+  public func consent(
+    of account: AccountID, to client: String, now: UnixTime
+  ) async throws(RegistryError) -> Consent? {
+    try await liveFact(FactID(.consent, account.rawValue, client), now: now)
+      .flatMap { PayloadCoding.value(Consent.self, $0.payload) }
+  }
+
+  /// Returns what the account's owner allows clients, the oldest first.
+  public func consents(of account: AccountID, now: UnixTime) async throws(RegistryError) -> [Consent] {
+    let facts = try await reading { () throws(RegistryStoreError) in
+      try await store.facts(.consent, subject: account.rawValue)
+    }
+    return facts.filter { $0.expiresAt > now }.compactMap { PayloadCoding.value(Consent.self, $0.payload) }
+  }
+
+  /// The change that remembers what the user allows, added to what was allowed before.
+  func consenting(to grant: CodeGrant, of account: AccountID, now: UnixTime) async throws(RegistryError)
+    -> RegistryChange
+  {
+    let former = try await consent(of: account, to: grant.client, now: now)
+    let asked = grant.scope.split(separator: " ").map(String.init)
+    let scopes = (former?.scopes ?? []) + asked.filter { former?.scopes.contains($0) != true }
+    let consent = Consent(
+      client: grant.client, name: grant.clientName, scopes: scopes, givenAt: former?.givenAt ?? now)
+    return .putFact(
+      RegistryFact(
+        id: FactID(.consent, account.rawValue, grant.client), kind: .consent, subject: account.rawValue,
+        payload: PayloadCoding.text(consent), createdAt: now, expiresAt: now.advanced(by: Consent.memory)))
+  }
+
+  /// Withdraws what the owner of an account allows a client, and ends the client's sessions of the account, in one write.
+  public func withdrawConsent(
+    of account: AccountID, to client: String, now: UnixTime
+  ) async throws(RegistryError) -> EndOutcome {
+    // Before, so that no code is redeemed between the look at the sessions and their end.
+    do throws(RegistryStoreError) {
+      _ = try await store.write(
+        [.voidOneTimeTokens(.authorizationCode, subject: account.rawValue)]
+          + [.voidOneTimeTokens(.deviceCode, subject: account.rawValue)], events: [])
+    } catch { throw RegistryError(error) }
+    let id = FactID(.consent, account.rawValue, client)
+    let forgotten = RegistryFact(id: id, kind: .consent, subject: account.rawValue, createdAt: now, expiresAt: now)
+    let audit = audited(
+      .consentWithdrawn, account: account, details: "{\"client\":\(JSONString.quoted(client))}", at: now)
+    return try await end(.revoked, now: now, with: [.putFact(forgotten), audit]) { () throws(RegistryStoreError) in
+      try await store.sessions(of: account).filter { $0.client?.id == client }
+    }
+  }
+}

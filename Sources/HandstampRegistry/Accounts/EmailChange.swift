@@ -1,0 +1,110 @@
+public import HandstampCore
+import HandstampSupport
+
+/// The address that the owner of an account wants instead, until a mail to it is answered.
+public struct EmailChange: Sendable, Hashable {
+  public let email: EmailAddress
+  /// When the mailed link expires.
+  public let until: UnixTime
+}
+
+extension Registry {
+  /// Asks for mails to both addresses: to the new one with a token that changes it, to the present one with the news. An earlier
+  /// wish is forgotten.
+  public func beginEmailChange(
+    of account: AccountRecord, to email: EmailAddress, now: UnixTime
+  ) async throws(RegistryError) {
+    let wish = RegistryFact(
+      id: FactID(.emailChange, account.id.rawValue), kind: .emailChange, subject: account.id.rawValue,
+      payload: email.typed, createdAt: now, expiresAt: now.advanced(by: OneTimeTokenLimits.confirmation))
+    var job = MailJob(kind: .emailChange, email: email)
+    job.account = account.id
+    let key = email.normalized + " " + String(random(), radix: 36)
+    do throws(RegistryStoreError) {
+      _ = try await store.write(
+        [
+          .voidOneTimeTokens(.emailChange, subject: account.id.rawValue), .putFact(wish),
+          .putFact(job.fact(key: key, delay: .zero, now: now)),
+        ] + notice(.emailChange, of: account.id, device: email.typed, now: now), events: [])
+    } catch { throw RegistryError(error) }
+  }
+
+  /// Returns what ``beginEmailChange(of:to:now:)`` waits for; `nil` for nothing.
+  public func emailChange(of account: AccountID, now: UnixTime) async throws(RegistryError) -> EmailChange? {
+    guard let fact = try await liveFact(FactID(.emailChange, account.rawValue), now: now),
+      let email = EmailAddress(fact.payload)
+    else { return nil }
+    return EmailChange(email: email, until: fact.expiresAt)
+  }
+
+  /// Forgets the wish. The mailed token is worth nothing from then on.
+  public func cancelEmailChange(of account: AccountID, now: UnixTime) async throws(RegistryError) {
+    do throws(RegistryStoreError) {
+      _ = try await store.write(Registry.forgettingEmailChange(of: account), events: [])
+    } catch { throw RegistryError(error) }
+  }
+
+  static func forgettingEmailChange(of account: AccountID) -> [RegistryChange] {
+    [
+      .voidOneTimeTokens(.emailChange, subject: account.rawValue),
+      .removeFacts(.emailChange, subject: account.rawValue),
+    ]
+  }
+
+  func emailChangeToken(
+    for account: AccountRecord, _ email: EmailAddress, now: UnixTime
+  ) -> (OneTimeToken, [RegistryChange]) {
+    let (token, change) = token(
+      .emailChange, subject: account.id.rawValue, account: account.id, email: email,
+      lasting: OneTimeTokenLimits.confirmation, now: now)
+    return (token, [change])
+  }
+
+  /// Returns the address that a mailed token confirms at the moment; `nil` if the token is not valid.
+  public func emailChange(confirmedBy token: OneTimeToken, now: UnixTime) async throws(RegistryError) -> EmailAddress? {
+    try await liveOneTimeToken(OneTimeTokenID(of: token.secret, purpose: .emailChange), now: now)?.email
+  }
+
+  /// Redeems a mailed token: the account has the new address from now on, and the former one is told. Sessions stay.
+  ///
+  /// - Throws: ``RegistryError/oneTimeTokenInvalid``, ``RegistryError/emailTaken``.
+  public func confirmEmailChange(
+    with token: OneTimeToken, now: UnixTime
+  ) async throws(RegistryError) -> AccountRecord {
+    for _ in 0..<Registry.attempts {
+      let id = OneTimeTokenID(of: token.secret, purpose: .emailChange)
+      guard let stored = try await liveOneTimeToken(id, now: now), let email = stored.email, let owner = stored.account,
+        let account = try await account(owner), account.closedAt == nil
+      else { throw .oneTimeTokenInvalid }
+      var changed = account
+      changed.email = email
+      changed.emailConfirmedAt = now
+      var changes: [RegistryChange] = [
+        .redeemOneTimeToken(id), .replaceAccount(changed, expecting: account.revision),
+        // Mailed to the former address.
+        .voidOneTimeTokens(.passwordReset, subject: owner.rawValue),
+        audited(.emailChanged, account: owner, at: now),
+      ]
+      changes += Registry.forgettingEmailChange(of: owner) + GuessSubject.forgetting(account)
+      if let former = account.email, notices.contains(.emailChange) {
+        var job = MailJob(kind: .emailChanged, email: former)
+        job.name = email.typed
+        let key = former.normalized + " " + String(random(), radix: 36)
+        changes.append(.putFact(job.fact(key: key, delay: .zero, now: now)))
+      }
+      let event = RegistryEvent(kind: .credentialChange, account: owner, at: now)
+      do throws(RegistryStoreError) {
+        _ = try await store.write(changes, events: [event])
+        return changed.advanced
+      } catch {
+        switch error {
+        case .alreadyExists: throw .emailTaken
+        // The token was used at the same time, or the account has changed: read again.
+        case .conflict, .notFound: continue
+        case .unavailable: throw RegistryError(error)
+        }
+      }
+    }
+    throw Registry.contention
+  }
+}

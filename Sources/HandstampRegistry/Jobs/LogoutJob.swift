@@ -1,0 +1,111 @@
+public import HandstampCore
+
+/// A client that is still to be told that a session has ended (OpenID Connect Back-Channel Logout 1.0).
+package struct LogoutJob: StoredJob {
+  package static let kind = RegistryFact.Kind.logout
+  /// How long a failed job is kept after it was given up, for operators to see.
+  private static let memory = Duration.seconds(7 * 86_400)
+
+  package let client: String
+  package let account: AccountID
+  package let session: SessionID
+  package var attempts = 0
+  package var lease = ""
+  /// How often the client could not be told. Less than ``attempts`` if a worker had to put it off.
+  package var failures = 0
+  /// Why the last attempt failed; `nil` before.
+  package var failure: String?
+  /// Whether no further attempt is made.
+  package var isGivenUp = false
+
+  init(client: String, account: AccountID, session: SessionID) {
+    self.client = client
+    self.account = account
+    self.session = session
+  }
+
+  /// The change that stores the job; `nil` for a session that no OpenID Connect client has.
+  static func change(for row: SessionRow, now: UnixTime) -> RegistryChange? {
+    guard let client = row.client, client.scopes.contains("openid") else { return nil }
+    let job = LogoutJob(client: client.id, account: row.account, session: row.id)
+    // Put, not created: it must not be what an end of a session fails for.
+    return .putFact(
+      RegistryFact(
+        id: FactID(.logout, row.id.rawValue), kind: .logout, subject: client.id, payload: PayloadCoding.text(job),
+        createdAt: now, dueAt: now, expiresAt: now.advanced(by: memory)))
+  }
+}
+
+extension LogoutJob {
+  package var fields: [String: String?] {
+    [
+      "client": client, "account": account.rawValue, "session": session.rawValue, "attempts": String(attempts),
+      "lease": lease, "failures": String(failures), "failure": failure, "over": isGivenUp ? "1" : nil,
+    ]
+  }
+
+  package init?(fields: [String: String]) {
+    guard let client = fields["client"], let account = fields["account"], let session = fields["session"],
+      let attempts = fields["attempts"].flatMap({ Int($0) })
+    else { return nil }
+    self.init(client: client, account: AccountID(account), session: SessionID(session))
+    self.attempts = attempts
+    lease = fields["lease"] ?? ""
+    failures = fields["failures"].flatMap { Int($0) } ?? 0
+    failure = fields["failure"]
+    isGivenUp = fields["over"] != nil
+  }
+}
+
+/// A logout that a client was not told of yet, as operators see it.
+public struct WaitingLogout: Sendable, Hashable {
+  public let client: String
+  public let session: SessionID
+  public let endedAt: UnixTime
+  /// How often the client could not be told.
+  public let failures: Int
+  /// When the next attempt is made; `nil` if it was given up.
+  public let nextAt: UnixTime?
+  /// Why the last attempt failed; `nil` before the first one.
+  public let failure: String?
+}
+
+extension Registry {
+  /// Ends the work for a job that was done, or that concerns no client.
+  package func finish(_ claimed: ClaimedJob<LogoutJob>, now: UnixTime) async throws(RegistryError) {
+    do throws(RegistryStoreError) {
+      _ = try await store.write([.removeFact(claimed.fact.id, expecting: claimed.fact.revision)], events: [])
+    } catch {
+      // Another worker has it by now.
+      guard error == .conflict || error == .notFound else { throw RegistryError(error) }
+    }
+  }
+
+  /// Records a failed attempt.
+  ///
+  /// - Parameter later: when the next one is made; `nil` gives the job up.
+  package func fail(
+    _ claimed: ClaimedJob<LogoutJob>, because failure: String, until later: UnixTime?
+  ) async throws(RegistryError) {
+    var job = claimed.job
+    job.failures += 1
+    job.failure = failure.displayable(limit: 200)
+    job.isGivenUp = later == nil
+    _ = try await change(claimed) { fact in
+      fact.payload = PayloadCoding.text(job)
+      fact.dueAt = later
+    }
+  }
+
+  /// Returns the logouts that a client was not told of yet, the oldest first.
+  public func waitingLogouts(of client: String, now: UnixTime) async throws(RegistryError) -> [WaitingLogout] {
+    let facts = try await reading { () throws(RegistryStoreError) in try await store.facts(.logout, subject: client) }
+    return facts.filter { $0.expiresAt > now }.compactMap { fact in
+      PayloadCoding.value(LogoutJob.self, fact.payload).map { job in
+        WaitingLogout(
+          client: job.client, session: job.session, endedAt: fact.createdAt, failures: job.failures,
+          nextAt: fact.dueAt, failure: job.failure)
+      }
+    }
+  }
+}

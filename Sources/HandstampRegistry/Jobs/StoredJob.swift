@@ -1,0 +1,94 @@
+package import HandstampCore
+import HandstampSupport
+
+/// Something that a server still has to do, such as to send a mail, stored as a fact until it is done. One worker claims it; if that
+/// one dies, another does it later.
+package protocol StoredJob: StoredPayload, Sendable, Hashable {
+  static var kind: RegistryFact.Kind { get }
+  /// How often it was claimed.
+  var attempts: Int { get set }
+  /// Drawn by each claim, so that a worker whose lease has passed notices that another has the job.
+  var lease: String { get set }
+}
+
+/// A job that one worker may do until its lease passes.
+package struct ClaimedJob<Job: StoredJob>: Sendable, Hashable {
+  /// As it is stored.
+  var fact: RegistryFact
+  package let job: Job
+
+  /// When it was stored.
+  package var createdAt: UnixTime { fact.createdAt }
+}
+
+extension Registry {
+  /// When a job that this version does not understand is looked at again.
+  private static var deferral: Duration { .seconds(3600) }
+
+  /// Returns at most `limit` jobs to be done at `now` or earlier, the most overdue first.
+  package func dueJobs<Job: StoredJob>(
+    _ type: Job.Type, at now: UnixTime, limit: Int
+  ) async throws(RegistryError) -> [RegistryFact] {
+    try await reading { () throws(RegistryStoreError) in try await store.dueFacts(Job.kind, at: now, limit: limit) }
+  }
+
+  /// Claims a job until `lease`; then another worker may. Returns `nil` if another has it, or if this version does not understand
+  /// it.
+  package func claim<Job: StoredJob>(
+    _ fact: RegistryFact, as type: Job.Type, until lease: UnixTime, now: UnixTime
+  ) async throws(RegistryError) -> ClaimedJob<Job>? {
+    var source = source
+    var next = fact
+    guard var job = PayloadCoding.value(Job.self, fact.payload) else {
+      next.dueAt = now.advanced(by: Registry.deferral)
+      _ = try await replace(fact, by: next)
+      return nil
+    }
+    job.attempts += 1
+    job.lease = Base64URL.encode(randomBytes(9, from: &source))
+    next.dueAt = lease
+    next.payload = PayloadCoding.text(job)
+    guard try await replace(fact, by: next) else { return nil }
+    next.revision += 1
+    return ClaimedJob(fact: next, job: job)
+  }
+
+  /// Has a job done later, because it could not be done now.
+  package func postpone<Job: StoredJob>(_ claimed: ClaimedJob<Job>, until later: UnixTime) async throws(RegistryError) {
+    _ = try await change(claimed) { $0.dueAt = later }
+  }
+
+  /// Changes a job that is still claimed by the same worker. Returns `nil` if it is not.
+  func change<Job: StoredJob>(
+    _ claimed: ClaimedJob<Job>, with more: [RegistryChange] = [], _ change: (inout RegistryFact) -> Void
+  ) async throws(RegistryError) -> ClaimedJob<Job>? {
+    var claimed = claimed
+    for _ in 0..<Registry.attempts {
+      var next = claimed.fact
+      change(&next)
+      if try await replace(claimed.fact, by: next, with: more) {
+        next.revision += 1
+        return ClaimedJob(fact: next, job: claimed.job)
+      }
+      // Another request for the same job has written it again, without a change.
+      guard let stored = try await fact(claimed.fact.id), stored.payload == claimed.fact.payload else { return nil }
+      claimed.fact = stored
+    }
+    throw Registry.contention
+  }
+
+  /// Returns `false` if the stored fact is no longer `fact`.
+  private func replace(
+    _ fact: RegistryFact, by next: RegistryFact, with more: [RegistryChange] = []
+  ) async throws(RegistryError) -> Bool {
+    do throws(RegistryStoreError) {
+      _ = try await store.write(more + [.replaceFact(next, expecting: fact.revision)], events: [])
+      return true
+    } catch {
+      switch error {
+      case .conflict, .notFound: return false
+      case .alreadyExists, .unavailable: throw RegistryError(error)
+      }
+    }
+  }
+}

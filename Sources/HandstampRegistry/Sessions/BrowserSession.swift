@@ -1,0 +1,89 @@
+public import HandstampCore
+
+/// A browser that is signed in on the server's own pages, or a browser application, which gets a cookie instead of tokens.
+///
+/// It is one of the account's sessions: listed, limited and ended like those of devices.
+public struct BrowserSession: Sendable, Hashable {
+  public var account: AccountRecord
+  public var row: SessionRow
+
+  /// When the user last proved to be the account's owner in this browser.
+  public var authenticatedAt: UnixTime { row.authenticatedAt }
+
+  /// The changes that let a write fail if the session has ended in the meantime, or the account has changed.
+  var expectations: [RegistryChange] {
+    [.expectSession(row.id), .expectAccount(account.id, revision: account.revision)]
+  }
+}
+
+/// The result of a sign-in in a browser. The cookie goes to the browser and is not stored.
+public struct NewBrowserSession: Sendable, Hashable {
+  public var session: BrowserSession
+  public var cookie: Secret
+  /// The events of the sessions that were replaced, followed by those of the new one.
+  public var events: [StoredEvent]
+}
+
+extension Registry {
+  /// Signs in a browser to an account whose password or other credential was checked against exactly this record.
+  ///
+  /// An earlier session of the same browser and account ends as `replaced`. Sessions of clients that the user has signed in to with
+  /// this browser go on.
+  ///
+  /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check.
+  public func beginBrowserSession(
+    of account: AccountRecord, on browser: DeviceInfo, now: UnixTime
+  ) async throws(RegistryError) -> NewBrowserSession {
+    let new = try await createSession(
+      for: account, device: browser, origin: SessionOrigin(kind: .browser), with: [], now: now)
+    return browserSession(of: new)
+  }
+
+  func browserSession(of new: NewSession) -> NewBrowserSession {
+    NewBrowserSession(
+      session: BrowserSession(account: new.account, row: new.row), cookie: cookie(of: new.row), events: new.events)
+  }
+
+  /// Returns the live session that a cookie belongs to; `nil` if there is none, or a newer cookie has replaced this one.
+  ///
+  /// A cookie made with a key that this server does not have counts as none: unlike an app, a browser cannot try again later, and
+  /// may have the cookie of another server that had this address before.
+  public func browserSession(_ presented: Secret, now: UnixTime) async throws(RegistryError) -> BrowserSession? {
+    guard case .genuine(let claims) = mint.read(browserCookie: presented),
+      let row = try await session(claims.session.id, now: now), row.kind == .browser, row.counter == claims.counter,
+      let account = try await account(row.account), account.closedAt == nil
+    else { return nil }
+    return BrowserSession(account: account, row: row)
+  }
+
+  /// Records that the user of a browser has proved again to be the account's owner.
+  ///
+  /// - Returns: the session with its new cookie; former ones no longer count (OWASP ASVS 7.2.4).
+  /// - Throws: ``RegistryError/notFound`` if the session has ended.
+  public func reauthenticated(
+    _ session: BrowserSession, now: UnixTime
+  ) async throws(RegistryError) -> NewBrowserSession {
+    let row = try await change(session.row.id, of: session.account.id, now: now) { row in
+      row.counter += 1
+      row.authenticatedAt = now
+      row.rotatedAt = now
+      row.lastSeenAt = max(row.lastSeenAt, now)
+    }
+    return NewBrowserSession(
+      session: BrowserSession(account: session.account, row: row), cookie: cookie(of: row), events: [])
+  }
+
+  private func cookie(of row: SessionRow) -> Secret { mint.browserCookie(for: row.session, counter: row.counter) }
+
+  /// Returns the sessions of clients that depend on the sign-in of browsers among `rows`, without those among `rows`.
+  func dependents(of rows: [SessionRow]) async throws(RegistryStoreError) -> [SessionRow] {
+    var found: [SessionRow] = []
+    let known = Set(rows.map(\.id))
+    for browser in rows where browser.kind == .browser {
+      found += try await store.sessions(of: browser.account).filter {
+        $0.client?.browser == browser.device.id && !known.contains($0.id)
+      }
+    }
+    return found
+  }
+}

@@ -1,0 +1,87 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Logging
+
+/// Does the jobs of one kind that wait in the store, several at a time. A job that it has claimed is another server's only after a
+/// while; so one is done twice only if a server dies, or cannot write, between doing it and noting that.
+struct JobWorker<Job: StoredJob>: Sendable {
+  let bell: JobBell
+  let registry: Registry
+  let clock: ServerClock
+  let errors: ErrorMapper
+  let logger: Logger
+  /// How often the store is looked at without a signal: for jobs of other servers, and of those that died.
+  let interval: Duration
+  /// How many jobs are done at once.
+  let width: Int
+  /// How long a job is claimed.
+  let lease: Duration
+  /// Called before each look.
+  var tidy: @Sendable () async -> Void = {}
+  let perform: @Sendable (ClaimedJob<Job>) async -> Void
+
+  /// Works until the server shuts down, and the jobs that were begun are done.
+  func run() async {
+    await bell.withSignals { signals in
+      await withDiscardingTaskGroup { group in await work(at: signals, in: &group) }
+    }
+  }
+
+  private func work(at signals: AsyncStream<JobBell.Signal>, in group: inout DiscardingTaskGroup) async {
+    var running = 0
+    var timer: Task<Void, Never>?
+    defer { timer?.cancel() }
+    for await signal in signals {
+      switch signal {
+      case .look: break
+      case .finished: running -= 1
+      }
+      guard !bell.isStopping else { continue }
+      let waiters = bell.takeWaiters()
+      await tidy()
+      var pause = interval
+      do throws(RegistryError) {
+        while running < width {
+          let now = clock.now
+          let soon = try await registry.dueJobs(Job.self, at: now.advanced(by: interval), limit: width - running)
+          let due = soon.compactMap { fact in fact.dueAt.map { (fact, at: $0) } }
+          if let next = due.first?.at, next > now { pause = next.since(now) }
+          let ready = due.filter { $0.at <= now }
+          guard !ready.isEmpty else { break }
+          for (fact, _) in ready {
+            // Another server may have been faster.
+            guard let job = try await registry.claim(fact, as: Job.self, until: now.advanced(by: lease), now: now)
+            else { continue }
+            running += 1
+            group.addTask {
+              await perform(job)
+              bell.signal(.finished)
+            }
+          }
+        }
+      } catch {
+        errors.report(error, logger: logger)
+      }
+      timer?.cancel()
+      timer = Task { [bell, pause] in
+        guard (try? await Task.sleep(for: pause)) != nil else { return }
+        bell.signal(.look)
+      }
+      if running == 0 { for waiter in waiters { waiter.resume() } } else { bell.keep(waiters) }
+    }
+  }
+}
+
+/// The time between two attempts at a job.
+struct JobPause: Sendable {
+  /// The pause after the first failure, doubled after each further one.
+  let first: Duration
+  let longest: Duration
+
+  /// Exponential, and at random between half of that and the whole, so that many jobs are not tried at once.
+  func after(attempts: Int) -> Duration {
+    min(first * (1 << min(max(attempts - 1, 0), 20)), longest) * Double.random(in: 0.5...1)
+  }
+}
+#endif

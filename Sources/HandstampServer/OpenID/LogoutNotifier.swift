@@ -1,0 +1,169 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+import Logging
+import ServiceLifecycle
+
+/// Tells OpenID Connect clients that sessions have ended (OpenID Connect Back-Channel Logout 1.0), see ``JobWorker``. What could not be
+/// delivered is tried again for a day.
+struct LogoutNotifier: Service, CustomStringConvertible {
+  /// How often the store is looked at for sessions that other servers, or an operator's command, have ended.
+  private static let interval = Duration.seconds(1)
+  private static let pause = JobPause(first: .seconds(1), longest: .seconds(3600))
+  /// How long after the end of its session a client is still told.
+  private static let patience = Duration.seconds(24 * 3600)
+  /// How often a client is told that answers that the request is not valid, in case that a proxy or a deployment is to blame.
+  private static let mostRefusals = 5
+  /// How long a client may take to answer.
+  private static let timeout = Duration.seconds(5)
+  private static let width = 64
+
+  let desk: LogoutDesk
+  let registry: Registry
+  let clients: ClientDirectory
+  let tokens: IDTokens
+  /// `nil` if no client is to be told.
+  let transport: (any Transport)?
+  let clock: ServerClock
+  let metrics: ServerMetrics
+  let errors: ErrorMapper
+  let logger: Logger
+  /// The notifier with the settings in use, if they were replaced.
+  let successor: @Sendable () -> LogoutNotifier?
+
+  /// The name of the service in logs.
+  var description: String { "LogoutNotifier" }
+
+  func run() async throws {
+    await JobWorker<LogoutJob>(
+      bell: desk.bell, registry: registry, clock: clock, errors: errors, logger: logger,
+      interval: LogoutNotifier.interval, width: LogoutNotifier.width, lease: LogoutNotifier.timeout * 4
+    ) { job in await (successor() ?? self).deliver(job) }.run()
+  }
+
+  private func deliver(_ claimed: ClaimedJob<LogoutJob>) async {
+    do throws(RegistryError) {
+      guard let client = clients[claimed.job.client], let uri = client.backChannelLogoutURI, let transport else {
+        return try await registry.finish(claimed, now: clock.now)
+      }
+      // One client that is slow or down must not keep the others waiting.
+      let place: LogoutDesk.Place
+      do throws(LogoutDesk.Busy) { place = try desk.place(for: client.id) } catch {
+        return try await registry.postpone(claimed, until: clock.now.advanced(by: error.pause))
+      }
+      let failure = await failure(of: claimed.job, for: client, at: uri, with: transport)
+      place.leave(hasFailed: failure != nil)
+      guard let failure else {
+        metrics.update { $0.logoutsSent += 1 }
+        return try await registry.finish(claimed, now: clock.now)
+      }
+      try await retry(claimed, after: failure)
+    } catch {
+      errors.report(error, logger: logger)
+    }
+  }
+
+  private struct Failure {
+    var words: String
+    /// Whether the client has refused the request itself.
+    var isRefusal = false
+  }
+
+  /// Returns why a client could not be told; `nil` if it was.
+  private func failure(
+    of job: LogoutJob, for client: ConfiguredClient, at uri: String, with transport: any Transport
+  ) async -> Failure? {
+    var random = SystemRandomNumberGenerator()
+    // Another one for each attempt: a client that has seen one before refuses it.
+    let id = Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+    guard
+      let token = try? tokens.logout(
+        of: job.session, job.account, for: client, id: id, at: clock.read().forTokens)
+    else { return Failure(words: "the logout token cannot be signed") }
+    let request = TransportRequest(
+      method: "POST", url: uri, headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],
+      body: Array("logout_token=\(token)".utf8), timeout: LogoutNotifier.timeout, maximumResponseSize: 65_536)
+    do throws(TransportError) {
+      let status = try await transport.send(request).status
+      switch status {
+      case 200..<300: return nil
+      case 400..<500: return Failure(words: "it answered \(status)", isRefusal: ![408, 425, 429].contains(status))
+      default: return Failure(words: "it answered \(status)")
+      }
+    } catch { return Failure(words: "\(error)") }
+  }
+
+  private func retry(_ claimed: ClaimedJob<LogoutJob>, after failure: Failure) async throws(RegistryError) {
+    let failures = claimed.job.failures + 1
+    let pause = LogoutNotifier.pause.after(attempts: failures)
+    let next = clock.now.advanced(by: pause)
+    let isOver =
+      next.since(claimed.createdAt) >= LogoutNotifier.patience
+      || failure.isRefusal && failures >= LogoutNotifier.mostRefusals
+    metrics.update {
+      $0.logoutsFailed += 1
+      if isOver { $0.logoutsAbandoned += 1 }
+    }
+    let metadata: Logger.Metadata = [
+      "handstamp.client": "\(claimed.job.client)", "handstamp.session": "\(claimed.job.session)",
+      "handstamp.attempts": "\(failures)", "handstamp.cause": "\(failure.words)",
+    ]
+    if isOver {
+      logger.error("A client could not be told that a session has ended, it is given up", metadata: metadata)
+    } else {
+      logger.warning("A client could not be told that a session has ended, it is tried again", metadata: metadata)
+    }
+    try await registry.fail(claimed, because: failure.words, until: isOver ? nil : next)
+  }
+}
+
+/// Who is being told at the moment, on this server.
+final class LogoutDesk: Sendable {
+  /// How many requests to one client are in flight.
+  private static let most = 16
+  /// How many failures in a row show that a client is down; then it is asked by one request at a time.
+  private static let patience = 3
+
+  private struct Line {
+    var running = 0
+    var failures = 0
+  }
+
+  let bell = JobBell()
+  private let lines = Locked<[String: Line]>([:])
+
+  /// The right to send one request.
+  struct Place: Sendable {
+    fileprivate let client: String
+    fileprivate let desk: LogoutDesk
+
+    func leave(hasFailed: Bool) {
+      desk.lines.withLock { lines in
+        lines[client]?.running -= 1
+        if hasFailed { lines[client]?.failures += 1 } else { lines[client]?.failures = 0 }
+      }
+    }
+  }
+
+  /// Enough requests to the client are in flight.
+  struct Busy: Error {
+    /// When to look again.
+    var pause: Duration
+  }
+
+  func place(for client: String) throws(Busy) -> Place {
+    let busy = lines.withLock { lines -> Busy? in
+      let line = lines[client, default: Line()]
+      let isDown = line.failures >= LogoutDesk.patience
+      guard line.running < (isDown ? 1 : LogoutDesk.most) else {
+        return Busy(pause: isDown ? .seconds(5) : .milliseconds(100))
+      }
+      lines[client, default: Line()].running += 1
+      return nil
+    }
+    if let busy { throw busy }
+    return Place(client: client, desk: self)
+  }
+}
+#endif

@@ -1,0 +1,108 @@
+#if Server
+import HandstampCore
+import HandstampPages
+import HandstampRegistry
+import Hummingbird
+import Logging
+
+/// `/oauth/logout`: a client has its user signed out (OpenID Connect RP-Initiated Logout 1.0).
+struct LogoutPageController: Sendable {
+  let clients: ClientDirectory
+  let idTokens: IDTokens
+  let web: WebSessions
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    routes.get("/oauth/logout", use: show)
+    routes.post("/oauth/logout", use: answer)
+  }
+
+  /// A client's request.
+  private struct Ask {
+    var client: ConfiguredClient?
+    /// What its ID token says.
+    var hint: IDTokens.Hint?
+    /// Where the browser goes in the end; `nil` for a page of this server.
+    var target: String?
+  }
+
+  @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let visit = try await web.visit(request, context.logger)
+    let ask = try ask(request.uri.query ?? "")
+    guard let user = visit.web else { return done(ask, visit) }
+    if let hint = ask.hint, hint.account == user.account.id, try await isOf(hint.session, user) {
+      return try await signOut(ask, visit, context.logger)
+    }
+    return confirmPage(ask, visit)
+  }
+
+  /// The form of the page; or the request of a client, which may be a form, too (section 2). That comes from another site, without
+  /// cookies, so the browser is sent on.
+  @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: web.formLimit)
+    let form = try FormBody(body.readableBytesView)
+    guard form["csrf"] != nil else {
+      return .seeOther(web.issuer + "/oauth/logout?" + form.encoded(leaving: []))
+    }
+    let visit = try await web.visit(request, form: form, context.logger)
+    let ask = try ask(request.uri.query ?? "")
+    switch form["action"] {
+    case "sign-out": return try await signOut(ask, visit, context.logger)
+    case "stay": return .seeOther(web.issuer + "/")
+    default: return web.unknownAction(visit)
+    }
+  }
+
+  private func ask(_ query: String) throws(Problem) -> Ask {
+    let fields: FormBody
+    do throws(FormBody.Fault) { fields = try FormBody(Array(query.utf8)) } catch {
+      throw .invalidRequest("The app's request is not valid: a parameter is repeated or malformed.")
+    }
+    let hint = fields["id_token_hint"].flatMap(idTokens.hint)
+    let named = fields["client_id"]
+    guard named == nil || hint == nil || named == hint?.client else {
+      throw .invalidRequest("The app's request is not valid: its ID token belongs to another app.")
+    }
+    let client = (named ?? hint?.client).flatMap { clients[$0] }
+    var target: String?
+    if let address = fields["post_logout_redirect_uri"] {
+      // Only exact matches, or anyone could send a browser anywhere with an address of this server (section 3).
+      guard let client, client.postLogoutRedirectURIs.contains(where: { $0.utf8.elementsEqual(address.utf8) }) else {
+        throw .invalidRequest("The app's return address is not registered with this server.")
+      }
+      target = AuthorizationRequest.withQuery(address, [("state", fields["state"])])
+    }
+    return Ask(client: client, hint: hint, target: target)
+  }
+
+  /// Returns whether a client's session depends on the sign-in in this browser: then its ID token shows that the user was signed in
+  /// to the client here, and need not be asked.
+  private func isOf(_ session: SessionID, _ user: BrowserSession) async throws -> Bool {
+    let row = try await web.registry.storedSession(session)
+    return row?.account == user.account.id && row?.client?.browser == user.row.device.id
+  }
+
+  private func signOut(_ ask: Ask, _ visit: Visit, _ logger: Logger) async throws -> Response {
+    // The client's own session may outlast the browser's, but its user wants to be signed out.
+    if let hint = ask.hint, hint.account == visit.account?.id {
+      try await web.end(hint.session, of: hint.account, logger)
+    }
+    return try await web.signOut(by: visit, backTo: ask.target ?? web.issuer + "/oauth/logout", logger)
+  }
+
+  private func done(_ ask: Ask, _ visit: Visit) -> Response {
+    if let target = ask.target { return .seeOther(target) }
+    return web.show(
+      .message(
+        "signed_out", icon: "sign-out",
+        to: [PageAction(text: "action.sign_in", href: web.pages.base + "/sign-in", isPrimary: false)]), visit)
+  }
+
+  private func confirmPage(_ ask: Ask, _ visit: Visit) -> Response {
+    var page = Page(name: "logout", title: "logout.title", leadsTo: ask.target)
+    page.context = [
+      "app": ask.client.map { .object(["name": .text($0.name)]) }, "person": visit.account?.person,
+    ]
+    return web.show(page, visit)
+  }
+}
+#endif

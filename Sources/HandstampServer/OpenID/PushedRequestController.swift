@@ -1,0 +1,48 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Hummingbird
+
+/// `/oauth/par`: a client sends its authorization request to the server itself (RFC 9126).
+struct PushedRequestController: Sendable {
+  let registry: Registry
+  let authentication: ClientAuthentication
+  let limits: RequestLimits
+  let clock: ServerClock
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    routes.post("/oauth/par", use: push)
+  }
+
+  @concurrent func push(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let (form, caller) = try await authentication.call(request, context)
+    guard let client = caller.client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
+    try limits.take(.devices, from: limits.client(of: request, context), about: client.id)
+    let parameters = form.encoded(leaving: ["client_secret"])
+    // Refused now rather than in the browser (section 2.1).
+    do throws(AuthorizationRequest.Fault) {
+      _ = try AuthorizationRequest(parameters, of: client)
+    } catch {
+      switch error {
+      case .page(let words): throw OAuthError.invalidRequest(words)
+      case .answer(_, _, let error, let words): throw OAuthError(error, description: words)
+      }
+    }
+    let reference = try await registry.push(parameters: parameters, of: client.id, now: clock.now)
+    var json = JSONText()
+    json.add("request_uri", PushedReference.prefix + reference.secret.withExposed { $0 })
+    json.add("expires_in", PushedRequest.life.components.seconds)
+    return .oauth(json, status: .created)
+  }
+}
+
+/// The `request_uri` of a pushed request (RFC 9126 section 2.2).
+enum PushedReference {
+  static let prefix = "urn:ietf:params:oauth:request_uri:"
+
+  /// Returns the secret part of a reference; `nil` for any other text.
+  static func secret(_ uri: String) -> Secret? {
+    uri.hasPrefix(prefix) ? Secret(String(uri.dropFirst(prefix.count))) : nil
+  }
+}
+#endif

@@ -1,0 +1,53 @@
+#if Server
+import HandstampCore
+import HandstampPages
+import HandstampRegistry
+import Hummingbird
+
+/// `/account/apps`: which applications a person allows what.
+struct AppsPageController: Sendable {
+  let pages: AccountPages
+  let clients: ClientDirectory
+  private var web: WebSessions { pages.web }
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    routes.get("/account/apps") { try await pages.call($0, $1) { try await show($0) } }
+    routes.post("/account/apps") { try await pages.call($0, $1, remove) }
+  }
+
+  private func show(_ call: AccountPages.Call, notice: PageNotice? = nil) async throws -> Response {
+    let (dates, language) = (web.dates(call.visit), call.visit.place.language)
+    let rows = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
+    let consents = try await web.registry.consents(of: call.account.id, now: web.clock.now)
+    var page = Page(name: "account_apps", title: "account_apps.title", notice: notice, section: .apps)
+    page.context["apps"] = .list(
+      consents.map { consent in
+        let used = rows.filter { $0.client?.id == consent.client }.map(\.lastSeenAt).max()
+        return .object([
+          "id": .text(consent.client), "name": .text(name(of: consent)),
+          "scopes": .list(
+            consent.scopes.map { scope in
+              .text(
+                web.pages.library.text("scope.\(scope)", in: language)
+                  ?? web.pages.text(PageText("scope.other", ["scope": .text(scope)]), in: language))
+            }),
+          "since": dates.relative(consent.givenAt), "used": used.map { dates.relative($0) },
+        ])
+      })
+    return pages.show(page, call)
+  }
+
+  private func name(of consent: Consent) -> String { clients[consent.client]?.name ?? consent.name }
+
+  @concurrent private func remove(_ call: AccountPages.Call) async throws -> Response {
+    guard call.visit.action == "remove", let id = call.visit.form?["app"] else { return web.unknownAction(call.visit) }
+    guard let consent = try await web.registry.consent(of: call.account.id, to: id, now: web.clock.now) else {
+      return try await show(call)
+    }
+    let outcome = try await pages.registry(call).withdrawConsent(of: call.account.id, to: id, now: web.clock.now)
+    web.journal.ended(outcome, logger: call.logger)
+    let app: PageValue = .object(["name": .text(name(of: consent))])
+    return try await show(call, notice: .good(PageText("notice.app_removed", ["app": app])))
+  }
+}
+#endif

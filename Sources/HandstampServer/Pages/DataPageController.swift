@@ -1,0 +1,94 @@
+#if Server
+import HandstampCore
+import HandstampPages
+import HandstampRegistry
+import Hummingbird
+import NIOCore
+
+/// `/account/data`: a person takes the stored data along, or deletes the account.
+struct DataPageController: Sendable {
+  let pages: AccountPages
+  let accounts: any Accounts
+  let metrics: ServerMetrics
+  /// Returns everything that is stored about a person.
+  let export: @Sendable (AccountID, AuditActor) async throws -> [UInt8]
+  private var web: WebSessions { pages.web }
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    routes.get("/account/data") { try await pages.call($0, $1) { show($0) } }
+    routes.post("/account/data") { try await pages.call($0, $1, download) }
+    routes.get("/account/delete") { try await pages.call($0, $1) { deletePage($0) } }
+    routes.post("/account/delete") { try await pages.call($0, $1, delete) }
+  }
+
+  private func show(_ call: AccountPages.Call, notice: PageNotice? = nil) -> Response {
+    pages.show(Page(name: "account_data", title: "account_data.title", notice: notice, section: .data), call)
+  }
+
+  @concurrent private func download(_ call: AccountPages.Call) async throws -> Response {
+    guard call.visit.action == "download" else { return web.unknownAction(call.visit) }
+    if let proof = pages.proofPage(call) { return proof }
+    do throws(Problem) {
+      // It reads the whole audit log.
+      try web.limits.take(.codes, from: call.client, about: call.account.id.rawValue)
+    } catch { return show(call, notice: web.notice(of: error, call.visit)) }
+    let json = try await export(call.account.id, .owner(from: call.client.text))
+    return Response(
+      status: .ok,
+      headers: [
+        .contentType: "application/json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+        .contentDisposition: "attachment; filename=\"account.json\"",
+      ], body: .init(byteBuffer: ByteBuffer(bytes: json)))
+  }
+
+  private func deletePage(
+    _ call: AccountPages.Call, errors: [String: PageText] = [:], notice: PageNotice? = nil
+  ) -> Response {
+    var page = Page(name: "delete", title: "delete.title", errors: errors, notice: notice, section: .data)
+    page.context = [
+      "email": .text(call.account.email?.typed ?? call.account.shownName),
+      "typed_email": .text(
+        ifPresent: call.visit.form?["typed_email"].map { String($0.prefix(EmailAddress.maxLength)) }),
+      "has_password": .flag(if: call.account.passwordHash != nil),
+    ]
+    return pages.show(page, call)
+  }
+
+  @concurrent private func delete(_ call: AccountPages.Call) async throws -> Response {
+    guard call.visit.action == "delete" else { return web.unknownAction(call.visit) }
+    let (form, account) = (call.visit.form, call.account)
+    let typed = form?["typed_email"].flatMap { EmailAddress(composed: $0) }
+    guard typed?.normalized == account.email?.normalized else {
+      return deletePage(call, errors: ["typed_email": "field_error.email_other"])
+    }
+    if account.passwordHash != nil {
+      guard let email = account.email, let password = form?.password("password") else {
+        return deletePage(call, errors: ["password": "field_error.password_missing"])
+      }
+      do {
+        _ = try await accounts.account(
+          PasswordAttempt(
+            email: email, password: password, device: call.visit.browser.id, client: call.client, logger: call.logger))
+      } catch {
+        let problem = web.errors.problem(for: error, logger: call.logger)
+        guard problem.status != .unauthorized else {
+          return deletePage(call, errors: ["password": "field_error.password_wrong"])
+        }
+        return deletePage(call, notice: web.notice(of: problem, call.visit))
+      }
+    } else if let proof = pages.proofPage(call) {
+      return proof
+    }
+    guard let stored = try await web.registry.account(account.id) else { throw RegistryError.notFound }
+    let outcome = try await pages.registry(call).deleteAccount(stored, now: web.clock.now)
+    web.journal.ended(outcome, logger: call.logger)
+    web.journal.changed(account.id)
+    metrics.update { $0.accountsDeleted += 1 }
+    var visit = call.visit
+    visit.web = nil
+    var page = Page.message("deleted", to: [])
+    page.cookies = [Cookie(name: Cookie.session, value: nil)]
+    return web.show(page, visit)
+  }
+}
+#endif

@@ -1,0 +1,131 @@
+#if Server
+import HandstampCore
+import HandstampPages
+import HandstampRegistry
+import Hummingbird
+import Logging
+
+/// `/account/devices`: where a person is signed in. With script, the list follows what happens.
+struct DevicesPageController: Sendable {
+  let pages: AccountPages
+  let heartbeat: Duration
+  let streams: EventStreamLimits
+  private var web: WebSessions { pages.web }
+  /// How long a stream lasts; browsers reconnect.
+  private static let longest = Duration.seconds(600)
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    routes.get("/account/devices") { try await pages.call($0, $1) { try await show($0) } }
+    routes.post("/account/devices") { try await pages.call($0, $1, end) }
+    routes.get("/account/devices/list", use: list)
+    routes.get("/account/devices/events", use: events)
+    routes.get("/account/devices/end") { try await pages.call($0, $1) { try await confirmPage($0) } }
+    routes.post("/account/devices/end") { try await pages.call($0, $1, endOthers) }
+  }
+
+  private func show(_ call: AccountPages.Call, notice: PageNotice? = nil) async throws -> Response {
+    var page = Page(name: "account_devices", title: "account_devices.title", notice: notice, section: .devices)
+    page.context = [
+      "live": .text(web.pages.base + "/account/devices/events"),
+      "fragment": .text(web.pages.base + "/account/devices/list"), "devices": try await devices(call.user, call.visit),
+    ]
+    return pages.show(page, call)
+  }
+
+  private func devices(_ user: BrowserSession, _ visit: Visit) async throws -> PageValue {
+    let dates = web.dates(visit)
+    let rows = try await web.registry.sessions(of: user.account.id, now: web.clock.now)
+    // This browser comes first.
+    let ordered = rows.filter { $0.id == user.row.id } + rows.filter { $0.id != user.row.id }
+    return .list(
+      ordered.map { row in
+        .object([
+          "id": .text(row.id.rawValue), "icon": .text(row.icon), "name": .text(row.shownName),
+          "is_current": .flag(if: row.id == user.row.id), "seen": dates.relative(row.lastSeenAt),
+          "signed_in": dates.relative(row.createdAt),
+        ])
+      })
+  }
+
+  /// The list alone, for the page's script.
+  @concurrent func list(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let visit = try await web.visit(request, context.logger)
+    guard let user = visit.web else { return Response(status: .unauthorized) }
+    var page = Page(name: "devices_list", title: "account_devices.title")
+    page.context["devices"] = try await devices(user, visit)
+    return web.pages.fragment(page, to: visit.reader)
+  }
+
+  /// The account's events, for the page's script.
+  @concurrent func events(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let newest = try await web.registry.lastEventID()
+    let visit = try await web.visit(request, context.logger)
+    guard let user = visit.web else { return Response(status: .unauthorized) }
+    let session = AuthenticatedSession(
+      account: user.account.id, id: user.row.id,
+      tokenExpiresAt: web.clock.now.advanced(by: DevicesPageController.longest))
+    let last = request.headers[.lastEventID].flatMap { Int64($0) }.map { min(EventID(rawValue: max(0, $0)), newest) }
+    let channel = context.channel
+    let stream = EventStream(
+      session: session, cursor: last ?? newest, life: DevicesPageController.longest, heartbeat: heartbeat,
+      place: try web.journal.place(for: session, within: streams), eventLoop: channel.eventLoop,
+      metrics: web.journal.metrics, abort: { channel.close(promise: nil) },
+      read: { [registry = web.registry] in try await registry.events(after: $0, of: session.account) })
+    return .events(from: stream, to: request, context, lost: "Event stream ended, store unavailable")
+  }
+
+  @concurrent private func end(_ call: AccountPages.Call) async throws -> Response {
+    guard call.visit.action == "end", let id = call.visit.form?["session"].map({ SessionID($0) }) else {
+      return web.unknownAction(call.visit)
+    }
+    if let proof = pages.proofPage(call) { return proof }
+    var name = ""
+    do throws(RegistryError) {
+      let outcome = try await pages.registry(call).end(id, of: call.account.id, now: web.clock.now)
+      web.journal.ended(outcome, logger: call.logger)
+      name = outcome.ended.first?.shownName ?? ""
+    } catch {
+      // Someone else's, or deleted: the list shows what is left.
+      guard error == .notFound else { throw error }
+    }
+    guard !name.isEmpty else { return try await show(call) }
+    return try await show(call, notice: .good(PageText("notice.session_ended", ["name": .text(name)])))
+  }
+
+  private func confirmPage(_ call: AccountPages.Call) async throws -> Response {
+    if let proof = pages.proofPage(call) { return proof }
+    let rows = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
+    var page = Page(name: "confirm_end", title: "confirm_end.title", section: .devices)
+    page.context["others"] = .list(
+      rows.filter { $0.id != call.user.row.id }.map {
+        .object(["icon": .text($0.icon), "name": .text($0.shownName)])
+      })
+    return pages.show(page, call)
+  }
+
+  @concurrent private func endOthers(_ call: AccountPages.Call) async throws -> Response {
+    guard call.visit.action == "end-others" else { return web.unknownAction(call.visit) }
+    if let proof = pages.proofPage(call) { return proof }
+    let outcome = try await pages.registry(call)
+      .endAll(of: call.account.id, except: call.user.row.id, now: web.clock.now)
+    web.journal.ended(outcome, logger: call.logger)
+    return try await show(call, notice: .good("notice.others_ended"))
+  }
+}
+
+extension SessionRow {
+  /// The name of its device, or what is known of it.
+  var shownName: String { device.name.isEmpty ? client?.id ?? "–" : device.name }
+
+  /// The name of its symbol.
+  fileprivate var icon: String {
+    guard client == nil else { return "app" }
+    switch device.platform.lowercased() {
+    case "web": return "browser"
+    case "ios", "android", "watchos": return "phone"
+    case "linux" where device.name.isEmpty: return "terminal"
+    default: return "computer"
+    }
+  }
+}
+#endif

@@ -1,0 +1,68 @@
+#if Server
+import Foundation
+import HandstampCore
+import HandstampPages
+
+/// Writes times in the words of a language.
+struct PageDates: Sendable {
+  let pages: PageWriter
+  let language: String
+  let now: UnixTime
+
+  /// "3 minutes ago", and a day for what is a week ago.
+  func relative(_ time: UnixTime) -> PageValue {
+    let seconds = now.seconds - time.seconds
+    let words: PageText? =
+      switch seconds {
+      case ..<60: "time.now"
+      case ..<120: "time.minute_ago"
+      case ..<3600: PageText("time.minutes_ago", ["count": .text(String(seconds / 60))])
+      case ..<7200: "time.hour_ago"
+      case ..<86_400: PageText("time.hours_ago", ["count": .text(String(seconds / 3600))])
+      case ..<172_800: "time.yesterday"
+      case ..<604_800: PageText("time.days_ago", ["count": .text(String(seconds / 86_400))])
+      default: nil
+      }
+    guard let words else { return day(time) }
+    return value(time, pages.text(words, in: language))
+  }
+
+  /// "24 November 2026", in UTC.
+  func day(_ time: UnixTime) -> PageValue { value(time, text("date.day", time)) }
+
+  /// "24 November 2026, 14:05 UTC".
+  func minute(_ time: UnixTime) -> PageValue { value(time, text("date.minute", time)) }
+
+  /// "in 5 minutes", for a wait.
+  func wait(_ seconds: Int) -> String {
+    let minutes = (seconds + 59) / 60
+    let words: PageText =
+      switch minutes {
+      case ...1: "time.in_a_minute"
+      case ..<120: PageText("time.in_minutes", ["count": .text(String(minutes))])
+      default: PageText("time.in_hours", ["count": .text(String((minutes + 59) / 60))])
+      }
+    return pages.text(words, in: language)
+  }
+
+  private func value(_ time: UnixTime, _ text: String) -> PageValue {
+    .object(["iso": .text(time.description), "text": .text(text)])
+  }
+
+  private func text(_ key: String, _ time: UnixTime) -> String {
+    var calendar = Calendar(identifier: .gregorian)
+    calendar.timeZone = .gmt
+    let parts = calendar.dateComponents(
+      [.year, .month, .day, .hour, .minute], from: Date(timeIntervalSince1970: Double(time.seconds)))
+    let month = pages.text(PageText("date.month_\(parts.month ?? 1)"), in: language)
+    let clock = String(format: "%d:%02d UTC", parts.hour ?? 0, parts.minute ?? 0)
+    return pages.text(
+      PageText(
+        key,
+        [
+          "day": .text(String(parts.day ?? 0)), "month": .text(month), "year": .text(String(parts.year ?? 0)),
+          "time": .text(clock),
+        ]), in: language)
+  }
+}
+#endif

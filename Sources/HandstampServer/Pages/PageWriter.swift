@@ -1,0 +1,166 @@
+#if Server
+import Foundation
+import HandstampPages
+import HandstampSupport
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// Who reads a page: in which language, and at which address.
+struct PageReader: Sendable {
+  var language: String
+  /// The path and the query of the page, for links to it in other languages.
+  var here: String
+  /// The token of the page's forms; `nil` for a page without.
+  var token: String?
+  /// The name of the signed-in user.
+  var person: String?
+  /// A language that the user has just chosen, to be remembered.
+  var chosen: String?
+}
+
+/// Writes the server's own pages, see ``PageLibrary``.
+struct PageWriter: Sendable {
+  let library: PageLibrary
+  let assets: PageAssets
+  /// The server's public address.
+  let issuer: String
+  /// The path of the issuer, which precedes every route.
+  let base: String
+  private let site: PageContext
+  private let style: String
+  private let script: String
+
+  init(_ settings: PageSettings, issuer: String, mountPath: String) throws(PageSettingsFault) {
+    do throws(PageFault) { library = try PageLibrary(folder: settings.folder) } catch { throw .file("\(error)") }
+    self.issuer = issuer
+    base = mountPath
+    var colors = ""
+    if let accent = settings.accent {
+      guard let color = AccentColor(accent) else { throw .accent(accent) }
+      colors = color.style
+    }
+    var assets = PageAssets()
+    let sheet = library.style.replacingOccurrences(of: "/*BRAND*/", with: colors)
+    style = assets.add(Array(sheet.utf8), type: "text/css; charset=utf-8", stem: "pages", suffix: "css")
+    script = assets.add(
+      Array(library.script.utf8), type: "text/javascript; charset=utf-8", stem: "pages", suffix: "js")
+    var site: PageContext = ["name": .text(settings.name ?? URLComponents(string: issuer)?.host ?? issuer)]
+    let icon = settings.logo ?? PageSettings.Image(bytes: Array(library.icon.utf8), type: "image/svg+xml")
+    let path: PageValue = .text(
+      "\(base)/assets/\(assets.add(icon.bytes, type: icon.type, stem: "icon", suffix: "img"))")
+    site["icon"] = path
+    if settings.logo != nil { site["logo"] = path }
+    if !settings.links.isEmpty {
+      site["links"] = .list(settings.links.map { .object(["text": .text($0.text), "href": .text($0.address)]) })
+    }
+    self.site = site
+    self.assets = assets
+  }
+
+  /// Returns how the user of a browser reads a page.
+  func reader(of request: Request) -> PageReader {
+    let fields = (request.uri.query ?? "").split(separator: "&")
+    let asked = fields.last { $0.hasPrefix("lang=") }.map { String($0.dropFirst("lang=".count)) }
+    let chosen = asked.flatMap { library.languages.contains($0) ? $0 : nil }
+    let kept = request.cookie(Cookie.language).flatMap { library.languages.contains($0) ? $0 : nil }
+    let rest = fields.filter { !$0.hasPrefix("lang=") }.joined(separator: "&")
+    return PageReader(
+      language: chosen ?? kept ?? LanguageChoice.best(request.headers[.acceptLanguage], of: library.languages),
+      here: request.uri.path + "?" + rest, chosen: chosen)
+  }
+
+  func response(_ page: Page, to reader: PageReader) -> Response {
+    let html = library.page(page.name, context(of: page, for: reader), in: reader.language)
+    var response = Response(
+      status: page.status, headers: headers(leadingTo: page.leadsTo),
+      body: .init(byteBuffer: ByteBuffer(string: html)))
+    var cookies = page.cookies
+    if let chosen = reader.chosen {
+      cookies.append(Cookie(name: Cookie.language, value: chosen, life: Cookie.longest))
+    }
+    for cookie in cookies { response.headers.append(HTTPField(name: .setCookie, value: cookie.field)) }
+    return response
+  }
+
+  /// Returns one template without the layout.
+  func fragment(_ page: Page, to reader: PageReader) -> Response {
+    let html = library.fragment(page.name, context(of: page, for: reader), in: reader.language)
+    return Response(status: .ok, headers: headers(leadingTo: nil), body: .init(byteBuffer: ByteBuffer(string: html)))
+  }
+
+  /// Returns a text for a value of a context.
+  func text(_ text: PageText, in language: String) -> String {
+    library.text(text.key, PageContext(dictionaryLiteral: ("site", .object(site))).adding(text.values), in: language)
+      ?? text.key
+  }
+
+  private func context(of page: Page, for reader: PageReader) -> PageContext {
+    let language = reader.language
+    func text(_ text: PageText) -> PageValue { .text(self.text(text, in: language)) }
+    var context = page.context
+    context["lang"] = .text(language)
+    context["title"] = text(page.title)
+    context["site"] = .object(site)
+    context["css"] = .text("\(base)/assets/\(style)")
+    context["js"] = .text("\(base)/assets/\(script)")
+    context["base"] = .text(base)
+    // Base64, which needs no escapes.
+    context["csrf"] = .text(reader.token.map { "<input type=\"hidden\" name=\"csrf\" value=\"\($0)\">" } ?? "")
+    for (name, value) in page.texts { context[name] = text(value) }
+    if !page.errors.isEmpty {
+      var errors: PageContext = [:]
+      for (name, value) in page.errors { errors[name] = text(value) }
+      context["errors"] = .object(errors)
+    }
+    if let notice = page.notice {
+      context["notice"] = .object([
+        "kind": .text(notice.kind.rawValue), "icon": .text(notice.icon), "text": text(notice.text),
+      ])
+    }
+    if page.name == "message" || page.name == "error" {
+      context["actions"] = .list(
+        page.actions.map { action in
+          .object([
+            "text": text(action.text), "href": .text(action.href), "is_primary": .flag(if: action.isPrimary),
+          ])
+        })
+    }
+    if let section = page.section {
+      context["console"] = .object(["person": .text(reader.person ?? ""), "at_\(section.rawValue)": .flag])
+    }
+    context["languages"] = .list(
+      library.languages.map { code in
+        let separator = reader.here.hasSuffix("?") ? "" : "&"
+        return .object([
+          "name": .text(library.text("language.name", in: code) ?? code), "code": .text(code),
+          "is_current": .flag(if: code == language), "href": .text("\(reader.here)\(separator)lang=\(code)"),
+        ])
+      })
+    return context
+  }
+
+  private func headers(leadingTo address: String?) -> HTTPFields {
+    var headers: HTTPFields = [
+      .contentType: "text/html; charset=utf-8", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+      .vary: "Accept-Language, Cookie",
+      .contentSecurityPolicy:
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+        + "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+        + (address.flatMap(PageWriter.source).map { " " + $0 } ?? ""),
+    ]
+    // Not `no-referrer`: browsers would then not send the origin of a form.
+    headers[.referrerPolicy] = "same-origin"
+    headers[.xFrameOptions] = "DENY"
+    headers[.crossOriginOpenerPolicy] = "same-origin"
+    return headers
+  }
+
+  /// Returns the origin of an address, or an app's custom scheme, as a source expression (CSP Level 3, section 2.3.1).
+  private static func source(_ address: String) -> String? {
+    guard let parts = URLComponents(string: address), let scheme = parts.scheme else { return nil }
+    guard ["http", "https"].contains(scheme.lowercased()), let host = parts.host else { return scheme + ":" }
+    return "\(scheme)://\(host)" + (parts.port.map { ":\($0)" } ?? "")
+  }
+}
+#endif

@@ -1,0 +1,53 @@
+#if Server
+import HandstampCore
+import HandstampPages
+import HandstampRegistry
+import Hummingbird
+
+/// `/sign-in` and `/sign-out`, for people who come from no other page.
+struct SignInPageController: Sendable {
+  let web: WebSessions
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    routes.get("/sign-in", use: show)
+    routes.post("/sign-in", use: answer)
+    routes.post("/sign-out", use: signOut)
+  }
+
+  @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let visit = try await web.visit(request, context.logger)
+    let next = NextPage(visit.query?["next"])
+    guard visit.web == nil else { return .seeOther(web.issuer + next.path) }
+    return web.signInPage(visit, .init(next: next.asked))
+  }
+
+  @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let visit = try await web.visit(request, context.logger)
+    let next = NextPage(visit.query?["next"])
+    guard visit.action == "sign-in" else { return web.unknownAction(visit) }
+    return try await web.signIn(by: visit, .init(next: next.asked), request, context) { _ in web.issuer + next.path }
+  }
+
+  @concurrent func signOut(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let visit = try await web.visit(request, context.logger)
+    return try await web.signOut(by: visit, backTo: web.issuer + "/oauth/logout", context.logger)
+  }
+}
+
+/// The page of this server that a sign-in leads to: a path in `?next=`, and never another site.
+struct NextPage: Sendable {
+  /// As it was asked for; `nil` if that cannot be a page of this server.
+  let asked: String?
+
+  init(_ text: String?) {
+    // `//host` and `/\host` are other sites for browsers.
+    let isPath = text.map {
+      $0.hasPrefix("/") && !$0.hasPrefix("//") && !$0.contains("\\") && $0.utf8.count <= 4096
+        && $0.utf8.allSatisfy { (33...126).contains($0) }
+    }
+    asked = isPath == true ? text : nil
+  }
+
+  var path: String { asked ?? "/account" }
+}
+#endif

@@ -1,0 +1,370 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampSupport
+import Testing
+
+@testable import HandstampRegistry
+@testable import HandstampServer
+
+extension Browser {
+  /// Loads where a page leads to.
+  func follow(_ sight: Sight) async throws -> Sight {
+    struct LeadsNowhere: Error { var status: Int }
+    guard sight.status == 303, let location = sight.location, location.hasPrefix(Browser.issuer) else {
+      throw LeadsNowhere(status: sight.status)
+    }
+    return try await get(String(location.dropFirst(Browser.issuer.count)))
+  }
+
+  static let issuer = "https://id.example.org"
+
+  /// Signs in on the page of the server itself.
+  static func signedIn(_ test: TestServer) async throws -> Browser {
+    let browser = Browser(test.client.base)
+    _ = try await browser.signIn(at: "/sign-in?next=%2Faccount")
+    return browser
+  }
+
+  /// Fills in the form of a page.
+  func fill(_ path: String, _ action: String, _ fields: [(String, String)] = []) async throws -> Sight {
+    try await press(action, on: try await get(path), at: path, fields)
+  }
+}
+
+extension Post.Letter {
+  /// The path of the link in the mail.
+  var link: String? {
+    text.split(separator: "\n").first { $0.hasPrefix(Browser.issuer + "/") && $0.contains("token=") }
+      .map { String($0.dropFirst(Browser.issuer.count)) }
+  }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct `A person at a browser` {
+  @Test func `who forgot the password sets a new one by a mailed link`() async throws {
+    let post = Post()
+    try await TestServer.run(mailer: post) { test in
+      let phone = try await test.signUp()
+      let browser = Browser(test.client.base)
+      let signIn = try await browser.get("/sign-in")
+      #expect(signIn.text.contains("href=\"/forgot-password\""))
+      let bad = try await browser.fill("/forgot-password", "send", [("email", "ada")])
+      #expect(bad.text.contains("Enter a full address"))
+      #expect(bad.text.contains("value=\"ada\""))
+      let sent = try await browser.fill("/forgot-password", "send", [("email", "ada@example.org")])
+      let unknown = try await browser.fill("/forgot-password", "send", [("email", "eve@example.org")])
+      #expect(sent.title == "Check your mail")
+      #expect(sent.text.replacing("ada@", with: "eve@").count == unknown.text.count)
+      let link = try #require(try await post.next().link)
+      // Mail programs open links, too.
+      for _ in 0..<2 { #expect(try await Browser(test.client.base).get(link).title == "Choose a new password") }
+      let weak = try await browser.fill(
+        link, "reset", [("token", String(link.split(separator: "=")[1])), ("new_password", "short")])
+      #expect(weak.text.contains("id=\"new_password-error\""))
+      #expect(weak.text.contains("Use at least 8 characters."))
+      let token = String(link.split(separator: "=")[1])
+      let done = try await browser.fill(link, "reset", [("token", token), ("new_password", "a new password 7")])
+      #expect(done.title == "Your password is set")
+      #expect(try await test.client.get("/v1/me", token: phone.access).status == 401)
+      let again = try await browser.get(link)
+      #expect(again.status == 400)
+      #expect(again.title == "This link has expired")
+      #expect(again.text.contains("/forgot-password"))
+      #expect(try await browser.signIn(at: "/sign-in", password: "a new password 7").status == 303)
+    }
+  }
+
+  @Test func `creates an account by a mailed link`() async throws {
+    let post = Post()
+    try await TestServer.run(mailer: post) {
+      $0.signUp = .confirmed
+    } body: { test in
+      let browser = Browser(test.client.base)
+      let empty = try await browser.fill("/sign-up", "sign-up", [("name", " "), ("email", "ada")])
+      #expect(empty.text.contains("Enter a name."))
+      #expect(empty.text.contains("Enter a full address"))
+      let sent = try await browser.fill("/sign-up", "sign-up", [("name", "Ada"), ("email", "ada@example.org")])
+      #expect(sent.title == "Check your mail")
+      let link = try #require(try await post.next().link)
+      let token = String(link.split(separator: "=")[1])
+      let elsewhere = Browser(test.client.base)
+      let done = try await elsewhere.fill(link, "confirm", [("token", token), ("new_password", "a new password 7")])
+      let account = try await elsewhere.follow(done)
+      #expect(account.title == "Profile")
+      #expect(account.text.contains("ada@example.org"))
+      let email = try #require(EmailAddress("ada@example.org"))
+      #expect(try await test.server.registry.account(email: email)?.emailConfirmedAt != nil)
+      let late = try await browser.get(link)
+      #expect(late.title == "This link has expired")
+    }
+  }
+
+  @Test func `creates an account at once where addresses are not confirmed`() async throws {
+    try await TestServer.run { test in
+      let browser = Browser(test.client.base)
+      let fields = [("name", "Ada"), ("email", "ada@example.org"), ("new_password", "a new password 7")]
+      let account = try await browser.follow(
+        try await browser.fill("/sign-up?next=%2Faccount%2Fdevices", "sign-up", fields))
+      #expect(account.title == "Devices")
+      let taken = try await Browser(test.client.base).fill("/sign-up", "sign-up", fields)
+      #expect(taken.text.contains("This address already belongs to an account."))
+      #expect(try await browser.get("/forgot-password").status == 404, "there is no mailer")
+    }
+  }
+
+  @Test func `cannot create an account where that is closed`() async throws {
+    try await TestServer.run {
+      $0.signUp = .closed
+    } body: { test async throws in
+      #expect(try await Browser(test.client.base).get("/sign-up").status == 404)
+      #expect(try await !Browser(test.client.base).get("/sign-in").text.contains("/sign-up"))
+    }
+  }
+
+  @Test func `is asked to sign in, and comes back to the page, and to no other site`() async throws {
+    try await TestServer.run { test in
+      _ = try await test.signUp()
+      let browser = Browser(test.client.base)
+      let asked = try await browser.follow(try await browser.get("/account/apps?x=y"))
+      #expect(asked.title == "Sign in")
+      let path = "/sign-in?next=%2Faccount%2Fapps%3Fx%3Dy"
+      let answer = try await browser.press(
+        "sign-in", on: asked, at: path, [("email", "ada@example.org"), ("password", TestServer.password)])
+      #expect(answer.location == "https://id.example.org/account/apps?x=y")
+      for next in [
+        "https://evil.example.org/", "//evil.example.org/", "/\\evil.example.org", "javascript:alert(1)", "a",
+      ] {
+        #expect(NextPage(next).path == "/account", "\(next)")
+      }
+    }
+  }
+
+  @Test func `reads pages in the language that the browser asks for, or the person chose`() async throws {
+    try await TestServer.run { test in
+      let browser = Browser(test.client.base)
+      #expect(try await browser.get("/sign-in").text.contains("<html lang=\"en\">"))
+      let german = try await browser.get("/sign-in?lang=de")
+      #expect(german.title == "Anmelden")
+      #expect(german.text.contains("<html lang=\"de\">"))
+      #expect(try await browser.get("/sign-in").title == "Anmelden")
+      #expect(german.text.contains("href=\"/sign-in?lang=en\""))
+      #expect(try await browser.get("/sign-in?lang=xx").title == "Anmelden")
+    }
+  }
+
+  @Test func `is shown errors as pages, with a way on`() async throws {
+    try await TestServer.run { test in
+      let browser = Browser(test.client.base)
+      let missing = try await test.client.send("GET", "/nothing", headers: ["Accept": "text/html,*/*"])
+      #expect(missing.status == 404)
+      #expect(missing.text.contains("Page not found"))
+      #expect(missing.text.contains("href=\"/account\""))
+      #expect(try await test.client.get("/nothing").headers["content-type"] == "application/problem+json")
+      let root = try await browser.get("/", headers: ["Accept": "text/html"])
+      #expect(root.status == 303)
+      #expect(root.location == "https://id.example.org/account")
+      let expired = try await browser.post("/sign-in", [("csrf", "x"), ("action", "sign-in")])
+      #expect(expired.status == 403)
+      #expect(expired.text.contains("This form has expired"))
+      let unknown = try await browser.fill("/sign-in", "dance")
+      #expect(unknown.text.contains("This form has expired"))
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct `The pages of an account` {
+  @Test func `change the name`() async throws {
+    try await TestServer.run { test in
+      let phone = try await test.signUp()
+      let browser = try await Browser.signedIn(test)
+      #expect(try await browser.fill("/account", "save", [("name", "  ")]).text.contains("Enter a name."))
+      let long = String(repeating: "x", count: 201)
+      #expect(try await browser.fill("/account", "save", [("name", long)]).text.contains("Use at most 200"))
+      let saved = try await browser.fill("/account", "save", [("name", "Ada <Countess>")])
+      #expect(saved.text.contains("Saved."))
+      #expect(saved.text.contains("Ada &lt;Countess&gt;"))
+      #expect(try await test.client.get("/v1/me", token: phone.access).json["name"] == "Ada <Countess>")
+    }
+  }
+
+  @Test func `list the devices, and sign them out`() async throws {
+    try await TestServer.runOpenID { test in
+      let phone = try await test.signIn(device: "phone")
+      let browser = try await Browser.signedIn(test)
+      _ = try await OAuthApp.party().tokens(browser, at: test)
+      let page = try await browser.get("/account/devices")
+      #expect(page.text.contains("This browser"))
+      #expect(page.text.contains("The party"))
+      let path = "/account/devices"
+      let ended = try await browser.press("end", on: page, at: path, [("session", phone.id)])
+      #expect(ended.text.contains("phone is signed out."))
+      #expect(try await test.client.get("/v1/me", token: phone.access).json["reason"] == "revoked")
+      // That of another account is not even looked at.
+      let eve = try await test.signUp("eve@example.org", device: "eve")
+      let foreign = try await browser.press("end", on: ended, at: path, [("session", eve.id)])
+      #expect(foreign.status == 200)
+      #expect(try await test.client.get("/v1/me", token: eve.access).status == 200)
+      let confirm = try await browser.get("/account/devices/end")
+      #expect(confirm.text.contains("The party"))
+      let all = try await browser.press("end-others", on: confirm, at: "/account/devices/end")
+      #expect(all.text.contains("All other devices are signed out."))
+      #expect(!all.text.contains("The party"))
+      #expect(try await browser.get(path).text.contains("This browser"))
+    }
+  }
+
+  @Test func `ask for a proof before anyone else is signed out`() async throws {
+    try await TestServer.run { test in
+      let phone = try await test.signUp()
+      let browser = try await Browser.signedIn(test)
+      test.clock.advance(by: .seconds(901))
+      let path = "/account/devices"
+      let asked = try await browser.fill(path, "end", [("session", phone.id)])
+      #expect(asked.title == "Confirm it’s you")
+      #expect(asked.text.contains("ada@example.org"))
+      #expect(try await test.server.registry.isLive(SessionID(phone.id), now: test.clock.now))
+      let wrong = try await browser.press("sign-in", on: asked, at: path, [("password", "wrong password")])
+      #expect(wrong.text.contains("This password is wrong."))
+      let former = browser.cookies[Cookie.session]
+      let back = try await browser.press("sign-in", on: asked, at: path, [("password", TestServer.password)])
+      #expect(try await browser.follow(back).title == "Devices")
+      #expect(browser.cookies[Cookie.session] != former)
+      let ended = try await browser.fill(path, "end", [("session", phone.id)])
+      #expect(ended.text.contains("is signed out."))
+    }
+  }
+
+  @Test func `follow the list live`() async throws {
+    try await TestServer.run { test in
+      _ = try await test.signUp()
+      let browser = try await Browser.signedIn(test)
+      let events = "/account/devices/events"
+      #expect(try await Browser(test.client.base).get(events).status == 401)
+      #expect(try await Browser(test.client.base).get("/account/devices/list").status == 401)
+      #expect(try await browser.get("/account/devices").text.contains("data-live=\"\(events)\""))
+      let cookie = "\(Cookie.session)=\(browser.cookies[Cookie.session] ?? "")"
+      let stream = try await WireStream(test.client, path: events, headers: ["Cookie": cookie])
+      #expect(try await stream.next()?.name == "verification")
+      let laptop = try await test.signIn(device: "laptop")
+      #expect(try await stream.next()?.name == "session-established")
+      let list = try await browser.get("/account/devices/list")
+      #expect(list.text.contains("id=\"device-\(laptop.id)\""))
+      #expect(!list.text.contains("<html"))
+      // Its own end is the last that it tells.
+      _ = try await browser.fill("/account", "none")
+      let account = try await browser.get("/account")
+      _ = try await browser.press("sign-out", on: account, at: "/sign-out")
+      let last = try await stream.next()
+      #expect(last?.name == "session-revoked")
+      #expect(last?.json["current"] == true)
+      #expect(try await stream.next() == nil)
+    }
+  }
+
+  @Test func `take back what an application may do`() async throws {
+    try await TestServer.runOpenID { test in
+      let browser = try await Browser.signedIn(test)
+      #expect(try await browser.get("/account/apps").status == 200)
+      let tokens = try await OAuthApp.party(scope: "openid email offline_access").tokens(browser, at: test)
+      let page = try await browser.get("/account/apps")
+      #expect(page.text.contains("The party"))
+      #expect(page.text.contains("See your email address"))
+      let removed = try await browser.press("remove", on: page, at: "/account/apps", [("app", "party")])
+      #expect(removed.text.contains("The party no longer has access."))
+      #expect(try await test.client.get("/oauth/userinfo", token: tokens.json["access_token"] ?? "").status == 401)
+      #expect(try await browser.get(OAuthApp.party(scope: "openid").page()).title.hasPrefix("Allow "))
+    }
+  }
+
+  @Test func `change the password, and sign out everywhere else`() async throws {
+    try await TestServer.run { test in
+      let phone = try await test.signUp()
+      let browser = try await Browser.signedIn(test)
+      let path = "/account/security"
+      func change(_ fields: [(String, String)]) async throws -> Browser.Sight {
+        try await browser.fill(path, "change-password", fields)
+      }
+      let wrong = try await change([("current_password", "wrong password"), ("new_password", "a new password 7")])
+      #expect(wrong.text.contains("id=\"current_password-error\""))
+      let weak = try await change([("current_password", TestServer.password), ("new_password", "password")])
+      #expect(weak.text.contains("one of the first that attackers try"))
+      let done = try await change([
+        ("current_password", TestServer.password), ("new_password", "a new password 7"), ("end_others", "yes"),
+      ])
+      #expect(done.text.contains("Your other devices are signed out."))
+      #expect(try await test.client.get("/v1/me", token: phone.access).status == 401)
+      #expect(try await browser.get(path).title == "Security")
+    }
+  }
+
+  @Test func `change the address with mails to both`() async throws {
+    let post = Post()
+    try await TestServer.run(mailer: post) {
+      $0.notices = [.emailChange]
+    } body: { test in
+      _ = try await test.signUp()
+      _ = try await test.signUp("eve@example.org", device: "eve")
+      let browser = try await Browser.signedIn(test)
+      let path = "/account/email"
+      let same = try await browser.fill(path, "change", [("new_email", "ADA@example.org")])
+      #expect(same.text.contains("This is already your address."))
+      let pending = try await browser.follow(
+        try await browser.fill(path, "change", [("new_email", "ada@new.example.org")]))
+      #expect(pending.text.contains("ada@new.example.org"))
+      let letters = [try await post.next(), try await post.next()]
+      let new = try #require(letters.first { $0.to == "ada@new.example.org" })
+      let old = try #require(letters.first { $0.to == "ada@example.org" })
+      #expect(old.link == nil)
+      let link = try #require(new.link)
+      let token = String(link.split(separator: "=")[1])
+      let confirm = try await Browser(test.client.base).fill(link, "use", [("token", token)])
+      #expect(confirm.title == "Your address is changed")
+      let told = try await post.next()
+      #expect(told.to == "ada@example.org")
+      #expect(told.text.contains("a…@new.example.org"))
+      #expect(try await browser.get(path).text.contains("ada@new.example.org"))
+      #expect(try await browser.get(link).title.contains("expired"))
+      // An address that another account has gets a mail without a link.
+      _ = try await browser.fill(path, "change", [("new_email", "eve@example.org")])
+      let both = [try await post.next(), try await post.next()]
+      #expect(both.allSatisfy { $0.link == nil })
+      _ = try await browser.fill(path, "cancel")
+      #expect(try await !browser.get(path).text.contains("eve@example.org"))
+    }
+  }
+
+  @Test func `show what happened, and give everything out`() async throws {
+    try await TestServer.run { test in
+      _ = try await test.signUp()
+      let browser = try await Browser.signedIn(test)
+      let activity = try await browser.get("/account/activity")
+      #expect(activity.text.contains("Signed in on phone"))
+      let file = try await browser.fill("/account/data", "download")
+      #expect(file.header("content-disposition") == "attachment; filename=\"account.json\"")
+      let json = WireClient.JSON(
+        try #require(try JSONSerialization.jsonObject(with: Data(file.text.utf8)) as? [String: Any]))
+      #expect(json[list: "sessions"].count == 2)
+      #expect(json[object: "account"]["email"] == "ada@example.org")
+    }
+  }
+
+  @Test func `delete the account`() async throws {
+    try await TestServer.run { test in
+      let phone = try await test.signUp()
+      let browser = try await Browser.signedIn(test)
+      let path = "/account/delete"
+      let other = try await browser.fill(
+        path, "delete", [("typed_email", "eve@example.org"), ("password", TestServer.password)])
+      #expect(other.text.contains("This is not the address of this account."))
+      let wrong = try await browser.fill(
+        path, "delete", [("typed_email", "ada@example.org"), ("password", "wrong password")])
+      #expect(wrong.text.contains("This password is wrong."))
+      let done = try await browser.fill(
+        path, "delete", [("typed_email", "Ada@example.org"), ("password", TestServer.password)])
+      #expect(done.title == "Your account is deleted")
+      #expect(browser.cookies[Cookie.session] == nil)
+      #expect(try await test.client.get("/v1/me", token: phone.access).json["reason"] == "account_closed")
+    }
+  }
+}
+#endif
