@@ -104,17 +104,19 @@ def resources():
 
 
 def prompts():
-    """Asks for a code without a page, and for one by an old sign-in."""
+    """Asks for a code without a page where it was not allowed, or where another program could get it, and for one by an old sign-in."""
     _, browser = stage()
     code(browser, "web", OWNER, PASSWORD)
-    for more, signed_in, expected in (
-        ([("prompt", "none")], True, "consent_required"), ([("prompt", "none")], False, "login_required"),
-        ([("prompt", "none"), ("max_age", "0")], True, "login_required"), ([("prompt", "none login")], True, "invalid_request"),
-        ([("prompt", "NONE")], True, "invalid_request"), ([("max_age", "-1")], True, "invalid_request"),
+    code(browser, "cli", OWNER, PASSWORD)
+    for id, more, signed_in, expected in (
+        ("cli", [("prompt", "none")], True, "consent_required"), ("other", [("prompt", "none")], True, "consent_required"),
+        ("web", [("prompt", "none")], False, "login_required"),
+        ("web", [("prompt", "none"), ("max_age", "0")], True, "login_required"), ("web", [("prompt", "none login")], True, "invalid_request"),
+        ("web", [("prompt", "NONE")], True, "invalid_request"), ("web", [("max_age", "-1")], True, "invalid_request"),
     ):
         visitor = browser if signed_in else Browser(browser.client.server)
-        given = answered(visitor.load("GET", authorization("web", *more)))
-        require(given.get("error") == expected and "code" not in given, f"{more}: {given}")
+        given = answered(visitor.load("GET", authorization(id, *more)))
+        require(given.get("error") == expected and "code" not in given, f"{id} {more}: {given}")
     for more in ([("prompt", "login")], [("max_age", "0")], [("prompt", "login consent")]):
         address = authorization("web", *more)
         page = browser.load("GET", address)
@@ -123,7 +125,7 @@ def prompts():
         require("code" not in answered(page), f"{more}: consent without the sign-in gives a code")
     time.sleep(1.1)
     require('name="password"' in browser.load("GET", authorization("web", ("max_age", "1"))).text, "max_age=1 accepts an older sign-in")
-    return "10 requests: no code without a page, none by an old sign-in"
+    return "11 requests: no code without a page where one is due, none by an old sign-in"
 
 
 def kept_codes():

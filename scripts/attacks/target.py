@@ -272,10 +272,13 @@ def answered(page):
 def code(browser, id, email, password, *more):
     """An authorization code for a client, allowed by the user."""
     address = authorization(id, *more)
-    if browser.load("GET", address).text.find('name="password"') >= 0:
+    page = browser.load("GET", address)
+    if page.text.find('name="password"') >= 0:
         address = browser.sign_in(address, email, password)
-        browser.load("GET", address)
-    page = browser.submit(address, action="allow")
+        page = browser.load("GET", address)
+    # What was allowed before is not asked for again.
+    if "code" not in answered(page):
+        page = browser.submit(address, action="allow")
     require("code" in answered(page), f"consent: {page.status} {page['Location']} {page.text}")
     return answered(page)["code"]
 
