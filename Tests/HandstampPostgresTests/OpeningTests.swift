@@ -170,7 +170,7 @@ import Testing
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(stores.count == 8)
-    #expect(try database.sql("SELECT count(*) FROM handstamp.migration") == "1")
+    #expect(try database.sql("SELECT count(*) FROM handstamp.migration") == "\(PostgresSchema.version)")
     for store in stores { store.release() }
   }
 
