@@ -185,6 +185,12 @@ let package = Package(
       dependencies: ["HandstampModel", "HandstampSupport", crypto]
         + products("_CryptoExtras", of: "swift-crypto", with: "JOSE"),
       swiftSettings: strict),
+    // Passkeys, as the server verifies them; seen by no app.
+    .target(
+      name: "HandstampWebAuthn",
+      dependencies: ["HandstampSupport", "HandstampJOSE", crypto]
+        + products("_CryptoExtras", of: "swift-crypto", with: "JOSE"),
+      swiftSettings: strict),
     .target(
       name: "HandstampVerifier",
       dependencies: [
@@ -207,6 +213,7 @@ let package = Package(
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampPages", crypto,
         .target(name: "HandstampJOSE", condition: .when(traits: ["JOSE"])),
+        .target(name: "HandstampWebAuthn", condition: .when(traits: ["JOSE"])),
         // Without the condition every app would be told to install libargon2.
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
         .target(name: "CHandstampCurl", condition: .when(traits: ["Server"])),
@@ -383,6 +390,11 @@ let package = Package(
         "HandstampPostgres", "HandstampSQLite", "HandstampStorage", "HandstampCore", "HandstampModel",
         "HandstampSupport", "HandstampRegistry", "HandstampTesting", "CHandstampPostgres",
       ], swiftSettings: strict),
+    .testTarget(
+      name: "HandstampWebAuthnTests",
+      dependencies: ["HandstampWebAuthn", "HandstampSupport", "HandstampJOSE", crypto]
+        + products("CryptoExtras", of: "swift-crypto", with: "JOSE"),
+      exclude: ["Independent"], swiftSettings: strict),
     .testTarget(
       name: "HandstampServerTests",
       dependencies: [
