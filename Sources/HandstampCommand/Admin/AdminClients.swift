@@ -6,10 +6,10 @@ import HandstampServer
 /// `handstamp admin clients`.
 struct AdminClients: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "clients", abstract: "list, check or add the OAuth clients in a file",
+    commandName: "clients", abstract: "the OAuth clients in a file, and what they were not told",
     discussion:
       "the file is that of serve --clients; the server reads it when it starts and when it is reloaded (kill -HUP)",
-    subcommands: [List.self, Check.self, Add.self])
+    subcommands: [List.self, Check.self, Add.self, Logouts.self])
 
   /// `--clients`.
   struct FileOptions: ParsableArguments {

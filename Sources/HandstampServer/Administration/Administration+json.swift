@@ -27,6 +27,19 @@ extension AccountRecord {
   }
 }
 
+extension WaitingLogout {
+  /// The logout as administrators see it.
+  var described: JSONText {
+    var json = JSONText()
+    json.add("session", session.rawValue)
+    json.add("ended_at", endedAt.description)
+    json.add("failures", Int64(failures))
+    json.add("next_at", ifPresent: nextAt?.description)
+    json.add("failure", ifPresent: failure)
+    return json
+  }
+}
+
 extension SessionRow {
   /// The session as administrators see it.
   var described: JSONText {

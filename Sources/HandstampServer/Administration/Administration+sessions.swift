@@ -9,6 +9,11 @@ extension Administration {
     return try await asking { () throws(RegistryError) in try await registry.sessions(of: id, now: now()) }
   }
 
+  /// Returns the ended sessions that a client was not told of yet (OpenID Connect Back-Channel Logout 1.0), the oldest first.
+  public func waitingLogouts(of client: String) async throws(AdministrationError) -> [WaitingLogout] {
+    try await asking { () throws(RegistryError) in try await registry.waitingLogouts(of: client, now: now()) }
+  }
+
   /// Ends one session. One that has already ended is not an error.
   ///
   /// - Parameter account: the account that it must belong to; `nil` ends a live session of any.

@@ -36,6 +36,7 @@ struct AdministrationController: Sendable {
     group.delete("accounts/:id/sessions", use: admitted(endSessions))
     group.delete("accounts/:id/sessions/:session", use: admitted(endSession))
     group.get("clients", use: admitted(listClients))
+    group.get("clients/:id/logouts", use: admitted(listLogouts))
     group.get("audit", use: admitted(listAudit))
     group.get("stats", use: admitted(showStats))
   }
@@ -198,6 +199,17 @@ struct AdministrationController: Sendable {
   ) async throws -> Response {
     var json = JSONText()
     json.add("clients", clients.map(\.described))
+    return .json(json)
+  }
+
+  /// `GET /admin/v1/clients/{id}/logouts`: the ended sessions that a client was not told of yet.
+  @concurrent private func listLogouts(
+    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
+  ) async throws -> Response {
+    let id = try context.parameters.require("id")
+    guard clients.contains(where: { $0.id == id }) else { throw Problem.notFound }
+    var json = JSONText()
+    json.add("logouts", try await administration.waitingLogouts(of: id).map(\.described))
     return .json(json)
   }
 

@@ -65,6 +65,9 @@ extension APIOperation {
         .delete, "accounts/{id}/sessions/{session}", "End a session.", [id, session], [.ok(count), missing]),
       operation(.get, "clients", "The OAuth clients.", [], [.ok(S.object(["clients": S.list(of: any)]))]),
       operation(
+        .get, "clients/{id}/logouts", "The ended sessions that a client was not told of yet.", [id],
+        [.ok(S.object(["logouts": S.list(of: any)])), missing]),
+      operation(
         .get, "audit", "A page of the audit log.", page,
         [.ok(S.object(["audit": S.list(of: any), "next": S.integer], optional: ["next"])), bad]),
       operation(.get, "stats", "How many accounts, sessions and other rows there are.", [], [.ok(any)]),
