@@ -12,7 +12,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help schemathesis attack-short openid cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
+.PHONY: help schemathesis attack-short openid passkeys cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -114,7 +114,7 @@ install: ## installs what `make dist` has built: PREFIX=/usr/local, DESTDIR=
 uninstall: ## removes what `make install` installed, with the same PREFIX and DESTDIR
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh scripts/install --uninstall
 
-CHECKS := test-deps lint plain test schemathesis attack-short openid cluster-short api apple docs examples outside run forum-tour
+CHECKS := test-deps lint plain test schemathesis attack-short openid passkeys cluster-short api apple docs examples outside run forum-tour
 check: ## runs the same checks as CI, and shows the time of each step
 	@MAKE="$(MAKE)" sh scripts/check $(CHECKS)
 
@@ -152,6 +152,10 @@ attack-short: deps ## those attacks that take little time and measure none
 openid: test-deps ## lets programs of others sign a person in and out at the OpenID provider (NAMES="logout_latency" for some)
 	@$(SWIFT) build $(BUILD) --product handstamp
 	@/usr/bin/python3 scripts/openid $(DEBUG)/handstamp $(NAMES)
+
+passkeys: test-deps ## lets authenticators of others sign a person in: python-fido2 and Chromium (NAMES="chromium" for some)
+	@$(SWIFT) build $(BUILD) --product handstamp
+	@/usr/bin/python3 scripts/passkeys $(DEBUG)/handstamp $(NAMES)
 
 cluster: test-deps ## three nodes on PostgreSQL with a standby, behind a proxy: breaks one thing after another (NAMES="primary_killed" for some)
 	@$(SWIFT) build $(BUILD) --product handstamp

@@ -63,8 +63,8 @@ public struct ServerConfiguration: Sendable {
   /// How many further hashes may wait; more are answered 503.
   public var hashingQueue: Int
   /// How long after its sign-in, or `POST /v1/reauthenticate`, a session may end others; later the answer is 403
-  /// `reauthentication_required`. Default 15 min; `nil` asks for no further proof. Accounts without a password and without an
-  /// identity at another provider, and those of an ``AccountDirectory``, need none.
+  /// `reauthentication_required`. Default 15 min; `nil` asks for no further proof. Guest accounts, and those of an
+  /// ``AccountDirectory``, need none.
   public var reauthentication: Duration?
   /// How often clients may sign in, sign up, cause mails and so on. Default ``ServerLimits/standard``.
   public var limits: ServerLimits
@@ -82,6 +82,11 @@ public struct ServerConfiguration: Sendable {
   /// A connection without a request for this long is closed. Default 120 s.
   public var idleConnectionLimit: Duration
   public var eventStreams: EventStreamLimits
+  /// The origins of browser applications, such as `https://app.example.com`, whose pages may use `/v1` with the cookie of
+  /// `/v1/session`. Browsers send it only from the same site: below the same registrable domain as ``issuer``.
+  public var webOrigins: [String] = []
+  /// Which domain passkeys belong to. They are for accounts of the server's own, not for those of an ``AccountDirectory``.
+  public var passkeys = PasskeyDomain.issuer
   /// How the server's own pages look.
   public var pages = PageSettings()
   /// How the server listens by itself.

@@ -15,7 +15,16 @@ extension SessionServer {
       serverMetadata.response(to: request)
     }
     let mounted = router.group(RouterPath(configuration.mountPath))
-    addAPI(to: mounted.group().add(middleware: answers(as: .problem)))
+    let api = mounted.group()
+    if !webOrigins.allowed.isEmpty {
+      let crossOrigin = CrossOriginMiddleware<Context>(origins: webOrigins)
+      api.add(middleware: crossOrigin)
+      // One for each path: routers look for a path first, and then for a method.
+      for path in Set(APIOperation.all(for: configuration).map(\.path)) where path.hasPrefix("/v1/") {
+        api.on(RouterPath(path), method: .options) { _, _ in CrossOriginMiddleware<Context>.preflight }
+      }
+    }
+    addAPI(to: api.add(middleware: answers(as: .problem)))
     addOAuthRoutes(to: mounted.group().add(middleware: answers(as: .oauth)))
     addPages(to: mounted.group().add(middleware: answers(as: .page)))
   }
@@ -61,13 +70,18 @@ extension SessionServer {
       registry: registry, accounts: accounts, sessions: sessions, identityTokens: identityTokens, limits: limits,
       clock: clock, signUp: configuration.signUp, bodyLimit: limit
     ).addRoutes(to: api)
+    PasskeySignInController(
+      passkeys: passkeys, registry: registry, sessions: sessions, limits: limits, bodyLimit: limit
+    ).addRoutes(to: own)
+    BrowserSessionController(web: web, cookies: cookies, responses: responses, bodyLimit: limit).addRoutes(to: api)
     PasswordResetController(
       registry: registry, passwords: passwords, policy: policy, outbox: outbox, journal: journal, limits: limits,
       clock: clock, metrics: metrics, bodyLimit: limit
     ).addRoutes(to: own)
     AccountController(
       registry: registry, passwords: passwords, policy: policy, passwordGuard: passwordGuard,
-      identityTokens: identityTokens, journal: journal, authenticator: authenticator, responses: responses,
+      identityTokens: identityTokens, passkeys: passkeys, journal: journal, authenticator: authenticator,
+      responses: responses,
       limits: limits, clock: clock, reauthentication: reauthentication, metrics: metrics, bodyLimit: limit
     ).addRoutes(to: api, ownAccounts: own)
     SessionsController(
@@ -112,10 +126,6 @@ extension SessionServer {
   }
 
   private func addPages<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    let web = WebSessions(
-      registry: registry, accounts: accounts, limits: limits, clock: clock, errors: errors, journal: journal,
-      pages: pages, isWholeSite: configuration.mountPath.isEmpty, bodyLimit: configuration.bodyLimit,
-      signUp: configuration.signUp, hasPasswordPages: directory == nil && mailer != nil)
     AssetsController(pages: pages).addRoutes(to: routes)
     AuthorizePageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
     LogoutPageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
@@ -125,6 +135,7 @@ extension SessionServer {
     PasswordPageController(web: web, outbox: outbox, passwords: passwords, policy: policy, metrics: metrics)
       .addRoutes(to: own)
     SignUpPageController(web: web, outbox: outbox, passwords: passwords, policy: policy).addRoutes(to: own)
+    RecoverPageController(web: web).addRoutes(to: own)
     addAccountPages(to: routes, own, AccountPages(web: web, reauthentication: reauthentication))
   }
 
@@ -163,6 +174,13 @@ extension SessionServer {
   private var sessions: SessionIssuer {
     SessionIssuer(journal: journal, responses: responses, proofs: proofs, clock: clock)
   }
+  private var web: WebSessions {
+    WebSessions(
+      registry: registry, accounts: accounts, limits: limits, clock: clock, errors: errors, journal: journal,
+      pages: pages, isWholeSite: configuration.mountPath.isEmpty, bodyLimit: configuration.bodyLimit,
+      signUp: configuration.signUp, hasPasswordPages: directory == nil && mailer != nil, passkeys: passkeys)
+  }
+  private var cookies: CookieSessions { CookieSessions(registry: registry, origins: webOrigins, clock: clock) }
   private var accounts: any Accounts {
     guard let directory else {
       return RegistryAccounts(
@@ -174,7 +192,7 @@ extension SessionServer {
   var authenticator: Authenticator {
     Authenticator(
       registry: registry, tokens: tokens, proofs: proofs, clients: clients, clock: clock, metrics: metrics,
-      errors: errors)
+      errors: errors, cookies: cookies)
   }
   var logoutNotifier: LogoutNotifier {
     LogoutNotifier(

@@ -36,6 +36,9 @@ public struct SessionServer: Sendable {
   let appConfig: FixedDocument
   let openAPI: FixedDocument
   let pages: PageWriter
+  let webOrigins: WebOrigins
+  /// `nil` if there are no passkeys.
+  let passkeys: PasskeyDesk?
   /// The server that answers requests, if the settings of this one were replaced.
   let latest: LatestServer
   let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
@@ -50,7 +53,8 @@ public struct SessionServer: Sendable {
   /// - Throws: ``RegistryError`` if the registry cannot be read, ``AppConfigFault`` if the app configuration is not a JSON
   ///   object, ``MailSetUpFault`` if confirmed sign-up has no mailer or the sender of mails is not usable, ``ClientFault`` if
   ///   two clients have the same ID or one needs an RSA key that `keys` lacks, ``MountPathFault`` for a bad mount path,
-  ///   ``PageSettingsFault`` for pages that cannot be shown, and
+  ///   ``PageSettingsFault`` for pages that cannot be shown, ``PasskeyDomainFault`` for a domain that is not the issuer's,
+  ///   ``WebOriginFault`` for a bad web origin, and
   ///   ``AccountDirectoryFault`` for a setting that `accounts` does not support.
   public init(
     configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
@@ -124,6 +128,11 @@ public struct SessionServer: Sendable {
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
     openAPI = FixedDocument(openAPIOf: configuration)
     pages = try PageWriter(configuration.pages, issuer: configuration.issuer, mountPath: configuration.mountPath)
+    webOrigins = try WebOrigins(issuer: configuration.issuer, allowed: configuration.webOrigins)
+    let party = try configuration.passkeys.party(
+      of: configuration.issuer, and: webOrigins.allowed, name: pages.siteName)
+    let ownParty = accounts == nil ? party : nil
+    passkeys = ownParty.map { PasskeyDesk(party: $0, registry: registry, clock: clock) }
     appConfig = try FixedDocument(appConfig: configuration.appConfig)
     // Before the first token of that life.
     try await noteTokenLife()

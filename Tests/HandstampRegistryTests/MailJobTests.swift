@@ -132,14 +132,17 @@ private final class CountingStore: StoreDecorator {
     #expect(left?.payload == fact.payload && left?.dueAt == after(.seconds(3600)))
   }
 
-  @Test func `has no letter for an account without a password, a closed one, or a guest whose account is gone`()
+  @Test func `has no letter for an account of another provider, a closed one, or a guest whose account is gone`()
     async throws
   {
     let world = try await World()
     let registry = world.registry
     let guest = try await registry.openAccount(email: nil, username: "", passwordHash: nil, now: start)
-    _ = try await registry.openAccount(
-      email: try email("bob@example.org"), username: "Bob", passwordHash: nil, now: start)
+    let bob = AccountRecord(
+      id: AccountID("bob"), email: try email("bob@example.org"),
+      identity: ExternalIdentity(issuer: "https://elsewhere.example", subject: "bob"), username: "Bob",
+      passwordHash: nil, createdAt: start)
+    _ = try await world.store.write([.createAccount(bob)], events: [])
     _ = try await registry.closeAccount(world.ada, now: start)
     _ = try await registry.deleteAccount(guest, now: start)
     let jobs = [

@@ -59,6 +59,12 @@ private final class Desk: AccountBackend {
     try note("apple \(nonce)")
     return grant("apple", session: "apple")
   }
+  @concurrent func signInWithPasskey(
+    asking ask: @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
+  ) async throws(SessionError) -> TokenResponse {
+    try note("passkey \(String(decoding: try await ask(Array("options".utf8)), as: UTF8.self))")
+    return grant("ada", session: "passkey")
+  }
   func requestPasswordReset(email: String) async throws(SessionError) { try note("reset") }
   func changePassword(
     from old: Secret, to new: Secret, endingOthers: Bool, token: AccessToken
@@ -101,13 +107,15 @@ private final class Desk: AccountBackend {
     #expect(session.currentUser?.id == AccountID("ada"))
   }
 
-  @Test func `accepts a password or Sign in with Apple`() async throws {
+  @Test func `accepts a password, Sign in with Apple, or a passkey`() async throws {
     let session = manager()
     try await session.signIn(email: "a@example.org", password: "p")
     #expect(session.currentUser?.id == AccountID("ada"))
     try await session.signInWithApple(idToken: Secret("jwt"), nonce: "n1")
     #expect(session.currentUser?.id == AccountID("apple"))
-    #expect(desk.calls == ["sign-in", "apple n1"])
+    try await session.signInWithPasskey { options throws(SessionError) in options + Array(" answered".utf8) }
+    #expect(session.currentUser?.id == AccountID("ada"))
+    #expect(desk.calls == ["sign-in", "apple n1", "passkey options answered"])
   }
 
   @Test func `of a guest becomes a full account with the same id`() async throws {

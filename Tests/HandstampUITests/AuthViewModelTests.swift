@@ -75,6 +75,20 @@ import Testing
     #expect(AuthViewModel(service).signInWithApple() == nil)
   }
 
+  @Test func `passes the server's options to the sheet for passkeys, and its answer back`() async throws {
+    let model = AuthViewModel(service, passkeys: ScriptedPasskeys(result: .success("yes")))
+    #expect(model.offersPasskeys && !AuthViewModel(service).offersPasskeys)
+    await model.signInWithPasskey()?.value
+    #expect(service.calls == ["passkey yes to options true"] && model.failure == nil)
+    #expect(AuthViewModel(service).signInWithPasskey() == nil)
+    let closed = AuthViewModel(service, passkeys: ScriptedPasskeys(result: .failure(.cancelled)))
+    await closed.signInWithPasskey()?.value
+    #expect(closed.failure == nil && closed.running == nil && service.calls.count == 1)
+    let failing = AuthViewModel(service, passkeys: ScriptedPasskeys(result: .failure(.unsupported("passkeys"))))
+    await failing.signInWithPasskey()?.value
+    #expect(failing.failure?.action == .passkey && failing.failure?.wording.word == .errorUnsupported)
+  }
+
   @Test func `shows no error when the user closes Apple's sheet`() async throws {
     let model = filled(apple: ScriptedApple(.failure(.cancelled)))
     await model.signInWithApple()?.value
@@ -209,6 +223,7 @@ import Testing
     case .submit: model.submit()
     case .guest: model.continueAsGuest()
     case .apple: model.signInWithApple()
+    case .passkey: model.signInWithPasskey()
     }
   }
 }
@@ -238,6 +253,9 @@ struct NoAccounts: AccountBackend {
   @concurrent func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> TokenResponse {
     throw .unsupported("Sign in with Apple")
   }
+  @concurrent func signInWithPasskey(
+    asking ask: @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
+  ) async throws(SessionError) -> TokenResponse { throw .unsupported("passkeys") }
   @concurrent func requestPasswordReset(email: String) async throws(SessionError) { throw .unsupported("reset") }
   @concurrent func changePassword(
     from old: Secret, to new: Secret, endingOthers: Bool, token: AccessToken

@@ -44,7 +44,23 @@ let base = URL(fileURLWithPath: "/nowhere")
     try await answer("apple \(idToken.withExposed { $0 }) \(nonce.count) \(remember)")
   }
 
+  func signInWithPasskey(
+    remember: Bool, asking ask: @escaping @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
+  ) async throws(SessionError) {
+    let text = String(decoding: try await ask(Array("options".utf8)), as: UTF8.self)
+    try await answer("passkey \(text) \(remember)")
+  }
+
   func resetPassword(email: String) async throws(SessionError) { try await answer("reset \(email)") }
+}
+
+/// A scripted sheet for passkeys.
+struct ScriptedPasskeys: PasskeySource {
+  let result: Result<String, SessionError>
+
+  @concurrent func answer(to options: [UInt8]) async throws(SessionError) -> [UInt8] {
+    Array("\(try result.get()) to \(String(decoding: options, as: UTF8.self))".utf8)
+  }
 }
 
 /// A scripted Apple sheet.

@@ -87,6 +87,19 @@ extension SessionManager where Server: AccountBackend {
     }
   }
 
+  /// Signs in with a passkey.
+  ///
+  /// - Parameters:
+  ///   - remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default `true`.
+  ///   - ask: passes the server's options to the device, and returns its answer, as
+  ///     ``AccountBackend/signInWithPasskey(asking:)`` says; on Apple's systems `PasskeySheet` of HandstampUI.
+  /// - Throws: ``SessionError/unsupported(_:)`` if the server has no passkeys.
+  public func signInWithPasskey(
+    remember: Bool = true, asking ask: @escaping @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
+  ) async throws(SessionError) {
+    try await signIn(remember) { () async throws(SessionError) in try await backend.signInWithPasskey(asking: ask) }
+  }
+
   /// Requests a mail with a link or a code that resets the password. Also succeeds for an address without an account, which
   /// gets no such mail.
   ///

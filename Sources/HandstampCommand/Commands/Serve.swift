@@ -66,6 +66,8 @@ struct Serve: AsyncParsableCommand {
   @Option(help: ServeSetting.mailLink.help) var mailLink: String?
   @Option(help: ServeSetting.browserIdleLimit.help) var browserIdleLimit: String?
   @Option(help: ServeSetting.browserAbsoluteLimit.help) var browserAbsoluteLimit: String?
+  @Option(help: ServeSetting.webOrigins.help) var webOrigins: String?
+  @Option(help: ServeSetting.passkeyDomain.help) var passkeyDomain: String?
   @Option(help: ServeSetting.siteName.help) var siteName: String?
   @Option(help: ServeSetting.siteLogo.help) var siteLogo: String?
   @Option(help: ServeSetting.accent.help) var accent: String?
@@ -101,7 +103,9 @@ struct Serve: AsyncParsableCommand {
       .breachedPasswords: breachedPasswords, .rateLimits: rateLimits, .mailFolder: mailFolder, .sendmail: sendmail,
       .smtp: smtp, .smtpUser: smtpUser, .smtpPasswordFile: smtpPasswordFile, .smtpCertificates: smtpCertificates,
       .smtpCleartext: smtpCleartext,
-      .browserIdleLimit: browserIdleLimit, .browserAbsoluteLimit: browserAbsoluteLimit, .siteName: siteName,
+      .browserIdleLimit: browserIdleLimit, .browserAbsoluteLimit: browserAbsoluteLimit, .webOrigins: webOrigins,
+      .passkeyDomain: passkeyDomain,
+      .siteName: siteName,
       .siteLogo: siteLogo, .accent: accent, .pages: pages,
       .mailFrom: mailFrom, .mailLink: mailLink, .notices: notices, .devicesLink: devicesLink, .clients: clients,
       .appConfig: appConfig,

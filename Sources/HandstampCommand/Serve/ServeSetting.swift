@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import HandstampPostgres
+import HandstampRegistry
 
 /// A setting of `handstamp serve`. It has one name everywhere: `tls-key` is the flag `--tls-key`, the variable
 /// `HANDSTAMP_SERVE_TLS_KEY`, and the member `tls-key` of the configuration file.
@@ -37,6 +38,8 @@ enum ServeSetting: String, CaseIterable, Sendable {
   case mailLink = "mail-link"
   case notices
   case devicesLink = "devices-link"
+  case webOrigins = "web-origins"
+  case passkeyDomain = "passkey-domain"
   case siteName = "site-name"
   case siteLogo = "site-logo"
   case accent, pages
@@ -164,6 +167,15 @@ extension ServeSetting {
       Facts(
         about: "end a browser's session this long after sign-in", fallback: "90d", hint: ServeSetting.durations,
         shape: .duration, isReloaded: true)
+    case .webOrigins:
+      Facts(
+        about: "origins of browser applications that may use the server with its cookie", fallback: "none",
+        hint: "use origins without a path, such as https://app.example.com", shape: .list, isReloaded: true)
+    case .passkeyDomain:
+      Facts(
+        about: "domain that passkeys belong to, or none", fallback: "the issuer's host",
+        hint: "use the issuer's host or a domain above it, such as example.com; or none for a server without passkeys",
+        isReloaded: true)
     case .siteName:
       Facts(
         about: "name of the service on its pages", fallback: "the issuer's host", hint: "use a short name",
@@ -262,7 +274,7 @@ extension ServeSetting {
     case .notices:
       Facts(
         about:
-          "what accounts are told of by mail: new-device, password-changed, token-theft, email-change, all or none",
+          "what accounts are told of by mail: \(AccountNotice.allCases.map(\.rawValue).joined(separator: ", ")), all or none",
         fallback: "all",
         hint: "use all, none, or a list such as new-device,token-theft", shape: .list, isReloaded: true)
     case .devicesLink:

@@ -46,6 +46,8 @@ extension ServeSettings {
       logger: logger, trustsClock: trustingClock)
     configuration.shutdownDelay = shutdownDelay
     configuration.pages = pages
+    configuration.passkeys = passkeys
+    configuration.webOrigins = webOrigins
     return configuration
   }
 
@@ -108,6 +110,10 @@ extension ServeSettings {
       case .accent: throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.accent.hint)
       case .file: throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.pages.hint)
       }
+    } catch let fault as WebOriginFault {
+      throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.webOrigins.hint)
+    } catch let fault as PasskeyDomainFault {
+      throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.passkeyDomain.hint)
     } catch is MailSetUpFault {
       throw Refusal(
         .usage, "cannot send mails from handstamp@ followed by the issuer's host", hint: ServeSetting.mailFrom.hint)

@@ -30,6 +30,8 @@ struct ServeSettings: Sendable {
   let administrators: [Administrator]
   let apple: AppleSignIn?
   let pages: PageSettings
+  let passkeys: PasskeyDomain
+  let webOrigins: [String]
   let clients: [ConfiguredClient]
   let appConfig: String
   let rateLimits: ServerLimits
@@ -80,6 +82,8 @@ struct ServeSettings: Sendable {
     }
     administrators = try values.administrators()
     pages = try values.pages()
+    passkeys = try values.passkeys()
+    webOrigins = values.list(.webOrigins) ?? []
     apple = try values.apple()
     rateLimits = try values.choice(.rateLimits, of: ["standard": .standard, "none": .none]) ?? .standard
     metrics = try values.optional(.metricsAddress, "an address and a port") { ListeningAddress($0) }

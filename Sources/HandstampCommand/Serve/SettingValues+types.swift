@@ -65,7 +65,7 @@ extension SettingValues {
   }
 
   /// Returns the parts of a list; `nil` without a value.
-  private func list(_ setting: ServeSetting) -> [String]? {
+  func list(_ setting: ServeSetting) -> [String]? {
     self[setting]?.text.split(separator: ",", omittingEmptySubsequences: false).map {
       $0.trimmingCharacters(in: .whitespaces)
     }
@@ -126,6 +126,14 @@ extension SettingValues {
       maxSessions: try number(.maxSessions, in: 1...1_000_000),
       browserAbsoluteLimit: try duration(.browserAbsoluteLimit, upTo: longest) ?? standard.browserAbsoluteLimit,
       browserIdleLimit: try duration(.browserIdleLimit, upTo: longest) ?? standard.browserIdleLimit)
+  }
+
+  func passkeys() throws(Refusal) -> PasskeyDomain {
+    switch try optional(.passkeyDomain, "a domain", { $0.isEmpty ? nil : $0 }) {
+    case nil: .issuer
+    case "none": .none
+    case let domain?: .domain(domain.lowercased())
+    }
   }
 
   func pages() throws(Refusal) -> PageSettings {

@@ -41,6 +41,14 @@ public protocol AccountBackend: Backend {
   ///   - nonce: the value whose SHA-256, in hexadecimal, was passed to Apple's request.
   @concurrent func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> TokenResponse
 
+  /// Signs in with a passkey.
+  ///
+  /// - Parameter ask: passes the server's options to the device, and returns its answer. Both are JSON text of WebAuthn Level 3:
+  ///   `PublicKeyCredentialRequestOptionsJSON` and `AuthenticationResponseJSON`.
+  @concurrent func signInWithPasskey(
+    asking ask: @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
+  ) async throws(SessionError) -> TokenResponse
+
   /// Requests a mail with a link or a code that resets the password. The response does not reveal whether the account exists.
   /// The reset is completed by that link, or by a function of the backend that is not part of this protocol.
   @concurrent func requestPasswordReset(email: String) async throws(SessionError)

@@ -14,7 +14,7 @@ public struct AccountRecord: Sendable, Hashable {
 
   /// The display name. Not unique. Control characters are removed, and long names are truncated.
   public var username: String { didSet { username = username.displayable(limit: AccountRecord.maxUsername) } }
-  /// The encoded hash of the password (`$argon2id$…`). `nil` if the account has no password.
+  /// The encoded hash of the password (`$argon2id$…`). `nil` if the account has no password, such as one with passkeys alone.
   public var passwordHash: Secret?
   public let createdAt: UnixTime
   /// When the password was last changed or reset; `nil` if it never was.
@@ -51,6 +51,9 @@ public struct AccountRecord: Sendable, Hashable {
   }
 
   public var state: State { closedAt == nil ? .active : isGuest ? .deleted : .disabled }
+
+  /// Whether the account has a password, or signs in without one, but not at another provider: then a mailed code may set one.
+  var hasOwnPassword: Bool { passwordHash != nil || (identity == nil && email != nil) }
 
   /// Whether the account's sessions are the only way into it: there is no address or identity to sign in with again.
   public var isGuest: Bool { email == nil && identity == nil }

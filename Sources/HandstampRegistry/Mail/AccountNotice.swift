@@ -5,12 +5,18 @@ public enum AccountNotice: String, Sendable, Hashable, CaseIterable {
   /// A sign-in on a device that was not used within ``Registry/deviceMemory``, or whose session was ended from elsewhere since; the
   /// first session of an OAuth client in a browser, and each on another device. The first device of a new account is not one.
   case newDevice = "new-device"
-  /// The password was changed, or set anew with a mailed code.
+  /// The password was changed or removed, or set anew with a mailed code.
   case passwordChanged = "password-changed"
   /// A copied refresh token was noticed, and its session ended.
   case tokenTheft = "token-theft"
   /// The address is to be changed, or was; both are told to the former one.
   case emailChange = "email-change"
+  case passkeyAdded = "passkey-added"
+  case passkeyRemoved = "passkey-removed"
+  /// New recovery codes were made, and the former ones no longer work.
+  case recoveryCodesMade = "recovery-codes-made"
+  /// A recovery code was used to sign in.
+  case recoveryCodeUsed = "recovery-code-used"
 }
 
 extension Registry {

@@ -20,6 +20,10 @@ package struct MailJob: StoredJob {
     case emailChanging = "email-changing"
     /// The address was that of an account.
     case emailChanged = "email-changed"
+    case passkeyAdded = "passkey-added"
+    case passkeyRemoved = "passkey-removed"
+    case recoveryCodesMade = "recovery-codes-made"
+    case recoveryCodeUsed = "recovery-code-used"
 
     /// What an account is told of; `nil` for a mail that an address asked for.
     package var notice: AccountNotice? {
@@ -29,6 +33,10 @@ package struct MailJob: StoredJob {
       case .newDevice: .newDevice
       case .passwordChanged: .passwordChanged
       case .tokenTheft: .tokenTheft
+      case .passkeyAdded: .passkeyAdded
+      case .passkeyRemoved: .passkeyRemoved
+      case .recoveryCodesMade: .recoveryCodesMade
+      case .recoveryCodeUsed: .recoveryCodeUsed
       }
     }
   }
@@ -60,6 +68,10 @@ package struct MailJob: StoredJob {
       case .passwordChanged: .passwordChanged
       case .tokenTheft: .tokenTheft
       case .emailChange: .emailChanging
+      case .passkeyAdded: .passkeyAdded
+      case .passkeyRemoved: .passkeyRemoved
+      case .recoveryCodesMade: .recoveryCodesMade
+      case .recoveryCodeUsed: .recoveryCodeUsed
       }
     return MailJob(kind: kind, account: account, name: device)
   }

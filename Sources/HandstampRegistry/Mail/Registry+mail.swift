@@ -39,7 +39,7 @@ extension Registry {
     switch job.kind {
     case .reset:
       // The account's spelling of the address, which was confirmed.
-      guard let account, account.closedAt == nil, account.passwordHash != nil, let email = account.email else {
+      guard let account, account.closedAt == nil, account.hasOwnPassword, let email = account.email else {
         return (nil, [])
       }
       let (token, change) = resetToken(for: account, now: now)
@@ -59,7 +59,9 @@ extension Registry {
       let (token, changes) = emailChangeToken(for: named, address, now: now)
       return (Letter(to: address, content: .emailChange(token)), changes)
     case .emailChanged: return (Letter(to: address, content: .emailChanged(job.name)), [])
-    case .newDevice, .passwordChanged, .tokenTheft, .emailChanging: return (nil, [])
+    case .newDevice, .passwordChanged, .tokenTheft, .emailChanging, .passkeyAdded, .passkeyRemoved,
+      .recoveryCodesMade, .recoveryCodeUsed:
+      return (nil, [])
     }
   }
 

@@ -86,6 +86,36 @@ extension Registry {
     }
   }
 
+  /// Removes the password of an account, whose passkeys remain. A sign-in that was checked against it fails, and a mailed code may
+  /// set another. Sessions go on.
+  ///
+  /// - Returns: `nil` if the account has no passkey. Nothing changed.
+  /// - Throws: ``RegistryError/accountChanged`` if the session of `user` has ended, or the account has changed.
+  public func removePassword(
+    by user: BrowserSession, now: UnixTime
+  ) async throws(RegistryError) -> AccountRecord? {
+    guard try await !passkeys(of: user.account.id).isEmpty else { return nil }
+    var changed = user.account
+    changed.passwordHash = nil
+    changed.credentialsChangedAt = now
+    do throws(RegistryStoreError) {
+      _ = try await store.write(
+        [
+          .expectSession(user.row.id), .replaceAccount(changed, expecting: user.account.revision),
+          .voidOneTimeTokens(.passwordReset, subject: changed.id.rawValue),
+          audited(.passwordRemoved, account: changed.id, at: now),
+        ] + Registry.voidingGrants(of: changed.id)
+          + notice(.passwordChanged, of: changed.id, device: user.row.device.name, now: now),
+        events: [RegistryEvent(kind: .credentialChange, account: changed.id, at: now)])
+      return changed.advanced
+    } catch {
+      switch error {
+      case .conflict, .notFound: throw .accountChanged
+      case .alreadyExists, .unavailable: throw RegistryError(error)
+      }
+    }
+  }
+
   /// Replaces the stored hash of an account's unchanged password by a stronger one. Ends nothing.
   ///
   /// - Returns: the new record.
@@ -110,6 +140,7 @@ extension Registry {
         .voidOneTimeTokens(.upgrade, subject: record.id.rawValue),
         .removeFacts(.device, subject: record.id.rawValue), .removeFacts(.client, subject: record.id.rawValue),
         .removeFacts(.mail, subject: record.id.rawValue), .removeFacts(.consent, subject: record.id.rawValue),
+        .removeFacts(.passkey, subject: record.id.rawValue), .removeFacts(.recoveryCodes, subject: record.id.rawValue),
         audited(.accountDeleted, account: record.id, at: now),
       ] + Registry.voidingGrants(of: record.id) + Registry.forgettingEmailChange(of: record.id)
         + GuessSubject.forgetting(record),

@@ -135,7 +135,8 @@ extension Registry {
   }
 
   func change(
-    _ id: SessionID, of account: AccountID, now: UnixTime, _ change: (inout SessionRow) -> Void
+    _ id: SessionID, of account: AccountID, with more: [RegistryChange] = [], now: UnixTime,
+    _ change: (inout SessionRow) -> Void
   ) async throws(RegistryError) -> SessionRow {
     for _ in 0..<Registry.attempts {
       guard let row = try await session(id, now: now), row.account == account else { throw .notFound }
@@ -143,7 +144,8 @@ extension Registry {
       change(&next)
       guard next != row else { return row }
       next.revision += 1
-      if try await replace(row, by: next) != nil { return next }
+      if try await replace(row, by: next, with: more) != nil { return next }
+      guard try await stillHold(more) else { throw .oneTimeTokenInvalid }
     }
     throw Registry.contention
   }
@@ -220,7 +222,8 @@ extension Registry {
       + (next.end.flatMap { LogoutJob.change(for: row, now: $0.at) }.map { [$0] } ?? [])
   }
 
-  private func stillHold(_ changes: [RegistryChange]) async throws(RegistryError) -> Bool {
+  /// Returns whether what changes depend on is still as they expect.
+  func stillHold(_ changes: [RegistryChange]) async throws(RegistryError) -> Bool {
     for change in changes {
       switch change {
       case .replaceAccount(let record, let expecting):
@@ -238,8 +241,10 @@ extension Registry {
       case .expectSession(let id):
         let stored = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
         if stored?.end != nil { return false }
-      case .createSession, .replaceSession, .endSession, .createAccount, .createOneTimeToken, .voidOneTimeTokens,
-        .createFact, .putFact, .removeFacts, .eraseDevices, .audit, .noteClock, .moveTimes:
+      case .createOneTimeToken(let record):
+        if try await oneTimeToken(record.id) != nil { return false }
+      case .createSession, .replaceSession, .endSession, .createAccount, .voidOneTimeTokens, .createFact,
+        .putFact, .removeFacts, .eraseDevices, .audit, .noteClock, .moveTimes:
         continue
       }
     }

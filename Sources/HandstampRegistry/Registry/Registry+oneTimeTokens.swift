@@ -9,10 +9,11 @@ public struct OneTimeTokenLimits: Sendable, Hashable {
 }
 
 extension Registry {
-  /// Issues a one-time token that resets the password of an account that has one. Earlier ones stay valid until
+  /// Issues a one-time token that resets the password of an account that has one, or
+  /// could have. Earlier ones stay valid until
   /// one is used, so that a stranger who requests mails cannot make the owner's code useless.
   public func beginReset(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> OneTimeToken {
-    guard account.closedAt == nil, account.passwordHash != nil else { throw .notFound }
+    guard account.closedAt == nil, account.hasOwnPassword else { throw .notFound }
     let (token, change) = resetToken(for: account, now: now)
     return try await stored(token, [change])
   }

@@ -106,18 +106,20 @@ extension Registry {
   }
 
   /// Replaces `row` by `next`. Returns `nil` if the stored row is no longer `row`.
-  func replace(_ row: SessionRow, by next: SessionRow) async throws(RegistryError) -> [StoredEvent]? {
-    try await write([.replaceSession(next, expecting: row.revision)], [])
+  func replace(
+    _ row: SessionRow, by next: SessionRow, with more: [RegistryChange] = []
+  ) async throws(RegistryError) -> [StoredEvent]? {
+    try await write(more + [.replaceSession(next, expecting: row.revision)], [])
   }
 
-  /// Writes changes. Returns `nil` if a session has changed or is missing.
+  /// Writes changes. Returns `nil` if something that they expect has changed or is missing, or what they create exists.
   private func write(
     _ changes: [RegistryChange], _ events: [RegistryEvent]
   ) async throws(RegistryError) -> [StoredEvent]? {
     do throws(RegistryStoreError) { return try await store.write(changes, events: events) } catch {
       switch error {
-      case .conflict, .notFound: return nil
-      case .alreadyExists, .unavailable: throw RegistryError(error)
+      case .alreadyExists, .conflict, .notFound: return nil
+      case .unavailable: throw RegistryError(error)
       }
     }
   }

@@ -44,10 +44,20 @@ extension Registry {
       for: account, device: device, origin: SessionOrigin(kind: kind, thumbprint: thumbprint), with: [], now: now)
   }
 
+  /// Creates a session for a user who has signed in with a passkey or a recovery code.
+  ///
+  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if that was used at the same time, or removed.
+  public func createSession(
+    by use: CredentialUse, device: DeviceInfo, thumbprint: String? = nil, now: UnixTime
+  ) async throws(RegistryError) -> NewSession {
+    try await createSession(
+      for: use.account, device: device, origin: SessionOrigin(thumbprint: thumbprint), with: use.changes, now: now)
+  }
+
   /// Creates a session in one write, after `changes`.
   ///
-  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if a one-time token that `changes` uses no longer exists, or a session that
-  ///   they expect has ended.
+  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if something that `changes` depend on is no longer as they expect, such as a
+  ///   one-time token that was used.
   func createSession(
     for account: AccountRecord, device: DeviceInfo, origin: SessionOrigin, with changes: [RegistryChange],
     now: UnixTime
@@ -64,18 +74,10 @@ extension Registry {
           account, device, origin, replacing: former, now: now,
           with: changes + [.expectAccount(account.id, revision: account.revision)] + notice)
       } catch {
-        switch error {
-        case .alreadyExists: continue
-        case .conflict, .notFound:
-          for case .redeemOneTimeToken(let id) in changes {
-            if try await oneTimeToken(id) == nil { throw .oneTimeTokenInvalid }
-          }
-          for case .expectSession(let id) in changes {
-            if try await !isLive(id, now: now) { throw .oneTimeTokenInvalid }
-          }
-          try await confirm(account)
-        case .unavailable: throw RegistryError(error)
-        }
+        if case .unavailable = error { throw RegistryError(error) }
+        guard try await stillHold(changes) else { throw .oneTimeTokenInvalid }
+        // What already exists is a session that began at the same time.
+        if error != .alreadyExists { try await confirm(account) }
       }
     }
     throw Registry.contention

@@ -39,6 +39,18 @@ extension Registry {
     return browserSession(of: new)
   }
 
+  /// Signs in a browser to an account by a passkey or a recovery code.
+  ///
+  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if that was used at the same time, or removed;
+  ///   ``RegistryError/accountChanged``.
+  public func beginBrowserSession(
+    by use: CredentialUse, on browser: DeviceInfo, now: UnixTime
+  ) async throws(RegistryError) -> NewBrowserSession {
+    let new = try await createSession(
+      for: use.account, device: browser, origin: SessionOrigin(kind: .browser), with: use.changes, now: now)
+    return browserSession(of: new)
+  }
+
   func browserSession(of new: NewSession) -> NewBrowserSession {
     NewBrowserSession(
       session: BrowserSession(account: new.account, row: new.row), cookie: cookie(of: new.row), events: new.events)
@@ -58,12 +70,13 @@ extension Registry {
 
   /// Records that the user of a browser has proved again to be the account's owner.
   ///
+  /// - Parameter use: the passkey or recovery code that it was proved with; `nil` for the password.
   /// - Returns: the session with its new cookie; former ones no longer count (OWASP ASVS 7.2.4).
-  /// - Throws: ``RegistryError/notFound`` if the session has ended.
+  /// - Throws: ``RegistryError/notFound`` if the session has ended; ``RegistryError/oneTimeTokenInvalid`` if `use` no longer counts.
   public func reauthenticated(
-    _ session: BrowserSession, now: UnixTime
+    _ session: BrowserSession, by use: CredentialUse? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewBrowserSession {
-    let row = try await change(session.row.id, of: session.account.id, now: now) { row in
+    let row = try await change(session.row.id, of: session.account.id, with: use?.changes ?? [], now: now) { row in
       row.counter += 1
       row.authenticatedAt = now
       row.rotatedAt = now

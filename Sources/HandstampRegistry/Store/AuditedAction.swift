@@ -14,6 +14,14 @@ public struct AuditedAction: Sendable, Hashable {
     case emailChanged = "email.changed"
     /// A new password was set with a one-time code.
     case passwordReset = "password.reset"
+    case passwordRemoved = "password.removed"
+    case passkeyAdded = "passkey.added"
+    case passkeyRemoved = "passkey.removed"
+    /// The signature of a passkey was valid, but its counter did not go up: it may have been copied.
+    case passkeyRefused = "passkey.refused"
+    case recoveryCodesMade = "recovery_codes.made"
+    /// A recovery code signed in.
+    case recoveryCodeUsed = "recovery_codes.used"
     /// An administrator was given a code that sets a new password.
     case resetCodeIssued = "password.reset_code_issued"
     /// So many wrong passwords were tried in a row that further ones have to wait. Logged when they begin to be slowed,

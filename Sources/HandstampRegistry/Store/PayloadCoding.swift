@@ -73,7 +73,7 @@ extension DeviceGrant: StoredPayload {
 }
 
 extension [String: String] {
-  fileprivate func time(_ name: String) -> UnixTime? {
+  func time(_ name: String) -> UnixTime? {
     self[name].flatMap { Int64($0) }.map { UnixTime(milliseconds: $0) }
   }
 }

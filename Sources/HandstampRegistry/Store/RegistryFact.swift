@@ -14,6 +14,10 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case consent
     /// The address that the owner of an account wants instead, see ``EmailChange``.
     case emailChange = "email_change"
+    /// A passkey of an account, see ``PasskeyRecord``.
+    case passkey
+    /// The hashes of the unused recovery codes of an account, see ``RecoveryCode``.
+    case recoveryCodes = "recovery_codes"
     /// A client that is still to be told that a session has ended.
     case logout
     /// A mail that is still to be sent, or was asked for a moment ago.
@@ -27,6 +31,9 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     /// How long access tokens of a server live, see ``Registry/longestTokenLife(now:)``.
     case tokenLife = "token_life"
   }
+
+  /// The life of a fact that holds until it is removed.
+  static let forever = Duration.seconds(36_500 * 86_400)
 
   public let id: FactID
   public let kind: Kind

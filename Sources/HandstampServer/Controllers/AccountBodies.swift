@@ -61,10 +61,12 @@ struct ReauthenticationBody: JSONBody {
   enum Fields: String, CodingKey {
     case password
     case idToken = "id_token"
-    case nonce
+    case nonce, passkey
   }
   enum Proof: Sendable {
     case password(Secret)
+    /// `AuthenticationResponseJSON`.
+    case passkey(String)
     case identity(token: Secret, nonce: String)
   }
   var proof: Proof
@@ -73,6 +75,8 @@ struct ReauthenticationBody: JSONBody {
     let fields = try ReauthenticationBody.fields(of: decoder)
     if fields.contains(.idToken) {
       proof = .identity(token: try fields.secret(.idToken), nonce: try fields.decode(String.self, forKey: .nonce))
+    } else if fields.contains(.passkey) {
+      proof = .passkey(try fields.decode(String.self, forKey: .passkey))
     } else {
       proof = .password(try fields.secret(.password))
     }

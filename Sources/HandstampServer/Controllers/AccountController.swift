@@ -12,6 +12,8 @@ struct AccountController: Sendable {
   let passwordGuard: PasswordGuard
   /// `nil` disables Sign in with Apple.
   let identityTokens: IdentityTokens?
+  /// `nil` if the server has no passkeys.
+  let passkeys: PasskeyDesk?
   let journal: SessionJournal
   let authenticator: Authenticator
   let responses: TokenResponses
@@ -85,6 +87,12 @@ struct AccountController: Sendable {
       let claims = try await identityTokens.verify(token, nonce: nonce, at: clock.read().forOthers)
       guard claims.identity == account.identity else { throw Problem.badIDToken }
       try await registry.use(claims.usedNonce(at: clock.now))
+    case .passkey(let answer):
+      guard let passkeys else { throw Problem.noPasskeys }
+      try limits.take(.codes, from: limits.client(of: request, context.parent))
+      try await passkeys.signIn(
+        Array(answer.utf8), boundTo: PasskeySignInController.app, as: account.id, context.logger
+      ) { try await registry.record($0) }
     }
     let now = clock.now
     guard let row = try await registry.session(context.session.id, now: now) else {
@@ -94,7 +102,7 @@ struct AccountController: Sendable {
   }
 
   /// `DELETE /v1/me`: permanently deletes the account and ends all its sessions. Requires the password if the account has one, or a
-  /// recent proof if it has an identity.
+  /// recent proof unless it is a guest's.
   @concurrent func delete(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
@@ -102,7 +110,7 @@ struct AccountController: Sendable {
     let account = try await registry.account(of: context.session)
     if account.passwordHash != nil {
       _ = try await require(body?.password ?? Secret(""), of: account, request, context)
-    } else if account.identity != nil, !context.session.isProven(within: reauthentication, at: clock.now) {
+    } else if !account.isGuest, !context.session.isProven(within: reauthentication, at: clock.now) {
       throw Problem.reauthenticationRequired
     }
     journal.ended(

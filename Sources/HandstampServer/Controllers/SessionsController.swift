@@ -84,12 +84,12 @@ struct SessionsController: Sendable {
     return .ended(journal.ended(outcome, logger: context.logger))
   }
 
-  /// A person who holds the owner's phone must not be able to sign the owner out of the other devices. Accounts without a
-  /// password and an identity have nothing to prove it with.
+  /// A person who holds the owner's phone must not be able to sign the owner out of the other devices. Guests have
+  /// nothing to prove it with.
   private func requireRecentSignIn(_ session: AuthenticatedSession) async throws {
     guard !session.isProven(within: reauthentication, at: clock.now) else { return }
     let account = try await registry.account(of: session)
-    guard account.passwordHash != nil || account.identity != nil else { return }
+    guard !account.isGuest else { return }
     throw Problem.reauthenticationRequired
   }
 

@@ -32,6 +32,7 @@ struct ErrorMapper: Sendable {
       report(error, logger: logger)
       return Problem(error)
     case is PasswordPool.Busy: return .busy
+    case let refusal as PasskeyDesk.Refusal: return Problem(refusal)
     case let error as AccountDirectoryError: return problem(for: error, logger: logger)
     case let fault as ProofDesk.Fault: return Problem(fault)
     case let fault as IdentityTokenFault: return problem(for: fault, logger: logger)

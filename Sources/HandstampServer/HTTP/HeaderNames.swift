@@ -5,6 +5,7 @@ import HTTPTypes
 extension HTTPField.Name {
   static let clearSiteData = Self("Clear-Site-Data")!
   static let crossOriginOpenerPolicy = Self("Cross-Origin-Opener-Policy")!
+  static let csrfToken = Self("X-CSRF-Token")!
   static let dpop = Self("DPoP")!
   static let dpopNonce = Self("DPoP-Nonce")!
   static let forwarded = Self("Forwarded")!

@@ -58,6 +58,19 @@ extension Problem {
 
   static let notFound = Problem(.notFound, "not_found", "Not found")
 
+  init(_ refusal: PasskeyDesk.Refusal) {
+    self =
+      switch refusal {
+      case .expired:
+        Problem(.unauthorized, "passkey_expired", "The passkey's answer came too late", detail: "Ask for new options.")
+      case .unknown: Problem(.unauthorized, "passkey_unknown", "No account has this passkey")
+      case .tooMany: Problem(.conflict, "passkey_limit", "The account has too many passkeys")
+      case .notVerified:
+        Problem(.unauthorized, "passkey_unverified", "The authenticator has not checked who uses it")
+      case .invalid: Problem(.unauthorized, "passkey_refused", "The passkey was not accepted")
+      }
+  }
+
   static func methodNotAllowed(_ allowed: String) -> Problem {
     var problem = Problem(.methodNotAllowed, "method_not_allowed", "This method is not allowed here")
     problem.headers[.allow] = allowed

@@ -86,6 +86,23 @@ struct MailWriter: Sendable {
           \(devicesLink)
           """)
       )
+    case .passkeyAdded:
+      ("A passkey was added to your account", changed("A passkey\(called(device)) was added to", "remove it", time))
+    case .passkeyRemoved:
+      (
+        "A passkey was removed from your account",
+        changed("A passkey\(called(device)) was removed from", "see what is left", time)
+      )
+    case .recoveryCodesMade:
+      (
+        "Your account has new recovery codes",
+        changed("New recovery codes were made for", "make others, which replace them", time)
+      )
+    case .recoveryCodeUsed:
+      (
+        "A recovery code was used",
+        changed("One of your recovery codes was used to sign in to", "make new ones, which replace the others", time)
+      )
     case .emailChange:
       (
         "Your email address is to be changed",
@@ -112,6 +129,22 @@ struct MailWriter: Sendable {
           """)
       )
     }
+  }
+
+  private func called(_ name: String?) -> String { name.map { " that is called \($0)" } ?? "" }
+
+  /// A mail about the other ways into an account than the password.
+  private func changed(_ what: String, _ remedy: String, _ time: String) -> Secret {
+    Secret(
+      """
+      \(what) your account at \(issuer), on \(time).
+
+      If this was you, there is nothing to do. If it wasn't, sign in and \(remedy):
+      \(issuer)/account/security
+
+      Then change your password, and sign out the devices that you don't know:
+      \(devicesLink)
+      """)
   }
 
   /// An address that its owner recognizes, and others cannot use.

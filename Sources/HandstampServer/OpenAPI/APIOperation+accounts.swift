@@ -9,6 +9,20 @@ extension APIOperation {
   private static let weak = APIAnswer.problem(400, "weak_password")
   private static let closed = APIAnswer.problem(403, "sign_up_closed", "not_offered")
 
+  private static let otherOrigin = APIAnswer.problem(403, "origin_not_allowed", "csrf_token_invalid")
+  private static let access = S.object([
+    "access_token": S.secret, "token_type": S.choice(["Bearer", "DPoP"]), "expires_in": S.integer,
+  ])
+  private static let csrf: [APIObject] = [
+    ["name": "X-CSRF-Token", "in": "header", "required": false, "schema": S.string()]
+  ]
+  /// The state of a browser application's session.
+  private static let browser = S.object(
+    [
+      "signed_in": S.boolean, "session_id": S.string(), "csrf_token": S.secret, "authenticated_at": S.string(),
+      "expires_at": S.string(), "profile": S.named("Profile"),
+    ], optional: ["session_id", "csrf_token", "authenticated_at", "expires_at", "profile"])
+
   /// Sign-up, sign-in and the account.
   static var accounts: [APIOperation] {
     let signUp = S.object(
@@ -38,6 +52,41 @@ extension APIOperation {
             ["id_token": S.secret, "nonce": S.string(), "device": device, "username": S.name], optional: ["username"])),
         answers: [.ok(session), .problem(403, "id_token_invalid", "not_offered", "sign_up_closed")]),
       APIOperation(
+        method: .post, path: "/v1/sign-in/passkey/options", tag: "accounts",
+        summary: "Options for a passkey (PublicKeyCredentialRequestOptionsJSON of WebAuthn Level 3).",
+        answers: [.ok(S.object(["challenge": S.string()])), .problem(403, "not_offered")]),
+      APIOperation(
+        method: .post, path: "/v1/sign-in/passkey", tag: "accounts",
+        summary: "Sign in with a passkey: the text of an AuthenticationResponseJSON.",
+        body: .json(S.object(["passkey": S.string(), "device": device])),
+        answers: [
+          .ok(session), .problem(401, "passkey_expired", "passkey_unknown", "passkey_unverified", "passkey_refused"),
+          .problem(403, "not_offered", "account_disabled"),
+        ]),
+      APIOperation(
+        method: .get, path: "/v1/session", tag: "accounts", summary: "Whether this browser is signed in.",
+        answers: [.ok(browser), otherOrigin]),
+      APIOperation(
+        method: .post, path: "/v1/session", tag: "accounts",
+        summary: "Sign this browser in: the answer has a cookie, and no tokens.",
+        body: .json([
+          "type": "object",
+          "anyOf": [S.object(["email": S.email, "password": S.secret]), S.object(["passkey": S.string()])],
+        ]),
+        answers: [
+          .ok(browser),
+          .problem(
+            401, "wrong_credentials", "passkey_expired", "passkey_unknown", "passkey_unverified", "passkey_refused"),
+          .problem(403, "origin_not_allowed", "account_disabled", "not_offered"),
+        ]),
+      APIOperation(
+        method: .delete, path: "/v1/session", tag: "accounts", summary: "Sign this browser out.",
+        parameters: csrf, answers: [.nothing, otherOrigin]),
+      APIOperation(
+        method: .post, path: "/v1/session/token", tag: "accounts",
+        summary: "An access token of this browser's session, for other services.", parameters: csrf,
+        answers: [.ok(access), .problem(401, "not_signed_in"), otherOrigin]),
+      APIOperation(
         method: .post, path: "/v1/upgrade", tag: "accounts", summary: "Make a guest account a full one.",
         access: .session, body: .json(signUp),
         answers: [
@@ -55,11 +104,11 @@ extension APIOperation {
           "type": "object",
           "anyOf": [
             S.object(["password": S.secret]), S.object(["id_token": S.secret, "nonce": S.string()]),
+            S.object(["passkey": S.string()]),
           ],
         ]),
         answers: [
-          .ok(
-            S.object(["access_token": S.secret, "token_type": S.choice(["Bearer", "DPoP"]), "expires_in": S.integer])),
+          .ok(access),
           weak, .problem(403, "wrong_credentials", "id_token_invalid", "not_offered"),
         ]),
       APIOperation(

@@ -19,7 +19,8 @@ extension APIOperation {
         "/oauth/logout", "Sign out at a client's request (OpenID Connect RP-Initiated Logout 1.0).",
         query: ["id_token_hint", "client_id", "post_logout_redirect_uri", "state"], fields: [])
       + page("/device", "Enter the code of another device.", query: ["user_code"], fields: ["user_code"])
-      + page("/sign-in", "Sign in.", query: ["next"], fields: ["email", "password"])
+      + page("/sign-in", "Sign in.", query: ["next"], fields: ["email", "password", "passkey"])
+      + page("/recover", "Sign in with a recovery code.", query: ["next"], fields: ["email", "recovery_code"])
       + page("/sign-up", "Create an account.", query: ["next"], fields: ["name", "email", "new_password"])
       + page("/sign-up/confirm", "Follow the link of a sign-up.", query: mailed, fields: ["token", "new_password"])
       + page("/forgot-password", "Ask for a link that sets a new password.", query: ["next"], fields: ["email"])
@@ -27,13 +28,17 @@ extension APIOperation {
       + page("/account", "The profile.", fields: ["name"])
       + page("/account/email", "The address.", fields: ["new_email"])
       + page("/account/email/confirm", "Follow the link to a new address.", query: mailed, fields: ["token"])
-      + page("/account/security", "The password.", fields: ["current_password", "new_password", "end_others"])
+      + page(
+        "/account/security", "The password, passkeys and recovery codes.",
+        fields: ["current_password", "new_password", "end_others", "passkey", "passkey_id"])
       + page("/account/devices", "Where the person is signed in.", fields: ["session"])
       + page("/account/devices/end", "Sign out everywhere else.", fields: [])
       + page("/account/apps", "Connected applications.", fields: ["app"])
       + page("/account/data", "Download what is stored.", fields: [])
       + page("/account/delete", "Delete the account.", fields: ["typed_email", "password"])
       + [
+        options("/passkey/options", "Options for signing in with a passkey, for the page's script."),
+        options("/account/passkey/options", "Options for a new passkey, for the page's script."),
         get("/account/activity", "What has happened."),
         get("/account/devices/list", "The list alone, for the page's script.", [.unauthorized]),
         APIOperation(
@@ -63,6 +68,13 @@ extension APIOperation {
 
   private static func parameters(_ names: [String]) -> [APIObject] {
     names.map { ["name": $0, "in": "query", "required": false, "schema": S.string()] as APIObject }
+  }
+
+  private static func options(_ path: String, _ summary: String) -> APIOperation {
+    APIOperation(
+      method: .post, path: path, tag: "pages", summary: summary,
+      parameters: [["name": "X-CSRF-Token", "in": "header", "required": true, "schema": S.string()]],
+      answers: [.ok(S.object(["challenge": S.string()])), .unauthorized, .page(403), .page(429), .page(503)])
   }
 
   private static func get(_ path: String, _ summary: String, _ more: [APIAnswer] = []) -> APIOperation {

@@ -9,7 +9,7 @@ typealias APIObject = [String: any Sendable]
 struct APIOperation: Sendable {
   enum Access: Sendable {
     case anyone
-    /// A session's access token.
+    /// A session's access token, or the cookie of a browser's session, with its CSRF token unless the method is safe.
     case session
     /// An OAuth client, which may have to authenticate.
     case client
@@ -37,7 +37,7 @@ struct APIOperation: Sendable {
     if let body { object["requestBody"] = body.object }
     switch access {
     case .anyone: object["security"] = [APIObject]()
-    case .session: object["security"] = [["bearer": [String]()], ["dpop": [String]()]]
+    case .session: object["security"] = [["bearer": [String]()], ["dpop": [String]()], ["cookie": [String]()]]
     case .client: object["security"] = [APIObject(), ["client": [String]()]]
     case .administrator: object["security"] = [["administrator": [String]()]]
     }
@@ -53,8 +53,9 @@ struct APIOperation: Sendable {
     case .anyone, .client: if tag == "accounts" { answers.append(.problem(401, "proof_invalid")) }
     case .session:
       answers += [
-        .problem(401, "token_missing", "token_invalid", "token_expired", "session_ended", "proof_invalid"),
-        .problem(403, "insufficient_scope"),
+        .problem(
+          401, "token_missing", "token_invalid", "token_expired", "session_ended", "proof_invalid", "not_signed_in"),
+        .problem(403, "insufficient_scope", "origin_not_allowed", "csrf_token_invalid"),
       ]
     case .administrator: answers.append(.problem(401, "token_missing", "token_invalid"))
     }

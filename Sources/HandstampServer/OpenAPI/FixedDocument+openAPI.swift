@@ -27,6 +27,10 @@ extension FixedDocument {
         "securitySchemes": [
           "bearer": ["type": "http", "scheme": "bearer"],
           "dpop": ["type": "apiKey", "in": "header", "name": "Authorization", "description": "RFC 9449 section 7.1."],
+          "cookie": [
+            "type": "apiKey", "in": "cookie", "name": Cookie.session,
+            "description": "Of a browser's session; unsafe methods need its CSRF token as X-CSRF-Token.",
+          ],
           "client": ["type": "http", "scheme": "basic"],
           "administrator": ["type": "http", "scheme": "bearer"],
         ],

@@ -65,7 +65,7 @@ struct AccountPageController: Sendable {
     ]
     if let change = try await web.registry.emailChange(of: call.account.id, now: web.clock.now) {
       page.context["pending"] = .object([
-        "email": .text(change.email.typed), "until": web.dates(call.visit).minute(change.until),
+        "to": .text(change.email.typed), "until": web.dates(call.visit).minute(change.until),
       ])
     }
     if let error { page.errors["new_email"] = error }
@@ -81,7 +81,7 @@ struct AccountPageController: Sendable {
       return try await emailPage(call, notice: PageNotice(kind: .note, text: "notice.email_cancelled"))
     case "change", "resend":
       // Who reads the mails to the address owns the account.
-      if let proof = pages.proofPage(call) { return proof }
+      if let proof = try await pages.proofPage(call) { return proof }
       var typed = call.visit.form?["new_email"]
       if call.visit.action == "resend" {
         typed = try await web.registry.emailChange(of: account.id, now: web.clock.now)?.email.typed

@@ -33,8 +33,8 @@ struct AccountPages: Sendable {
       return .seeOther(web.issuer + "/sign-in?next=" + PercentEncoding.encode(next))
     }
     // The page that asks for a proof was shown at this address.
-    if visit.action == "sign-in" {
-      return try await web.signIn(by: visit, .init(cancel: cancel), request, context) { _ in
+    if visit.signsIn {
+      return try await web.signIn(by: visit, try await confirmation(by: user), request, context) { _ in
         web.issuer + visit.place.here.dropFirst(web.pages.base.utf8.count)
       }
     }
@@ -42,14 +42,22 @@ struct AccountPages: Sendable {
       Call(visit: visit, user: user, client: web.limits.client(of: request, context), logger: context.logger))
   }
 
-  private var cancel: String { web.pages.base + "/account" }
+  private func confirmation(by user: BrowserSession) async throws -> WebSessions.Purpose {
+    let hasPasskey = web.passkeys != nil ? try await !web.registry.passkeys(of: user.account.id).isEmpty : false
+    return WebSessions.Purpose(cancel: web.pages.base + "/account", hasPasskey: hasPasskey)
+  }
 
   /// Returns the page that asks the person for a proof; `nil` if the last one is recent enough, or there is nothing to prove it with.
-  func proofPage(_ call: Call) -> Response? {
-    guard let reauthentication, call.account.passwordHash != nil,
-      web.clock.now.since(call.user.authenticatedAt) > reauthentication
-    else { return nil }
-    return web.signInPage(call.visit, .init(cancel: cancel))
+  func proofPage(_ call: Call) async throws -> Response? {
+    guard needsProof(call) else { return nil }
+    let purpose = try await confirmation(by: call.user)
+    guard purpose.hasPasskey || call.account.passwordHash != nil else { return nil }
+    return web.signInPage(call.visit, purpose)
+  }
+
+  /// Returns whether the last proof is too old.
+  func needsProof(_ call: Call) -> Bool {
+    reauthentication.map { web.clock.now.since(call.user.authenticatedAt) > $0 } ?? false
   }
 
   /// The registry on behalf of the account's owner.

@@ -52,7 +52,7 @@ struct AuthorizePageController: Sendable {
     // The same page again: its address holds the app's request.
     let (here, query) = (web.issuer + "/oauth/authorize?", request.uri.query ?? "")
     switch visit.action {
-    case "sign-in":
+    case "sign-in", "passkey":
       return try await web.signIn(by: visit, .init(asked: ask.request), request, context) { session in
         here + fresh.proven(query, by: session)
       }

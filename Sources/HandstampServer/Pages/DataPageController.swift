@@ -27,7 +27,7 @@ struct DataPageController: Sendable {
 
   @concurrent private func download(_ call: AccountPages.Call) async throws -> Response {
     guard call.visit.action == "download" else { return web.unknownAction(call.visit) }
-    if let proof = pages.proofPage(call) { return proof }
+    if let proof = try await pages.proofPage(call) { return proof }
     do throws(Problem) {
       // It reads the whole audit log.
       try web.limits.take(.codes, from: call.client, about: call.account.id.rawValue)
@@ -76,7 +76,7 @@ struct DataPageController: Sendable {
         }
         return deletePage(call, notice: web.notice(of: problem, call.visit))
       }
-    } else if let proof = pages.proofPage(call) {
+    } else if let proof = try await pages.proofPage(call) {
       return proof
     }
     guard let stored = try await web.registry.account(account.id) else { throw RegistryError.notFound }

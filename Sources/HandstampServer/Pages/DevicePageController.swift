@@ -26,7 +26,7 @@ struct DevicePageController: Sendable {
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.visit(request, context.logger)
     let here = web.issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
-    if visit.action == "sign-in" { return try await web.signIn(by: visit, .init(), request, context) { _ in here } }
+    if visit.signsIn { return try await web.signIn(by: visit, .init(), request, context) { _ in here } }
     if visit.action == "sign-out" { return try await web.signOut(by: visit, backTo: here, context.logger) }
     guard let user = visit.web else { return web.signInPage(visit) }
     let typed = visit.form?["user_code"] ?? ""

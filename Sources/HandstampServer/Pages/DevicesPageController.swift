@@ -25,26 +25,27 @@ struct DevicesPageController: Sendable {
 
   private func show(_ call: AccountPages.Call, notice: PageNotice? = nil) async throws -> Response {
     var page = Page(name: "account_devices", title: "account_devices.title", notice: notice, section: .devices)
+    let devices = try await devices(call.user, call.visit)
     page.context = [
       "live": .text(web.pages.base + "/account/devices/events"),
-      "fragment": .text(web.pages.base + "/account/devices/list"), "devices": try await devices(call.user, call.visit),
+      "fragment": .text(web.pages.base + "/account/devices/list"), "devices": .list(devices),
+      "has_others": .flag(if: devices.count > 1),
     ]
     return pages.show(page, call)
   }
 
-  private func devices(_ user: BrowserSession, _ visit: Visit) async throws -> PageValue {
+  private func devices(_ user: BrowserSession, _ visit: Visit) async throws -> [PageValue] {
     let dates = web.dates(visit)
     let rows = try await web.registry.sessions(of: user.account.id, now: web.clock.now)
     // This browser comes first.
     let ordered = rows.filter { $0.id == user.row.id } + rows.filter { $0.id != user.row.id }
-    return .list(
-      ordered.map { row in
-        .object([
-          "id": .text(row.id.rawValue), "icon": .text(row.icon), "name": .text(row.shownName),
-          "is_current": .flag(if: row.id == user.row.id), "seen": dates.relative(row.lastSeenAt),
-          "signed_in": dates.relative(row.createdAt),
-        ])
-      })
+    return ordered.map { row in
+      .object([
+        "id": .text(row.id.rawValue), "icon": .text(row.icon), "name": .text(row.shownName),
+        "is_current": .flag(if: row.id == user.row.id), "seen": dates.relative(row.lastSeenAt),
+        "signed_in": dates.relative(row.createdAt),
+      ])
+    }
   }
 
   /// The list alone, for the page's script.
@@ -52,7 +53,7 @@ struct DevicesPageController: Sendable {
     let visit = try await web.visit(request, context.logger)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     var page = Page(name: "devices_list", title: "account_devices.title")
-    page.context["devices"] = try await devices(user, visit)
+    page.context["devices"] = .list(try await devices(user, visit))
     return web.pages.fragment(page, to: visit.reader)
   }
 
@@ -78,7 +79,7 @@ struct DevicesPageController: Sendable {
     guard call.visit.action == "end", let id = call.visit.form?["session"].map({ SessionID($0) }) else {
       return web.unknownAction(call.visit)
     }
-    if let proof = pages.proofPage(call) { return proof }
+    if let proof = try await pages.proofPage(call) { return proof }
     var name = ""
     do throws(RegistryError) {
       let outcome = try await pages.registry(call).end(id, of: call.account.id, now: web.clock.now)
@@ -93,7 +94,7 @@ struct DevicesPageController: Sendable {
   }
 
   private func confirmPage(_ call: AccountPages.Call) async throws -> Response {
-    if let proof = pages.proofPage(call) { return proof }
+    if let proof = try await pages.proofPage(call) { return proof }
     let rows = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
     var page = Page(name: "confirm_end", title: "confirm_end.title", section: .devices)
     page.context["others"] = .list(
@@ -105,7 +106,7 @@ struct DevicesPageController: Sendable {
 
   @concurrent private func endOthers(_ call: AccountPages.Call) async throws -> Response {
     guard call.visit.action == "end-others" else { return web.unknownAction(call.visit) }
-    if let proof = pages.proofPage(call) { return proof }
+    if let proof = try await pages.proofPage(call) { return proof }
     let outcome = try await pages.registry(call)
       .endAll(of: call.account.id, except: call.user.row.id, now: web.clock.now)
     web.journal.ended(outcome, logger: call.logger)

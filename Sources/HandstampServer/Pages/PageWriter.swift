@@ -25,6 +25,8 @@ struct PageWriter: Sendable {
   let assets: PageAssets
   /// The server's public address.
   let issuer: String
+  /// The name of the service.
+  let siteName: String
   /// The path of the issuer, which precedes every route.
   let base: String
   private let site: PageContext
@@ -45,7 +47,8 @@ struct PageWriter: Sendable {
     style = assets.add(Array(sheet.utf8), type: "text/css; charset=utf-8", stem: "pages", suffix: "css")
     script = assets.add(
       Array(library.script.utf8), type: "text/javascript; charset=utf-8", stem: "pages", suffix: "js")
-    var site: PageContext = ["name": .text(settings.name ?? URLComponents(string: issuer)?.host ?? issuer)]
+    siteName = settings.name ?? URLComponents(string: issuer)?.host ?? issuer
+    var site: PageContext = ["name": .text(siteName)]
     let icon = settings.logo ?? PageSettings.Image(bytes: Array(library.icon.utf8), type: "image/svg+xml")
     let path: PageValue = .text(
       "\(base)/assets/\(assets.add(icon.bytes, type: icon.type, stem: "icon", suffix: "img"))")

@@ -24,7 +24,7 @@ struct SignInPageController: Sendable {
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.visit(request, context.logger)
     let next = NextPage(visit.query?["next"])
-    guard visit.action == "sign-in" else { return web.unknownAction(visit) }
+    guard visit.signsIn else { return web.unknownAction(visit) }
     return try await web.signIn(by: visit, .init(next: next.asked), request, context) { _ in web.issuer + next.path }
   }
 

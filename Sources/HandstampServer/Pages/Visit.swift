@@ -37,6 +37,9 @@ struct Visit: Sendable {
   /// The button that was pressed.
   var action: String? { form?["action"] }
 
+  /// Whether the form signs in.
+  var signsIn: Bool { action == "sign-in" || action == "passkey" }
+
   /// The CSRF token of this browser's forms. It depends on both cookies: other sites can neither read them nor set cookies with
   /// these names for this host.
   var token: String {

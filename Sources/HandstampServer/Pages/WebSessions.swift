@@ -25,6 +25,8 @@ struct WebSessions: Sendable {
   let signUp: ServerConfiguration.SignUp
   /// Whether accounts are the server's own, and mail is set up: only then the pages for passwords work.
   let hasPasswordPages: Bool
+  /// `nil` if the server has no passkeys.
+  let passkeys: PasskeyDesk?
 
   var issuer: String { pages.issuer }
   var formLimit: Int { min(bodyLimit, 16_384) }
@@ -75,6 +77,17 @@ struct WebSessions: Sendable {
     return origin == Origin(issuer)?.text
   }
 
+  /// Reads a request of a page's script, without a body: it shows the token of the page's form.
+  ///
+  /// - Throws: ``Problem`` for one from another site, or from a browser that the page was not shown in.
+  func scriptVisit(_ request: Request, _ logger: Logger) async throws -> Visit {
+    let visit = try await visit(request, form: nil, logger)
+    guard isFromHere(request), !visit.isFormCookieNew, let token = request.headers[.csrfToken],
+      Secret(token) == Secret(visit.token)
+    else { throw Problem.formExpired }
+    return visit
+  }
+
   private static func drawn() -> String {
     var random = SystemRandomNumberGenerator()
     return Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
@@ -100,6 +113,8 @@ struct WebSessions: Sendable {
     var cancel: String?
     /// The page of this server that the user comes from, as in `?next=`.
     var next: String?
+    /// Whether the user who is asked to prove it again has a passkey.
+    var hasPasskey = false
   }
 
   func signInPage(
@@ -117,6 +132,9 @@ struct WebSessions: Sendable {
       "app": purpose.asked.map { .object(["name": .text($0.client.name)]) },
       "confirm": .flag(if: confirms), "cancel": .text(ifPresent: purpose.cancel),
       "can_sign_up": .flag(if: !confirms && signUp != .closed && hasPasswordPages),
+      "passkeys": .flag(if: passkeys != nil && (!confirms || purpose.hasPasskey)),
+      "passkey_only": .flag(if: confirms && visit.account?.passwordHash == nil),
+      "recovery": .flag(if: passkeys != nil && !confirms),
       "can_reset": .flag(if: hasPasswordPages),
       "next": purpose.next.map { .text("?next=" + PercentEncoding.encode($0)) },
     ]
@@ -129,6 +147,9 @@ struct WebSessions: Sendable {
     by visit: Visit, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
     backTo target: (BrowserSession) -> String
   ) async throws -> Response {
+    if visit.action == "passkey" {
+      return try await signInWithPasskey(by: visit, purpose, request, context, backTo: target)
+    }
     let confirms = purpose.cancel != nil && visit.account != nil
     let typed = confirms ? visit.account?.email?.typed ?? "" : visit.form?["email"] ?? ""
     let wrong: PageText = confirms ? "field_error.password_wrong" : "field_error.sign_in_wrong"
@@ -147,6 +168,32 @@ struct WebSessions: Sendable {
       return signInPage(visit, purpose, email: typed, notice: notice(of: problem, visit), status: problem.status)
     }
     return try await signedIn(to: account, visit, context.logger, backTo: target)
+  }
+
+  private func signInWithPasskey(
+    by visit: Visit, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
+    backTo target: (BrowserSession) -> String
+  ) async throws -> Response {
+    guard let passkeys, let answer = visit.form?["passkey"] else { return unknownAction(visit) }
+    do {
+      try limits.take(.codes, from: limits.client(of: request, context))
+      let account = purpose.cancel == nil ? nil : visit.account?.id
+      return try await passkeys.signIn(
+        Array(answer.utf8), boundTo: visit.token, as: account, context.logger
+      ) { try await signedIn(by: $0, visit, context.logger, backTo: target) }
+    } catch let refusal as PasskeyDesk.Refusal {
+      return signInPage(visit, purpose, notice: .warning(refusal.text), status: .unauthorized)
+    } catch let problem as Problem {
+      return signInPage(visit, purpose, notice: notice(of: problem, visit), status: problem.status)
+    }
+  }
+
+  /// Signs the browser in by a passkey or a recovery code, and redirects to `target`.
+  func signedIn(
+    by use: CredentialUse, _ visit: Visit, _ logger: Logger, backTo target: (BrowserSession) -> String
+  ) async throws -> Response {
+    let new = try await session(of: use.account, by: use, visit, logger)
+    return began(new, visit, to: target(new.session))
   }
 
   /// What a page says when something cannot be done now.
@@ -170,27 +217,36 @@ struct WebSessions: Sendable {
 
   /// Gives the browser the cookies of a session, and redirects to `target`.
   func began(_ new: NewBrowserSession, _ visit: Visit, to target: String) -> Response {
-    .seeOther(
-      target,
-      [
-        Cookie(
-          name: Cookie.session, value: new.cookie.withExposed { $0 },
-          life: registry.limits.browserAbsoluteLimit?.components.seconds ?? Cookie.longest),
-        Cookie(name: Cookie.device, value: visit.device, life: Registry.deviceMemory.components.seconds),
-        Cookie(name: Cookie.form, value: nil),
-      ])
+    .seeOther(target, cookies(of: new, visit) + [Cookie(name: Cookie.form, value: nil)])
+  }
+
+  /// The cookies of a session.
+  func cookies(of new: NewBrowserSession, _ visit: Visit) -> [Cookie] {
+    [
+      Cookie(
+        name: Cookie.session, value: new.cookie.withExposed { $0 },
+        life: registry.limits.browserAbsoluteLimit?.components.seconds ?? Cookie.longest),
+      Cookie(name: Cookie.device, value: visit.device, life: Registry.deviceMemory.components.seconds),
+    ]
   }
 
   /// Begins a session of the browser, or renews the one that it has: the cookie changes with every sign-in.
-  private func session(
-    of account: AccountRecord, _ visit: Visit, _ logger: Logger
+  ///
+  /// - Parameter use: the passkey or recovery code that it begins by; `nil` for a password.
+  func session(
+    of account: AccountRecord, by use: CredentialUse? = nil, _ visit: Visit, _ logger: Logger
   ) async throws -> NewBrowserSession {
     let now = clock.now
-    if let former = visit.web {
-      if former.account.id == account.id { return try await registry.reauthenticated(former, now: now) }
-      try await end(former.row.id, of: former.account.id, logger)
+    if let former = visit.web, former.account.id == account.id {
+      return try await registry.reauthenticated(former, by: use, now: now)
     }
-    let new = try await registry.beginBrowserSession(of: account, on: visit.browser, now: now)
+    let new =
+      if let use {
+        try await registry.beginBrowserSession(by: use, on: visit.browser, now: now)
+      } else {
+        try await registry.beginBrowserSession(of: account, on: visit.browser, now: now)
+      }
+    if let former = visit.web { try await end(former.row.id, of: former.account.id, logger) }
     journal.began(new, logger: logger)
     return new
   }
@@ -219,7 +275,7 @@ struct WebSessions: Sendable {
 
   /// What a browser forgets when it is signed out (W3C Clear Site Data section 3.1). Not its cookies: the one that recognizes the
   /// browser stays, and those of other sites below the same domain are theirs. In an app, the storage is the app's.
-  private var clearedData: String { isWholeSite ? "\"cache\", \"storage\"" : "\"cache\"" }
+  var clearedData: String { isWholeSite ? "\"cache\", \"storage\"" : "\"cache\"" }
 
   // MARK: Errors
 
@@ -240,6 +296,19 @@ struct WebSessions: Sendable {
       .error(
         "request_invalid", reason: reason,
         to: [PageAction(text: "action.to_account", href: pages.base + "/account", isPrimary: false)]), visit)
+  }
+}
+
+extension PasskeyDesk.Refusal {
+  /// What a page says.
+  var text: PageText {
+    switch self {
+    case .expired: "passkey.expired"
+    case .unknown: "passkey.unknown"
+    case .tooMany: "passkey.too_many"
+    case .notVerified: "passkey.not_verified"
+    case .invalid: "passkey.failed"
+    }
   }
 }
 

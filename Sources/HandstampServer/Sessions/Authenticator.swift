@@ -14,6 +14,8 @@ struct Authenticator: Sendable {
   let clock: ServerClock
   let metrics: ServerMetrics
   let errors: ErrorMapper
+  /// For browser applications, which have no tokens.
+  let cookies: CookieSessions
 
   /// Returns the session of a request if its token is valid and its session is live *now*: the signature alone would admit a
   /// revoked session until its token expires.
@@ -22,6 +24,9 @@ struct Authenticator: Sendable {
   func session(
     of request: Request, allowing allowed: [String] = [], logger: Logger
   ) async throws -> AuthenticatedSession {
+    if request.headers[.authorization] == nil, request.cookie(Cookie.session) != nil {
+      return try await cookieSession(of: request, logger)
+    }
     let (token, scheme) = try Authenticator.token(in: request)
     let time = clock.read()
     let claims: AccessTokens.Claims
@@ -39,6 +44,20 @@ struct Authenticator: Sendable {
     return AuthenticatedSession(
       account: claims.account, id: claims.session, scopes: scopes, tokenExpiresAt: claims.expiresAt,
       thumbprint: claims.thumbprint, authenticatedAt: claims.authenticatedAt)
+  }
+
+  private func cookieSession(of request: Request, _ logger: Logger) async throws -> AuthenticatedSession {
+    guard let user = try await cookies.session(of: request) else { throw Problem.notSignedIn }
+    let now = clock.now
+    await touch(user.row, at: now, logger)
+    return AuthenticatedSession(
+      account: user.account.id, id: user.row.id, tokenExpiresAt: now.advanced(by: tokens.life),
+      authenticatedAt: user.authenticatedAt)
+  }
+
+  /// Updates when a session was last seen. If this fails, a later request does it.
+  private func touch(_ row: SessionRow, at now: UnixTime, _ logger: Logger) async {
+    do throws(RegistryError) { try await registry.touch(row, now: now) } catch { errors.report(error, logger: logger) }
   }
 
   /// Requires a proof with a bound token, and a bound token with a proof (RFC 9449 section 7).
@@ -60,11 +79,7 @@ struct Authenticator: Sendable {
     switch try await registry.status(of: claims.session, account: claims.account, now: now) {
     case .unknown: throw refused(scheme, "token_invalid", "The access token is not valid")
     case .ended(let reason): throw refused(scheme, "session_ended", "The session has ended", reason: reason)
-    case .live(let row):
-      // If this update fails, a later request makes it.
-      do throws(RegistryError) { try await registry.touch(row, now: now) } catch {
-        errors.report(error, logger: logger)
-      }
+    case .live(let row): await touch(row, at: now, logger)
     }
   }
 

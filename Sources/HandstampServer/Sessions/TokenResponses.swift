@@ -46,6 +46,11 @@ struct TokenResponses: Sendable {
     try accessToken(of: row, for: row.client, authenticatedAt: now)
   }
 
+  /// Returns an access token of a session, as old as the proof that it began with.
+  func accessToken(of row: SessionRow) throws(RegistryError) -> JSONText {
+    try accessToken(of: row, for: row.client, authenticatedAt: row.authenticatedAt)
+  }
+
   private func accessToken(
     of row: SessionRow, for client: SessionClient?, authenticatedAt: UnixTime, hasIDToken: Bool = false,
     nonce: String? = nil

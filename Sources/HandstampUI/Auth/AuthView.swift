@@ -7,7 +7,7 @@ public import SwiftUI
 import UIKit
 #endif
 
-/// Sign-in, sign-up and its confirmation, password reset, guest access and Sign in with Apple.
+/// Sign-in, sign-up and its confirmation, password reset, guest access, Sign in with Apple and passkeys.
 public struct AuthView: View {
   @State private var model: AuthViewModel
   private let allowsGuests: Bool
@@ -15,9 +15,13 @@ public struct AuthView: View {
   /// - Parameters:
   ///   - service: The app's `SessionManager`.
   ///   - apple: Shows Apple's sheet, such as `AppleSheet()`; `nil` hides the button.
+  ///   - passkeys: Shows the sheet for passkeys, such as `PasskeySheet()`; `nil` hides the button.
   ///   - allowsGuests: Whether to show a button for guests.
-  public init(_ service: any AuthService, apple: (any AppleCredentialSource)? = nil, allowsGuests: Bool = false) {
-    self.init(AuthViewModel(service, apple: apple), allowsGuests: allowsGuests)
+  public init(
+    _ service: any AuthService, apple: (any AppleCredentialSource)? = nil, passkeys: (any PasskeySource)? = nil,
+    allowsGuests: Bool = false
+  ) {
+    self.init(AuthViewModel(service, apple: apple, passkeys: passkeys), allowsGuests: allowsGuests)
   }
 
   /// Creates the view with the app's own model, such as one with the email address filled in.
@@ -78,6 +82,14 @@ public struct AuthView: View {
         model.signInWithApple()
       } label: {
         WorkingLabel(.appleSignIn, systemImage: "apple.logo", isWorking: model.running == .apple)
+      }
+      .disabled(model.isWorking)
+    }
+    if model.offersPasskeys, model.form == .signIn {
+      Button {
+        model.signInWithPasskey()
+      } label: {
+        WorkingLabel(.passkeySignIn, systemImage: "person.badge.key", isWorking: model.running == .passkey)
       }
       .disabled(model.isWorking)
     }

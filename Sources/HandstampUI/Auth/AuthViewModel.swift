@@ -2,7 +2,7 @@ public import Handstamp
 import HandstampCore
 public import Observation
 
-/// The model of ``AuthView``: sign-in, sign-up and its confirmation, password reset, guest access and Sign in with Apple.
+/// The model of ``AuthView``: sign-in, sign-up and its confirmation, password reset, guest access, Sign in with Apple and passkeys.
 ///
 /// An operation in progress ends, or is abandoned with ``cancel()``: then the form is usable again immediately, whether
 /// or not the server ever answers.
@@ -17,7 +17,7 @@ public final class AuthViewModel {
   }
 
   /// The operation that the user started.
-  public enum Action: Sendable, Hashable { case submit, guest, apple }
+  public enum Action: Sendable, Hashable { case submit, guest, apple, passkey }
 
   /// The message after a success that does not start a session.
   public enum Notice: Sendable, Hashable {
@@ -66,16 +66,25 @@ public final class AuthViewModel {
   /// Whether Sign in with Apple is available.
   public var offersApple: Bool { apple != nil }
 
+  /// Whether passkeys are available.
+  public var offersPasskeys: Bool { passkeys != nil }
+
   @ObservationIgnored private let service: any AuthService
   @ObservationIgnored private let apple: (any AppleCredentialSource)?
+  @ObservationIgnored private let passkeys: (any PasskeySource)?
   @ObservationIgnored private var task: Task<Void, Never>?
   /// The operation that the state belongs to; results of earlier ones are discarded.
   @ObservationIgnored private var run: UInt64 = 0
 
-  /// - Parameter apple: Shows Apple's sheet; `nil` disables Sign in with Apple.
-  public init(_ service: any AuthService, apple: (any AppleCredentialSource)? = nil) {
+  /// - Parameters:
+  ///   - apple: Shows Apple's sheet; `nil` disables Sign in with Apple.
+  ///   - passkeys: Shows the sheet for passkeys; `nil` disables them.
+  public init(
+    _ service: any AuthService, apple: (any AppleCredentialSource)? = nil, passkeys: (any PasskeySource)? = nil
+  ) {
     self.service = service
     self.apple = apple
+    self.passkeys = passkeys
   }
 
   deinit { task?.cancel() }
@@ -135,6 +144,17 @@ public final class AuthViewModel {
     }
   }
 
+  @discardableResult
+  public func signInWithPasskey() -> Task<Void, Never>? {
+    guard let passkeys else { return nil }
+    return start(.passkey) { [service, remembers] () async throws(SessionError) in
+      try await service.signInWithPasskey(remember: remembers) { options throws(SessionError) in
+        try await passkeys.answer(to: options)
+      }
+      return nil
+    }
+  }
+
   /// Performs the remedy of ``failure``, if there is one.
   @discardableResult
   public func recover() -> Task<Void, Never>? {
@@ -145,6 +165,7 @@ public final class AuthViewModel {
       case .submit: submit()
       case .guest: continueAsGuest()
       case .apple: signInWithApple()
+      case .passkey: signInWithPasskey()
       }
     case .resetPassword: form = .reset
     case .signInInstead: form = .signIn

@@ -4,14 +4,16 @@ package import HandstampCore
 
 extension SessionError {
   /// The session error for an `ASAuthorizationError` code.
-  package init(appleAuthorization code: Int) {
+  ///
+  /// - Parameter feature: what was asked for.
+  package init(appleAuthorization code: Int, _ feature: String = "Sign in with Apple") {
     switch code {
     case 1001: self = .cancelled
-    case 1003: self = .unsupported("Sign in with Apple")
+    case 1003: self = .unsupported(feature)
     case 1002: self = .invalidResponse("unexpected response from Apple")
     // unknown, failed, notInteractive: reported also when the device is not signed in to iCloud.
-    case 1000, 1004, 1005: self = .requestFailed(.network(.notConnected("Sign in with Apple, error \(code)")))
-    default: self = .requestFailed(.network(.notConnected("Sign in with Apple, error \(code)")))
+    case 1000, 1004, 1005: self = .requestFailed(.network(.notConnected("\(feature), error \(code)")))
+    default: self = .requestFailed(.network(.notConnected("\(feature), error \(code)")))
     }
   }
 }

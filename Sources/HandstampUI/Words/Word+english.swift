@@ -11,6 +11,7 @@ extension Word {
     case .remember: "Keep Me Signed In"
     case .guest: "Continue as Guest"
     case .appleSignIn: "Sign in with Apple"
+    case .passkeySignIn: "Use a passkey"
     case .cancel: "Cancel"
     case .tryAgain: "Try Again"
     case .signInInstead: "Sign In Instead"

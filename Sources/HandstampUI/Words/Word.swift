@@ -12,6 +12,7 @@ public enum Word: String, Sendable, CaseIterable {
   case remember
   case guest
   case appleSignIn = "apple_sign_in"
+  case passkeySignIn = "passkey_sign_in"
   case cancel
   case tryAgain = "try_again"
   case signInInstead = "sign_in_instead"

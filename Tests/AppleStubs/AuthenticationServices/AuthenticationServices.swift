@@ -61,6 +61,43 @@ open class ASAuthorizationAppleIDCredential: NSObject, ASAuthorizationCredential
   public var fullName: PersonNameComponents? { nil }
 }
 
+/// iOS 15, macOS 12, tvOS 16; not on watchOS; so is all below until the controller.
+@available(watchOS, unavailable)
+open class ASAuthorizationPlatformPublicKeyCredentialProvider: NSObject {
+  public init(relyingPartyIdentifier: String) { super.init() }
+  public func createCredentialAssertionRequest(
+    challenge: Data
+  ) -> ASAuthorizationPlatformPublicKeyCredentialAssertionRequest {
+    ASAuthorizationPlatformPublicKeyCredentialAssertionRequest()
+  }
+}
+
+public struct ASAuthorizationPublicKeyCredentialUserVerificationPreference: RawRepresentable, Sendable, Hashable {
+  public var rawValue: String
+  public init(rawValue: String) { self.rawValue = rawValue }
+  public static let required = Self(rawValue: "required")
+}
+
+@available(watchOS, unavailable)
+open class ASAuthorizationPlatformPublicKeyCredentialAssertionRequest: ASAuthorizationRequest {
+  public var userVerificationPreference = ASAuthorizationPublicKeyCredentialUserVerificationPreference.required
+  public var allowedCredentials: [ASAuthorizationPlatformPublicKeyCredentialDescriptor] = []
+}
+
+@available(watchOS, unavailable)
+open class ASAuthorizationPlatformPublicKeyCredentialDescriptor: NSObject {
+  public init(credentialID: Data) { super.init() }
+}
+
+@available(watchOS, unavailable)
+open class ASAuthorizationPlatformPublicKeyCredentialAssertion: NSObject, ASAuthorizationCredential {
+  public var rawAuthenticatorData: Data! { nil }
+  public var signature: Data! { nil }
+  public var userID: Data! { nil }
+  public var rawClientDataJSON: Data { Data() }
+  public var credentialID: Data { Data() }
+}
+
 /// Of no actor; its delegates are the main actor's.
 open class ASAuthorizationController: NSObject {
   public init(authorizationRequests: [ASAuthorizationRequest]) { super.init() }

@@ -59,7 +59,7 @@ final class Browser {
     return try await send("POST", path, headers: headers, body: body)
   }
 
-  private func send(
+  func send(
     _ method: String, _ path: String, headers: [String: String] = [:], body: String? = nil
   ) async throws -> Sight {
     var request = HTTPClientRequest(url: base + path)

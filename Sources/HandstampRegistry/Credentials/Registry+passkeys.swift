@@ -1,0 +1,147 @@
+public import HandstampCore
+import HandstampSupport
+
+/// The result of removing a passkey.
+public enum PasskeyRemoval: Sendable, Hashable {
+  case removed(PasskeyRecord)
+  /// It is the only way into the account, which has no password. Nothing changed.
+  case isLast
+  /// The account has no such passkey.
+  case unknown
+}
+
+extension Registry {
+  /// Returns the passkeys of an account, the oldest first.
+  public func passkeys(of account: AccountID) async throws(RegistryError) -> [PasskeyRecord] {
+    try await reading { () throws(RegistryStoreError) in
+      try await store.facts(.passkey, subject: account.rawValue)
+    }.compactMap { PasskeyRecord($0) }
+  }
+
+  /// Returns the passkey with that ID, of whichever account.
+  ///
+  /// - Parameter id: see ``PasskeyRecord/id``.
+  public func passkey(_ id: String) async throws(RegistryError) -> PasskeyRecord? {
+    try await fact(FactID(.passkey, id)).flatMap { PasskeyRecord($0) }
+  }
+
+  /// Adds a passkey to the account of a browser's user, whom a mail tells.
+  ///
+  /// - Parameter challenge: the challenge that it was made for, which counts as used until `expiry`.
+  /// - Returns: `false` if any account has a passkey with this ID, the challenge was used, or there are ``PasskeyRecord/most``.
+  /// - Throws: ``RegistryError/accountChanged`` if the session has ended, or the account has changed.
+  public func addPasskey(
+    _ passkey: PasskeyRecord, by user: BrowserSession, challenge: [UInt8], until expiry: UnixTime, now: UnixTime
+  ) async throws(RegistryError) -> Bool {
+    guard try await passkeys(of: user.account.id).count < PasskeyRecord.most else { return false }
+    let changes =
+      user.expectations + [using(challenge, until: expiry, now: now), .createFact(passkey.fact)]
+      + changed(.passkeyAdded, .passkeyAdded, of: user.account.id, passkey.name, now: now)
+    do throws(RegistryStoreError) {
+      _ = try await store.write(
+        changes, events: [RegistryEvent(kind: .credentialChange, account: user.account.id, at: now)])
+      return true
+    } catch {
+      switch error {
+      case .alreadyExists: return false
+      case .conflict, .notFound: throw .accountChanged
+      case .unavailable: throw RegistryError(error)
+      }
+    }
+  }
+
+  /// Removes a passkey of the account of a browser's user, whom a mail tells. Sessions go on.
+  public func removePasskey(
+    _ id: String, by user: BrowserSession, now: UnixTime
+  ) async throws(RegistryError) -> PasskeyRemoval {
+    let account = user.account.id
+    for _ in 0..<Registry.attempts {
+      guard let record = try await self.account(account), record.closedAt == nil else { throw .accountChanged }
+      let all = try await passkeys(of: account)
+      guard let passkey = all.first(where: { $0.id == id }) else { return .unknown }
+      guard all.count > 1 || record.passwordHash != nil else { return .isLast }
+      let changes: [RegistryChange] =
+        [
+          .expectSession(user.row.id),
+          // Replaced, so that the last passkey and the password, or two passkeys, are not removed at the same time.
+          .replaceAccount(record, expecting: record.revision),
+          .removeFact(passkey.fact.id, expecting: passkey.revision),
+        ] + changed(.passkeyRemoved, .passkeyRemoved, of: account, passkey.name, now: now)
+      do throws(RegistryStoreError) {
+        _ = try await store.write(
+          changes, events: [RegistryEvent(kind: .credentialChange, account: account, at: now)])
+        return .removed(passkey)
+      } catch {
+        switch error {
+        case .conflict, .notFound:
+          guard try await isLive(user.row.id, now: now) else { throw .accountChanged }
+        case .alreadyExists, .unavailable: throw RegistryError(error)
+        }
+      }
+    }
+    throw Registry.contention
+  }
+
+  /// Returns the use of a passkey whose signature was verified.
+  ///
+  /// - Parameters:
+  ///   - passkey: as read from this registry, with the values of its use.
+  ///   - challenge: the challenge that was signed, which counts as used until `expiry`.
+  /// - Returns: `nil` if its account is closed.
+  public func use(
+    of passkey: PasskeyRecord, challenge: [UInt8], until expiry: UnixTime, now: UnixTime
+  ) async throws(RegistryError) -> CredentialUse? {
+    guard let account = try await account(passkey.account), account.closedAt == nil else { return nil }
+    var used = passkey
+    used.lastUsedAt = now
+    return CredentialUse(
+      account: account,
+      changes: [using(challenge, until: expiry, now: now), .replaceFact(used.fact, expecting: passkey.revision)])
+  }
+
+  /// Records that a user has proved with a passkey to be the account's owner, without a new session.
+  ///
+  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if the passkey was used at the same time, or removed.
+  public func record(_ use: CredentialUse) async throws(RegistryError) {
+    do throws(RegistryStoreError) { _ = try await store.write(use.changes, events: []) } catch {
+      if case .unavailable = error { throw RegistryError(error) }
+      throw .oneTimeTokenInvalid
+    }
+  }
+
+  /// Logs that a passkey was refused whose signature is valid, because its counter says that it was copied.
+  public func refuse(_ passkey: PasskeyRecord, received: UInt32, now: UnixTime) async throws(RegistryError) {
+    let details = #"{"stored":\#(passkey.signCount),"received":\#(received)}"#
+    try await write([audited(.passkeyRefused, account: passkey.account, details: details, at: now)])
+  }
+
+  /// Returns whether a challenge was used. The write decides; this tells an answer that was sent twice from a copied passkey.
+  public func hasUsed(challenge: [UInt8]) async throws(RegistryError) -> Bool {
+    try await oneTimeToken(Registry.id(of: challenge)) != nil
+  }
+
+  /// The change after which a challenge is not accepted again.
+  private func using(_ challenge: [UInt8], until expiry: UnixTime, now: UnixTime) -> RegistryChange {
+    .createOneTimeToken(
+      OneTimeTokenRecord(
+        id: Registry.id(of: challenge), purpose: .nonce, subject: "", createdAt: now, expiresAt: expiry))
+  }
+
+  private static func id(of challenge: [UInt8]) -> OneTimeTokenID {
+    OneTimeTokenID(of: Secret("passkey " + Base64URL.encode(challenge)), purpose: .nonce)
+  }
+
+  /// The changes that log and tell that the ways into an account have changed.
+  func changed(
+    _ kind: AuditedAction.Kind, _ notice: AccountNotice, of account: AccountID, _ name: String, now: UnixTime
+  ) -> [RegistryChange] {
+    [audited(kind, account: account, details: "{\"name\":\(JSONString.quoted(name))}", at: now)]
+      + self.notice(notice, of: account, device: name, now: now)
+  }
+
+  func write(_ changes: [RegistryChange]) async throws(RegistryError) {
+    do throws(RegistryStoreError) { _ = try await store.write(changes, events: []) } catch {
+      throw RegistryError(error)
+    }
+  }
+}

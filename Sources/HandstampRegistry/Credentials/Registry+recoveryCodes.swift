@@ -1,0 +1,111 @@
+import Crypto
+public import HandstampCore
+import HandstampSupport
+
+/// A code that a person keeps for the day on which there is neither a password nor a passkey at hand. Each works once.
+public struct RecoveryCode: Sendable, Hashable {
+  /// How many codes an account gets at once.
+  public static let count = 10
+  /// Crockford's base32: no letter looks like a digit.
+  private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
+  /// 120 random bits, of which no slow hash is needed (OWASP ASVS 6.5.2).
+  private static let characters = 24
+
+  let characters: String
+
+  /// Draws a code from `random`, which must be a cryptographic source.
+  init(from random: inout some RandomNumberGenerator) {
+    characters = String(
+      decoding: randomBytes(RecoveryCode.characters, from: &random).map { RecoveryCode.alphabet[Int($0 & 31)] },
+      as: UTF8.self)
+  }
+
+  /// Reads a code as it was typed: case, spaces and hyphens do not matter, nor do `o`, `i` and `l` for the digits that they look like.
+  ///
+  /// Returns `nil` if that cannot be a code.
+  public init?(typed: String) {
+    guard typed.utf8.count <= 256 else { return nil }
+    var bytes: [UInt8] = []
+    for scalar in typed.lowercased().unicodeScalars where !scalar.properties.isWhitespace {
+      let letter: Unicode.Scalar =
+        switch scalar {
+        case "o": "0"
+        case "i", "l": "1"
+        default: scalar
+        }
+      if letter.properties.isDash { continue }
+      guard let byte = UInt8(exactly: letter.value), RecoveryCode.alphabet.contains(byte) else { return nil }
+      bytes.append(byte)
+    }
+    guard bytes.count == RecoveryCode.characters else { return nil }
+    characters = String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// The code in groups of four, with hyphens.
+  public var text: String {
+    let letters = Array(characters)
+    return stride(from: 0, to: letters.count, by: 4).map { String(letters[$0..<min($0 + 4, letters.count)]) }
+      .joined(separator: "-")
+  }
+
+  /// What is stored of it.
+  func hash(of account: AccountID) -> String {
+    Base64URL.encode(SHA256.hash(data: Array("handstamp recovery code \(account) \(characters)".utf8)))
+  }
+}
+
+extension Registry {
+  /// Makes new recovery codes for the account of a browser's user, whom a mail tells. Former ones no longer work.
+  ///
+  /// - Throws: ``RegistryError/accountChanged`` if the session has ended, or the account has changed.
+  public func makeRecoveryCodes(
+    by user: BrowserSession, now: UnixTime
+  ) async throws(RegistryError) -> [RecoveryCode] {
+    var source = source
+    let codes = (0..<RecoveryCode.count).map { _ in RecoveryCode(from: &source) }
+    let account = user.account.id
+    let fact = RegistryFact(
+      id: FactID(.recoveryCodes, account.rawValue), kind: .recoveryCodes, subject: account.rawValue,
+      payload: codes.map { $0.hash(of: account) }.joined(separator: " "), createdAt: now,
+      expiresAt: now.advanced(by: RegistryFact.forever))
+    do throws(RegistryStoreError) {
+      _ = try await store.write(
+        user.expectations + [.putFact(fact)]
+          + changed(.recoveryCodesMade, .recoveryCodesMade, of: account, user.row.device.name, now: now),
+        events: [RegistryEvent(kind: .credentialChange, account: account, at: now)])
+    } catch {
+      switch error {
+      case .conflict, .notFound: throw .accountChanged
+      case .alreadyExists, .unavailable: throw RegistryError(error)
+      }
+    }
+    return codes
+  }
+
+  /// Returns how many recovery codes of an account are unused.
+  public func recoveryCodesLeft(of account: AccountID) async throws(RegistryError) -> Int {
+    try await fact(FactID(.recoveryCodes, account.rawValue)).map { $0.payload.split(separator: " ").count } ?? 0
+  }
+
+  /// Returns the use of a recovery code, of which a mail tells.
+  ///
+  /// - Parameter device: the name of the device that it is used on.
+  /// - Returns: `nil` if it is none of this account's, or the account is closed.
+  public func use(
+    of code: RecoveryCode, account: AccountRecord, on device: String, now: UnixTime
+  ) async throws(RegistryError) -> CredentialUse? {
+    guard account.closedAt == nil, var fact = try await fact(FactID(.recoveryCodes, account.id.rawValue)) else {
+      return nil
+    }
+    let hash = code.hash(of: account.id)
+    let hashes = fact.payload.split(separator: " ").map(String.init)
+    let left = hashes.filter { $0 != hash }
+    guard left.count < hashes.count else { return nil }
+    let revision = fact.revision
+    fact.payload = left.joined(separator: " ")
+    return CredentialUse(
+      account: account,
+      changes: [.replaceFact(fact, expecting: revision)]
+        + changed(.recoveryCodeUsed, .recoveryCodeUsed, of: account.id, device, now: now))
+  }
+}

@@ -1,0 +1,115 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HTTPTypes
+import Hummingbird
+
+/// `/v1/session`: a browser application signs in and out, and gets a cookie that its scripts cannot read, instead of tokens that they
+/// could leak (draft-ietf-oauth-browser-based-apps section 6.1). The cookie is that of the server's own pages: a browser is one
+/// session.
+struct BrowserSessionController: Sendable {
+  let web: WebSessions
+  let cookies: CookieSessions
+  let responses: TokenResponses
+  /// Maximum size of a body, in bytes.
+  let bodyLimit: Int
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    routes.get("/v1/session", use: show)
+    routes.post("/v1/session", use: begin)
+    routes.delete("/v1/session", use: end)
+    routes.post("/v1/session/token", use: token)
+  }
+
+  /// `GET /v1/session`: whether this browser is signed in, and the CSRF token for other requests.
+  @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    guard let user = try await cookies.session(of: request), let cookie = request.cookie(Cookie.session) else {
+      var json = JSONText()
+      json.add("signed_in", false)
+      return .json(json)
+    }
+    return .json(BrowserSessionController.state(of: user, cookie: cookie))
+  }
+
+  /// `POST /v1/session`: signs in with a password or a passkey. If the browser is signed in to the account, the user has proved it
+  /// again. There is another cookie, and another CSRF token, each time.
+  @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    guard cookies.origins.admit(request) else { throw Problem.otherOrigin }
+    let body = try await request.json(as: BrowserSessionBody.self, upTo: bodyLimit)
+    let visit = try await web.visit(request, form: nil, context.logger)
+    let client = web.limits.client(of: request, context)
+    let new: NewBrowserSession
+    switch body.proof {
+    case .password(let email, let password):
+      let account = try await web.accounts.account(
+        PasswordAttempt(
+          email: email, password: password, device: visit.browser.id, client: client, logger: context.logger))
+      new = try await web.session(of: account, visit, context.logger)
+    case .passkey(let answer):
+      guard let passkeys = web.passkeys else { throw Problem.noPasskeys }
+      try web.limits.take(.codes, from: client)
+      new = try await passkeys.signIn(
+        Array(answer.utf8), boundTo: PasskeySignInController.app, context.logger
+      ) { try await web.session(of: $0.account, by: $0, visit, context.logger) }
+    }
+    var response = Response.json(
+      BrowserSessionController.state(of: new.session, cookie: new.cookie.withExposed { $0 }))
+    for cookie in web.cookies(of: new, visit) {
+      response.headers.append(HTTPField(name: .setCookie, value: cookie.field))
+    }
+    return response
+  }
+
+  /// `DELETE /v1/session`: signs this browser out, and the clients that the user has signed in to with it.
+  @concurrent func end(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    if let user = try await cookies.session(of: request) {
+      try await web.end(user.row.id, of: user.account.id, context.logger)
+    }
+    var response = Response.nothing
+    response.headers.append(HTTPField(name: .setCookie, value: Cookie(name: Cookie.session, value: nil).field))
+    response.headers[.clearSiteData] = web.clearedData
+    return response
+  }
+
+  /// `POST /v1/session/token`: an access token of this session for other services, which verify it (RFC 9068). It expires soon, and
+  /// there is nothing to refresh it with but the cookie.
+  @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    guard let user = try await cookies.session(of: request) else { throw Problem.notSignedIn }
+    return .json(try responses.accessToken(of: user.row))
+  }
+
+  private static func state(of user: BrowserSession, cookie: String) -> JSONText {
+    var json = JSONText(reserving: 512)
+    json.add("signed_in", true)
+    json.add("session_id", user.row.id.rawValue)
+    json.add("csrf_token", CookieSessions.token(for: cookie))
+    json.add("authenticated_at", user.authenticatedAt.description)
+    json.add("expires_at", ifPresent: user.row.absoluteExpiry?.description)
+    json.add("profile", user.account.profile)
+    return json
+  }
+}
+
+/// The body of `POST /v1/session`.
+struct BrowserSessionBody: JSONBody {
+  enum Fields: String, CodingKey, CaseIterable { case email, password, passkey }
+  enum Proof: Sendable {
+    case password(EmailAddress, Secret)
+    /// `AuthenticationResponseJSON`, as a text.
+    case passkey(String)
+  }
+  var proof: Proof
+
+  init(from decoder: any Decoder) throws {
+    let fields = try BrowserSessionBody.fields(of: decoder)
+    proof =
+      if let passkey = try fields.decodeIfPresent(String.self, forKey: .passkey) {
+        .passkey(passkey)
+      } else { .password(try fields.email(.email), try fields.secret(.password)) }
+  }
+}
+
+extension Problem {
+  static let notSignedIn = Problem(.unauthorized, "not_signed_in", "This browser is not signed in")
+}
+#endif

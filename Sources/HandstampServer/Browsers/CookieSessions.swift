@@ -1,0 +1,44 @@
+#if Server
+import Crypto
+import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+import HTTPTypes
+import Hummingbird
+
+/// Requests with the cookie of a browser's session instead of an access token.
+struct CookieSessions: Sendable {
+  let registry: Registry
+  let origins: WebOrigins
+  let clock: ServerClock
+
+  /// Returns the session of a request's cookie; `nil` if the request has none, or it is no longer valid.
+  ///
+  /// - Throws: ``Problem`` for a request that a page of another origin may have made: SameSite alone does not stop pages of the
+  ///   same site, such as those of other subdomains.
+  func session(of request: Request) async throws -> BrowserSession? {
+    guard let cookie = request.cookie(Cookie.session) else { return nil }
+    guard origins.admit(request) else { throw Problem.otherOrigin }
+    if ![.get, .head].contains(request.method) {
+      guard let token = request.headers[.csrfToken], Secret(token) == Secret(CookieSessions.token(for: cookie)) else {
+        throw Problem.csrfTokenInvalid
+      }
+    }
+    return try await registry.browserSession(Secret(cookie), now: clock.now)
+  }
+
+  /// The CSRF token that belongs to a cookie: other sites can read neither.
+  static func token(for cookie: String) -> String {
+    Base64URL.encode(SHA256.hash(data: Array("handstamp session \(cookie)".utf8)))
+  }
+}
+
+extension Problem {
+  static let otherOrigin = Problem(
+    .forbidden, "origin_not_allowed", "Pages of this origin may not use the session",
+    detail: "The operator allows origins by the setting web-origins.")
+  static let csrfTokenInvalid = Problem(
+    .forbidden, "csrf_token_invalid", "The CSRF token is missing or not valid",
+    detail: "Send the csrf_token of GET /v1/session as X-CSRF-Token.")
+}
+#endif

@@ -1,0 +1,64 @@
+#if Server
+import HTTPTypes
+import HandstampSupport
+import Hummingbird
+
+/// The origins whose pages may use the server with its cookie: its own, and those of the operator's browser applications.
+struct WebOrigins: Sendable {
+  let own: String
+  let allowed: Set<String>
+
+  /// - Throws: ``WebOriginFault`` if a text is not an origin as browsers write it, or not encrypted.
+  init(issuer: String, allowed: [String]) throws(WebOriginFault) {
+    own = Origin(issuer)?.text ?? issuer
+    for text in allowed {
+      guard let origin = Origin(text), origin.text == text, origin.isTrustworthy else {
+        throw WebOriginFault(text: text)
+      }
+    }
+    self.allowed = Set(allowed)
+  }
+
+  /// Returns whether a request may come from a page of these origins, according to the browser's headers; older browsers do not
+  /// send all of them, and programs none.
+  func admit(_ request: Request) -> Bool {
+    if let origin = request.headers[.origin] { return origin == own || allowed.contains(origin) }
+    return request.headers[.secFetchSite].map { ["same-origin", "none"].contains($0) } ?? true
+  }
+}
+
+/// An origin that browsers do not write like this, such as one with a path or a slash at the end, or one without encryption.
+public struct WebOriginFault: Error, Sendable, Hashable, CustomStringConvertible {
+  public let text: String
+  public var description: String { "\(text) is not the https origin of a web application" }
+}
+
+/// Lets pages of allowed origins read the answers of the JSON API (CORS, Fetch Standard section 3.2). Other origins get no field, so
+/// that browsers keep the answers from them.
+struct CrossOriginMiddleware<Context: RequestContext>: RouterMiddleware {
+  let origins: WebOrigins
+
+  func handle(
+    _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    var response = try await next(request, context)
+    response.headers.append(HTTPField(name: .vary, value: "Origin"))
+    guard let origin = request.headers[.origin], origins.allowed.contains(origin) else { return response }
+    response.headers[.accessControlAllowOrigin] = origin
+    response.headers[.accessControlAllowCredentials] = "true"
+    response.headers[.accessControlExposeHeaders] = "Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate"
+    return response
+  }
+
+  /// The answer to the question before a request (section 3.2.2).
+  static var preflight: Response {
+    Response(
+      status: .noContent,
+      headers: [
+        .accessControlAllowMethods: "GET, POST, PUT, PATCH, DELETE",
+        .accessControlAllowHeaders: "Authorization, Content-Type, DPoP, Last-Event-ID, X-CSRF-Token",
+        .accessControlMaxAge: "600",
+      ])
+  }
+}
+#endif

@@ -1,0 +1,48 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+import HandstampWebAuthn
+
+/// The challenges of passkeys. They are not stored until they are used, so that asking for many costs strangers more than the server:
+/// a challenge is its expiry and 112 random bits, with a MAC over both, the ceremony, and the browser that got it.
+struct PasskeyChallenges: Sendable {
+  enum Ceremony: String, Sendable { case creation, request }
+
+  /// Twice the time that browsers are told: their clock starts later.
+  static let life = RelyingParty.usualTimeout * 2
+  private static let timeSize = 6
+  private static let macSize = 12
+
+  let mint: TokenMint
+
+  /// - Parameter browser: what only that browser knows, or an empty text for an app.
+  func new(for ceremony: Ceremony, boundTo browser: String, at now: UnixTime) -> PasskeyChallenge? {
+    let expiry = UInt64(max(0, now.advanced(by: PasskeyChallenges.life).milliseconds))
+    var bytes = stride(from: 8 * (PasskeyChallenges.timeSize - 1), through: 0, by: -8).map {
+      UInt8(truncatingIfNeeded: expiry >> UInt64($0))
+    }
+    var random = SystemRandomNumberGenerator()
+    bytes += (bytes.count..<PasskeyChallenge.size - PasskeyChallenges.macSize).map { _ in
+      UInt8.random(in: .min ... .max, using: &random)
+    }
+    return PasskeyChallenge(bytes + mac(bytes, ceremony, browser))
+  }
+
+  /// Returns when a challenge expires; `nil` if it has expired, or was not made for this ceremony and browser.
+  func expiry(
+    of challenge: PasskeyChallenge, for ceremony: Ceremony, boundTo browser: String, at now: UnixTime
+  ) -> UnixTime? {
+    let body = Array(challenge.bytes.dropLast(PasskeyChallenges.macSize))
+    guard constantTimeEqual(Array(challenge.bytes.suffix(PasskeyChallenges.macSize)), mac(body, ceremony, browser))
+    else { return nil }
+    let expiry = body.prefix(PasskeyChallenges.timeSize).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+    return expiry > now.milliseconds ? UnixTime(milliseconds: expiry) : nil
+  }
+
+  private func mac(_ bytes: [UInt8], _ ceremony: Ceremony, _ browser: String) -> [UInt8] {
+    let text = mint.pseudonym(of: "passkey \(ceremony.rawValue) \(Base64URL.encode(bytes)) \(browser)")
+    return Base64URL.decode(text) ?? []
+  }
+}
+#endif

@@ -1,0 +1,51 @@
+#if Server
+import HandstampSupport
+import HandstampWebAuthn
+
+/// The domain that the passkeys of a server belong to (_RP ID_, WebAuthn Level 2 section 4). Passkeys of another domain are useless.
+public enum PasskeyDomain: Sendable, Hashable {
+  /// The host of the issuer. Without passkeys, if that is an address such as 127.0.0.1.
+  case issuer
+  /// That domain: the host of the issuer, or one above it, such as `example.com` for `https://login.example.com`. Also the
+  /// `webcredentials` domain of Apple's apps.
+  case domain(String)
+  /// The server has no passkeys.
+  case none
+}
+
+/// A domain of passkeys that browsers do not accept on the issuer's pages: it is not the issuer's host, nor above it, or the issuer is
+/// neither an `https` URL nor on this machine.
+public struct PasskeyDomainFault: Error, Sendable, Hashable, CustomStringConvertible {
+  public let domain: String
+  public let issuer: String
+
+  public var description: String { "pages of \(issuer) cannot have passkeys of \(domain)" }
+}
+
+extension PasskeyDomain {
+  /// Returns the relying party of the server with that issuer; `nil` if there are no passkeys.
+  ///
+  /// - Parameter others: further origins; those below the domain may use its passkeys.
+  func party(of issuer: String, and others: Set<String>, name: String) throws(PasskeyDomainFault) -> RelyingParty? {
+    let origin = Origin(issuer)
+    let id: String
+    switch self {
+    case .none: return nil
+    case .domain(let domain): id = domain
+    case .issuer:
+      guard let origin else { return nil }
+      id = origin.host
+    }
+    var origins = others.filter { Origin($0).map { $0.host == id || $0.host.hasSuffix("." + id) } ?? false }
+    if let origin {
+      origins.insert(origin.text)
+      // What Apple's systems say for apps.
+      if origin.scheme == "https" { origins.insert("https://" + id) }
+    }
+    do throws(RelyingParty.Fault) { return try RelyingParty(id: id, name: name, origins: origins) } catch {
+      guard case .domain = self else { return nil }
+      throw PasskeyDomainFault(domain: id, issuer: issuer)
+    }
+  }
+}
+#endif

@@ -1,0 +1,66 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Hummingbird
+
+/// Sign-in with a passkey in an app, such as with Apple's `ASAuthorizationPlatformPublicKeyCredentialProvider`.
+struct PasskeySignInController: Sendable {
+  /// What the challenges of apps are bound to: nothing, for they have no cookies. They expire, and are used once.
+  static let app = "app"
+
+  /// `nil` if the server has no passkeys.
+  let passkeys: PasskeyDesk?
+  let registry: Registry
+  let sessions: SessionIssuer
+  let limits: RequestLimits
+  /// Maximum size of a body, in bytes.
+  let bodyLimit: Int
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    routes.post("/v1/sign-in/passkey/options", use: options)
+    routes.post("/v1/sign-in/passkey", use: signIn)
+  }
+
+  /// `POST /v1/sign-in/passkey/options`: what the app passes to the system, as `PublicKeyCredentialRequestOptionsJSON`.
+  @concurrent func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    guard let passkeys else { throw Problem.noPasskeys }
+    return .options(try passkeys.requestOptions(boundTo: PasskeySignInController.app))
+  }
+
+  /// `POST /v1/sign-in/passkey`: signs in with the system's answer.
+  @concurrent func signIn(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    guard let passkeys else { throw Problem.noPasskeys }
+    let body = try await request.json(as: PasskeyBody.self, upTo: bodyLimit)
+    let binding = try sessions.binding(of: request)
+    let client = limits.client(of: request, context)
+    try limits.take(.codes, from: client)
+    return try await passkeys.signIn(
+      Array(body.answer.utf8), boundTo: PasskeySignInController.app, context.logger
+    ) { use in
+      try await sessions.begin(binding, status: .ok, logger: context.logger) { now in
+        try await registry.acting(as: .owner(from: client.text)).createSession(
+          by: use, device: body.device, thumbprint: binding.thumbprint, now: now)
+      }
+    }
+  }
+}
+
+/// The body of `POST /v1/sign-in/passkey`.
+struct PasskeyBody: JSONBody {
+  enum Fields: String, CodingKey, CaseIterable { case passkey, device }
+
+  /// `AuthenticationResponseJSON`, as a text: it is signed, and its readers are strict.
+  var answer: String
+  var device: DeviceInfo
+
+  init(from decoder: any Decoder) throws {
+    let fields = try PasskeyBody.fields(of: decoder)
+    answer = try fields.decode(String.self, forKey: .passkey)
+    device = try fields.device(.device)
+  }
+}
+
+extension Problem {
+  static let noPasskeys = notOffered("This server has no passkeys")
+}
+#endif

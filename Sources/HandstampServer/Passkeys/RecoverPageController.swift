@@ -1,0 +1,81 @@
+#if Server
+import HandstampCore
+import HandstampPages
+import HandstampRegistry
+import HandstampSupport
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// `/recover`: a person without password and passkey signs in with a recovery code. And the options that the script of `/sign-in` asks
+/// for.
+struct RecoverPageController: Sendable {
+  let web: WebSessions
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    guard web.passkeys != nil else { return }
+    routes.get("/recover", use: show)
+    routes.post("/recover", use: recover)
+    routes.post("/passkey/options", use: options)
+  }
+
+  @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let visit = try await web.visit(request, context.logger)
+    return page(visit)
+  }
+
+  @concurrent func recover(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let visit = try await web.visit(request, context.logger)
+    guard visit.action == "recover" else { return web.unknownAction(visit) }
+    let (typed, code) = (visit.form?["email"] ?? "", visit.form?["recovery_code"] ?? "")
+    do throws(Problem) { try web.limits.take(.codes, from: web.limits.client(of: request, context)) } catch {
+      return page(visit, notice: web.notice(of: error, visit), status: error.status)
+    }
+    for _ in 0..<2 {
+      // The same steps for an address without an account.
+      let email = EmailAddress(composed: typed)
+      guard let email, let account = try await web.registry.account(email: email),
+        let code = RecoveryCode(typed: code),
+        let use = try await web.registry.acting(as: .owner(from: web.limits.client(of: request, context).text)).use(
+          of: code, account: account, on: visit.browser.name, now: web.clock.now)
+      else { break }
+      do {
+        return try await web.signedIn(by: use, visit, context.logger) { _ in
+          web.issuer + (NextPage(visit.query?["next"]).asked ?? "/account/security")
+        }
+      } catch RegistryError.oneTimeTokenInvalid { continue }
+    }
+    return page(visit, error: "field_error.recovery_code", status: .unauthorized)
+  }
+
+  private func page(
+    _ visit: Visit, error: PageText? = nil, notice: PageNotice? = nil, status: HTTPResponse.Status = .ok
+  ) -> Response {
+    var page = Page(name: "recover", title: "recover.title", status: status, notice: notice)
+    let next = NextPage(visit.query?["next"]).asked
+    page.context = [
+      "email": .text(ifPresent: visit.form?["email"].map { String($0.prefix(EmailAddress.maxLength)) }),
+      "recovery_code": .text(ifPresent: visit.form?["recovery_code"].map { String($0.prefix(64)) }),
+      "next": next.map { .text("?next=" + PercentEncoding.encode($0)) },
+    ]
+    if let error { page.errors["recovery_code"] = error }
+    return web.show(page, visit)
+  }
+
+  /// `PublicKeyCredentialRequestOptionsJSON`, for the script.
+  @concurrent func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let visit = try await web.scriptVisit(request, context.logger)
+    guard let passkeys = web.passkeys else { throw Problem.notFound }
+    return .options(try passkeys.requestOptions(boundTo: visit.token))
+  }
+}
+
+extension Response {
+  /// The options of a passkey, as JSON.
+  static func options(_ json: [UInt8]) -> Response {
+    Response(
+      status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+      body: .init(byteBuffer: ByteBuffer(bytes: json)))
+  }
+}
+#endif
