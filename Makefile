@@ -12,7 +12,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help schemathesis attack-short openid passkeys cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
+.PHONY: help schemathesis attack-short openid passkeys pages shots cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -114,7 +114,7 @@ install: ## installs what `make dist` has built: PREFIX=/usr/local, DESTDIR=
 uninstall: ## removes what `make install` installed, with the same PREFIX and DESTDIR
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh scripts/install --uninstall
 
-CHECKS := test-deps lint plain test schemathesis attack-short openid passkeys cluster-short api apple docs examples outside run forum-tour
+CHECKS := test-deps lint plain test schemathesis attack-short openid passkeys pages cluster-short api apple docs examples outside run forum-tour
 check: ## runs the same checks as CI, and shows the time of each step
 	@MAKE="$(MAKE)" sh scripts/check $(CHECKS)
 
@@ -130,6 +130,7 @@ check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes un
 	SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/pictures --check
 	$(MAKE) dist-check
 	$(MAKE) attack
+	$(MAKE) pages DEEP=1
 	$(MAKE) cluster
 	$(MAKE) simulate SEEDS=$(or $(SEEDS),200000)
 
@@ -156,6 +157,14 @@ openid: test-deps ## lets programs of others sign a person in and out at the Ope
 passkeys: test-deps ## lets authenticators of others sign a person in: python-fido2 and Chromium (NAMES="chromium" for some)
 	@$(SWIFT) build $(BUILD) --product handstamp
 	@/usr/bin/python3 scripts/passkeys $(DEBUG)/handstamp $(NAMES)
+
+pages: test-deps ## looks at every page in Chromium: axe-core, accessibility trees, 320 px, keyboard (UPDATE=1 writes docs/pages.txt, DEEP=1 all languages)
+	@$(SWIFT) build $(BUILD) --product handstamp
+	@/usr/bin/python3 scripts/pages $(DEBUG)/handstamp check $(if $(UPDATE),--update) $(if $(DEEP),--deep)
+
+shots: test-deps ## pictures of every page, light and dark, phone and desktop, in all languages: .build/shots/index.html
+	$(SWIFT) build $(BUILD) --product handstamp
+	@/usr/bin/python3 scripts/pages $(DEBUG)/handstamp shots .build/shots
 
 cluster: test-deps ## three nodes on PostgreSQL with a standby, behind a proxy: breaks one thing after another (NAMES="primary_killed" for some)
 	@$(SWIFT) build $(BUILD) --product handstamp

@@ -23,23 +23,24 @@ class Provider:
         running.append(self)
 
     def add(self, id, *options):
-        """Adds a client by the command, and returns its secret."""
+        """Adds a client by the command, and returns its secret, if it has one."""
         answer = subprocess.run(
             [PROGRAM, "admin", "clients", "add", id, "--clients", self.clients, "--json", *options],
             capture_output=True, text=True)
         if answer.returncode:
             raise RuntimeError(answer.stderr)
-        return json.loads(answer.stdout)["secret"]
+        return json.loads(answer.stdout).get("secret")
 
-    def start(self, *flags):
+    def start(self, *flags, account=True):
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--data", self.folder + "/data", "--port", str(self.port), "--clients", self.clients,
              "--log-level", "warning", "--rate-limits", "none", "--notices", "none", *flags],
             stdout=subprocess.PIPE, stderr=open(self.folder + "/log", "w"), text=True)
         if not self.process.stdout.readline():
             raise RuntimeError(open(self.folder + "/log").read())
-        self.token = self.api("POST", "/v1/sign-up", dict(
-            email=EMAIL, password=PASSWORD, username="Ada", device=dict(id="d-phone", name="Ada's phone", platform="ios")))["access_token"]
+        if account:
+            self.token = self.api("POST", "/v1/sign-up", dict(
+                email=EMAIL, password=PASSWORD, username="Ada", device=dict(id="d-phone", name="Ada's phone", platform="ios")))["access_token"]
 
     def api(self, method, path, body=None):
         """A request of Ada's phone."""

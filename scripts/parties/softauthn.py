@@ -54,7 +54,7 @@ class Authenticator:
         passkey = {
             "id": websafe_encode(passkey_id), "rpId": rp_id, "userHandle": options["user"]["id"],
             "userName": options["user"].get("name", ""), "alg": usable[0], "synced": synced,
-            "counter": 0 if counter is None else counter,
+            "counter": counter or 0,
             "key": key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
                                      serialization.NoEncryption()).decode(),
         }

@@ -23,6 +23,10 @@ for (const input of all("input[data-show]")) {
   input.after(button);
 }
 
+// On a phone the menu scrolls sideways.
+
+document.querySelector(".menu a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 // Focus: screen readers do not announce an alert that was there from the start, so it is focused.
 
 const summary = document.querySelector(".notice[role=alert]");

@@ -90,7 +90,7 @@ extension Registry {
   /// Returns the use of a recovery code, of which a mail tells.
   ///
   /// - Parameter device: the name of the device that it is used on.
-  /// - Returns: `nil` if it is none of this account's, or the account is closed.
+  /// - Returns: `nil` if the account has no such code, or is closed.
   public func use(
     of code: RecoveryCode, account: AccountRecord, on device: String, now: UnixTime
   ) async throws(RegistryError) -> CredentialUse? {

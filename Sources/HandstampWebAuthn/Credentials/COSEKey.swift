@@ -17,7 +17,7 @@ package struct COSEKey: Sendable {
     case malformed(CBORError)
     /// The bytes are CBOR, but no map, or a parameter is missing or of another type.
     case incomplete
-    /// `alg` is none of ``COSEAlgorithm``.
+    /// `alg` is not in ``COSEAlgorithm``.
     case unsupportedAlgorithm(Int64)
     /// `kty` is not the one of `alg` (RFC 9053 section 2.1, RFC 8812 section 2).
     case wrongKeyType

@@ -50,7 +50,7 @@ package struct PublicKeyCredentialJSON: Sendable, Hashable {
     return bytes
   }
 
-  /// The challenge that the client claims to have answered; `nil` if it is none of this server's.
+  /// The challenge that the client claims to have answered; `nil` if it cannot be one of this server's.
   var claimedChallenge: PasskeyChallenge? { Base64URL.decode(clientData.challenge).flatMap { PasskeyChallenge($0) } }
 }
 #endif

@@ -1,0 +1,136 @@
+"""Chromium, as one that looks at pages: in a language, in light and dark, on a phone and a desktop."""
+import base64, shutil, tempfile, time
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.common.virtual_authenticator import VirtualAuthenticatorOptions
+
+from parties.person import Lost, require
+
+PHONE, DESKTOP = (320, 640), (1280, 900)
+
+
+class Looker:
+    def __init__(self, origin, language="en", script=True, phone=None):
+        self.origin, self.profile = origin, tempfile.mkdtemp(prefix="pages-")
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium")
+        for argument in ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                         f"--user-data-dir={self.profile}", f"--accept-lang={language}", f"--lang={language}"]:
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        if not script:
+            options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
+        if phone:
+            options.add_experimental_option("mobileEmulation", phone)
+        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+        self.driver.set_page_load_timeout(60)
+        if script:
+            choices = VirtualAuthenticatorOptions()
+            choices.transport = VirtualAuthenticatorOptions.Transport.INTERNAL
+            choices.has_resident_key = choices.has_user_verification = choices.is_user_verified = True
+            self.driver.add_virtual_authenticator(choices)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.driver.quit()
+        shutil.rmtree(self.profile, ignore_errors=True)
+
+    def command(self, name, **parameters):
+        return self.driver.execute_cdp_cmd(name, parameters)
+
+    # What a person does
+
+    def open(self, address):
+        self.driver.get(address if address.startswith("http") else self.origin + address)
+
+    def submit(self, action, **fields):
+        """Fills in the form that has this button, and presses it, also if the browser would complain."""
+        button = self.find(f"button[name=action][value={action}]")
+        form = button.find_element(By.XPATH, "./ancestor::form")
+        for name, text in fields.items():
+            field = form.find_element(By.NAME, name)
+            field.clear()
+            field.send_keys(text)
+        self.driver.execute_script("arguments[0].noValidate = true", form)
+        self.leave(lambda: button.click())
+
+    def press(self, selector):
+        self.find(selector).click()
+
+    def enter(self, selector):
+        """Presses by the keyboard: the driver's click needs the page's script."""
+        self.leave(lambda: self.find(selector).send_keys(Keys.ENTER))
+
+    def leave(self, work):
+        """Does what loads another page, and waits for it."""
+        old = self.driver.find_element(By.TAG_NAME, "html")
+        work()
+        start = time.time()
+        while time.time() - start < 30:
+            try:
+                old.is_enabled()
+            except Exception:
+                if self.script("return document.readyState") == "complete":
+                    return
+            time.sleep(0.01)
+        raise Lost(f"nothing happens at {self.driver.current_url}")
+
+    def find(self, selector, seconds=20):
+        start = time.time()
+        while time.time() - start < seconds:
+            found = self.driver.find_elements(By.CSS_SELECTOR, selector)
+            if found:
+                return found[0]
+            time.sleep(0.02)
+        raise Lost(f"no {selector} at {self.driver.current_url}: {self.text()[:400]}")
+
+    wait_for = find
+
+    def has(self, selector):
+        return bool(self.driver.find_elements(By.CSS_SELECTOR, selector))
+
+    def has_error_page(self):
+        return "too many" in self.title().lower() or "zu viele" in self.title().lower()
+
+    def at(self, path):
+        start = time.time()
+        while time.time() - start < 20:
+            if self.driver.current_url.split("?")[0] == self.origin + path:
+                return
+            time.sleep(0.02)
+        raise Lost(f"at {self.driver.current_url}, not at {path}: {self.text()[:400]}")
+
+    # What it looks like
+
+    def title(self):
+        return self.driver.title.split(" · ")[0]
+
+    def text(self):
+        return self.driver.find_element(By.TAG_NAME, "body").text
+
+    def script(self, code, *arguments):
+        return self.driver.execute_script(code, *arguments)
+
+    def light(self, isDark):
+        self.command("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": "dark" if isDark else "light"},
+            {"name": "prefers-reduced-motion", "value": "reduce"}])
+
+    def size(self, size):
+        self.command("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1,
+                     mobile=size == PHONE)
+
+    def shot(self, path):
+        picture = self.command("Page.captureScreenshot", captureBeyondViewport=True, format="png")
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(picture["data"]))
+
+    def complaints(self):
+        """What the console says, but for the status of the page itself, which is its content."""
+        return [entry["message"] for entry in self.driver.get_log("browser")
+                if "the server responded with a status of 4" not in entry["message"]]
