@@ -100,8 +100,9 @@ def plain(text):
     """Without what differs between two runs."""
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r"localhost:\d+|127\.0\.0\.1:\d+", "HOST", text)
+    text = re.sub(r"\b[0-9a-f]{30,32}\b", "REQUEST", text)
     text = re.sub(r"\bacc_[\w-]+", "ACCOUNT", text)
     text = re.sub(r"\b(\d+ )?(seconds?|minutes?) ago\b|\bjust now\b|\bin (\d+ )?(seconds?|minutes?)\b", "TIME", text)
-    text = re.sub(r"\b\d{1,2} \w+ \d{4}(, | at )?(\d\d:\d\d)?( UTC)?", "DATE", text)
+    text = re.sub(r"\b\d{1,2} \w+ \d{4}(,? (at )?\d{1,2}:\d\d)?( UTC)?", "DATE", text)
     text = re.sub(r"\b[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}\b", "CODE", text)
     return re.sub(r"\b([0-9a-z]{4}-){5}[0-9a-z]{4}\b", "RECOVERY", text)

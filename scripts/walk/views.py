@@ -83,11 +83,13 @@ def security(browser):
 
 def devices(site, browser):
     browser.open("/account/devices")
+    browser.wait_for(".live.on")
     yield "account_devices"
     for number, (name, platform) in enumerate([
             ("Ada's phone", "ios"), ("Study", "macos"), ("A device with quite a long name that someone has given it", "linux")]):
         site.sign_in("countess@example.org", PASSWORD, f"d-{number}", name, platform)
     browser.open("/account/devices")
+    browser.wait_for(".live.on")
     yield "account_devices-many"
     browser.open("/account/devices/end")
     yield "confirm_end"
