@@ -132,7 +132,7 @@ def user_code(site):
 def faults(site, browser):
     browser.open("/nothing/here")
     yield "error-not_found"
-    browser.open(site.authorize("nobody-knows-this-client"))
+    browser.open(site.authorize("no-such-client"))
     yield "error-request_invalid"
     browser.open("/account/email")
     browser.script("document.querySelector('main [name=csrf]').value = 'x'")

@@ -38,7 +38,7 @@ extension RelyingParty {
 
   /// Checks what the client says of the ceremony (section 7.1 steps 7 to 10, section 7.2 steps 11 to 14).
   ///
-  /// The comparisons need not take constant time: whoever makes a response knows all that it is compared with.
+  /// The comparisons need not take constant time: the sender of a response knows all that it is compared with.
   func check(
     _ clientData: CollectedClientData, of kind: CollectedClientData.Kind, challenge: PasskeyChallenge
   ) throws(PasskeyError) {
