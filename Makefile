@@ -130,6 +130,7 @@ check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes un
 	SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/pictures --check
 	$(MAKE) dist-check
 	$(MAKE) attack
+	$(MAKE) openid NAMES=synapse
 	$(MAKE) pages DEEP=1
 	$(MAKE) cluster
 	$(MAKE) simulate SEEDS=$(or $(SEEDS),200000)
