@@ -16,9 +16,7 @@ struct SecurityPageController: Sendable {
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/account/security") { try await pages.call($0, $1) { try await show($0) } }
     routes.post("/account/security") { try await pages.call($0, $1, change) }
-    if let passkeys = web.passkeys {
-      routes.post("/account/passkey/options") { try await options($0, $1, passkeys) }
-    }
+    routes.post("/account/passkey/options", use: options)
   }
 
   private func show(
@@ -148,10 +146,9 @@ struct SecurityPageController: Sendable {
   }
 
   /// `PublicKeyCredentialCreationOptionsJSON`, for the script.
-  @concurrent private func options(
-    _ request: Request, _ context: some SessionRequestContext, _ passkeys: PasskeyDesk
-  ) async throws -> Response {
+  @concurrent private func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.scriptVisit(request, context.logger)
+    guard let passkeys = web.passkeys else { throw Problem.noPasskeys }
     guard let user = visit.web else { return Response(status: .unauthorized) }
     return .options(try await passkeys.creationOptions(for: user.account, boundTo: visit.token))
   }

@@ -13,7 +13,6 @@ struct RecoverPageController: Sendable {
   let web: WebSessions
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    guard web.passkeys != nil else { return }
     routes.get("/recover", use: show)
     routes.post("/recover", use: recover)
     routes.post("/passkey/options", use: options)
@@ -65,7 +64,7 @@ struct RecoverPageController: Sendable {
   /// `PublicKeyCredentialRequestOptionsJSON`, for the script.
   @concurrent func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.scriptVisit(request, context.logger)
-    guard let passkeys = web.passkeys else { throw Problem.notFound }
+    guard let passkeys = web.passkeys else { throw Problem.noPasskeys }
     return .options(try passkeys.requestOptions(boundTo: visit.token))
   }
 }
