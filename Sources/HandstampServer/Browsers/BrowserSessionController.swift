@@ -47,7 +47,7 @@ struct BrowserSessionController: Sendable {
       new = try await web.session(of: account, visit, context.logger)
     case .passkey(let answer):
       guard let passkeys = web.passkeys else { throw Problem.noPasskeys }
-      try web.limits.take(.codes, from: client)
+      try web.limits.takeOwn(.passwords, from: client)
       new = try await passkeys.signIn(
         Array(answer.utf8), boundTo: PasskeySignInController.app, context.logger
       ) { try await web.session(of: $0.account, by: $0, visit, context.logger) }

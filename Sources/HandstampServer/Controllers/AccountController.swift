@@ -89,7 +89,7 @@ struct AccountController: Sendable {
       try await registry.use(claims.usedNonce(at: clock.now))
     case .passkey(let answer):
       guard let passkeys else { throw Problem.noPasskeys }
-      try limits.take(.codes, from: limits.client(of: request, context.parent))
+      try limits.takeOwn(.passwords, from: limits.client(of: request, context.parent))
       try await passkeys.signIn(
         Array(answer.utf8), boundTo: PasskeySignInController.app, as: account.id, context.logger
       ) { try await registry.record($0) }

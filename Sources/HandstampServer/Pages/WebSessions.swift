@@ -176,7 +176,7 @@ struct WebSessions: Sendable {
   ) async throws -> Response {
     guard let passkeys, let answer = visit.form?["passkey"] else { return unknownAction(visit) }
     do {
-      try limits.take(.codes, from: limits.client(of: request, context))
+      try limits.takeOwn(.passwords, from: limits.client(of: request, context))
       let account = purpose.cancel == nil ? nil : visit.account?.id
       return try await passkeys.signIn(
         Array(answer.utf8), boundTo: visit.token, as: account, context.logger

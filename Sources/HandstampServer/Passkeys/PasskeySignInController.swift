@@ -33,7 +33,7 @@ struct PasskeySignInController: Sendable {
     let body = try await request.json(as: PasskeyBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
     let client = limits.client(of: request, context)
-    try limits.take(.codes, from: client)
+    try limits.takeOwn(.passwords, from: client)
     return try await passkeys.signIn(
       Array(body.answer.utf8), boundTo: PasskeySignInController.app, context.logger
     ) { use in

@@ -27,14 +27,17 @@ struct RecoverPageController: Sendable {
     let visit = try await web.visit(request, context.logger)
     guard visit.action == "recover" else { return web.unknownAction(visit) }
     let (typed, code) = (visit.form?["email"] ?? "", visit.form?["recovery_code"] ?? "")
-    do throws(Problem) { try web.limits.take(.codes, from: web.limits.client(of: request, context)) } catch {
+    do throws(Problem) { try web.limits.takeOwn(.codes, from: web.limits.client(of: request, context)) } catch {
       return page(visit, notice: web.notice(of: error, visit), status: error.status)
     }
     for _ in 0..<2 {
-      // The same steps for an address without an account.
-      let email = EmailAddress(composed: typed)
-      guard let email, let account = try await web.registry.account(email: email),
-        let code = RecoveryCode(typed: code),
+      guard let email = EmailAddress(composed: typed), let code = RecoveryCode(typed: code) else { break }
+      guard let account = try await web.registry.account(email: email) else {
+        // As many looks at the store as for an account.
+        _ = try await web.registry.recoveryCodesLeft(of: AccountID(""))
+        break
+      }
+      guard
         let use = try await web.registry.acting(as: .owner(from: web.limits.client(of: request, context).text)).use(
           of: code, account: account, on: visit.browser.name, now: web.clock.now)
       else { break }
