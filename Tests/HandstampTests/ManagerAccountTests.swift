@@ -60,7 +60,7 @@ private final class Desk: AccountBackend {
     return grant("apple", session: "apple")
   }
   @concurrent func signInWithPasskey(
-    asking ask: @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
+    asking ask: @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) -> TokenResponse {
     try note("passkey \(String(decoding: try await ask(Array("options".utf8)), as: UTF8.self))")
     return grant("ada", session: "passkey")

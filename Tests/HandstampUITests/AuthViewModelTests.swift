@@ -254,7 +254,7 @@ struct NoAccounts: AccountBackend {
     throw .unsupported("Sign in with Apple")
   }
   @concurrent func signInWithPasskey(
-    asking ask: @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
+    asking ask: @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) -> TokenResponse { throw .unsupported("passkeys") }
   @concurrent func requestPasswordReset(email: String) async throws(SessionError) { throw .unsupported("reset") }
   @concurrent func changePassword(

@@ -45,7 +45,7 @@ let base = URL(fileURLWithPath: "/nowhere")
   }
 
   func signInWithPasskey(
-    remember: Bool, asking ask: @escaping @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
+    remember: Bool, asking ask: @escaping @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) {
     let text = String(decoding: try await ask(Array("options".utf8)), as: UTF8.self)
     try await answer("passkey \(text) \(remember)")

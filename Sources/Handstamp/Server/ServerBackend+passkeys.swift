@@ -8,7 +8,7 @@ extension ServerBackend {
   /// - Throws: ``SessionError/refused(code:detail:)`` with `passkey_unknown` if no account has the passkey, `passkey_expired` if
   ///   the answer took longer than 10 min; ``SessionError/unsupported(_:)`` if the server has no passkeys; and what `ask` throws.
   @concurrent public func signInWithPasskey(
-    asking ask: @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
+    asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) -> TokenResponse {
     let body = PasskeyBody(passkey: try await answer(by: ask), device: device)
     return try await SignInTurn.take { () async throws(SessionError) in
@@ -22,14 +22,15 @@ extension ServerBackend {
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `passkey_refused` if it is another account's, and what `ask` throws.
   @concurrent public func reauthenticate(
-    withPasskey ask: @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8], token: AccessToken
+    withPasskey ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8],
+    token: AccessToken
   ) async throws(SessionError) -> AccessToken {
     let body = PasskeyBody(passkey: try await answer(by: ask))
     return try AccessToken(reauthentication: try await send("POST", "/v1/reauthenticate", json: body, token: token))
   }
 
   private func answer(
-    by ask: (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
+    by ask: @concurrent (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) -> String {
     let options = try await send("POST", "/v1/sign-in/passkey/options")
     guard (200..<300).contains(options.status) else { throw SessionError(refusal: options) }

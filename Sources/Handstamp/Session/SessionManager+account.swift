@@ -95,7 +95,8 @@ extension SessionManager where Server: AccountBackend {
   ///     ``AccountBackend/signInWithPasskey(asking:)`` says; on Apple's systems `PasskeySheet` of HandstampUI.
   /// - Throws: ``SessionError/unsupported(_:)`` if the server has no passkeys.
   public func signInWithPasskey(
-    remember: Bool = true, asking ask: @escaping @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
+    remember: Bool = true,
+    asking ask: @escaping @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) {
     try await signIn(remember) { () async throws(SessionError) in try await backend.signInWithPasskey(asking: ask) }
   }

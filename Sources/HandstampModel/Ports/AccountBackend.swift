@@ -46,7 +46,7 @@ public protocol AccountBackend: Backend {
   /// - Parameter ask: passes the server's options to the device, and returns its answer. Both are JSON text of WebAuthn Level 3:
   ///   `PublicKeyCredentialRequestOptionsJSON` and `AuthenticationResponseJSON`.
   @concurrent func signInWithPasskey(
-    asking ask: @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
+    asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) -> TokenResponse
 
   /// Requests a mail with a link or a code that resets the password. The response does not reveal whether the account exists.

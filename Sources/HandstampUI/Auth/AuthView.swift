@@ -186,7 +186,8 @@ final class PreviewAuth: AuthService {
   func signInAnonymously() async throws(SessionError) {}
   func signInWithApple(idToken: Secret, nonce: String, remember: Bool) async throws(SessionError) {}
   func signInWithPasskey(
-    remember: Bool, asking ask: @escaping @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
+    remember: Bool,
+    asking ask: @escaping @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) {}
   func resetPassword(email: String) async throws(SessionError) {
     throw .requestFailed(.network(.timedOut), retryAfter: .seconds(30))
