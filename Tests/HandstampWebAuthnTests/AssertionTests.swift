@@ -181,7 +181,7 @@ import Testing
     }
   }
 
-  @Test func `may have extensions that nobody asked for`() throws {
+  @Test func `may have extensions that were not requested`() throws {
     let authenticator = try SoftAuthenticator()
     var draft = authenticator.assertion()
     draft.data.flags.insert(.extensions)

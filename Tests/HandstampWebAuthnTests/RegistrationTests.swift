@@ -207,7 +207,7 @@ import Testing
     }
   }
 
-  @Test func `may have extensions that nobody asked for`() throws {
+  @Test func `may have extensions that were not requested`() throws {
     var draft = try SoftAuthenticator().registration()
     draft.data.flags.insert(.extensions)
     draft.data.rest = CBORBytes.map([(CBORBytes.text("hmac-secret"), [0xF5])])
