@@ -67,6 +67,19 @@ private struct Safe {
     #expect(try await safe.registry.passkeys(of: safe.account).isEmpty)
   }
 
+  @Test func `does not sign in to a disabled account, even if it was verified before`() async throws {
+    let safe = try await Safe(World())
+    #expect(try await safe.add("one"))
+    let use = try await safe.use("one", challenge: 7)
+    let record = try #require(try await safe.registry.passkey("one"))
+    _ = try await safe.registry.closeAccount(try await safe.user.account, now: start)
+    #expect(
+      try await safe.registry.use(of: record, challenge: [8], until: after(.seconds(600)), now: after(.seconds(5)))
+        == nil)
+    await #expect(throws: RegistryError.self) { try await safe.signIn(by: use) }
+    #expect(try await safe.sessions() == 0)
+  }
+
   @Test func `is refused if any account has its ID, or its challenge was used`() async throws {
     let safe = try await Safe(World())
     #expect(try await safe.add("one", challenge: 1))

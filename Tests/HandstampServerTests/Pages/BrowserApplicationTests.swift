@@ -115,7 +115,11 @@ private struct WebApp {
     }
   }
 
-  @Test(arguments: ["https://evil.example.org", "https://app.example.org.evil", "http://app.example.org", "null"])
+  @Test(
+    arguments: [
+      "https://evil.example.org", "https://app.example.org.evil", "https://id.example.org.evil",
+      "https://id.example.org:8443", "http://app.example.org", "null",
+    ])
   func `is not a page of another origin`(origin: String) async throws {
     try await run { test, app in
       _ = try await test.signUp()
