@@ -11,9 +11,14 @@ final class GroupWriter: Sendable {
   /// Maximum number of writes per transaction, which bounds the wait of later ones.
   static let batch = 256
 
+  /// Reads what the changes depend on, in the same transaction, and returns them.
+  typealias Choice = @Sendable (Database) throws -> (changes: [RegistryChange], events: [RegistryEvent])
+
   private struct Job {
-    var changes: [RegistryChange]
-    var events: [RegistryEvent]
+    var changes: [RegistryChange] = []
+    var events: [RegistryEvent] = []
+    /// `nil` for changes that are given.
+    var choose: Choice?
     var done: CheckedContinuation<Result<[StoredEvent], RegistryStoreError>, Never>
   }
 
@@ -39,17 +44,24 @@ final class GroupWriter: Sendable {
   func write(
     _ changes: [RegistryChange], _ events: [RegistryEvent]
   ) async -> Result<[StoredEvent], RegistryStoreError> {
-    await withCheckedContinuation { done in
-      let (accepted, first) = queue.withLock { queue in
-        guard !queue.isClosed else { return (false, false) }
-        queue.jobs.append(Job(changes: changes, events: events, done: done))
-        defer { queue.isDraining = true }
-        return (true, !queue.isDraining)
-      }
-      guard accepted else { return done.resume(returning: .failure(.unavailable("the store is closed"))) }
-      // Use the pool's own queue, so that no thread of the cooperative pool waits for the disk.
-      if first { pool.asyncWriteWithoutTransaction { db in self.drain(db) } }
+    await withCheckedContinuation { add(Job(changes: changes, events: events, done: $0)) }
+  }
+
+  /// Makes the changes that `choose` returns. It is called once, unless the write fails before.
+  func write(_ choose: @escaping Choice) async -> Result<[StoredEvent], RegistryStoreError> {
+    await withCheckedContinuation { add(Job(choose: choose, done: $0)) }
+  }
+
+  private func add(_ job: Job) {
+    let (accepted, first) = queue.withLock { queue in
+      guard !queue.isClosed else { return (false, false) }
+      queue.jobs.append(job)
+      defer { queue.isDraining = true }
+      return (true, !queue.isDraining)
     }
+    guard accepted else { return job.done.resume(returning: .failure(.unavailable("the store is closed"))) }
+    // Use the pool's own queue, so that no thread that serves requests waits for the disk.
+    if first { pool.asyncWriteWithoutTransaction { db in self.drain(db) } }
   }
 
   /// Refuses further writes. Accepted writes are finished by the time the pool has closed.
@@ -74,12 +86,13 @@ final class GroupWriter: Sendable {
     }
   }
 
-  private func commit(_ jobs: [Job], _ db: Database) -> [Result<[StoredEvent], RegistryStoreError>] {
+  private func commit(_ given: [Job], _ db: Database) -> [Result<[StoredEvent], RegistryStoreError>] {
     var results: [Result<[StoredEvent], RegistryStoreError>] = []
     var ended: [LoggedEnd] = []
+    var jobs = given
     do {
       try db.inTransaction(.immediate) {
-        for job in jobs { results.append(try perform(job, db)) }
+        for index in jobs.indices { results.append(try perform(&jobs[index], db)) }
         if ends != nil { ended = try logEntries(jobs, results, db) }
         return .commit
       }
@@ -87,7 +100,7 @@ final class GroupWriter: Sendable {
       if let trouble = place.trouble { return jobs.map { _ in .failure(trouble) } }
       return logged(jobs, results, ended)
     } catch {
-      return jobs.map { _ in .failure(.trouble(error)) }
+      return given.map { _ in .failure(.trouble(error)) }
     }
   }
 
@@ -125,7 +138,11 @@ final class GroupWriter: Sendable {
   }
 
   /// Makes one of the writes. If it fails, only its own changes are rolled back.
-  private func perform(_ job: Job, _ db: Database) throws -> Result<[StoredEvent], RegistryStoreError> {
+  private func perform(_ job: inout Job, _ db: Database) throws -> Result<[StoredEvent], RegistryStoreError> {
+    if let choose = job.choose {
+      // A row that cannot be read fails its own write, and not those of others.
+      do { (job.changes, job.events) = try choose(db) } catch { return .failure(.trouble(error)) }
+    }
     let writer = ChangeWriter(db: db)
     // A single statement is atomic by itself.
     if job.changes.count + job.events.count <= 1 {

@@ -1,6 +1,7 @@
 #if SQLite
 import Foundation
 import GRDB
+import HandstampCore
 import HandstampRegistry
 import HandstampStorage
 
@@ -21,6 +22,16 @@ struct SQLiteRow: ColumnSource {
     case .blob(let data): return .bytes(Array(data))
     case .double: return nil
     }
+  }
+}
+
+extension SessionRow {
+  /// Returns the session with that ID, ended or not.
+  static func stored(_ id: SessionBytes, in db: Database) throws -> SessionRow? {
+    let statement = try db.cachedStatement(sql: "SELECT \(columns) FROM session WHERE id = ?")
+    let rows = try Row.fetchCursor(statement, arguments: [Data(id.bytes)])
+    // The row is read in place, not copied, which it allows as long as the cursor lives.
+    return try withExtendedLifetime(rows) { try rows.next().map(SessionRow.init(row:)) }
   }
 }
 

@@ -145,9 +145,25 @@ public final class SQLiteRegistryStore: ServerStore {
     return stored
   }
 
+  /// In one transaction, and in one turn of the writer's queue.
+  @concurrent public func change<Value: Sendable>(
+    _ id: SessionID,
+    _ decide: @escaping @Sendable (SessionRow?) -> (value: Value, changes: [RegistryChange], events: [RegistryEvent])
+  ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
+    let decided = Locked<Value?>(nil)
+    let events = try await writer.write { db in
+      let row = try SessionBytes(id).flatMap { try SessionRow.stored($0, in: db) }
+      let (value, changes, events) = decide(row)
+      decided.withLock { $0 = value }
+      return (changes, events)
+    }.get()
+    guard let value = decided.withLock({ $0 }) else { throw .unavailable("the write was not decided") }
+    return (value, events)
+  }
+
   @concurrent public func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? {
     guard let session = SessionBytes(id) else { return nil }
-    return try await sessions("WHERE id = ?", [Data(session.bytes)]).first
+    return try await read { db in try SessionRow.stored(session, in: db) }
   }
 
   @concurrent public func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {

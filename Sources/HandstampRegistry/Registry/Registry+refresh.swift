@@ -50,54 +50,83 @@ extension Registry {
   ///   - admits: whether the session was granted what the request asks for. Called before anything is written.
   public func refresh(
     _ token: RefreshToken, key: Secret?, client: String? = nil, proof: String? = nil, now: UnixTime,
-    admits: (SessionRow) -> Bool = { _ in true }
+    admits: @escaping @Sendable (SessionRow) -> Bool = { _ in true }
   ) async throws(RegistryError) -> RefreshOutcome {
-    let claims: RefreshClaims
     switch mint.read(token) {
-    case .genuine(let genuine): claims = genuine
+    case .genuine(let claims):
+      return try await refresh(claims, key: key, client: client, proof: proof, now: now, admits: admits)
     case .forged: return .forged
     case .unknownKey(let id): throw .unknownKey(id)
     }
+  }
+
+  /// Handles a refresh whose token was read before, see ``TokenMint/read(_:)-(RefreshToken)``.
+  package func refresh(
+    _ claims: RefreshClaims, key: Secret?, client: String? = nil, proof: String? = nil, now: UnixTime,
+    admits: @escaping @Sendable (SessionRow) -> Bool = { _ in true }
+  ) async throws(RegistryError) -> RefreshOutcome {
     // 16 bytes encode to 22 characters; nothing longer is decoded.
     let key = key.flatMap { $0.count == 22 ? $0.withExposed(RotationKey.init(wireText:)) : nil }
     let mark = key.map(KeyMark.init(of:))
     let id = claims.session.id
     for _ in 0..<Registry.attempts {
-      let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
-      guard let row else { return .ended(id, .rejected) }
-      guard row.client?.id == client else { return .otherClient }
-      guard row.dpopThumbprint == nil || row.dpopThumbprint == proof else { return .otherProof }
-      guard admits(row) else { return .notGranted }
       let drawn = KeyMark(rawValue: random())
-      let verdict = rotation.decide(row: row, token: claims, key: mark, drawn: drawn, now: now)
-      if let outcome = try await carryOut(verdict, on: row, now: now) { return outcome }
+      let decided = try await change(id) {
+        row -> (value: Decision, changes: [RegistryChange], events: [RegistryEvent]) in
+        guard let row else { return (.refused(.ended(id, .rejected)), [], []) }
+        guard row.client?.id == client else { return (.refused(.otherClient), [], []) }
+        guard row.dpopThumbprint == nil || row.dpopThumbprint == proof else { return (.refused(.otherProof), [], []) }
+        guard admits(row) else { return (.refused(.notGranted), [], []) }
+        let verdict = rotation.decide(row: row, token: claims, key: mark, drawn: drawn, now: now)
+        let (changes, events) = writes(of: verdict, on: row, now: now)
+        return (.verdict(verdict, row), changes, events)
+      }
+      switch decided {
+      case (.refused(let outcome), _)?: return outcome
+      case (.verdict(let verdict, let row), let events)?: return outcome(of: verdict, on: row, events)
+      // The row has changed in the meantime: decide again.
+      case nil: continue
+      }
     }
     throw Registry.contention
   }
 
-  /// Carries out a verdict. Returns `nil` if the row changed in the meantime and the caller has to decide again.
-  private func carryOut(
-    _ verdict: RotationVerdict, on row: SessionRow, now: UnixTime
-  ) async throws(RegistryError) -> RefreshOutcome? {
+  /// What is decided about a request while its session cannot change.
+  private enum Decision: Sendable {
+    case refused(RefreshOutcome)
+    case verdict(RotationVerdict, SessionRow)
+  }
+
+  /// What carries out a verdict.
+  private func writes(
+    of verdict: RotationVerdict, on row: SessionRow, now: UnixTime
+  ) -> (changes: [RegistryChange], events: [RegistryEvent]) {
     switch verdict {
-    case .rotate(let next, let successor):
-      guard try await replace(row, by: next) != nil else { return nil }
-      return issue(next, successor, .rotated)
-    case .fastForward(let next, let successor, let lost):
-      guard try await replace(row, by: next) != nil else { return nil }
-      return issue(next, successor, .fastForwarded(lost: lost))
+    case .rotate(let next, _), .fastForward(let next, _, _):
+      return ([.replaceSession(next, expecting: row.revision)], [])
     case .theft(let ended, let sign):
       // The theft is a fact, however often either party refreshes in the meantime.
       let end = ending(row, SessionEnd(at: now, reason: .tokenReuseDetected))
       let notice = notice(.tokenTheft, of: row.account, device: row.device.name, now: now)
       let audit = audited(
         .theftDetected, account: row.account, session: row.id, details: #"{"sign":"\#(sign.rawValue)"}"#, at: now)
-      guard let events = try await write(end + [audit] + notice, [.revoked(ended, at: now)]) else { return nil }
-      return .theft(ended, sign, events)
-    case .again(let successor): return issue(row, successor, .repeated)
-    case .superseded: return .superseded(row.id)
-    case .ended(let reason): return .ended(row.id, reason)
-    case .invalidRequest: return .invalidRequest
+      return (end + [audit] + notice, [.revoked(ended, at: now)])
+    case .again, .superseded, .ended, .invalidRequest: return ([], [])
+    }
+  }
+
+  /// The result of a verdict that was carried out.
+  private func outcome(
+    of verdict: RotationVerdict, on row: SessionRow, _ events: [StoredEvent]
+  ) -> RefreshOutcome {
+    switch verdict {
+    case .rotate(let next, let successor): issue(next, successor, .rotated)
+    case .fastForward(let next, let successor, let lost): issue(next, successor, .fastForwarded(lost: lost))
+    case .theft(let ended, let sign): .theft(ended, sign, events)
+    case .again(let successor): issue(row, successor, .repeated)
+    case .superseded: .superseded(row.id)
+    case .ended(let reason): .ended(row.id, reason)
+    case .invalidRequest: .invalidRequest
     }
   }
 
@@ -112,11 +141,25 @@ extension Registry {
     try await write(more + [.replaceSession(next, expecting: row.revision)], [])
   }
 
+  /// Changes a session. Returns `nil` if something that the changes expect has changed or is missing, or what they create exists.
+  private func change<Value: Sendable>(
+    _ id: SessionID,
+    _ decide: @escaping @Sendable (SessionRow?) -> (value: Value, changes: [RegistryChange], events: [RegistryEvent])
+  ) async throws(RegistryError) -> (value: Value, events: [StoredEvent])? {
+    try await unlessChanged { () throws(RegistryStoreError) in try await store.change(id, decide) }
+  }
+
   /// Writes changes. Returns `nil` if something that they expect has changed or is missing, or what they create exists.
   private func write(
     _ changes: [RegistryChange], _ events: [RegistryEvent]
   ) async throws(RegistryError) -> [StoredEvent]? {
-    do throws(RegistryStoreError) { return try await store.write(changes, events: events) } catch {
+    try await unlessChanged { () throws(RegistryStoreError) in try await store.write(changes, events: events) }
+  }
+
+  private func unlessChanged<Value: Sendable>(
+    _ body: () async throws(RegistryStoreError) -> Value
+  ) async throws(RegistryError) -> Value? {
+    do throws(RegistryStoreError) { return try await body() } catch {
       switch error {
       case .alreadyExists, .conflict, .notFound: return nil
       case .unavailable: throw RegistryError(error)

@@ -9,6 +9,19 @@ public protocol RegistryStore: Sendable {
   @concurrent func write(_ changes: [RegistryChange], events: [RegistryEvent]) async throws(RegistryStoreError)
     -> [StoredEvent]
 
+  /// Reads a session, asks `decide` what to write, and writes that like ``write(_:events:)``. Returns what `decide` returned, and
+  /// the stored events.
+  ///
+  /// A store that can do this in one step does, so that nothing changes the session in between. By default, it reads and then
+  /// writes: state the revisions that the changes expect, and call again after ``RegistryStoreError/conflict``.
+  ///
+  /// - Parameter decide: called with the session, or with `nil` if there is none. It must not wait, may be called more than
+  ///   once, and may return no changes.
+  @concurrent func change<Value: Sendable>(
+    _ id: SessionID,
+    _ decide: @escaping @Sendable (SessionRow?) -> (value: Value, changes: [RegistryChange], events: [RegistryEvent])
+  ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent])
+
   /// Returns the session with that ID, ended or not, or `nil` if there is none.
   @concurrent func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow?
 
@@ -81,6 +94,15 @@ public protocol RegistryStore: Sendable {
 extension RegistryStore {
   public func news() -> StoreNews? { nil }
   public var replacements: Int { 0 }
+
+  @concurrent public func change<Value: Sendable>(
+    _ id: SessionID,
+    _ decide: @escaping @Sendable (SessionRow?) -> (value: Value, changes: [RegistryChange], events: [RegistryEvent])
+  ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
+    let (value, changes, events) = decide(try await session(id))
+    guard !changes.isEmpty || !events.isEmpty else { return (value, []) }
+    return (value, try await write(changes, events: events))
+  }
 }
 
 /// One part of a write. The stored revision is the one that the case specifies, not the one in the row or record.

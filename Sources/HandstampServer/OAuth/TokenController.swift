@@ -42,14 +42,20 @@ struct TokenController: Sendable {
     _ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, from client: ClientAddress, _ logger: Logger
   ) async throws -> Response {
     guard let presented = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing") }
-    if case .genuine(let claims) = registry.mint.read(RefreshToken(presented)) {
-      // By session alone: others behind the same address, and others with a wrong token, must not stop its refreshes.
-      try limits.take(.refreshes, from: nil, about: claims.session.id.rawValue)
+    let claims: RefreshClaims
+    switch registry.mint.read(RefreshToken(presented)) {
+    case .genuine(let genuine): claims = genuine
+    case .forged:
+      metrics.update { $0.garbage += 1 }
+      throw OAuthError("invalid_grant")
+    case .unknownKey(let id): throw RegistryError.unknownKey(id)
     }
+    // By session alone: others behind the same address, and others with a wrong token, must not stop its refreshes.
+    try limits.take(.refreshes, from: nil, about: claims.session.id.rawValue)
     let wish = try TokenWish(form, of: caller.client, at: issuer, scope: form["scope"])
     let now = clock.now
     let outcome = try await registry.acting(as: .server(from: client.text)).refresh(
-      RefreshToken(presented), key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id,
+      claims, key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id,
       proof: proof?.thumbprint, now: now
     ) { wish.narrowed($0.client) != nil }
     switch outcome {

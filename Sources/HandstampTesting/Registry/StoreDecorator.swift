@@ -27,6 +27,16 @@ extension StoreDecorator {
     return try await base.write(changes, events: events)
   }
 
+  @concurrent package func change<Value: Sendable>(
+    _ id: SessionID,
+    _ decide: @escaping @Sendable (SessionRow?) -> (value: Value, changes: [RegistryChange], events: [RegistryEvent])
+  ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
+    try await willRead()
+    let (_, changes, events) = decide(try await base.session(id))
+    if !changes.isEmpty || !events.isEmpty { try await willWrite() }
+    return try await base.change(id, decide)
+  }
+
   @concurrent package func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? {
     try await willRead()
     return try await base.session(id)
