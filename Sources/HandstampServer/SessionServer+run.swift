@@ -124,7 +124,7 @@ extension SessionServer {
       respond: { request, context in
         guard let responder = latest.responder else { return try await first.respond(to: request, context: context) }
         return try await responder.respond(to: request, context: context)
-      }, table: table,
+      }, table: table, tasks: RequestTasks(on: Listener.group, mountPath: configuration.mountPath),
       metrics: metrics, log: log, logger: logger, fields: AnswerFields(configuration), date: { date.text })
     return Listener(
       addresses: addresses, configuration: configuration, host: host, identity: identity, notifier: notifier,

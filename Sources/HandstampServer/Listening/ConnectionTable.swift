@@ -82,11 +82,11 @@ final class ConnectionTable: Sendable {
 
   func startsWork() { content.withLock { $0.working += 1 } }
 
-  /// - Parameter request: what ``abandon(_:of:)`` was called with, if it was.
-  func endsWork(of request: ObjectIdentifier) {
+  /// - Parameter request: what ``abandon(_:of:)`` was called with, if it was; `nil` if that was for a later request.
+  func endsWork(of request: ObjectIdentifier?) {
     change { content in
       content.working -= 1
-      content.abandoned[request] = nil
+      if let request { content.abandoned[request] = nil }
     }
   }
 

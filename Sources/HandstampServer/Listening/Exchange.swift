@@ -13,6 +13,7 @@ struct ExchangeHost: Sendable {
   let bodyLimit: Int
   let respond: @Sendable (Request, ServerContext) async throws -> Response
   let table: ConnectionTable
+  let tasks: RequestTasks
   let metrics: ServerMetrics
   let log: SeldomLog
   let logger: Logger
@@ -52,7 +53,12 @@ final class Exchange: Sendable {
       if response.body.contentLength != nil {
         let content = WholeBody()
         try await response.body.write(content)
-        try await send(response.head, content.bytes, isLast: true)
+        if channel.eventLoop.inEventLoop {
+          // There is nothing left to wait for.
+          handler.send(response.head, content.bytes, isLast: true)
+        } else {
+          try await send(response.head, content.bytes, isLast: true)
+        }
       } else {
         try await send(response.head, nil, isLast: false)
         try await response.body.write(LiveBody(exchange: self))

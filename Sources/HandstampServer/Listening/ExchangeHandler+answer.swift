@@ -35,7 +35,11 @@ extension ExchangeHandler {
         writeTimer?.cancel()
         writeTimer = nil
       }
-      if isLast, case .success = result { answered() }
+      guard isLast else { return }
+      switch result {
+      case .success: answered()
+      case .failure: self.context?.close(promise: nil)
+      }
     }
     if writes > 0, writeTimer == nil {
       writeTimer = context.eventLoop.scheduleTask(in: TimeAmount(host.options.writeLimit)) { [weak self] in

@@ -56,6 +56,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
   var writeTimer: Scheduled<Void>?
   var writes = 0
   private var task: Task<Void, Never>?
+  /// Counts the requests, so that the end of a task is not mistaken for that of the next.
+  private var number = 0
   var onInputClosed: (@Sendable () -> Void)?
 
   init(host: ExchangeHost, connection: Connection, isStream: Bool) {
@@ -170,13 +172,17 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     let exchange = Exchange(
       request: Request(head: request, body: content), channel: context.channel, handler: self, host: host)
     host.table.startsWork()
-    task = Task {
+    number += 1
+    let number = number
+    task = host.tasks.start(request.path, of: context.channel) { [self] in
       await exchange.run()
-      exchange.channel.eventLoop.execute { self.taskEnded() }
+      let loop = exchange.channel.eventLoop
+      if loop.inEventLoop { taskEnded(number) } else { loop.execute { self.taskEnded(number) } }
     }
   }
 
-  private func taskEnded() {
+  private func taskEnded(_ number: Int) {
+    guard number == self.number else { return host.table.endsWork(of: nil) }
     task = nil
     host.table.endsWork(of: ObjectIdentifier(self))
   }

@@ -14,7 +14,8 @@ struct Listener: Service, CustomStringConvertible {
   let identity: TLSIdentity?
   let notifier: ServiceNotifier
   let onReady: @Sendable (_ port: Int) async -> Void
-  private let group = MultiThreadedEventLoopGroup.singleton
+  static let group = MultiThreadedEventLoopGroup.singleton
+  private var group: MultiThreadedEventLoopGroup { Listener.group }
 
   /// The name of the service in logs.
   var description: String { "Listener" }
