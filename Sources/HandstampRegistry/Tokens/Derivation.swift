@@ -9,18 +9,32 @@ enum Derivation {
     return SymmetricKey(data: HKDF<SHA256>.extract(inputKeyMaterial: input, salt: [UInt8]()))
   }
 
+  /// A key whose share of HMAC is computed once, not once per message.
+  struct PreparedKey: Sendable {
+    private let start: HMAC<SHA256>
+
+    init(_ key: SymmetricKey) { start = HMAC(key: key) }
+
+    func mac(of message: [UInt8]) -> HMAC<SHA256>.MAC {
+      var hmac = start
+      hmac.update(data: message)
+      return hmac.finalize()
+    }
+  }
+
   /// The second half of HKDF (section 2.3); `purpose` and `context` form the info.
   static func key(from extracted: SymmetricKey, purpose: String, context: [UInt8], size: Int) -> SymmetricKey {
     HKDF<SHA256>.expand(
       pseudoRandomKey: extracted, info: Array(purpose.utf8) + context, outputByteCount: size)
   }
 
-  /// HMAC-SHA-256 under a key derived for one purpose and one session, truncated to 16 bytes (RFC 2104 section 5).
+  /// HMAC-SHA-256 under a key derived for one purpose and one session, truncated to 16 bytes (RFC 2104 section 5). The key is that of
+  /// ``key(from:purpose:context:size:)`` with 32 bytes: the only block of its output (RFC 5869 section 2.3).
   static func mac(
-    of message: [UInt8], extracted: SymmetricKey, purpose: String, session: SessionBytes
+    of message: [UInt8], extracted: PreparedKey, purpose: String, session: SessionBytes
   ) -> [UInt8] {
-    let key = key(from: extracted, purpose: purpose, context: session.bytes, size: 32)
-    return Array(HMAC<SHA256>.authenticationCode(for: message, using: key).prefix(16))
+    let block = extracted.mac(of: Array(purpose.utf8) + session.bytes + [1])
+    return Array(PreparedKey(SymmetricKey(data: block)).mac(of: message).prefix(16))
   }
 
   /// The first eight bytes of SHA-256.

@@ -96,7 +96,7 @@ public struct TokenMint: Sendable {
   private static func handleMessage(_ session: SessionBytes) -> [UInt8] { session.bytes + Array("revoke".utf8) }
 
   private func seal(_ body: [UInt8], prefix: String, session: SessionBytes, message: [UInt8]) -> Secret {
-    let mac = Derivation.mac(of: message, extracted: extracted.current, purpose: prefix, session: session)
+    let mac = Derivation.mac(of: message, extracted: extracted.preparedCurrent, purpose: prefix, session: session)
     return Secret("\(prefix).\(keys.current).\(Base64URL.encode(body + mac))")
   }
 
@@ -121,7 +121,7 @@ public struct TokenMint: Sendable {
   private func check<Claims>(
     _ parts: Parts, prefix: String, session: SessionBytes, message: [UInt8], claims: () -> Claims
   ) -> TokenReading<Claims> {
-    guard let key = extracted.keys[parts.key] else { return .unknownKey(parts.key) }
+    guard let key = extracted.prepared[parts.key] else { return .unknownKey(parts.key) }
     let mac = Derivation.mac(of: message, extracted: key, purpose: prefix, session: session)
     return constantTimeEqual(mac, parts.mac) ? .genuine(claims()) : .forged
   }
@@ -135,12 +135,14 @@ struct BrowserClaims: Sendable, Hashable {
 
 /// Derived secrets, as sensitive as the master keys themselves. They are never printed.
 private struct ExtractedKeys: Sendable, CustomStringConvertible, CustomReflectable {
-  let keys: [KeyID: SymmetricKey]
   let current: SymmetricKey
+  let prepared: [KeyID: Derivation.PreparedKey]
+  let preparedCurrent: Derivation.PreparedKey
 
   init(_ keys: MasterKeys) {
-    self.keys = keys.keys.mapValues(Derivation.extract)
     current = Derivation.extract(keys.currentKey)
+    prepared = keys.keys.mapValues { Derivation.PreparedKey(Derivation.extract($0)) }
+    preparedCurrent = Derivation.PreparedKey(current)
   }
 
   var description: String { "<redacted>" }

@@ -16,13 +16,13 @@ struct FormBody {
   /// Parses a whole body. A parameter without a value counts as missing (RFC 6749 section 3.2).
   init(_ bytes: some Collection<UInt8>) throws(Fault) {
     // No more parts than fields, so that a large body of them costs no more than a small one.
-    for part in bytes.split(separator: UInt8(ascii: "&"), maxSplits: FormBody.limit) {
+    for part in Array(bytes).split(separator: UInt8(ascii: "&"), maxSplits: FormBody.limit) {
       guard fields.count < FormBody.limit else { throw .malformed }
       let name: String
       let value: String
       if let equals = part.firstIndex(of: UInt8(ascii: "=")) {
         name = try FormBody.decoded(part[..<equals])
-        value = try FormBody.decoded(part[part.index(after: equals)...])
+        value = try FormBody.decoded(part[(equals + 1)...])
       } else {
         name = try FormBody.decoded(part)
         value = ""
@@ -48,8 +48,8 @@ struct FormBody {
       .map { PercentEncoding.encode($0.name) + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
   }
 
-  private static func decoded(_ text: some Collection<UInt8>) throws(Fault) -> String {
-    guard let bytes = PercentEncoding.decode(text, plusIsSpace: true), let string = String(utf8Bytes: bytes) else {
+  private static func decoded(_ text: ArraySlice<UInt8>) throws(Fault) -> String {
+    guard let bytes = PercentEncoding.decode(Array(text), plusIsSpace: true), let string = String(utf8Bytes: bytes) else {
       throw .malformed
     }
     return string

@@ -26,6 +26,7 @@ package enum Base64URL {
 
   /// Encodes `bytes` and appends them to `text`.
   package static func append(_ bytes: [UInt8], to text: inout [UInt8]) {
+    let alphabet = alphabet
     var bits: UInt32 = 0
     var held: UInt32 = 0
     for byte in bytes {
@@ -50,6 +51,7 @@ package enum Base64URL {
   /// Returns `nil` for a character outside the alphabet, an impossible length, or spare bits that are not zero. Of all texts
   /// that would decode to the same bytes only one is accepted, so that no token has a second spelling.
   package static func decode(_ text: [UInt8]) -> [UInt8]? {
+    let values = values
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count * 3 / 4)
     var bits: UInt32 = 0

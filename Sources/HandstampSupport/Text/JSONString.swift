@@ -6,6 +6,12 @@ package enum JSONString {
   /// Appends `text` as a string: quotation marks, backslashes and control characters are escaped, and nothing else.
   package static func append(_ text: String, to json: inout [UInt8]) {
     json.append(quotationMark)
+    let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != quotationMark && $0 != backslash }
+    if isPlain {
+      json.append(contentsOf: text.utf8)
+      json.append(quotationMark)
+      return
+    }
     for byte in text.utf8 {
       switch byte {
       case quotationMark, backslash:

@@ -34,6 +34,12 @@ package enum PercentEncoding {
   ///
   /// - Parameter plusIsSpace: whether `+` stands for a space, as in a form (WHATWG URL, application/x-www-form-urlencoded).
   package static func decode(_ text: some Collection<UInt8>, plusIsSpace: Bool = false) -> [UInt8]? {
+    decode(Array(text), plusIsSpace: plusIsSpace)
+  }
+
+  // Arrays, as in ``Base64URL``.
+  package static func decode(_ text: [UInt8], plusIsSpace: Bool = false) -> [UInt8]? {
+    if !text.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) { return text }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count)
     var rest = text.makeIterator()
