@@ -6,7 +6,7 @@ import HandstampServer
 /// `handstamp admin`.
 struct Admin: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "administer a server's accounts, sessions, keys and database",
+    commandName: "admin", abstract: "administer a server's accounts, sessions, keys and database",
     discussion: """
       works on the data folder or the database of handstamp serve, while the server runs or not; it notices the changes, except to
       keys

@@ -14,7 +14,7 @@ struct AdminAccounts: AsyncParsableCommand {
 
   struct Create: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "create an account, also while sign-up is closed",
+      commandName: "create", abstract: "create an account, also while sign-up is closed",
       discussion:
         "prints a code, valid for a day, with which its owner sets a password; keep it as secret as a password")
 
@@ -38,7 +38,8 @@ struct AdminAccounts: AsyncParsableCommand {
   }
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "list accounts in the order of their IDs")
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "list accounts in the order of their IDs")
 
     @Option(help: "list those after this ID") var after: String?
     @Option(help: "how many, at most \(Administration.mostRows)") var limit = 100
@@ -72,7 +73,8 @@ struct AdminAccounts: AsyncParsableCommand {
   }
 
   struct Show: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "show an account and its live sessions")
+    static let configuration = CommandConfiguration(
+      commandName: "show", abstract: "show an account and its live sessions")
 
     @OptionGroup var named: NamedAccount
     @OptionGroup var options: AdminOptions
@@ -98,7 +100,7 @@ struct AdminAccounts: AsyncParsableCommand {
 
   struct Disable: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "disable an account and end its sessions",
+      commandName: "disable", abstract: "disable an account and end its sessions",
       discussion: "its owner can neither sign in nor sign up again with the address until it is enabled")
 
     @OptionGroup var named: NamedAccount
@@ -113,7 +115,8 @@ struct AdminAccounts: AsyncParsableCommand {
   }
 
   struct Enable: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "let the owner of a disabled account sign in again")
+    static let configuration = CommandConfiguration(
+      commandName: "enable", abstract: "let the owner of a disabled account sign in again")
 
     @OptionGroup var named: NamedAccount
     @OptionGroup var options: AdminOptions
@@ -130,7 +133,7 @@ struct AdminAccounts: AsyncParsableCommand {
 
   struct Delete: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "delete an account for good, and end its sessions",
+      commandName: "delete", abstract: "delete an account for good, and end its sessions",
       discussion: "erases its address, name, password and devices; only its ID stays, which is never used again")
 
     @OptionGroup var named: NamedAccount
@@ -146,7 +149,7 @@ struct AdminAccounts: AsyncParsableCommand {
 
   struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "print everything that is stored about the owner of an account",
+      commandName: "export", abstract: "print everything that is stored about the owner of an account",
       discussion: "one JSON object: account, sessions, devices, events, audit log; no hashes and no tokens")
 
     @OptionGroup var named: NamedAccount
@@ -163,7 +166,7 @@ struct AdminAccounts: AsyncParsableCommand {
 
   struct Reset: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "print a code that sets a new password",
+      commandName: "reset", abstract: "print a code that sets a new password",
       discussion: """
         valid once, for 30 minutes; keep it as secret as a password; until it is used, the present password and all sessions
         stay valid

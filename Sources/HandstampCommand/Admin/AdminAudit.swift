@@ -13,7 +13,7 @@ struct AdminAudit: AsyncParsableCommand {
     subcommands: [List.self, Export.self])
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "print entries, oldest first")
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "print entries, oldest first")
 
     @Option(help: "print those after this ID") var after: Int64 = 0
     @Option(help: "how many, at most \(Administration.mostRows)") var limit = 100
@@ -59,7 +59,7 @@ struct AdminAudit: AsyncParsableCommand {
 
   struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "print all entries as JSON, one object per line",
+      commandName: "export", abstract: "print all entries as JSON, one object per line",
       discussion: "to continue later, pass the last id to --after")
 
     @Option(help: "print those after this ID") var after: Int64 = 0

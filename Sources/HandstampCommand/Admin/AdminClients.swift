@@ -36,7 +36,7 @@ struct AdminClients: AsyncParsableCommand {
   }
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "list the clients")
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "list the clients")
 
     @OptionGroup var file: FileOptions
     @OptionGroup var output: OutputOptions
@@ -82,7 +82,8 @@ struct AdminClients: AsyncParsableCommand {
 
   struct Check: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "check the file without starting a server", discussion: "exits 64 if the server would refuse it")
+      commandName: "check", abstract: "check the file without starting a server",
+      discussion: "exits 64 if the server would refuse it")
 
     @OptionGroup var file: FileOptions
     @OptionGroup var output: OutputOptions

@@ -9,7 +9,7 @@ extension AdminClients {
   /// `handstamp admin clients add`: a new client with a new secret. Only its hash is written; the secret is shown once.
   struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "add a client to the file, and show its secret once",
+      commandName: "add", abstract: "add a client to the file, and show its secret once",
       discussion:
         "the file is created if it is missing; a running server reads it when it is reloaded (kill -HUP)")
 

@@ -8,7 +8,7 @@ extension AdminClients {
   /// `handstamp admin clients logouts`.
   struct Logouts: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "list the ended sessions that a client was not told of yet",
+      commandName: "logouts", abstract: "list the ended sessions that a client was not told of yet",
       discussion: "the server tries again for a day; a session without a next attempt was given up")
 
     @Argument(help: "client ID") var id: String

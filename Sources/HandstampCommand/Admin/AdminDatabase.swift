@@ -14,7 +14,7 @@ struct AdminDatabase: AsyncParsableCommand {
 
   struct Backup: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "write a consistent copy of the data folder, while the server runs",
+      commandName: "backup", abstract: "write a consistent copy of the data folder, while the server runs",
       discussion: "the copy has the keys of every session: keep it as secret as the folder itself")
 
     @Argument(help: "folder for the copy, which must not exist yet or be empty") var folder: String
@@ -50,7 +50,7 @@ struct AdminDatabase: AsyncParsableCommand {
 
   struct Restore: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "restore a backup, while no server runs",
+      commandName: "restore", abstract: "restore a backup, while no server runs",
       discussion: """
         to an empty or missing data folder: everything; sessions that ended since the backup are live again
         to a server's data folder: only the database, and sessions that ended since the backup are ended again; keys, ends.log
@@ -124,7 +124,8 @@ struct AdminDatabase: AsyncParsableCommand {
 
   struct Check: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "check database, keys and log", discussion: "changes nothing; exits 1 if it finds a problem")
+      commandName: "check", abstract: "check database, keys and log",
+      discussion: "changes nothing; exits 1 if it finds a problem")
 
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions

@@ -20,7 +20,8 @@ struct AdminKeys: AsyncParsableCommand {
   enum Kind: String, ExpressibleByArgument, CaseIterable { case signing, refresh }
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "list all keys, without the keys themselves")
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "list all keys, without the keys themselves")
 
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
@@ -77,7 +78,7 @@ struct AdminKeys: AsyncParsableCommand {
 
   struct Rotate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "replace the key that new tokens are made with; no session ends",
+      commandName: "rotate", abstract: "replace the key that new tokens are made with; no session ends",
       discussion: """
         signing: the first run adds keys that are only published; run it again after ten minutes, when every verifier knows
         them, and they sign
@@ -142,7 +143,7 @@ struct AdminKeys: AsyncParsableCommand {
 
   struct Retire: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "remove a key, so that nothing made with it is accepted",
+      commandName: "retire", abstract: "remove a key, so that nothing made with it is accepted",
       discussion: """
         refused while tokens in use need the key; with --force, clients that present such a token of a refresh key are told to
         try again later for as long as the key is missing: they neither refresh nor sign out, and are not signed out

@@ -10,7 +10,8 @@ struct AdminSessions: AsyncParsableCommand {
     commandName: "sessions", abstract: "list and end sessions", subcommands: [List.self, End.self])
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "list the live sessions of an account")
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "list the live sessions of an account")
 
     @OptionGroup var named: NamedAccount
     @OptionGroup var options: AdminOptions
@@ -32,7 +33,7 @@ struct AdminSessions: AsyncParsableCommand {
 
   struct End: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "end one session, all of an account, or all of everyone",
+      commandName: "end", abstract: "end one session, all of an account, or all of everyone",
       discussion: "clients learn of it at once on the live feed, otherwise at their next request or refresh")
 
     @Argument(help: "ID of the session to end") var session: String?

@@ -7,7 +7,8 @@ import HandstampVaults
 /// `handstamp accounts`.
 struct Accounts: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "list the accounts on this device", discussion: "marks the active one with a *; contacts no server")
+    commandName: "accounts", abstract: "list the accounts on this device",
+    discussion: "marks the active one with a *; contacts no server")
 
   @OptionGroup var output: OutputOptions
 

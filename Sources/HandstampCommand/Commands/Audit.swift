@@ -6,7 +6,8 @@ import HandstampVaults
 /// `handstamp audit`.
 struct Audit: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "show or verify the log of session events on this device", subcommands: [Show.self, Verify.self])
+    commandName: "audit", abstract: "show or verify the log of session events on this device",
+    subcommands: [Show.self, Verify.self])
 
   /// Returns the log of the chosen account, and the account.
   static func trail(_ options: AccountOptions) async throws(Refusal) -> (AuditTrail, Account) {
@@ -18,7 +19,7 @@ struct Audit: AsyncParsableCommand {
   }
 
   struct Show: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "print the log, oldest first")
+    static let configuration = CommandConfiguration(commandName: "show", abstract: "print the log, oldest first")
 
     @Option(help: "print only the last N records") var last: Int?
     @OptionGroup var output: OutputOptions
@@ -71,7 +72,8 @@ struct Audit: AsyncParsableCommand {
 
   struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "check that the log is complete and unaltered", discussion: "exits 1 if it is not")
+      commandName: "verify", abstract: "check that the log is complete and unaltered",
+      discussion: "exits 1 if it is not")
 
     @OptionGroup var output: OutputOptions
     @OptionGroup var account: AccountOptions

@@ -8,7 +8,7 @@ import HandstampVaults
 /// `handstamp credential-helper`.
 struct CredentialHelper: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "supply git, kubectl and docker with tokens from the current session",
+    commandName: "credential-helper", abstract: "supply git, kubectl and docker with tokens from the current session",
     discussion: """
       sends the token only to the account's own server and to the hosts named with --host, over https
 

@@ -6,7 +6,7 @@ import HandstampCore
 /// `handstamp doctor`.
 struct Doctor: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "check this installation for problems, and optionally fix them",
+    commandName: "doctor", abstract: "check this installation for problems, and optionally fix them",
     discussion: """
       checks folders, key, locks, leftover files, accounts, ended sessions, servers and clocks; prints no secrets, and
       changes nothing without --fix or --set-aside, which rename damaged files (to NAME.corrupt-1) and delete nothing

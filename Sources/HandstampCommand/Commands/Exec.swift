@@ -7,7 +7,7 @@ import HandstampCore
 /// `handstamp exec`.
 struct Exec: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "run a program with a valid token in its environment",
+    commandName: "exec", abstract: "run a program with a valid token in its environment",
     discussion: """
       replaces this process with the program, so that signals and the exit code pass straight through; exits 127 if the
       program is not found, 126 if it cannot be run

@@ -14,7 +14,7 @@ import UnixSignals
 /// `handstamp gate`.
 struct Gate: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "let a proxy ask whether to admit a request",
+    commandName: "gate", abstract: "let a proxy ask whether to admit a request",
     discussion: """
       verifies access tokens for a service in any language: a proxy asks /verify before it passes a request on, and gets 200
       with Handstamp-Subject, -Session, -Client and -Scope, or the answer for the client; /verify?scope=read asks for a scope

@@ -7,7 +7,7 @@ import HandstampVaults
 /// `handstamp key`.
 struct Key: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "show or move the vault encryption key",
+    commandName: "key", abstract: "show or move the vault encryption key",
     discussion: """
       the vaults are encrypted files; their key is kept in one of three places:
       file: beside the vaults, protected only by its file mode
@@ -26,7 +26,7 @@ struct Key: AsyncParsableCommand {
 
   struct Show: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "show where the key is stored and whether it is available")
+      commandName: "show", abstract: "show where the key is stored and whether it is available")
     @OptionGroup var output: OutputOptions
     @OptionGroup var manner: Manner
 
@@ -78,7 +78,7 @@ struct Key: AsyncParsableCommand {
 
   struct Migrate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "move the key to another place without signing out",
+      commandName: "migrate", abstract: "move the key to another place without signing out",
       discussion:
         "an interrupted move leaves the vaults usable; run the same command again to finish it")
     @Option(help: "new place of the key") var to: Place
@@ -146,7 +146,7 @@ struct Key: AsyncParsableCommand {
 
   struct Lock: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "lock the desktop's secret store for every program that uses it")
+      commandName: "lock", abstract: "lock the desktop's secret store for every program that uses it")
     @OptionGroup var manner: Manner
 
     func run() async throws {
@@ -158,7 +158,8 @@ struct Key: AsyncParsableCommand {
 
   struct Unlock: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "unlock the desktop's secret store; waits up to a minute for its password dialog")
+      commandName: "unlock", abstract: "unlock the desktop's secret store; waits up to a minute for its password dialog"
+    )
     @OptionGroup var manner: Manner
 
     func run() async throws {

@@ -9,7 +9,7 @@ import HandstampVaults
 /// `handstamp login`.
 struct Login: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "sign in to a new or known account, and make it the active one",
+    commandName: "login", abstract: "sign in to a new or known account, and make it the active one",
     discussion: """
       prompts for the password, or reads it as one line from stdin; signing in twice is not an error
 

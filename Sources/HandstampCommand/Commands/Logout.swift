@@ -7,7 +7,7 @@ import HandstampVaults
 /// `handstamp logout`.
 struct Logout: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "sign out",
+    commandName: "logout", abstract: "sign out",
     discussion: """
       works offline: the next command that reaches the server revokes the session there; signing out twice is not an
       error

@@ -7,7 +7,7 @@ import HandstampVaults
 /// `handstamp refresh`.
 struct Refresh: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "get a new access token now, and print the status",
+    commandName: "refresh", abstract: "get a new access token now, and print the status",
     discussion: "of several processes that ask at once, one refreshes and the others share its result")
 
   @OptionGroup var output: OutputOptions

@@ -7,7 +7,7 @@ import HandstampSupport
 /// `handstamp request`.
 struct Request: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "send a request with the session's token to the account's own server",
+    commandName: "request", abstract: "send a request with the session's token to the account's own server",
     discussion: """
       prints the response body; exits 1 if the status is not 2xx; replaces an expired or rejected token once; does not
       follow redirects

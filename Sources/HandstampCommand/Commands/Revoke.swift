@@ -8,7 +8,7 @@ import HandstampSupport
 /// `handstamp revoke`.
 struct Revoke: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "end one session, all others, or all",
+    commandName: "revoke", abstract: "end one session, all others, or all",
     discussion: "handstamp sessions lists the session IDs")
 
   @Argument(help: "ID of the session to end") var session: String?

@@ -11,7 +11,7 @@ import Logging
 /// `handstamp serve`.
 struct Serve: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "run a session server on SQLite or PostgreSQL",
+    commandName: "serve", abstract: "run a session server on SQLite or PostgreSQL",
     discussion: """
       prints its URL on stdout once it accepts connections, and logs to stderr, one JSON object per line; on SIGTERM or
       SIGINT it finishes the requests in flight, then stops

@@ -5,7 +5,8 @@ import HandstampCore
 
 /// `handstamp sessions`.
 struct Sessions: SessionCommand {
-  static let configuration = CommandConfiguration(abstract: "list the devices where the account is signed in")
+  static let configuration = CommandConfiguration(
+    commandName: "sessions", abstract: "list the devices where the account is signed in")
 
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions

@@ -6,7 +6,7 @@ import HandstampCore
 /// `handstamp signup`.
 struct Signup: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "create an account, sign in, and make it the active one")
+    commandName: "signup", abstract: "create an account, sign in, and make it the active one")
 
   @Argument(help: "email address") var email: String?
   @Option(help: "display name (default: the part before the @)") var name: String?

@@ -8,7 +8,7 @@ import HandstampVaults
 /// `handstamp status`.
 struct Status: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "show who is signed in, without contacting the server",
+    commandName: "status", abstract: "show who is signed in, without contacting the server",
     discussion: """
       exits 5 if a stored session cannot be read, else 0; with --check, the exit code tells the state: 0 signed in,
       4 sign-in needed, 5 vault locked or unavailable, 7 the server refuses the client; --verify also asks the server

@@ -6,7 +6,7 @@ import HandstampVaults
 /// `handstamp switch`.
 struct Switch: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "make another account the active one, for every process on this device",
+    commandName: "switch", abstract: "make another account the active one, for every process on this device",
     discussion: """
       with --here, the account is used in this folder and its subfolders, whichever account is active; --here without an
       account clears the folder's setting

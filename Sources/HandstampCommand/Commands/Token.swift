@@ -7,7 +7,7 @@ import HandstampVaults
 /// `handstamp token`.
 struct Token: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "print a valid access token",
+    commandName: "token", abstract: "print a valid access token",
     discussion: "safe to run in parallel: processes that need a refresh share one")
 
   @Option(help: "minimum remaining lifetime, e.g. 60s or 5m (capped at 80% of the token's lifetime)")

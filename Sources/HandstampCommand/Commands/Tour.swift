@@ -6,7 +6,7 @@ import Foundation
 /// `handstamp tour`.
 struct Tour: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "demonstrate, with real processes, that users stay signed in",
+    commandName: "tour", abstract: "demonstrate, with real processes, that users stay signed in",
     discussion: """
       starts a server with a fresh database on a free local port, puts it and its clients through crashes, lost
       responses and a stolen token, and prints what it observes; removes everything at the end

@@ -7,7 +7,7 @@ import HandstampCore
 /// `handstamp watch`.
 struct Watch: SessionCommand {
   static let configuration = CommandConfiguration(
-    abstract: "show session events of the account as they happen",
+    commandName: "watch", abstract: "show session events of the account as they happen",
     discussion: """
       continues across token refreshes, network outages and server restarts without missing events; when the session
       ends, prints why and exits 4
