@@ -4,6 +4,7 @@ import HandstampCore
 import HandstampSupport
 import HandstampTesting
 import HandstampVaults
+import Observation
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `Several accounts` {
@@ -47,6 +48,30 @@ import Testing
     try await accounts.activate(bob)
     #expect(accounts.active?.currentUser?.id == bob)
     #expect(accounts.account(tagged: "work")?.id == bob)
+  }
+
+  @Test func `are found by tag, and observers of an unknown account are told when it is there`() async throws {
+    let accounts = accounts()
+    let told = Locked(0)
+    func watch() {
+      withObservationTracking {
+        #expect(accounts[AccountID("ada")] == nil)
+        #expect(accounts.account(tagged: "home") == nil)
+      } onChange: {
+        told.withLock { $0 += 1 }
+      }
+    }
+    await accounts.load()
+    watch()
+    let ada = try await accounts.add(tag: "home") { self.grant("ada") }
+    #expect(told.withLock { $0 } == 1)
+    let bob = try await accounts.add { self.grant("bob") }
+    #expect(accounts.account(tagged: "home")?.id == ada)
+    try await accounts.setTag("home", of: bob)
+    #expect(accounts.account(tagged: "home")?.id == bob)
+    #expect(accounts[ada]?.tag == nil)
+    try await accounts.setTag(nil, of: bob)
+    #expect(accounts.account(tagged: "home") == nil)
   }
 
   @Test func `end one at a time`() async throws {

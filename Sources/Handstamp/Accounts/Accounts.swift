@@ -21,7 +21,17 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   }
 
   /// The current list.
-  public private(set) var snapshot = Snapshot()
+  public private(set) var snapshot: Snapshot {
+    get {
+      _$observationRegistrar.access(self, keyPath: snapshotPath)
+      return current
+    }
+    set { _$observationRegistrar.withMutation(of: self, keyPath: snapshotPath) { current = newValue } }
+  }
+  @ObservationIgnored private var current = Snapshot()
+  /// What the macro would write in place: in a generic class each use of a key path creates it again, which takes longer than everything
+  /// else that a look-up does.
+  @ObservationIgnored private let snapshotPath: KeyPath<Accounts, Snapshot> = \.snapshot
 
   @ObservationIgnored let index: any AccountsIndex
   @ObservationIgnored private let makeSession: (AccountID) throws(SessionError) -> SessionManager<Server, Content>
@@ -29,6 +39,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   @ObservationIgnored let prefixesIDs: Bool
   @ObservationIgnored private var sessions: [AccountID: SessionManager<Server, Content>] = [:]
   @ObservationIgnored private var places: [AccountID: Int] = [:]
+  @ObservationIgnored private var tags: [String: Int] = [:]
   @ObservationIgnored private var watching: Task<Void, Never>?
   /// Reads and edits run one after the other, so that an old response never overwrites a newer one.
   @ObservationIgnored private var last: Task<Void, Never>?
@@ -94,10 +105,17 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   /// The session of the active account; `nil` if none is active.
   public var active: SessionManager<Server, Content>? { activeID.flatMap { session(of: $0) } }
 
-  public subscript(id: AccountID) -> ListedAccount? { places[id].map { snapshot.accounts[$0] } }
+  public subscript(id: AccountID) -> ListedAccount? {
+    // Also for an unknown account: an observer is told when it is added.
+    let accounts = snapshot.accounts
+    return places[id].map { accounts[$0] }
+  }
 
   /// Returns the account with this tag; `nil` if there is none.
-  public func account(tagged tag: String) -> ListedAccount? { snapshot.accounts.first { $0.tag == tag } }
+  public func account(tagged tag: String) -> ListedAccount? {
+    let accounts = snapshot.accounts
+    return tags[tag].map { accounts[$0] }
+  }
 
   /// Returns the accounts that a user may mean by `name`: by tag, else by ID, else by name, else by the part of an email address
   /// before the `@`. More than one means that the name is ambiguous.
@@ -227,6 +245,9 @@ public final class Accounts<Server: Backend, Content: Sendable> {
     }
     guard new != snapshot else { return }
     places = Dictionary(new.accounts.enumerated().map { ($1.id, $0) }) { first, _ in first }
+    tags = Dictionary(new.accounts.enumerated().compactMap { place, account in account.tag.map { ($0, place) } }) {
+      first, _ in first
+    }
     snapshot = new
   }
 }
