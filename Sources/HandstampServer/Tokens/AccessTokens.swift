@@ -33,6 +33,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   }
 
   private let signers: TokenSigners
+  private let verified = VerifiedTokens<Payload>()
   private let issuer: String
   private let audience: String
   private let client: String
@@ -95,7 +96,10 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   ///
   /// - Parameter audience: the required audience; `nil` accepts any.
   func verify(_ token: Substring, at now: UnixTime, audience: String?) -> Result<Claims, Fault> {
-    guard let claims = signers.claims(of: token).flatMap(Payload.init),
+    let claims =
+      token.utf8.count <= CompactJWS.longest
+      ? verified.claims(of: String(token)) { signers.claims(of: token).flatMap(Payload.init) } : nil
+    guard let claims,
       claims.iss == issuer, audience == nil || claims.aud == audience
     else { return .failure(.invalid) }
     let end = UnixTime(seconds: claims.exp)
@@ -114,7 +118,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   var customMirror: Mirror { Mirror(self, children: ["issuer": issuer]) }
 
   /// The claims as written. Each member has its type, or the token is not valid.
-  private struct Payload {
+  private struct Payload: Sendable {
     var iss, sub, aud, sid, client_id, jti: String
     var exp, iat: Int64
     var nbf, auth_time: Int64?

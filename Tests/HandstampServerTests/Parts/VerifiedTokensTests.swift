@@ -1,0 +1,37 @@
+#if Programs
+import Testing
+
+@testable import HandstampServer
+
+@Suite(.timeLimit(.minutes(5))) struct `Tokens that were verified` {
+  @Test func `are not verified again`() {
+    let tokens = VerifiedTokens<Int>(size: 4)
+    var verified = 0
+    for _ in 0..<3 {
+      let claims = tokens.claims(of: "a") {
+        verified += 1
+        return 7
+      }
+      #expect(claims == 7)
+    }
+    #expect(verified == 1)
+  }
+
+  @Test func `are not remembered if they are not genuine`() {
+    let tokens = VerifiedTokens<Int>(size: 4)
+    #expect(tokens.claims(of: "forged") { nil } == nil)
+    #expect(tokens.count == 0)
+    #expect(tokens.claims(of: "forged") { 1 } == 1)
+  }
+
+  @Test func `take bounded room, and those in use stay`() {
+    let tokens = VerifiedTokens<Int>(size: 4)
+    for number in 0..<100 {
+      #expect(tokens.claims(of: "\(number)") { number } == number)
+      #expect(tokens.claims(of: "used") { number == 0 ? -1 : nil } == -1)
+      #expect(tokens.count <= 8)
+    }
+    #expect(tokens.claims(of: "0") { nil } == nil)
+  }
+}
+#endif
