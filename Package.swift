@@ -26,6 +26,7 @@ func products(_ names: String..., of package: String, with trait: String) -> [Ta
   names.map { .product(name: $0, package: package, condition: .when(traits: [trait])) }
 }
 func grdb(_ trait: String) -> [Target.Dependency] { products("GRDB", of: "GRDB.swift", with: trait) }
+func sqlite(_ trait: String) -> [Target.Dependency] { products("GRDBSQLite", of: "GRDB.swift", with: trait) }
 func nio(_ names: String..., with trait: String) -> [Target.Dependency] {
   names.map { .product(name: $0, package: "swift-nio", condition: .when(traits: [trait])) }
 }
@@ -233,7 +234,7 @@ let package = Package(
     .target(
       name: "HandstampSQLite",
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampStorage"]
-        + grdb("SQLite"),
+        + grdb("SQLite") + sqlite("SQLite"),
       swiftSettings: strict),
     // Finds libpq at run time.
     .target(name: "CHandstampPostgres"),

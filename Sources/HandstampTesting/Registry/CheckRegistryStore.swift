@@ -45,6 +45,7 @@ public func checkRegistryStore<S: RegistryStore>(
   try await check.sessionsAreListed()
   try await check.overdueSessionsAreFound()
   try await check.oneOfManyWritersWins()
+  try await check.decisionsAreAboutWhatIsStored()
   try await check.concurrentWritesLoseNothing()
 }
 

@@ -79,6 +79,57 @@ extension RegistryStoreCheck {
     try expect(created == 1, "of many sign-ins on one device, one wins", found: created)
   }
 
+  func decisionsAreAboutWhatIsStored() async throws {
+    let (store, other) = try await pair(with: Samples.ada)
+    let id = Samples.session(1).id
+    let unknown = try await store.change(id) { (value: $0 == nil, changes: [], events: []) }
+    try expect(unknown.value && unknown.events.isEmpty, "an unknown session is decided on as nil", found: unknown)
+    let event = Samples.event(0)
+    _ = try await store.write([.createSession(Samples.session(1))], events: [])
+    let seen = try await other.change(id) {
+      row -> (value: SessionRow?, changes: [RegistryChange], events: [RegistryEvent]) in
+      (row, [], [event])
+    }
+    try expect(
+      seen.value == Samples.session(1) && seen.events.map(\.event) == [event],
+      "a decision sees the stored session, and its events are stored", found: seen)
+    let halves: [RegistryChange] = [
+      .createSession(Samples.session(2, device: "tablet")),
+      .endSession(Samples.session(3).id, SessionEnd(at: Samples.start, reason: .revoked)),
+    ]
+    let outcome: String
+    do throws(RegistryStoreError) {
+      _ = try await store.change(id) { _ in (value: 0, changes: halves, events: []) }
+      outcome = "done"
+    } catch {
+      outcome = "\(error)"
+    }
+    try expect(outcome == "notFound", "a decision is carried out as a whole or not at all", found: outcome)
+    let none = try await other.session(Samples.session(2).id)
+    try expect(none == nil, "a decision is carried out as a whole or not at all", found: none as Any)
+    let rounds = 20
+    try await withThrowingTaskGroup { group in
+      for number in 0..<rounds {
+        group.addTask {
+          while true {
+            do throws(RegistryStoreError) {
+              _ = try await (number % 2 == 0 ? store : other).change(id) { row in
+                guard var next = row else { return (value: 0, changes: [], events: []) }
+                next.counter += 1
+                return (value: 0, changes: [.replaceSession(next, expecting: next.revision)], events: [])
+              }
+              return
+            } catch { guard error == .conflict else { throw error } }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    let last = try await store.session(id)
+    try expect(
+      last?.counter == UInt64(rounds), "no decision is made on a session that another one changes", found: last as Any)
+  }
+
   func concurrentWritesLoseNothing() async throws {
     let (store, other) = try await pair(with: Samples.ada)
     _ = try await store.write([.createSession(Samples.session(1))], events: [])
