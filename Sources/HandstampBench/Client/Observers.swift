@@ -13,13 +13,51 @@ struct Observers {
   @concurrent func measure(into report: inout Report) async throws {
     var with: [Double] = []
     var without: [Double] = []
+    var streams: [Double] = []
     for _ in 0..<rounds {
+      streams.append(try await watchStreams().inMilliseconds)
       with.append(try await watch(count).inMilliseconds)
       without.append(try await watch(0).inMilliseconds)
     }
+    let told = Double(count * states)
+    report.add(
+      "client", "one change told to one observer", (with.median - without.median) / told * 1e6, "ns",
+      target: .atMost(1.5 * streams.median / told * 1e6), note: "among \(count.formatted); the figure below, in parts")
+    report.add(
+      "client", "one element of one AsyncStream", streams.median / told * 1e6, "ns",
+      note: "\(count.formatted) streams with a task each, \(states) elements")
     report.add(
       "client", "\(count.formatted) observers × \(states) states", with.median, "ms",
       note: "includes sign-ins and sign-outs, \(without.median.figure) ms without observers; median of \(rounds)")
+  }
+
+  /// The same number of elements, each yielded to an `AsyncStream` of its observer.
+  private func watchStreams() async throws -> Duration {
+    let gate = Gate()
+    let all = states
+    let streams = (0..<count).map { _ in AsyncStream.makeStream(of: Int.self) }
+    let observers = streams.map { stream in
+      Task.detached { () -> Int in
+        await gate.wait()
+        var seen = 0
+        for await _ in stream.stream {
+          seen += 1
+          if seen == all { break }
+        }
+        return seen
+      }
+    }
+    await gate.arrivals(count)
+    return try await Timing.once {
+      gate.open()
+      for number in 1...states {
+        for stream in streams { stream.continuation.yield(number) }
+        await Task.yield()
+      }
+      for observer in observers {
+        guard await observer.value == all else { throw BenchFault("a stream lost an element") }
+      }
+    }
   }
 
   private func watch(_ count: Int) async throws -> Duration {

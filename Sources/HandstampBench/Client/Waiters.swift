@@ -23,7 +23,7 @@ struct Waiters {
     let name = "\(count.formatted) waiters"
     report.add(
       "client", "\(name), one refresh of \(delay.inMilliseconds.figure) ms", with.median, "ms",
-      target: .atMost(2 * delay.inMilliseconds),
+      target: .atMost(1.1 * (delay.inMilliseconds + without.median)),
       note: "creates and awaits all tasks; median of \(rounds), best \((with.min() ?? 0).figure)")
     report.add("client", "\(name), no refresh due", without.median, "ms", note: "the same tasks, for comparison")
   }
