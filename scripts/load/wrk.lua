@@ -57,7 +57,7 @@ function request()
   if kind == "me" then
     return wrk.format("GET", "/v1/me", { ["Authorization"] = "Bearer " .. token })
   elseif kind == "introspect" then
-    return wrk.format("POST", "/oauth/introspect", form, "client_id=load&client_secret=load-secret-that-is-long-enough&token=" .. token)
+    return wrk.format("POST", "/oauth/introspect", form, "client_id=load" .. number % 8 .. "&client_secret=load-secret-that-is-long-enough&token=" .. token)
   end
   return wrk.format("POST", "/oauth/token", form, "grant_type=refresh_token&refresh_token=" .. token .. "&rotation_key=" .. key())
 end

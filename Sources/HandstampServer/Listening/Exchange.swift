@@ -36,8 +36,7 @@ final class Exchange: Sendable {
   }
 
   @concurrent func run() async {
-    var logger = host.logger
-    logger[metadataKey: "hb.request.id"] = .stringConvertible(RequestID())
+    let logger = host.logger
     var context = ServerContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
     context.exchange = self
     var response: Response

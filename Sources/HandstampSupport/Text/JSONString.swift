@@ -6,12 +6,16 @@ package enum JSONString {
   /// Appends `text` as a string: quotation marks, backslashes and control characters are escaped, and nothing else.
   package static func append(_ text: String, to json: inout [UInt8]) {
     json.append(quotationMark)
-    let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != quotationMark && $0 != backslash }
-    if isPlain {
-      json.append(contentsOf: text.utf8)
+    // Almost all texts are plain, and most are contiguous.
+    let isPlain = text.utf8.withContiguousStorageIfAvailable { bytes in
+      guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != quotationMark && $0 != backslash }) else {
+        return false
+      }
+      json.append(contentsOf: bytes)
       json.append(quotationMark)
-      return
+      return true
     }
+    if isPlain == true { return }
     for byte in text.utf8 {
       switch byte {
       case quotationMark, backslash:
