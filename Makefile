@@ -12,7 +12,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help schemathesis attack-short openid passkeys pages shots cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
+.PHONY: help instructions schemathesis attack-short openid passkeys pages shots cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -114,7 +114,7 @@ install: ## installs what `make dist` has built: PREFIX=/usr/local, DESTDIR=
 uninstall: ## removes what `make install` installed, with the same PREFIX and DESTDIR
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh scripts/install --uninstall
 
-CHECKS := test-deps lint plain test schemathesis attack-short openid passkeys pages cluster-short api apple docs examples outside run forum-tour
+CHECKS := test-deps lint plain test schemathesis attack-short instructions openid passkeys pages cluster-short api apple docs examples outside run forum-tour
 check: ## runs the same checks as CI, and shows the time of each step
 	@MAKE="$(MAKE)" sh scripts/check $(CHECKS)
 
@@ -125,6 +125,7 @@ check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes un
 	HANDSTAMP_DEEP=1 $(SWIFT) test $(BUILD) --filter 'fifty expiries|is fixed by the command'
 	SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/outside --deep
 	$(MAKE) release
+	/usr/bin/python3 scripts/instructions $(RELEASE)/handstamp release
 	$(MAKE) explore
 	sh scripts/diagram --check
 	SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/pictures --check
@@ -179,8 +180,13 @@ capacity: test-deps ## measures nodes on PostgreSQL with SESSIONS="10000 1000000
 	@$(SWIFT) build $(BUILD) -c release --product handstamp
 	@/usr/bin/python3 scripts/capacity $(RELEASE)/handstamp $(SESSIONS)
 
-bench: release ## runs the benchmarks (release)
+bench: release ## runs the benchmarks (release); those of the server need wrk
 	@$(RELEASE)/HandstampBench
+	@/usr/bin/python3 scripts/speed $(RELEASE)/handstamp --bench $(RELEASE)/HandstampBench
+
+instructions: test-deps ## counts the instructions of requests with callgrind: at most 5 % more than before (UPDATE=1 writes the counts)
+	@$(SWIFT) build $(BUILD) --product handstamp
+	@/usr/bin/python3 scripts/instructions $(DEBUG)/handstamp debug $(if $(UPDATE),--update)
 
 clean: ## removes all build products
 	rm -rf .build Examples/*/.build

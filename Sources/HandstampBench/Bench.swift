@@ -20,6 +20,9 @@ struct Bench: AsyncParsableCommand {
   @Option(help: ArgumentHelp("measure only this part; repeatable", valueName: "part")) var only: [Part] = []
 
   @Option(help: .hidden) var memoryOfRevocations: Int?
+  // For scripts/speed.
+  @Flag(help: .hidden) var hello = false
+  @Flag(help: .hidden) var terms = false
 
   enum Part: String, CaseIterable, ExpressibleByArgument {
     case tokens, waiters, observers, accounts, vault, command, server, flood, verifier
@@ -27,8 +30,10 @@ struct Bench: AsyncParsableCommand {
 
   func run() async throws {
     if let memoryOfRevocations { return try await RevocationMemory.report(memoryOfRevocations) }
+    if hello { return try await HelloLane.serve() }
     let folder = try TemporaryFolder()
     defer { folder.remove() }
+    if terms { return try await Terms(folder: folder.path).print() }
     var report = Report(folder: folder.path)
     for part in Part.allCases where only.isEmpty || only.contains(part) {
       Progress.say(part.rawValue)

@@ -1,5 +1,6 @@
 #if Programs
 import AsyncHTTPClient
+import Foundation
 import HandstampCore
 import HandstampJOSE
 import HandstampRegistry
@@ -30,6 +31,14 @@ struct HelloLane: Lane {
     let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(20))
     let body = try await response.body.collect(upTo: 1 << 16)
     guard response.status == .ok, body.readableBytes == 12 else { throw BenchFault("unexpected greeting") }
+  }
+
+  /// Runs the hello server, whose address it prints, for an hour or until it is killed.
+  static func serve() async throws {
+    try await serve { url in
+      FileHandle.standardOutput.write(Data((url.dropLast() + "\n").utf8))
+      try await Task.sleep(for: .seconds(3600))
+    }
   }
 
   /// Runs the hello server on loopback during `body`.
@@ -91,6 +100,65 @@ struct CommitLane: Lane {
     _ = try await store.write([.replaceSession(next, expecting: row.revision)], events: [])
     next.revision += 1
     row = next
+  }
+}
+
+/// Only the check of an access token's signature.
+struct VerifyingLane: Lane {
+  let key: JWSPublicKey
+  let header: [UInt8]
+  let token: [UInt8]
+
+  /// - Parameter signing: has input as long as this token's claims.
+  init(_ signing: SigningLane) throws {
+    key = signing.signer.publicKey
+    header = CompactJWS.header(for: key, type: "at+jwt")
+    token = try CompactJWS.signed(signing.text, under: header, by: signing.signer)
+  }
+
+  mutating func step() async throws {
+    guard CompactJWS(token)?.payload(under: header, signedBy: key) != nil else {
+      throw BenchFault("a good token was refused")
+    }
+  }
+}
+
+/// Only the reading of a session's row.
+struct ReadingLane: Lane {
+  let store: SQLiteRegistryStore
+  let id: SessionID
+
+  mutating func step() async throws {
+    guard try await store.session(id) != nil else { throw BenchFault("a session is missing") }
+  }
+}
+
+/// The terms of a bound: the processor time, in microseconds, of each part that a request cannot do without, with 32 at once.
+struct Terms {
+  let folder: String
+  private let width = 32
+  private let stretch: Duration = .seconds(1)
+
+  @concurrent func print() async throws {
+    let costs = try await ServerUnderTest.run(in: folder + "/terms") { server in
+      let sessions = try await server.sessions(2 * width)
+      let signing = SigningLane()
+      let verifying = try VerifyingLane(signing)
+      return [
+        "sign": try await cost(of: (0..<width).map { _ in signing }),
+        "verify": try await cost(of: (0..<width).map { _ in verifying }),
+        "commit": try await cost(of: sessions.prefix(width).map { CommitLane(store: server.store, row: $0.row) }),
+        "read": try await cost(of: sessions.suffix(width).map { ReadingLane(store: server.store, id: $0.row.id) }),
+      ]
+    }
+    FileHandle.standardOutput.write(try JSONEncoder().encode(costs))
+  }
+
+  private func cost(of lanes: [some Lane]) async throws -> Double {
+    var lanes = Lanes(lanes)
+    // The first stretch fills the caches.
+    _ = try await lanes.work(width, for: stretch / 4)
+    return try await lanes.work(width, for: stretch).cost
   }
 }
 #endif
