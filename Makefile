@@ -180,9 +180,10 @@ capacity: test-deps ## measures nodes on PostgreSQL with SESSIONS="10000 1000000
 	@$(SWIFT) build $(BUILD) -c release --product handstamp
 	@/usr/bin/python3 scripts/capacity $(RELEASE)/handstamp $(SESSIONS)
 
-bench: release ## runs the benchmarks (release); those of the server need wrk
+bench: release ## runs the benchmarks (release) and draws docs/bench.svg; needs wrk
 	@$(RELEASE)/HandstampBench
-	@/usr/bin/python3 scripts/speed $(RELEASE)/handstamp --bench $(RELEASE)/HandstampBench
+	@/usr/bin/python3 scripts/speed $(RELEASE)/handstamp --bench $(RELEASE)/HandstampBench --json .build/speed.json
+	@/usr/bin/python3 scripts/drawing/speed.py .build/speed.json docs/bench.svg
 
 instructions: test-deps ## counts the instructions of requests with callgrind: at most 5 % more than before (UPDATE=1 writes the counts)
 	@$(SWIFT) build $(BUILD) --product handstamp

@@ -49,9 +49,8 @@ struct FormBody {
   }
 
   private static func decoded(_ text: ArraySlice<UInt8>) throws(Fault) -> String {
-    guard let bytes = PercentEncoding.decode(Array(text), plusIsSpace: true), let string = String(utf8Bytes: bytes) else {
-      throw .malformed
-    }
+    guard let bytes = PercentEncoding.decode(Array(text), plusIsSpace: true), let string = String(utf8Bytes: bytes)
+    else { throw .malformed }
     return string
   }
 }
