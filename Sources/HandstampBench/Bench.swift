@@ -33,7 +33,7 @@ struct Bench: AsyncParsableCommand {
     if hello { return try await HelloLane.serve() }
     let folder = try TemporaryFolder()
     defer { folder.remove() }
-    if terms { return try await Terms(folder: folder.path).print() }
+    if terms { return try await Terms(folder: folder.path).write() }
     var report = Report(folder: folder.path)
     for part in Part.allCases where only.isEmpty || only.contains(part) {
       Progress.say(part.rawValue)

@@ -139,7 +139,7 @@ struct Terms {
   private let width = 32
   private let stretch: Duration = .seconds(1)
 
-  @concurrent func print() async throws {
+  @concurrent func write() async throws {
     let costs = try await ServerUnderTest.run(in: folder + "/terms") { server in
       let sessions = try await server.sessions(2 * width)
       let signing = SigningLane()
