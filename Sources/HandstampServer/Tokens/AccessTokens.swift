@@ -98,7 +98,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   func verify(_ token: Substring, at now: UnixTime, audience: String?) -> Result<Claims, Fault> {
     let claims =
       token.utf8.count <= CompactJWS.longest
-      ? verified.claims(of: String(token)) { signers.claims(of: token).flatMap(Payload.init) } : nil
+      ? verified.claims(of: Array(token.utf8)) { signers.claims(of: token).flatMap(Payload.init) } : nil
     guard let claims,
       claims.iss == issuer, audience == nil || claims.aud == audience
     else { return .failure(.invalid) }

@@ -9,8 +9,9 @@ import HandstampSupport
 final class VerifiedTokens<Claims: Sendable>: Sendable {
   private struct Content: Sendable {
     /// The tokens seen since the last turn, and those that were seen in the turn before.
-    var recent: [String: Claims] = [:]
-    var former: [String: Claims] = [:]
+    // By bytes: texts are equal if they are canonically equivalent, and a token must have no second spelling.
+    var recent: [[UInt8]: Claims] = [:]
+    var former: [[UInt8]: Claims] = [:]
   }
 
   /// How many tokens a turn takes, about 2 KB each.
@@ -20,7 +21,7 @@ final class VerifiedTokens<Claims: Sendable>: Sendable {
   init(size: Int = 4096) { self.size = size }
 
   /// Returns the claims of a token: the remembered ones, or what `verify` returns, which is `nil` for a token that is not genuine.
-  func claims(of token: String, _ verify: () -> Claims?) -> Claims? {
+  func claims(of token: [UInt8], _ verify: () -> Claims?) -> Claims? {
     let known = content.withLock { content -> Claims? in
       if let claims = content.recent[token] { return claims }
       guard let claims = content.former[token] else { return nil }
@@ -36,7 +37,7 @@ final class VerifiedTokens<Claims: Sendable>: Sendable {
   /// The number of tokens, at most two turns.
   var count: Int { content.withLock { $0.recent.count + $0.former.count } }
 
-  private func insert(_ token: String, _ claims: Claims, into content: inout Content) {
+  private func insert(_ token: [UInt8], _ claims: Claims, into content: inout Content) {
     if content.recent.count >= size { (content.former, content.recent) = (content.recent, [:]) }
     content.recent[token] = claims
   }

@@ -110,6 +110,17 @@ import Testing
     #expect(try self.tokens(both.withoutFormer()).verify(text[...], at: Self.now) == .failure(.invalid))
   }
 
+  @Test func `have no second spelling, even once they were verified`() throws {
+    let tokens = try tokens()
+    // Until there is one with a K, which the Kelvin sign is canonically equivalent to.
+    var text = try mint(tokens)
+    while !text.contains("K") { text = try mint(tokens) }
+    #expect(throws: Never.self) { try tokens.verify(text[...], at: Self.now).get() }
+    let other = text.replacingOccurrences(of: "K", with: "\u{212A}")
+    #expect(other == text)
+    #expect(throws: AccessTokens.Fault.invalid) { try tokens.verify(other[...], at: Self.now).get() }
+  }
+
   @Test func `in another encoding are refused`() throws {
     let tokens = try tokens()
     let text = try mint(tokens)
