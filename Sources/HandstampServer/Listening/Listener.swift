@@ -15,7 +15,6 @@ struct Listener: Service, CustomStringConvertible {
   let notifier: ServiceNotifier
   let onReady: @Sendable (_ port: Int) async -> Void
   static let group = MultiThreadedEventLoopGroup.singleton
-  private var group: MultiThreadedEventLoopGroup { Listener.group }
 
   /// The name of the service in logs.
   var description: String { "Listener" }
@@ -52,7 +51,7 @@ struct Listener: Service, CustomStringConvertible {
   private func stop(_ channels: [any Channel]) async {
     for channel in channels { try? await channel.setOption(.autoRead, value: false).get() }
     // What the channels have accepted is on its way to other event loops.
-    for loop in group.makeIterator() { try? await loop.submit {}.get() }
+    for loop in Listener.group.makeIterator() { try? await loop.submit {}.get() }
     for channel in channels { try? await channel.eventLoop.submit {}.get() }
     host.logger.info("Accepts no more connections")
     host.table.drain()
@@ -94,7 +93,7 @@ struct Listener: Service, CustomStringConvertible {
     let pipeline = ConnectionPipeline(host: host)
     let grace = host.options.idleGrace ?? (address.isInherited ? .seconds(1) : .zero)
     let (host, identity, configuration) = (host, identity, configuration)
-    return ServerBootstrap(group: group)
+    return ServerBootstrap(group: Listener.group)
       .serverChannelOption(.backlog, value: 1024)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelInitializer { channel in

@@ -45,9 +45,7 @@ struct TokenController: Sendable {
     let claims: RefreshClaims
     switch registry.mint.read(RefreshToken(presented)) {
     case .genuine(let genuine): claims = genuine
-    case .forged:
-      metrics.update { $0.garbage += 1 }
-      throw OAuthError("invalid_grant")
+    case .forged: throw forged()
     case .unknownKey(let id): throw RegistryError.unknownKey(id)
     }
     // By session alone: others behind the same address, and others with a wrong token, must not stop its refreshes.
@@ -79,14 +77,18 @@ struct TokenController: Sendable {
           "handstamp.session": "\(row.id)", "handstamp.account": "\(row.account)", "handstamp.sign": "\(sign.rawValue)",
         ])
       throw OAuthError("invalid_grant", reason: .tokenReuseDetected)
-    case .forged:
-      metrics.update { $0.garbage += 1 }
-      throw OAuthError("invalid_grant")
+    case .forged: throw forged()
     case .otherClient: throw OAuthError("invalid_grant")
     case .notGranted: throw wish.refusal
     case .otherProof: throw OAuthError("invalid_dpop_proof")
     case .invalidRequest: throw OAuthError.invalidRequest("rotation_key is missing or malformed")
     }
+  }
+
+  /// The error for a token that this server did not issue.
+  private func forged() -> OAuthError {
+    metrics.update { $0.garbage += 1 }
+    return OAuthError("invalid_grant")
   }
 
   private func count(_ issue: RefreshOutcome.Issue, _ logger: Logger) {

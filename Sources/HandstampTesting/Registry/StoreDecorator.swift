@@ -32,6 +32,7 @@ extension StoreDecorator {
     _ decide: @escaping @Sendable (SessionRow?) -> (value: Value, changes: [RegistryChange], events: [RegistryEvent])
   ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
     try await willRead()
+    // Decided twice, to find out whether there is a write.
     let (_, changes, events) = decide(try await base.session(id))
     if !changes.isEmpty || !events.isEmpty { try await willWrite() }
     return try await base.change(id, decide)
