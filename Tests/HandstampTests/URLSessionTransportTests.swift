@@ -67,7 +67,16 @@ import Testing
     }
   }
 
-  @Test func `avoids reused connections for a request that must not be lost`() async throws {
+  #if canImport(FoundationNetworking)
+  private static let reuses = [false, true]
+  #else
+  private static let reuses = [false]
+  #endif
+
+  // With a body, on Linux, any request: Foundation does not notice there that such a connection is dropped.
+  @Test(arguments: reuses) func `avoids reused connections for a request that must not be lost`(mayReuse: Bool)
+    async throws
+  {
     let server = try LoopbackServer { connection in
       connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
       // Kept alive until the next request, then dropped without a response.
@@ -75,7 +84,7 @@ import Testing
     }
     #expect(try await transport.send(TransportRequest(method: "GET", url: server.url)).status == 200)
     let post = TransportRequest(
-      method: "POST", url: server.url, body: [1], timeout: .seconds(60), mayReuseConnection: false)
+      method: "POST", url: server.url, body: [1], timeout: .seconds(60), mayReuseConnection: mayReuse)
     for _ in 0..<3 { #expect(try await transport.send(post).status == 200) }
   }
 

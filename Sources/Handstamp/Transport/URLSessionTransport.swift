@@ -10,7 +10,7 @@ import FoundationNetworking
 ///
 /// On Linux an abandoned request is not cancelled: its caller returns at once, its response is dropped, its socket is closed by
 /// the time-out. Cancelling there races with the arriving response and deadlocks or crashes inside Foundation
-/// (swift-corelibs-foundation issues 5412 and 3296). Streams are silent when they are cancelled, and are cancelled.
+/// (swift-corelibs-foundation issues 5412 and 3296). A request with a body gets a connection of its own there. Streams are silent when they are cancelled, and are cancelled.
 public final class URLSessionTransport: Transport {
   private let session: URLSession
   private let receiver = Receiver()
@@ -33,13 +33,24 @@ public final class URLSessionTransport: Transport {
   deinit { session.finishTasksAndInvalidate() }
 
   @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-    guard !request.mayReuseConnection else { return try await send(request, in: session, receiver) }
-    // A new session has its own connections. On Linux a kept-alive connection that the server drops during a POST would cost
-    // 20 s and a core.
+    if request.mayReuseConnection, URLSessionTransport.reusesConnections(for: request) {
+      return try await send(request, in: session, receiver)
+    }
+    // A new session has its own connections.
     let receiver = Receiver()
     let session = URLSessionTransport.session(for: receiver)
     defer { session.finishTasksAndInvalidate() }
     return try await send(request, in: session, receiver)
+  }
+
+  /// Foundation on Linux does not notice that a kept-alive connection was dropped during a request with a body: it computes on a
+  /// whole core until the time limit of the request.
+  private static func reusesConnections(for request: TransportRequest) -> Bool {
+    #if canImport(FoundationNetworking)
+    request.body.isEmpty
+    #else
+    true
+    #endif
   }
 
   private func send(
