@@ -52,7 +52,7 @@ final class SecretHome: Sendable {
   }
 
   /// The daemons' own output is discarded, so that the script's output ends with the script. A daemon is ready once its name is
-  /// on the bus. They are killed with SIGKILL, because they inherit blocked signals and would survive SIGTERM.
+  /// on the bus and, after `open`, the keyring is unlocked, which it becomes later. They are killed with SIGKILL, because they inherit blocked signals and would survive SIGTERM.
   private static let prelude = """
     trap 'kill -9 $BUS $KEYRING' EXIT
     mkfifo "$XDG_RUNTIME_DIR/address" 2>/dev/null
@@ -65,6 +65,12 @@ final class SecretHome: Sendable {
       printf 'the keyring password' | gnome-keyring-daemon --foreground --unlock --components=secrets >/dev/null 2>&1 &
       KEYRING=$!
       ready
+      end=$(($(date +%s) + 20))
+      until unlocked || [ "$(date +%s)" -ge $end ]; do :; done
+    }
+    unlocked() {
+      gdbus call --session --dest org.freedesktop.secrets --object-path /org/freedesktop/secrets/aliases/default \
+        --method org.freedesktop.DBus.Properties.Get org.freedesktop.Secret.Collection Locked </dev/null 2>/dev/null | grep -q false
     }
     start() {
       gnome-keyring-daemon --foreground --start --components=secrets </dev/null >/dev/null 2>&1 &

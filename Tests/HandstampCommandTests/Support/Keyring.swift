@@ -74,16 +74,22 @@ final class Keyring: @unchecked Sendable {
       gdbus call --session --dest org.freedesktop.DBus --object-path / \\
         --method org.freedesktop.DBus.NameHasOwner org.freedesktop.secrets 2>/dev/null | grep -q true
     }
-    ready() { gdbus wait --session --timeout 20 org.freedesktop.secrets </dev/null >/dev/null 2>&1 && echo done; }
+    ready() { gdbus wait --session --timeout 20 org.freedesktop.secrets </dev/null >/dev/null 2>&1; }
+    # It is unlocked a moment after its name is on the bus.
+    unlocked() {
+      gdbus call --session --dest org.freedesktop.secrets --object-path /org/freedesktop/secrets/aliases/default \\
+        --method org.freedesktop.DBus.Properties.Get org.freedesktop.Secret.Collection Locked </dev/null 2>/dev/null | grep -q false
+    }
     while read -r word; do
       if [ "$word" != count ] && [ -n "$KEYRING" ]; then kill -9 "$KEYRING"; wait "$KEYRING" 2>/dev/null; while owned; do :; done; fi
       case $word in
       open)
         printf 'the keyring password' | gnome-keyring-daemon --foreground --unlock --components=secrets >/dev/null 2>&1 &
-        KEYRING=$!; ready ;;
+        KEYRING=$!; end=$(($(date +%s) + 20))
+        ready && until unlocked || [ "$(date +%s)" -ge $end ]; do :; done && echo done ;;
       cold)
         gnome-keyring-daemon --foreground --start --components=secrets </dev/null >/dev/null 2>&1 &
-        KEYRING=$!; ready ;;
+        KEYRING=$!; ready && echo done ;;
       count) secret-tool search --all --unlock xdg:schema org.handstamp.VaultKey 2>/dev/null | grep -c '^secret = ' ;;
       esac
     done
