@@ -1,5 +1,6 @@
 #if Programs
 import Foundation
+import NIOCore
 
 #if canImport(Glibc)
 import Glibc
@@ -18,20 +19,13 @@ final class ListeningSocket: Sendable {
     #else
     descriptor = socket(AF_INET, SOCK_STREAM, 0)
     #endif
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let (descriptor, isBound) = (
-      descriptor,
-      withUnsafeMutablePointer(to: &address) { [descriptor] pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          bind(descriptor, $0, size) == 0 && listen(descriptor, 1024) == 0 && getsockname(descriptor, $0, &size) == 0
-        }
-      }
-    )
-    port = Int(UInt16(bigEndian: address.sin_port))
-    guard isBound, descriptor >= 0 else { throw RawSocket.Failed(errno: errno) }
+    let isBound = try SocketAddress(ipAddress: "127.0.0.1", port: 0).withSockAddr { [descriptor] address, size in
+      bind(descriptor, address, socklen_t(size)) == 0 && listen(descriptor, 1024) == 0
+    }
+    var (address, size) = (sockaddr(), socklen_t(MemoryLayout<sockaddr>.size))
+    guard isBound, getsockname(descriptor, &address, &size) == 0 else { throw RawSocket.Failed(errno: errno) }
+    // The first field after the family (ip(7)), in network byte order.
+    port = withUnsafeBytes(of: address.sa_data) { Int($0[0]) << 8 | Int($0[1]) }
   }
 
   /// Returns another descriptor of the socket, for a server, which closes it.

@@ -1,6 +1,7 @@
 #if Programs
 import Dispatch
 import Foundation
+import NIOCore
 
 #if canImport(Glibc)
 import Glibc
@@ -35,14 +36,8 @@ enum RawConnection {
     defer { close(connection) }
     var limit = timeval(tv_sec: 10, tv_usec: 0)
     setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    let connected = withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(connection, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
+    let connected = try SocketAddress(ipAddress: "127.0.0.1", port: Int(port)).withSockAddr {
+      connect(connection, $0, socklen_t($1))
     }
     guard connected == 0 else { throw Failed(errno: errno) }
     var sent = 0

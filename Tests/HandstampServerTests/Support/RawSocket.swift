@@ -1,6 +1,7 @@
 #if Programs
 import Dispatch
 import Foundation
+import NIOCore
 
 #if canImport(Glibc)
 import Glibc
@@ -33,24 +34,14 @@ final class RawSocket: Sendable {
     if var receiveBuffer {
       setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
     }
-    func address(_ text: String, _ port: UInt16) -> sockaddr_in {
-      var address = sockaddr_in()
-      address.sin_family = sa_family_t(AF_INET)
-      address.sin_port = port.bigEndian
-      address.sin_addr.s_addr = inet_addr(text)
-      return address
-    }
-    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
     if let source {
-      var own = address(source, 0)
-      let bound = withUnsafePointer(to: &own) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, size) }
+      let bound = try SocketAddress(ipAddress: source, port: 0).withSockAddr { [descriptor] in
+        bind(descriptor, $0, socklen_t($1))
       }
       guard bound == 0 else { throw Failed(errno: errno) }
     }
-    var server = address("127.0.0.1", port)
-    let connected = withUnsafePointer(to: &server) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
+    let connected = try SocketAddress(ipAddress: "127.0.0.1", port: Int(port)).withSockAddr { [descriptor] in
+      connect(descriptor, $0, socklen_t($1))
     }
     guard connected == 0 else { throw Failed(errno: errno) }
   }
