@@ -32,13 +32,18 @@ final class GroupWriter: Sendable {
   private let place: DatabasePlace
   private let clock: ClockFile?
   private let ends: EndLog?
+  /// Held as long as there are writes, whose connection it watches.
+  private let checkpointer: Checkpointer
   private let queue = Locked(Queue())
 
-  init(_ pool: DatabasePool, at place: DatabasePlace, clock: ClockFile?, ends: EndLog?) {
+  init(
+    _ pool: DatabasePool, at place: DatabasePlace, clock: ClockFile?, ends: EndLog?, checkpointer: Checkpointer
+  ) {
     self.pool = pool
     self.place = place
     self.clock = clock
     self.ends = ends
+    self.checkpointer = checkpointer
   }
 
   func write(

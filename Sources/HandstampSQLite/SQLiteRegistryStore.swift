@@ -12,6 +12,7 @@ import HandstampSupport
 /// share a commit. Each session is one row, updated in place. Only the file's owner can access it.
 public final class SQLiteRegistryStore: ServerStore {
   let pool: DatabasePool
+  private let checkpointer: Checkpointer
   private let writer: GroupWriter
   private let reader: GroupReader
   private let ends: EndLog?
@@ -59,6 +60,8 @@ public final class SQLiteRegistryStore: ServerStore {
       pool = try DatabasePool(path: path, configuration: SQLiteRegistryStore.configuration(patience))
       // The pool sets NORMAL when it enables the write-ahead log, so this has to come after.
       try pool.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }
+      checkpointer = try Checkpointer(path: path, configuration: SQLiteRegistryStore.configuration(patience))
+      pool.writeWithoutTransaction { [checkpointer] db in checkpointer.watch(db) }
       let migrator = Schema.migrator
       guard try !pool.read(migrator.hasBeenSuperseded) else { throw RegistryOpenError.newerFormat(path: path) }
       guard try migrating || pool.read(migrator.hasCompletedMigrations) else {
@@ -92,7 +95,7 @@ public final class SQLiteRegistryStore: ServerStore {
     try ends?.append(Array(Set(known).subtracting(logged.ends)).sorted { $0.end.at < $1.end.at })
     place = DatabasePlace(path: path)
     guard FileIdentity(path: path) == identity else { throw .unavailable("\(path) was replaced during opening") }
-    writer = GroupWriter(pool, at: place, clock: clock, ends: ends)
+    writer = GroupWriter(pool, at: place, clock: clock, ends: ends, checkpointer: checkpointer)
     reader = GroupReader(pool, at: place)
   }
 
@@ -126,6 +129,7 @@ public final class SQLiteRegistryStore: ServerStore {
   public func close() throws(RegistryStoreError) {
     writer.close()
     let trouble = place.trouble
+    checkpointer.close()
     let checkpoint = Result { try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) } }
     do {
       try pool.close()
@@ -135,7 +139,10 @@ public final class SQLiteRegistryStore: ServerStore {
   }
 
   /// Refuses further writes.
-  func closeQueue() { writer.close() }
+  func closeQueue() {
+    writer.close()
+    checkpointer.close()
+  }
 
   @concurrent public func write(
     _ changes: [RegistryChange], events: [RegistryEvent]

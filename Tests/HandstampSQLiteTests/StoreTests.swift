@@ -31,6 +31,18 @@ import Testing
     }
   }
 
+  @Test func `keeps its log short while writes go on`() async throws {
+    let folder = try Folder()
+    let store = try folder.server.open().store
+    _ = try await store.write([.createAccount(ada)], events: [])
+    // Each commit writes at least three pages of 4 KiB: 24 MB altogether.
+    for number in 0..<2000 as Range<UInt64> { _ = try await store.write([.createSession(session(number))], events: []) }
+    let log = try FileManager.default.attributesOfItem(atPath: folder.server.databasePath + "-wal")[.size] as? Int
+    #expect(try #require(log) < 12_000_000)
+    try store.close()
+    #expect(try await folder.server.open().store.sessions(of: ada.id).count == 2000)
+  }
+
   @Test func `has everything again after it is reopened`() async throws {
     let folder = try Folder()
     var row = session(1)

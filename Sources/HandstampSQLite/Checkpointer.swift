@@ -1,0 +1,72 @@
+#if SQLite
+import Dispatch
+import GRDB
+import GRDBSQLite
+import HandstampSupport
+
+/// Moves commits from the write-ahead log into the database file, on a connection of its own, while writes go on.
+///
+/// SQLite would do so at the end of a commit, and with many sessions in the file, whose pages lie far apart, that commit and all
+/// behind it would wait. What is committed during the move, little, the next commit moves itself: only after a complete move does
+/// the log begin again from its start instead of growing.
+final class Checkpointer: Sendable {
+  /// The length of the log, in pages, from which on it is moved: SQLite's own limit. Longer moves hold up the syncs of commits.
+  static let limit: CInt = 1_000
+
+  private enum Work {
+    case waits, moves, isLeftToACommit, isClosed
+  }
+
+  private let database: DatabaseQueue
+  private let queue = DispatchQueue(label: "handstamp checkpoint")
+  private let work = Locked(Work.waits)
+
+  /// - Parameter configuration: the one of the connection that writes.
+  init(path: String, configuration: Configuration) throws {
+    database = try DatabaseQueue(path: path, configuration: configuration)
+  }
+
+  /// Watches the commits of a connection, in place of SQLite's own checkpoints. This object must outlive it.
+  func watch(_ db: Database) {
+    sqlite3_wal_hook(
+      db.sqliteConnection,
+      { context, connection, _, pages in
+        guard let context, pages >= Checkpointer.limit else { return SQLITE_OK }
+        Unmanaged<Checkpointer>.fromOpaque(context).takeUnretainedValue().logIsLong(connection)
+        // A commit is durable without it: SQLite ignores such failures, too, and tries again at the next commit.
+        return SQLITE_OK
+      }, Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  /// Called after a commit, by the thread that made it.
+  private func logIsLong(_ connection: OpaquePointer?) {
+    let (begins, ends) = work.withLock { work in
+      switch work {
+      case .waits:
+        work = .moves
+        return (true, false)
+      case .isLeftToACommit:
+        work = .waits
+        return (false, true)
+      case .moves, .isClosed: return (false, false)
+      }
+    }
+    if ends { sqlite3_wal_checkpoint_v2(connection, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil) }
+    if begins { queue.async { self.move() } }
+  }
+
+  private func move() {
+    try? database.writeWithoutTransaction { db in _ = try db.checkpoint(.passive) }
+    work.withLock { work in
+      if case .moves = work { work = .isLeftToACommit }
+    }
+  }
+
+  /// Waits for a move that has begun. Later commits move nothing.
+  func close() {
+    work.withLock { $0 = .isClosed }
+    queue.sync {}
+    try? database.close()
+  }
+}
+#endif
