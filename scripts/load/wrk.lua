@@ -1,4 +1,4 @@
--- One thread, and one connection, of wrk: `wrk -tN -cN -s wrk.lua URL -- KIND FOLDER RATE`, with KIND refresh, me, introspect or hello. Thread
+-- One thread, and one connection, of wrk: `wrk -tN -cN -s wrk.lua URL -- KIND FOLDER RATE`, with KIND refresh, me, introspect, password or hello. Thread
 -- number i has the sessions of FOLDER/i.tokens to itself, one per line, and writes back those that are left. With RATE above 0, each
 -- thread begins that many requests a second, whether or not the one before is answered, and writes to FOLDER/i.times how many microseconds passed from the
 -- moment at which each was due: a server that stalls cannot hide the requests that waited for it.
@@ -21,6 +21,7 @@ end
 
 local letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 local form = { ["Content-Type"] = "application/x-www-form-urlencoded" }
+local json = { ["Content-Type"] = "application/json" }
 local tokens, place, kind, folder, gap, due, times = {}, 0, nil, nil, 0, nil, nil
 failed, answered = 0, 0
 
@@ -56,6 +57,8 @@ function request()
   local token = tokens[place]
   if kind == "me" then
     return wrk.format("GET", "/v1/me", { ["Authorization"] = "Bearer " .. token })
+  elseif kind == "password" then
+    return wrk.format("POST", "/v1/sign-in", json, '{"email":"' .. token .. '","password":"correct horse battery","device":{"id":"d-' .. number .. '","name":"load","platform":"Lua"}}')
   elseif kind == "introspect" then
     return wrk.format("POST", "/oauth/introspect", form, "client_id=load" .. number % 8 .. "&client_secret=load-secret-that-is-long-enough&token=" .. token)
   end

@@ -5,6 +5,7 @@ import HandstampCore
 import HandstampJOSE
 import HandstampRegistry
 import HandstampServer
+import HandstampSupport
 import HandstampSQLite
 import Hummingbird
 import Logging
@@ -145,6 +146,7 @@ struct Terms {
       let signing = SigningLane()
       let verifying = try VerifyingLane(signing)
       return [
+        "hashes": try hashRate(),
         "sign": try await cost(of: (0..<width).map { _ in signing }),
         "verify": try await cost(of: (0..<width).map { _ in verifying }),
         "commit": try await cost(of: sessions.prefix(width).map { CommitLane(store: server.store, row: $0.row) }),
@@ -152,6 +154,26 @@ struct Terms {
       ]
     }
     FileHandle.standardOutput.write(try JSONEncoder().encode(costs))
+  }
+
+  /// Password hashes a second, by as many threads as a server has for them, and without a server.
+  private func hashRate() throws -> Double {
+    let threads = ServerConfiguration().hashingThreads
+    let counts = Locked(0)
+    let clock = ContinuousClock()
+    let (begin, end) = (clock.now, clock.now.advanced(by: stretch * 2))
+    let group = DispatchGroup()
+    for _ in 0..<threads {
+      group.enter()
+      Thread.detachNewThread {
+        while clock.now < end, (try? Argon2Parameters.recommended.hash(Secret("correct horse battery"))) != nil {
+          counts.withLock { $0 += 1 }
+        }
+        group.leave()
+      }
+    }
+    group.wait()
+    return Double(counts.withLock { $0 }) / ((clock.now - begin) / .seconds(1))
   }
 
   private func cost(of lanes: [some Lane]) async throws -> Double {
